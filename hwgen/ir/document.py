@@ -1,0 +1,88 @@
+"""Reading and writing YAML documents: one clear error line for bad input, atomic writes."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+__all__ = ["InputError", "Value", "dump_yaml", "load_yaml", "validated", "write_atomically"]
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class InputError(ValueError):
+    """Bad input, said in one line: what is wrong, where, and what was expected. The command line exits with 2."""
+
+
+class Value(BaseModel):
+    """Base of all file-backed values: frozen, no unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+def validated(model: type[T], data: object, where: str) -> T:
+    """Build ``model`` from plain data; raise `InputError` with file, key and expectation on the first violation."""
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: expected a mapping with the keys of a {model.__name__}, got {type(data).__name__}")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{where}: {f'{key}: ' if key else ''}{_expectation(first)}") from None
+
+
+def _expectation(error: Any) -> str:
+    given = repr(error.get("input"))
+    given = given if len(given) <= 60 else given[:57] + "..."
+    match error["type"]:
+        case "extra_forbidden":
+            return "unknown key"
+        case "missing":
+            return "missing key"
+        case "value_error":
+            return str(error["msg"]).removeprefix("Value error, ")
+    message = str(error["msg"])
+    return f"{message[0].lower()}{message[1:]}, got {given}"
+
+
+def load_yaml(path: Path) -> Any:
+    """Parse one YAML file; `InputError` names the file and the line of a syntax error."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        raise InputError(f"{path}{line}: expected YAML: {problem}") from None
+
+
+def dump_yaml(data: object) -> str:
+    """YAML text with keys in the given order; nested leaves in flow style, so that tables stay one row a line."""
+    return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=118)
+
+
+def write_atomically(path: Path, text: str) -> bool:
+    """Write ``text`` so that a reader sees the old file or the new one, never half; False if it already was equal."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return True

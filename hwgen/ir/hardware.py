@@ -1,0 +1,81 @@
+"""The hardware that schedules run on: lanes, the loop order an HWC was built for, its local memories."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.schedule import ArrayName, Marker, Schedule, item_data, parse_item
+
+__all__ = ["Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
+
+Order = tuple[Dim | Marker, ...]
+"""A nest without its steps: the loops' dimensions, outermost first, and the markers between them."""
+
+
+def order_of(schedule: Schedule) -> Order:
+    """The loop order and marker places of a schedule."""
+    return tuple(item if isinstance(item, Marker) else item.dim for item in schedule.nest)
+
+
+class Hardware(Value):
+    """One HWC.
+
+    ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation), ``order``
+    the loop order and marker places it was generated for. Without ``order`` or ``buffers`` they are free: taken from
+    the schedule that the HWC is generated for, within ``budget`` bytes.
+    """
+
+    name: str
+    lanes: dict[Dim, int] = Field(default_factory=lambda: {"x": 16})
+    budget: int = Field(default=1024, ge=1, le=1 << 24)
+    buffers: dict[ArrayName, int] | None = None
+    order: Order | None = None
+
+    @field_validator("order", mode="before")
+    @classmethod
+    def _parse_order(cls, order: Any) -> Any:
+        if order is None:
+            return None
+        if not isinstance(order, list | tuple):
+            raise ValueError(f"expected a list of dimensions and markers, got {type(order).__name__}")  # noqa: TRY004
+        return tuple(
+            item if isinstance(item, Marker) or item in DIMS else parse_item(item, i) for i, item in enumerate(order)
+        )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.buffers is not None:
+            if set(self.buffers) != {"I", "W", "O"}:
+                raise ValueError("buffers: expected bytes for I, W and O")
+            if sum(self.buffers.values()) > self.budget:
+                raise ValueError(f"buffers: expected at most {self.budget} bytes, got {sum(self.buffers.values())}")
+        return self
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data in the file format."""
+        data = {"format": 1, "kind": "hardware", **self.model_dump(mode="json", exclude={"order"}, exclude_none=True)}
+        if self.order is not None:
+            data["order"] = [item_data(item) if isinstance(item, Marker) else item for item in self.order]
+        return data
+
+    @classmethod
+    def from_data(cls, data: object, where: str = "hardware") -> "Hardware":
+        """Validate plain data; raises `InputError` with one line."""
+        if isinstance(data, dict):
+            if data.get("kind") != "hardware":
+                raise InputError(f"{where}: kind: expected hardware, got {data.get('kind')!r}")
+            data = {key: value for key, value in data.items() if key not in ("format", "kind")}
+        return validated(cls, data, where)
+
+
+def load_hardware(path: Path) -> Hardware:
+    """Read one hardware file."""
+    return Hardware.from_data(load_yaml(path), str(path))
+
+
+def save_hardware(hardware: Hardware, path: Path) -> bool:
+    """Write one hardware file atomically; False if it was already there and equal."""
+    return write_atomically(path, dump_yaml(hardware.as_data()))

@@ -1,0 +1,111 @@
+"""One layer of a network: the six loop extents, strides, padding and groups of a convolution."""
+
+import re
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from hwgen.ir.document import Value
+
+__all__ = ["DIMS", "Dim", "Layer", "Padding"]
+
+Dim = Literal["m", "c", "y", "x", "k", "l"]
+"""Loop dimensions: output channel, input channel of one group, output row, output column, kernel row, kernel column."""
+
+DIMS: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
+
+Size = Annotated[int, Field(ge=1, le=1 << 24)]
+Pad = Annotated[int, Field(ge=0, le=1 << 16)]
+Pair = tuple[Size, Size]
+Padding = tuple[Pad, Pad, Pad, Pad]
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
+
+
+class Layer(Value):
+    """A convolution (or fully connected) layer as schedules see it.
+
+    Sizes are in elements. ``kernel`` and ``stride`` are (height, width); ``padding`` is (top, left, bottom, right).
+    ``input_channels`` and ``output_channels`` count over all groups.
+    """
+
+    name: str
+    op: Literal["conv", "depthwise_conv", "fc"] = "conv"
+    input_channels: Size
+    output_channels: Size
+    input_height: Size
+    input_width: Size
+    output_height: Size
+    output_width: Size
+    kernel: Pair
+    stride: Pair = (1, 1)
+    padding: Padding = (0, 0, 0, 0)
+    groups: Size = 1
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"name: expected letters, digits and any of _ . + -, got {self.name!r}")
+        for key in ("input_channels", "output_channels"):
+            if getattr(self, key) % self.groups:
+                raise ValueError(f"{key}: expected a multiple of groups ({self.groups}), got {getattr(self, key)}")
+        if self.op == "depthwise_conv" and self.groups != self.input_channels:
+            raise ValueError(f"groups: expected input_channels ({self.input_channels}) for a depthwise_conv")
+        for axis, pads in (("height", self.padding[0] + self.padding[2]), ("width", self.padding[1] + self.padding[3])):
+            index = ("height", "width").index(axis)
+            size, kernel, stride = getattr(self, f"input_{axis}"), self.kernel[index], self.stride[index]
+            if size + pads < kernel:
+                raise ValueError(f"kernel: {axis} {kernel} exceeds the padded input {axis} {size + pads}")
+            expected, given = (size + pads - kernel) // stride + 1, getattr(self, f"output_{axis}")
+            if given != expected:
+                raise ValueError(
+                    f"output_{axis}: expected {expected} from input {size}, padding {pads}, kernel {kernel}, "
+                    f"stride {stride}, got {given}"
+                )
+        return self
+
+    @cached_property
+    def extents(self) -> dict[Dim, int]:
+        """Extent of each loop dimension; ``c`` runs over the input channels of one group."""
+        return {
+            "m": self.output_channels,
+            "c": self.input_channels // self.groups,
+            "y": self.output_height,
+            "x": self.output_width,
+            "k": self.kernel[0],
+            "l": self.kernel[1],
+        }
+
+    @property
+    def channels_per_group(self) -> int:
+        """Input channels of one group."""
+        return self.input_channels // self.groups
+
+    @property
+    def outputs_per_group(self) -> int:
+        """Output channels of one group."""
+        return self.output_channels // self.groups
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the layer, padding included."""
+        product = 1
+        for extent in self.extents.values():
+            product *= extent
+        return product
+
+    @property
+    def input_elements(self) -> int:
+        """Elements of the input feature map."""
+        return self.input_channels * self.input_height * self.input_width
+
+    @property
+    def weight_elements(self) -> int:
+        """Elements of the weight tensor."""
+        return self.output_channels * self.channels_per_group * self.kernel[0] * self.kernel[1]
+
+    @property
+    def output_elements(self) -> int:
+        """Elements of the output feature map."""
+        return self.output_channels * self.output_height * self.output_width

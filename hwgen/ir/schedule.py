@@ -1,0 +1,188 @@
+"""A schedule: the loop nest of one layer, with buffer markers between the loops and what the lanes cover.
+
+The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), made exact; `hwgen.model.walk` executes
+them literally.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.layer import DIMS, Dim, Layer
+
+__all__ = ["Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
+
+ArrayName = Literal["I", "W", "O"]
+Level = Literal["local", "tcdm"]
+ARRAYS: tuple[ArrayName, ...] = ("I", "W", "O")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop: each iteration covers ``step`` of ``dim``; the last iteration covers what is left.
+
+    ``over="hwc"`` spreads the iterations over the HWCs of a cluster, iteration i on HWC i mod N.
+    """
+
+    dim: Dim
+    step: int
+    over: Literal["hwc"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The arrays that are held at ``level`` across the loop that follows."""
+
+    arrays: tuple[ArrayName, ...]
+    level: Level = "local"
+
+
+class Bits(Value):
+    """Width of an element of each operand, and of the accumulator, in bits (multiples of 8)."""
+
+    I: int = Field(default=8, ge=8, le=64, multiple_of=8)  # noqa: E741 - the operand's name
+    W: int = Field(default=8, ge=8, le=64, multiple_of=8)
+    O: int = Field(default=8, ge=8, le=64, multiple_of=8)  # noqa: E741
+    acc: int = Field(default=32, ge=8, le=64, multiple_of=8)
+
+
+class Schedule(Value):
+    """The nest of one layer, outermost first. Every check that the format makes is made here."""
+
+    layer: Layer
+    bits: Bits = Bits()
+    nest: tuple[Loop | Marker, ...]
+    lanes: dict[Dim, int] = Field(default_factory=dict)
+
+    @field_validator("nest", mode="before")
+    @classmethod
+    def _parse_nest(cls, nest: Any) -> Any:
+        if not isinstance(nest, list | tuple):
+            raise ValueError(f"expected a list of loops and markers, got {type(nest).__name__}")
+        return tuple(item if isinstance(item, Loop | Marker) else parse_item(item, i) for i, item in enumerate(nest))
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> Self:
+        left: dict[Dim, int] = dict(self.layer.extents)
+        for loop in self.loops:
+            if not 1 <= loop.step <= left[loop.dim]:
+                raise ValueError(f"nest: {loop.dim}: {loop.step}: expected a step from 1 to {left[loop.dim]}")
+            left[loop.dim] = loop.step
+        for dim, value in self.lanes.items():
+            if value < 1:
+                raise ValueError(f"lanes: {dim}: expected at least 1, got {value}")
+        for dim, rest in left.items():
+            most = self.lanes.get(dim, 1)
+            if rest > most:
+                raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
+        seen: set[tuple[str, str]] = set()
+        for marker in self.nest:
+            if isinstance(marker, Marker):
+                for array in marker.arrays:
+                    if (array, marker.level) in seen:
+                        raise ValueError(f"nest: buffer: {array} is marked twice at level {marker.level}")
+                    seen.add((array, marker.level))
+        if not self.nest or isinstance(self.nest[-1], Marker):
+            raise ValueError("nest: expected a loop below the last marker (a loop of one iteration will do)")
+        return self
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops alone, outermost first."""
+        return tuple(item for item in self.nest if isinstance(item, Loop))
+
+    def marked_loop(self, array: ArrayName, level: Level = "local") -> int | None:
+        """Index into `loops` of the loop that the array's marker stands above; None without a marker."""
+        index = 0
+        for item in self.nest:
+            if isinstance(item, Loop):
+                index += 1
+            elif item.level == level and array in item.arrays:
+                return index
+        return None
+
+    def iteration_size(self, below: int) -> dict[Dim, int]:
+        """The largest part of each dimension that one iteration of ``loops[below - 1]`` covers (0: the whole layer)."""
+        size: dict[Dim, int] = dict(self.layer.extents)
+        for loop in self.loops[:below]:
+            size[loop.dim] = loop.step
+        return size
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data in the file format."""
+        return {
+            "format": 1,
+            "kind": "schedule",
+            "layer": self.layer.model_dump(mode="json"),
+            "bits": self.bits.model_dump(),
+            "nest": [item_data(item) for item in self.nest],
+            "lanes": dict(self.lanes),
+        }
+
+    @classmethod
+    def from_data(cls, data: object, where: str = "schedule") -> "Schedule":
+        """Validate plain data; raises `InputError` with one line."""
+        if isinstance(data, dict):
+            if data.get("kind") != "schedule":
+                raise InputError(f"{where}: kind: expected schedule, got {data.get('kind')!r}")
+            if data.get("format") != 1:
+                raise InputError(f"{where}: format: expected 1, got {data.get('format')!r}")
+            data = {key: value for key, value in data.items() if key not in ("format", "kind")}
+        return validated(cls, data, where)
+
+
+def parse_item(item: Any, index: int) -> Loop | Marker:
+    if not isinstance(item, Mapping) or len(item) != 1:
+        raise ValueError(f"item {index}: expected one loop ('m: 4') or one marker ('buffer: I'), got {item!r}")
+    ((key, value),) = item.items()
+    if key == "buffer":
+        return _parse_marker(value, index)
+    if key not in DIMS:
+        raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or buffer, got {key!r}")
+    over = None
+    if isinstance(value, Mapping):
+        unknown = set(value) - {"step", "over"}
+        if unknown or "step" not in value:
+            raise ValueError(f"item {index}: {key}: expected step and, where it spreads, over: hwc")
+        over, value = value.get("over"), value["step"]
+        if over not in (None, "hwc"):
+            raise ValueError(f"item {index}: {key}: over: expected hwc, got {over!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"item {index}: {key}: expected a step of at least 1, got {value!r}")
+    return Loop(key, value, over)
+
+
+def _parse_marker(value: Any, index: int) -> Marker:
+    level: Any = "local"
+    if isinstance(value, Mapping):
+        if len(value) != 1:
+            raise ValueError(f"item {index}: buffer: expected one level, got {value!r}")
+        ((level, value),) = value.items()
+        if level not in ("local", "tcdm"):
+            raise ValueError(f"item {index}: buffer: expected the level local or tcdm, got {level!r}")
+    arrays = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
+    if not arrays or any(array not in ARRAYS for array in arrays):
+        raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {value!r}")
+    return Marker(arrays, level)
+
+
+def item_data(item: Loop | Marker) -> dict[str, Any]:
+    if isinstance(item, Loop):
+        return {item.dim: {"step": item.step, "over": item.over} if item.over else item.step}
+    arrays: Any = item.arrays[0] if len(item.arrays) == 1 else list(item.arrays)
+    return {"buffer": arrays if item.level == "local" else {item.level: arrays}}
+
+
+def load_schedule(path: Path) -> Schedule:
+    """Read one schedule file."""
+    return Schedule.from_data(load_yaml(path), str(path))
+
+
+def save_schedule(schedule: Schedule, path: Path, remarks: Iterable[str] = ()) -> bool:
+    """Write one schedule file atomically, remarks first as comments; False if it was already there and equal."""
+    comments = "".join(f"# {line}\n" for line in remarks)
+    return write_atomically(path, comments + dump_yaml(schedule.as_data()))
