@@ -1,1 +1,1 @@
-"""Frozen values that every other room reads: layers, networks, schedules, hardware, counts. Imports nothing of ours."""
+"""Frozen values that all other rooms read: layers, networks, schedules, hardware, counts. Imports nothing of ours."""

@@ -57,7 +57,9 @@ class Counts:
         """Words of I, W and O at one level; bias is not part of it."""
         return sum(self[level, o, d].words for o in OPERANDS for d in DIRECTIONS[o])
 
-    def differences(self, other: Self, quantities: tuple[str, ...] = ("bytes", "words")) -> list[tuple[Key, str, int, int]]:
+    def differences(
+        self, other: Self, quantities: tuple[str, ...] = ("bytes", "words")
+    ) -> list[tuple[Key, str, int, int]]:
         """Every (key, quantity, mine, theirs) in which the two differ, in a fixed order."""
         keys = dict.fromkeys([*self.accesses, *other.accesses])
         return [
@@ -87,9 +89,11 @@ class Counts:
     @classmethod
     def from_json(cls, data: dict[str, dict[str, dict[str, dict[str, int]]]]) -> "Counts":
         """The inverse of `as_json`."""
-        return cls({
-            (level, operand, direction): Access(**entry)  # type: ignore[misc]
-            for level, operands in data.items()
-            for operand, directions in operands.items()
-            for direction, entry in directions.items()
-        })
+        return cls(
+            {
+                (level, operand, direction): Access(**entry)  # type: ignore[misc]
+                for level, operands in data.items()
+                for operand, directions in operands.items()
+                for direction, entry in directions.items()
+            }
+        )

@@ -27,7 +27,9 @@ class Value(BaseModel):
 def validated(model: type[T], data: object, where: str) -> T:
     """Build ``model`` from plain data; raise `InputError` with file, key and expectation on the first violation."""
     if not isinstance(data, dict):
-        raise InputError(f"{where}: expected a mapping with the keys of a {model.__name__}, got {type(data).__name__}")
+        raise InputError(
+            f"{where}: expected a mapping with the keys of a {model.__name__}, got {type(data).__name__}"
+        )
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -80,8 +82,8 @@ def write_atomically(path: Path, text: str) -> bool:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -23,13 +23,13 @@ def order_of(schedule: Schedule) -> Order:
 class Hardware(Value):
     """One HWC.
 
-    ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation), ``order``
-    the loop order and marker places it was generated for. Without ``order`` or ``buffers`` they are free: taken from
-    the schedule that the HWC is generated for, within ``budget`` bytes.
+    ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
+    ``order`` the loop order and marker places it was generated for. Without ``order`` or ``buffers`` they are free:
+    taken from the schedule that the HWC is generated for, within ``budget`` bytes.
     """
 
     name: str
-    lanes: dict[Dim, int] = Field(default_factory=lambda: {"x": 16})
+    lanes: dict[Dim, int] = Field(default={"x": 16})
     budget: int = Field(default=1024, ge=1, le=1 << 24)
     buffers: dict[ArrayName, int] | None = None
     order: Order | None = None
@@ -40,7 +40,7 @@ class Hardware(Value):
         if order is None:
             return None
         if not isinstance(order, list | tuple):
-            raise ValueError(f"expected a list of dimensions and markers, got {type(order).__name__}")  # noqa: TRY004
+            raise ValueError(f"expected a list of dimensions and markers, got {type(order).__name__}")
         return tuple(
             item if isinstance(item, Marker) or item in DIMS else parse_item(item, i) for i, item in enumerate(order)
         )

@@ -11,7 +11,7 @@ from hwgen.ir.document import Value
 __all__ = ["DIMS", "Dim", "Layer", "Padding"]
 
 Dim = Literal["m", "c", "y", "x", "k", "l"]
-"""Loop dimensions: output channel, input channel of one group, output row, output column, kernel row, kernel column."""
+"""Loop dimensions: output channel, input channel (of one group), output row and column, kernel row and column."""
 
 DIMS: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
 
@@ -52,7 +52,10 @@ class Layer(Value):
                 raise ValueError(f"{key}: expected a multiple of groups ({self.groups}), got {getattr(self, key)}")
         if self.op == "depthwise_conv" and self.groups != self.input_channels:
             raise ValueError(f"groups: expected input_channels ({self.input_channels}) for a depthwise_conv")
-        for axis, pads in (("height", self.padding[0] + self.padding[2]), ("width", self.padding[1] + self.padding[3])):
+        for axis, pads in (
+            ("height", self.padding[0] + self.padding[2]),
+            ("width", self.padding[1] + self.padding[3]),
+        ):
             index = ("height", "width").index(axis)
             size, kernel, stride = getattr(self, f"input_{axis}"), self.kernel[index], self.stride[index]
             if size + pads < kernel:

@@ -106,7 +106,7 @@ class Schedule(Value):
         return None
 
     def iteration_size(self, below: int) -> dict[Dim, int]:
-        """The largest part of each dimension that one iteration of ``loops[below - 1]`` covers (0: the whole layer)."""
+        """The most of each dimension that one iteration of ``loops[below - 1]`` covers (0: the whole layer)."""
         size: dict[Dim, int] = dict(self.layer.extents)
         for loop in self.loops[:below]:
             size[loop.dim] = loop.step

@@ -1,0 +1,58 @@
+# `make demo` and `make test` are all it takes on a fresh machine: Python >= 3.11, pip, make and g++ are expected.
+
+SHELL   := /bin/bash
+PYTHON  ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell \
+           $(p) -c 'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed-from-pyproject
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+.PHONY: demo test nightly bench regress lint format clean icarus
+
+demo: $(STAMP)
+	$(BIN)/hwgen demo -o results
+
+test: $(STAMP) icarus
+	$(PYTEST)
+
+nightly: $(STAMP) icarus
+	$(PYTEST) -m "nightly or not nightly"
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+regress: $(STAMP)
+	$(BIN)/hwgen cosim stoutchinin_2019 --buffer 1KiB --sim verilator -j $(JOBS) -o results/regress.json
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf build dist results .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find rtl_out -mindepth 1 ! -name README.md -delete
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed, and none was found" >&2; exit 1; }
+	@command -v g++ >/dev/null || { echo "g++ is needed for the Verilator simulations (Debian: apt install g++)" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	@touch $@
+
+# The tests under Icarus need `iverilog`. Root may install it; anyone else is told what will be left out.
+icarus:
+	@command -v iverilog >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Icarus Verilog is missing: installing it with apt-get"; \
+	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y iverilog; } >/dev/null || true; \
+	  fi; }
+	@command -v iverilog >/dev/null || echo \
+	  "Icarus Verilog is not installed (Debian: apt install iverilog): the tests under Icarus are LEFT OUT of this run"
