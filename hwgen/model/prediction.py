@@ -1,0 +1,81 @@
+"""What the model says about a schedule: the counts and the buffer space, as frozen values."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hwgen.ir.counts import Counts
+from hwgen.ir.document import InputError
+from hwgen.ir.schedule import Bits, Marker, Schedule
+
+__all__ = ["PerOperand", "Prediction", "require_one_level"]
+
+
+@dataclass(frozen=True, slots=True)
+class PerOperand:
+    """One number for each of I, W and O."""
+
+    I: int  # noqa: E741 - the operand's name
+    W: int
+    O: int  # noqa: E741
+
+    def __getitem__(self, operand: Literal["I", "W", "O"]) -> int:
+        return int(getattr(self, operand))
+
+    @property
+    def total(self) -> int:
+        """The sum over the three operands."""
+        return self.I + self.W + self.O
+
+    def in_bytes(self, bits: Bits) -> "PerOperand":
+        """Elements held in a local buffer, in bytes: O is held as partial sums, ``acc`` bits an element."""
+        return PerOperand(self.I * bits.I // 8, self.W * bits.W // 8, self.O * bits.acc // 8)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The exact cost of one schedule with one memory level.
+
+    Members
+    -------
+    counts : accesses by (level, operand, direction), level ``tcdm``.
+    need : elements that each local buffer must hold (DESIGN: the largest touch of one iteration of the marked loop).
+    need_bytes : the same in bytes; O in partial sums of ``acc`` bits.
+    allocation : bytes that the hardware's memories take, rounded up to lane vectors and words.
+    iterations : innermost iterations (lane vectors) of the whole nest.
+    """
+
+    counts: Counts
+    need: PerOperand
+    need_bytes: PerOperand
+    allocation: PerOperand
+    iterations: int
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes of the three memories together, as allocated."""
+        return self.allocation.total
+
+    @property
+    def total_bytes(self) -> int:
+        """Traffic of I, W and O in bytes."""
+        return self.counts.total_bytes()
+
+    def as_json(self, *, elements: bool = False) -> dict[str, Any]:
+        """The keys ``counts``, ``buffer`` and ``allocated_bytes`` of the command line's JSON form."""
+        return {
+            "counts": self.counts.as_json(elements=elements),
+            "buffer": {
+                operand: {"elements": self.need[operand], "bytes": self.need_bytes[operand]}
+                for operand in ("I", "W", "O")
+            },
+            "allocated_bytes": self.allocated_bytes,
+        }
+
+
+def require_one_level(schedule: Schedule) -> None:
+    """Refuse what a model with one memory level cannot count: ``tcdm`` markers and loops spread over HWCs."""
+    for item in schedule.nest:
+        if isinstance(item, Marker) and item.level != "local":
+            raise InputError(f"schedule: buffer: {item.level}: expected markers of one memory level only")
+        if not isinstance(item, Marker) and item.over is not None:
+            raise InputError(f"schedule: {item.dim}: over: {item.over}: expected a nest for one HWC")

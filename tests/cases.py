@@ -1,0 +1,105 @@
+"""Random layers and nests for every test that needs them: plain seeded generators and hypothesis strategies."""
+
+from collections.abc import Iterator
+from random import Random
+
+from hypothesis import strategies as st
+
+from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
+
+__all__ = ["cases", "random_bits", "random_layer", "random_schedule", "schedules"]
+
+
+def random_layer(rng: Random, *, most_macs: int = 1500, most_stride: int = 5, most_kernel: int = 5) -> Layer:
+    """A small layer: strides beyond the kernel, groups, depthwise, unequal padding, maps smaller than the kernel."""
+    while True:
+        kernel = tuple(rng.choice((1, 1, 2, 3, 3, rng.randint(1, most_kernel))) for _ in range(2))
+        kernel = tuple(min(size, most_kernel) for size in kernel)
+        stride = tuple(rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, most_stride))) for _ in range(2))
+        stride = tuple(min(step, most_stride) for step in stride)
+        most_pad = rng.choice((0, 1, max(kernel) - 1, max(kernel)))
+        padding = tuple(rng.randint(0, most_pad) for _ in range(4))
+        size = tuple(rng.choice((1, 2, rng.randint(1, 6), rng.randint(1, 14))) for _ in range(2))
+        padded = (size[0] + padding[0] + padding[2], size[1] + padding[1] + padding[3])
+        if padded[0] < kernel[0] or padded[1] < kernel[1]:
+            continue
+        groups = rng.choice((1, 1, 1, rng.randint(2, 4)))
+        depthwise = groups > 1 and rng.random() < 0.5
+        per_group = 1 if depthwise else rng.randint(1, rng.choice((2, 6)))
+        layer = Layer(
+            name="random",
+            op="depthwise_conv" if depthwise else "conv",
+            input_channels=groups * per_group,
+            output_channels=groups * rng.randint(1, rng.choice((2, 6))),
+            input_height=size[0],
+            input_width=size[1],
+            output_height=(padded[0] - kernel[0]) // stride[0] + 1,
+            output_width=(padded[1] - kernel[1]) // stride[1] + 1,
+            kernel=kernel,
+            stride=stride,
+            padding=padding,
+            groups=groups,
+        )
+        if layer.macs <= most_macs:
+            return layer
+
+
+def random_bits(rng: Random) -> Bits:
+    """Mostly the hardware's widths, sometimes any."""
+    if rng.random() < 0.6:
+        return Bits()
+    return Bits(I=8 * rng.randint(1, 4), W=8 * rng.randint(1, 4), O=8 * rng.randint(1, 4), acc=8 * rng.randint(1, 6))
+
+
+def random_schedule(
+    rng: Random,
+    layer: Layer,
+    *,
+    lane_dims: tuple[Dim, ...] = ("m", "y", "x"),
+    most_lanes: int = 5,
+    most_splits: int = 3,
+    bits: Bits | None = None,
+) -> Schedule:
+    """Any nest of one memory level: each dimension cut up to ``most_splits`` times, markers anywhere or nowhere."""
+    lanes: dict[Dim, int] = {dim: rng.randint(1, most_lanes) for dim in lane_dims if rng.random() < 0.3}
+    chains = {dim: list(_steps(rng, layer.extents[dim], lanes.get(dim, 1), most_splits)) for dim in DIMS}
+    loops: list[Loop | Marker] = []
+    while any(chains.values()):
+        dim = rng.choice([dim for dim in DIMS if chains[dim]])
+        loops.append(Loop(dim, chains[dim].pop(0)))
+    if not loops:
+        loops.append(Loop("m", layer.extents["m"]))
+    return Schedule(layer=layer, bits=bits or Bits(), nest=tuple(_marked(rng, loops)), lanes=lanes)
+
+
+def _steps(rng: Random, extent: int, lanes: int, most: int) -> Iterator[int]:
+    left = extent
+    for _ in range(rng.choice((0, 0, 1, 1, most - 1))):
+        left = rng.randint(1, left)
+        yield left
+    if left > lanes or rng.random() < 0.2:
+        yield rng.randint(1, min(left, lanes))
+
+
+def _marked(rng: Random, loops: list[Loop | Marker]) -> Iterator[Loop | Marker]:
+    places = {array: rng.randrange(len(loops)) for array in ARRAYS if rng.random() < 0.85}
+    for index, loop in enumerate(loops):
+        arrays = tuple(array for array in ARRAYS if places.get(array) == index)
+        if arrays:
+            yield Marker(arrays)
+        yield loop
+
+
+def cases(seed: int, number: int) -> Iterator[Schedule]:
+    """A fixed sequence of random schedules, each of its own random layer."""
+    rng = Random(seed)
+    for _ in range(number):
+        yield random_schedule(rng, random_layer(rng, most_macs=4000), bits=random_bits(rng))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, *, most_macs: int = 600) -> Schedule:
+    """The same as a hypothesis strategy."""
+    rng = draw(st.randoms(use_true_random=False))
+    return random_schedule(rng, random_layer(rng, most_macs=most_macs), bits=random_bits(rng))
