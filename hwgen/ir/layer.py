@@ -4,34 +4,35 @@ import re
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from hwgen.ir.document import Value
 
-__all__ = ["DIMS", "Dim", "Layer", "Padding"]
+__all__ = ["DIMS", "Dim", "Layer", "Padding", "Shape"]
 
 Dim = Literal["m", "c", "y", "x", "k", "l"]
 """Loop dimensions: output channel, input channel (of one group), output row and column, kernel row and column."""
 
 DIMS: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
 
-Size = Annotated[int, Field(ge=1, le=1 << 24)]
-Pad = Annotated[int, Field(ge=0, le=1 << 16)]
+Size = Annotated[int, Field(strict=True, ge=1, le=1 << 24)]
+Pad = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]
 Pair = tuple[Size, Size]
 Padding = tuple[Pad, Pad, Pad, Pad]
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 
 
-class Layer(Value):
-    """A convolution (or fully connected) layer as schedules see it.
+class Shape(Value):
+    """What every row of a layer table has, whatever its operation.
 
     Sizes are in elements. ``kernel`` and ``stride`` are (height, width); ``padding`` is (top, left, bottom, right).
-    ``input_channels`` and ``output_channels`` count over all groups.
+    ``input_channels`` and ``output_channels`` count over all groups. A name is safe as a file name: it has no path
+    separators and does not start with a dot or a dash.
     """
 
     name: str
-    op: Literal["conv", "depthwise_conv", "fc"] = "conv"
+    op: str
     input_channels: Size
     output_channels: Size
     input_height: Size
@@ -43,20 +44,25 @@ class Layer(Value):
     padding: Padding = (0, 0, 0, 0)
     groups: Size = 1
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if not _NAME.fullmatch(self.name):
-            raise ValueError(f"name: expected letters, digits and any of _ . + -, got {self.name!r}")
+    @field_validator("name")
+    @classmethod
+    def _named(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"expected letters, digits and any of _ . + -, got {name!r}")
+        return name
+
+    def check_groups(self) -> None:
+        """Raise ValueError unless the channels divide into the groups."""
         for key in ("input_channels", "output_channels"):
             if getattr(self, key) % self.groups:
                 raise ValueError(f"{key}: expected a multiple of groups ({self.groups}), got {getattr(self, key)}")
         if self.op == "depthwise_conv" and self.groups != self.input_channels:
             raise ValueError(f"groups: expected input_channels ({self.input_channels}) for a depthwise_conv")
-        for axis, pads in (
-            ("height", self.padding[0] + self.padding[2]),
-            ("width", self.padding[1] + self.padding[3]),
-        ):
-            index = ("height", "width").index(axis)
+
+    def check_window(self) -> None:
+        """Raise ValueError unless the output size follows from input, padding, kernel and stride."""
+        top, left, bottom, right = self.padding
+        for index, (axis, pads) in enumerate((("height", top + bottom), ("width", left + right))):
             size, kernel, stride = getattr(self, f"input_{axis}"), self.kernel[index], self.stride[index]
             if size + pads < kernel:
                 raise ValueError(f"kernel: {axis} {kernel} exceeds the padded input {axis} {size + pads}")
@@ -66,6 +72,17 @@ class Layer(Value):
                     f"output_{axis}: expected {expected} from input {size}, padding {pads}, kernel {kernel}, "
                     f"stride {stride}, got {given}"
                 )
+
+
+class Layer(Shape):
+    """A convolution (or fully connected) layer as schedules see it."""
+
+    op: Literal["conv", "depthwise_conv", "fc"] = "conv"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        self.check_groups()
+        self.check_window()
         return self
 
     @cached_property

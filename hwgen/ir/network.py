@@ -1,0 +1,292 @@
+"""Networks and layer lists: the tables of `schedules/layersets`, read, validated and turned into layers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.layer import Layer, Pad, Shape, Size
+
+__all__ = ["Feature", "Network", "Node", "Totals", "load_layer_set", "load_network", "save_network"]
+
+Op = Literal["conv", "depthwise_conv", "fc", "deconv", "pool", "add", "concat", "lrn", "pixel_shuffle"]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+CONVOLUTIONS = ("conv", "depthwise_conv", "fc")
+"""The operations that a schedule can be made for."""
+WEIGHTED = (*CONVOLUTIONS, "deconv")
+
+
+class Node(Shape):
+    """One row of a table: a layer of a network and what it reads. Which optional keys matter depends on op."""
+
+    op: Op
+    inputs: tuple[str, ...] = ()
+    kernel: tuple[Size, Size] = (1, 1)
+    pool: Literal["max", "avg"] | None = None
+    global_pool: bool = False
+    factor: Size | None = None
+    output_padding: tuple[Pad, Pad] = (0, 0)
+    size: Size | None = None
+    activation: str | None = None
+    batchnorm: bool = False
+    scale_in: Size | None = None
+    scale_out: Size | None = None
+    part: str | None = None
+    # Where the row comes from and how it was read: documentation, never used in a computation.
+    note: str | None = None
+    ref: str | None = None
+    table: str | None = None
+    label: str | None = None
+    printed: str | None = None
+    same_shape_as: str | None = None
+    size_cells_blank: bool = False
+    pad_total_range_h: tuple[Pad, Pad] | None = None
+    pad_total_range_w: tuple[Pad, Pad] | None = None
+    halo_input_height: Size | None = None
+    halo_input_width: Size | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        self.check_groups()
+        _SHAPE_RULES[self.op](self)
+        return self
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates: padding included for convolutions, per input pixel for deconv, 0 without weights."""
+        positions = (
+            self.input_height * self.input_width if self.op == "deconv" else self.output_height * self.output_width
+        )
+        return self.weights * positions
+
+    @property
+    def weights(self) -> int:
+        """Weights, without biases and batch normalisation."""
+        if self.op not in WEIGHTED:
+            return 0
+        return self.output_channels * (self.input_channels // self.groups) * self.kernel[0] * self.kernel[1]
+
+    def layer(self) -> Layer:
+        """The row as a schedule sees it; only for `CONVOLUTIONS`."""
+        return Layer.model_validate(self.model_dump(include=set(Layer.model_fields)))
+
+
+def _window(node: Node) -> None:
+    node.check_window()
+
+
+def _one_pixel(node: Node) -> None:
+    sizes = (node.input_height, node.input_width, *node.kernel, node.output_height, node.output_width)
+    if sizes != (1,) * 6 or node.groups != 1:
+        raise ValueError("fc: expected flattened channels: 1x1 input, kernel and output, 1 group")
+
+
+def _pool(node: Node) -> None:
+    if node.pool is None:
+        raise ValueError("pool: missing key (max or avg)")
+    _expect(node, "output_channels", node.input_channels)
+    node.check_window()
+
+
+def _same(node: Node) -> None:
+    for key in ("channels", "height", "width"):
+        _expect(node, f"output_{key}", getattr(node, f"input_{key}"))
+
+
+def _pixel_shuffle(node: Node) -> None:
+    if node.factor is None:
+        raise ValueError("factor: missing key")
+    if node.input_channels % node.factor**2:
+        raise ValueError(f"input_channels: expected a multiple of {node.factor**2}, got {node.input_channels}")
+    _expect(node, "output_channels", node.input_channels // node.factor**2)
+    _expect(node, "output_height", node.input_height * node.factor)
+    _expect(node, "output_width", node.input_width * node.factor)
+
+
+def _deconv(node: Node) -> None:
+    top, left, bottom, right = node.padding
+    for index, (axis, pads) in enumerate((("height", top + bottom), ("width", left + right))):
+        size = (getattr(node, f"input_{axis}") - 1) * node.stride[index]
+        _expect(node, f"output_{axis}", size - pads + node.kernel[index] + node.output_padding[index])
+
+
+def _expect(node: Node, key: str, expected: int) -> None:
+    if getattr(node, key) != expected:
+        raise ValueError(f"{key}: expected {expected} for {node.op}, got {getattr(node, key)}")
+
+
+_SHAPE_RULES: dict[Op, Callable[[Node], None]] = {
+    "conv": _window,
+    "depthwise_conv": _window,
+    "fc": _one_pixel,
+    "deconv": _deconv,
+    "pool": _pool,
+    "add": _same,
+    "concat": _same,
+    "lrn": _same,
+    "pixel_shuffle": _pixel_shuffle,
+}
+
+
+class Feature(Value):
+    """The input of a network."""
+
+    name: str = "input"
+    channels: Size
+    height: Size
+    width: Size
+
+
+class Totals(Value):
+    """What a table says its rows add up to."""
+
+    layers: Count
+    weighted_layers: Count
+    macs: Count
+    conv_macs: Count
+    fc_macs: Count
+    weights: Count
+    conv_weights: Count
+
+    @classmethod
+    def of(cls, nodes: tuple[Node, ...]) -> "Totals":
+        """Totals of the rows; ``conv`` is everything with weights but fc."""
+        convs = [node for node in nodes if node.op in WEIGHTED and node.op != "fc"]
+        return cls(
+            layers=len(nodes),
+            weighted_layers=sum(node.op in WEIGHTED for node in nodes),
+            macs=sum(node.macs for node in nodes),
+            conv_macs=sum(node.macs for node in convs),
+            fc_macs=sum(node.macs for node in nodes if node.op == "fc"),
+            weights=sum(node.weights for node in nodes),
+            conv_weights=sum(node.weights for node in convs),
+        )
+
+
+class Network(Value):
+    """A layer set: a connected network, or a list of independent layers.
+
+    In a network every row names its producers (the network input by the name in ``input``), producers come first, and
+    what they produce is what the row reads. The rows of a layer list name none.
+    """
+
+    kind: Literal["network", "layer_list"]
+    network: str
+    source: str = ""
+    used_by: str | None = None
+    parametric: str | None = None
+    published: dict[str, str | int | float] = Field(default_factory=dict)
+    counts: dict[str, Any] = Field(default_factory=dict)
+    macs_by_network: dict[str, Count] = Field(default_factory=dict)
+    input: Feature | None = None
+    totals: Totals | None = None
+    totals_by_part: dict[str, Count] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    layers: tuple[Node, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        seen: dict[str, Shape | Feature] = {self.input.name: self.input} if self.input else {}
+        for node in self.layers:
+            if node.name in seen:
+                raise ValueError(f"layers: {node.name}: the name is used twice")
+            self._check_inputs(node, seen)
+            seen[node.name] = node
+        if self.totals is not None and self.totals != (found := Totals.of(self.layers)):
+            key = next(key for key in Totals.model_fields if getattr(self.totals, key) != getattr(found, key))
+            raise ValueError(f"totals: {key}: expected {getattr(found, key)}, got {getattr(self.totals, key)}")
+        return self
+
+    def _check_inputs(self, node: Node, seen: dict[str, Shape | Feature]) -> None:
+        if self.kind == "layer_list":
+            if node.inputs:
+                raise ValueError(f"layers: {node.name}: inputs: expected none in a layer_list")
+            return
+        many = node.op in ("add", "concat")
+        if not (len(node.inputs) >= 2 if many else len(node.inputs) == 1):
+            raise ValueError(
+                f"layers: {node.name}: inputs: expected {'two or more' if many else 'one'} for {node.op}"
+            )
+        shapes = []
+        for producer in node.inputs:
+            if producer not in seen:
+                raise ValueError(f"layers: {node.name}: inputs: {producer} is not the input or an earlier layer")
+            shapes.append(_produced(seen[producer]))
+        needed = (node.input_channels, node.input_height, node.input_width)
+        if node.op == "concat":
+            channels = sum(shape[0] for shape in shapes)
+            shapes = [(channels, *shape[1:]) for shape in shapes]
+        if node.op == "fc":
+            shapes = [(channels * height * width, 1, 1) for channels, height, width in shapes]
+        for producer, shape in zip(node.inputs, shapes, strict=True):
+            if shape != needed:
+                raise ValueError(
+                    f"layers: {node.name}: inputs: {producer} gives {'x'.join(map(str, shape))} "
+                    f"(channels x height x width), expected {'x'.join(map(str, needed))}"
+                )
+
+    def convolutions(self) -> tuple[Layer, ...]:
+        """The rows that a schedule can be made for, in order; fc is a 1x1 convolution over its flattened channels."""
+        return tuple(node.layer() for node in self.layers if node.op in CONVOLUTIONS)
+
+    def starting_with(self, prefix: str) -> "Network":
+        """The rows whose name starts with ``prefix``, as a layer list."""
+        nodes = tuple(node.model_copy(update={"inputs": ()}) for node in self.layers if node.name.startswith(prefix))
+        if not nodes:
+            raise InputError(f"{self.network}: no layer's name starts with {prefix!r}")
+        return Network(kind="layer_list", network=f"{self.network}: {prefix}", source=self.source, layers=nodes)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data in the file format, with the keys that were given."""
+        return {"format": 1, **self.model_dump(mode="json", exclude_unset=True)}
+
+    @classmethod
+    def from_data(cls, data: object, where: str = "layer set") -> "Network":
+        """Validate plain data; raises `InputError` with one line that names the row and its key."""
+        if not isinstance(data, dict):
+            raise InputError(f"{where}: expected a mapping with the keys of a layer set, got {type(data).__name__}")
+        if data.get("format") != 1:
+            raise InputError(f"{where}: format: expected 1, got {data.get('format')!r}")
+        if data.get("kind") not in ("network", "layer_list"):
+            raise InputError(f"{where}: kind: expected network or layer_list, got {data.get('kind')!r}")
+        rows = data.get("layers")
+        if not isinstance(rows, list) or not rows:
+            raise InputError(f"{where}: layers: expected a list of at least one layer")
+        nodes = []
+        for index, row in enumerate(rows):
+            name = row.get("name") if isinstance(row, dict) else None
+            nodes.append(validated(Node, row, f"{where}: layers: {name if isinstance(name, str) else index}"))
+        header = {key: value for key, value in data.items() if key not in ("format", "layers")}
+        return validated(cls, {**header, "layers": tuple(nodes)}, where)
+
+
+def _produced(producer: Shape | Feature) -> tuple[int, int, int]:
+    if isinstance(producer, Feature):
+        return producer.channels, producer.height, producer.width
+    return producer.output_channels, producer.output_height, producer.output_width
+
+
+def load_network(path: Path) -> Network:
+    """Read one layer table (YAML), or an ONNX model if the file's name ends so."""
+    if path.suffix.lower() == ".onnx":
+        from hwgen.ir.onnx_model import read_onnx
+
+        return read_onnx(path)
+    return Network.from_data(load_yaml(path), str(path))
+
+
+def save_network(network: Network, path: Path) -> bool:
+    """Write one layer table atomically; False if it was already there and equal."""
+    return write_atomically(path, dump_yaml(network.as_data()))
+
+
+def load_layer_set(name: str) -> Network:
+    """The layer set of a file or a built-in name; with ``:PREFIX``, its layers whose name starts so."""
+    if ":" in name and not Path(name).is_file():
+        base, _, prefix = name.rpartition(":")
+        return load_network(named_file("layersets", base)).starting_with(prefix)
+    return load_network(named_file("layersets", name))
