@@ -13,7 +13,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.model.access import allocation, predict
 from hwgen.model.prediction import PerOperand
-from hwgen.model.walk import walk
+from hwgen.model.walk import boxes, executions, walk
 from tests.cases import cases, schedules
 
 CHUNKS, PER_CHUNK = 8, 400
@@ -144,6 +144,30 @@ def test_allocation_of_columns_with_gaps() -> None:
     assert allocation(Schedule(layer=layer, nest=(Loop("x", 7), *nest))).I == 2 * 7
     first = Layer(**{**layer.model_dump(), "kernel": (1, 2), "padding": (0, 4, 0, 0), "input_width": 19})
     assert allocation(Schedule(layer=first, nest=nest)).I == 2 * 7  # clipped by 4: x from 1 on
+
+
+def test_allocation_rounds_up_the_need_of_every_box() -> None:
+    """O in lane vectors, W in words, I in lanes, each found box by box."""
+    for schedule in cases(77, 600):
+        across = schedule.lanes.get("x", 1)
+        lanes = across * schedule.lanes.get("y", 1) * schedule.lanes.get("m", 1)
+        vectors = 0
+        for _, iterations in executions(schedule, "O"):
+            for box in iterations:
+                below = boxes(box, schedule.loops[_inside(schedule) :])
+                vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
+        found, predicted = allocation(schedule), predict(schedule)
+        assert found["O"] == vectors * lanes * schedule.bits.acc // 8, schedule.as_data()
+        assert found.W == -(-predicted.need_bytes.W // 4) * 4
+        assert found.I >= predicted.need_bytes.I
+        if schedule.layer.stride[1] <= 1:
+            assert found["I"] == -(-predicted.need.I // across) * across * schedule.bits.I // 8
+
+
+def _inside(schedule: Schedule) -> int:
+    """Index of the first loop below the one at which O is held."""
+    marked = schedule.marked_loop("O")
+    return len(schedule.loops) if marked is None else marked + 1
 
 
 def _ones(*dims: str) -> tuple[Loop, ...]:

@@ -23,7 +23,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.prediction import PerOperand, require_one_level
 
-__all__ = ["Walk", "walk"]
+__all__ = ["Walk", "boxes", "executions", "walk"]
 
 Box = dict[Dim, range]
 Element = tuple[int, ...]
@@ -47,7 +47,7 @@ def walk(schedule: Schedule) -> Walk:
         I=_walk_inputs(schedule, tally), W=_walk_weights(schedule, tally), O=_walk_outputs(schedule, tally)
     )
     counts = Counts({("tcdm", operand, direction): access for (operand, direction), access in tally.items()})
-    iterations = sum(1 for _ in _boxes(_whole(schedule.layer), schedule.loops))
+    iterations = sum(1 for _ in boxes(_whole(schedule.layer), schedule.loops))
     return Walk(counts, need, iterations)
 
 
@@ -65,26 +65,26 @@ def _split(box: Box, loop: Loop) -> Iterator[Box]:
         yield {**box, loop.dim: range(start, min(start + loop.step, span.stop))}
 
 
-def _boxes(box: Box, loops: tuple[Loop, ...]) -> Iterator[Box]:
+def boxes(box: Box, loops: tuple[Loop, ...]) -> Iterator[Box]:
     """What the iterations of the innermost of ``loops`` cover, in program order."""
     if not loops:
         yield box
         return
     for iteration in _split(box, loops[0]):
-        yield from _boxes(iteration, loops[1:])
+        yield from boxes(iteration, loops[1:])
 
 
-def _executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Box, list[Box]]]:
+def executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Box, list[Box]]]:
     """For each execution of the loop at which ``array`` is buffered: its box and its iterations' boxes.
 
     Without a marker every innermost iteration is an execution of its own.
     """
     marked = schedule.marked_loop(array)
     if marked is None:
-        for box in _boxes(_whole(schedule.layer), schedule.loops):
+        for box in boxes(_whole(schedule.layer), schedule.loops):
             yield box, [box]
         return
-    for box in _boxes(_whole(schedule.layer), schedule.loops[:marked]):
+    for box in boxes(_whole(schedule.layer), schedule.loops[:marked]):
         yield box, list(_split(box, schedule.loops[marked]))
 
 
@@ -135,7 +135,7 @@ def _words(size: int) -> int:
 
 def _walk_inputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Access]) -> int:
     size, need = schedule.bits.I // 8, 0
-    for _, iterations in _executions(schedule, "I"):
+    for _, iterations in executions(schedule, "I"):
         held: set[Element] = set()
         for box in iterations:
             touched = _touched_inputs(schedule.layer, box)
@@ -148,7 +148,7 @@ def _walk_inputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acce
 
 def _walk_weights(schedule: Schedule, tally: dict[tuple[Operand, Direction], Access]) -> int:
     size, need = schedule.bits.W // 8, 0
-    for _, iterations in _executions(schedule, "W"):
+    for _, iterations in executions(schedule, "W"):
         held: set[Element] = set()
         for box in iterations:
             touched = _touched_weights(box)
@@ -178,7 +178,7 @@ def _walk_outputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acc
         tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
 
     need = 0
-    for execution, iterations in _executions(schedule, "O"):
+    for execution, iterations in executions(schedule, "O"):
         held: set[Element] = set()
         for box in iterations:
             touched = _touched_outputs(box)
