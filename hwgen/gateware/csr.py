@@ -1,0 +1,247 @@
+"""Registers of an HWC: addresses come from one builder, for the hardware, the C header and the documentation."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.gateware.params import DIMS, HwcParameters
+from hwgen.gateware.settings import Setting, settings_layout, settings_of
+from hwgen.gateware.tcdm import TcdmSignature
+
+__all__ = ["Control", "ControlRegisters", "ErrorCode", "Register", "Status", "register_map"]
+
+IDENTITY = 0x48574331
+"""Reads "HWC1"."""
+
+
+class ErrorCode(enum.Enum, shape=8):
+    """Why the HWC did not start, or stopped."""
+
+    NONE = 0
+    UNKNOWN_REGISTER = 1
+    READ_ONLY_REGISTER = 2
+    VALUE_TOO_WIDE = 3
+    WRITTEN_WHILE_BUSY = 4
+    EXTENT = 5
+    STEP = 6
+    STRIDE = 7
+    INPUT_RING = 8
+    GROUP = 9
+    INPUT_OVERFLOW = 16
+    WEIGHT_OVERFLOW = 17
+    OUTPUT_OVERFLOW = 18
+    INPUT_BUS = 32
+    WEIGHT_BUS = 33
+    OUTPUT_BUS = 34
+
+
+class Control(data.Struct):
+    """Written: ``start`` begins a layer; ``clear`` acknowledges the interrupt and forgets an error."""
+
+    start: 1
+    clear: 1
+
+
+class Status(data.Struct):
+    """Read: ``done`` and ``failed`` stay until cleared; ``error`` is an `ErrorCode`."""
+
+    busy: 1
+    done: 1
+    failed: 1
+    reserved: 5
+    error: ErrorCode
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register: byte address, name, width in bits, whether it can be written, and what it means."""
+
+    address: int
+    name: str
+    width: int
+    writable: bool
+    meaning: str
+
+
+_FIXED = (
+    Setting("identity", 32, f"reads {IDENTITY:#x}"),
+    Setting("control", 2, "bit 0 starts a layer, bit 1 acknowledges the interrupt and clears the error"),
+    Setting("status", 16, "bit 0 busy, bit 1 done, bit 2 failed, bits 15 to 8 the error code"),
+    Setting("fault_address", 32, "address of the access that failed"),
+    Setting("cycles", 32, "clock cycles from the start to the end of the layer"),
+    Setting("stall_input", 32, "cycles in which the datapath waited for the input"),
+    Setting("stall_weight", 32, "cycles in which the datapath waited for weights"),
+    Setting("stall_output", 32, "cycles in which the datapath waited for the output"),
+)
+SETTINGS_BASE = 0x40
+
+
+def register_map(parameters: HwcParameters) -> tuple[Register, ...]:
+    """Every register of an HWC, by address."""
+    fixed = [
+        Register(4 * i, entry.name, entry.width, entry.name == "control", entry.meaning) for i, entry in enumerate(_FIXED)
+    ]
+    settings = [
+        Register(SETTINGS_BASE + 4 * i, entry.name, entry.width, True, entry.meaning)
+        for i, entry in enumerate(settings_of(parameters))
+    ]
+    return (*fixed, *settings)
+
+
+class ControlRegisters(wiring.Component):
+    """The configuration port: settings, start, status, counters, and the checks that stand before a start.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    port : In(TcdmSignature)
+        Every access is granted at once and answered in the next cycle; ``r_opc`` marks a refused one.
+    settings : Out
+    start : Out(1)
+        A pulse: all settings are sound, begin.
+    busy : In(1)
+    ended : In(1)
+        A pulse: the layer has ended, with ``error`` (an `ErrorCode`) and the ``error_address`` that goes with it.
+    error, error_address : In
+    counting : In(3)
+        Stalls of input, weight, output in this cycle.
+    irq : Out(1)
+        The layer has ended or was refused; until cleared.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        super().__init__({
+            "port": In(TcdmSignature()),
+            "settings": Out(settings_layout(parameters)),
+            "start": Out(1),
+            "busy": In(1),
+            "ended": In(1),
+            "error": In(ErrorCode),
+            "error_address": In(32),
+            "counting": In(3),
+            "irq": Out(1),
+        })
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        registers = {register.name: register for register in register_map(self.parameters)}
+        status = Signal(Status)
+        fault_address = Signal(32)
+        cycles = Signal(32)
+        stalls = [Signal(32, name=f"stalls_{name}") for name in ("input", "weight", "output")]
+        m.d.comb += [status.busy.eq(self.busy), self.irq.eq(status.done | status.failed)]
+        readable: dict[str, Value | int] = {
+            "identity": IDENTITY,
+            "control": 0,
+            "status": status.as_value(),
+            "fault_address": fault_address,
+            "cycles": cycles,
+            "stall_input": stalls[0],
+            "stall_weight": stalls[1],
+            "stall_output": stalls[2],
+        }
+
+        refusal = Signal(ErrorCode)
+        starts = Signal()
+        clears = Signal()
+        writes = self.port.req & ~self.port.wen
+        m.d.comb += self.port.gnt.eq(1)
+        m.d.sync += [self.port.r_valid.eq(self.port.req), self.port.r_opc.eq(0), self.port.r_rdata.eq(0)]
+        with m.If(self.port.req):
+            with m.Switch(self.port.add):
+                for register in registers.values():
+                    with m.Case(register.address):
+                        current = readable.get(register.name)
+                        m.d.sync += self.port.r_rdata.eq(
+                            self.settings[register.name] if current is None else current
+                        )
+                        with m.If(writes):
+                            self._write(m, register, refusal, starts, clears)
+                with m.Default():
+                    m.d.comb += refusal.eq(ErrorCode.UNKNOWN_REGISTER)
+
+        unsound = self._unsound(m)
+        begins = Signal()
+        m.d.comb += begins.eq(starts & (unsound == ErrorCode.NONE) & (status.error == ErrorCode.NONE))
+        m.d.comb += self.start.eq(begins)
+        with m.If(clears):
+            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(ErrorCode.NONE)]
+        with m.If(begins):
+            m.d.sync += [status.done.eq(0), cycles.eq(0), fault_address.eq(0)]
+            m.d.sync += [counter.eq(0) for counter in stalls]
+        with m.Elif(self.busy):
+            m.d.sync += cycles.eq(cycles + 1)
+            m.d.sync += [counter.eq(counter + self.counting[i]) for i, counter in enumerate(stalls)]
+        with m.If(starts & ~begins):
+            m.d.sync += status.failed.eq(1)
+            with m.If(status.error == ErrorCode.NONE):
+                m.d.sync += status.error.eq(unsound)
+        with m.If(refusal != ErrorCode.NONE):
+            m.d.sync += self.port.r_opc.eq(1)
+            with m.If(status.error == ErrorCode.NONE):
+                m.d.sync += [status.error.eq(refusal), fault_address.eq(self.port.add)]
+        with m.If(self.ended):
+            m.d.sync += [status.done.eq(self.error == ErrorCode.NONE), status.failed.eq(self.error != ErrorCode.NONE)]
+            with m.If((self.error != ErrorCode.NONE)):
+                m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address)]
+        return m
+
+    def _write(self, m: Module, register: Register, refusal: Signal, starts: Signal, clears: Signal) -> None:
+        """One register's share of the write decoder."""
+        if not register.writable:
+            m.d.comb += refusal.eq(ErrorCode.READ_ONLY_REGISTER)
+            return
+        data_ = self.port.wdata
+        with m.If(data_[register.width :].any() if register.width < 32 else 0):
+            m.d.comb += refusal.eq(ErrorCode.VALUE_TOO_WIDE)
+        with m.Elif(~self.port.be.all()):
+            m.d.comb += refusal.eq(ErrorCode.VALUE_TOO_WIDE)
+        with m.Elif(self.busy & ~((register.name == "control") & ~data_[0])):
+            m.d.comb += refusal.eq(ErrorCode.WRITTEN_WHILE_BUSY)
+        with m.Else():
+            if register.name == "control":
+                control = data.View(Control, data_[: register.width])
+                m.d.comb += [starts.eq(control.start), clears.eq(control.clear)]
+            else:
+                m.d.sync += self.settings[register.name].eq(data_)
+
+    def _unsound(self, m: Module) -> Signal:
+        """The first reason why these settings cannot be started."""
+        p, settings = self.parameters, self.settings
+        innermost = {dim: j for j, dim in enumerate(p.loops)}
+        checks: list[tuple[ErrorCode, Value]] = []
+        for dim in DIMS:
+            checks.append((ErrorCode.EXTENT, settings[f"extent_{dim}"] == 0))
+        for j, dim in enumerate(p.loops):
+            checks.append((ErrorCode.STEP, settings[f"step_{j}_{dim}"] == 0))
+        for dim in DIMS:
+            left = settings[f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"]
+            checks.append((ErrorCode.STEP, left > (p.lanes if dim == "x" else 1)))
+        for axis in "yx":
+            stride = settings[f"stride_{axis}"]
+            checks.append((ErrorCode.STRIDE, (stride == 0) | (stride > 4)))
+        checks += [
+            (ErrorCode.EXTENT, (settings.input_height == 0) | (settings.input_width == 0)),
+            (ErrorCode.GROUP, settings.group_outputs == 0),
+            (ErrorCode.INPUT_RING, (settings.input_slabs == 0) | (settings.input_slab == 0)),
+            (ErrorCode.INPUT_RING, settings.input_ring > p.input_bytes),
+            (ErrorCode.INPUT_RING, settings.input_slab > settings.input_ring),
+        ]
+        unsound = Signal(ErrorCode)
+        for code, wrong in reversed(checks):
+            with m.If(wrong):
+                m.d.comb += unsound.eq(code)
+        return unsound
+
+
+def register_addresses(registers: Iterable[Register]) -> dict[str, int]:
+    """Byte address by name."""
+    return {register.name: register.address for register in registers}

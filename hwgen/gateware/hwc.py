@@ -1,0 +1,166 @@
+"""The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
+
+from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.gateware.csr import ControlRegisters, ErrorCode
+from hwgen.gateware.datapath import Datapath
+from hwgen.gateware.input_stream import InputStream
+from hwgen.gateware.output_stream import OutputStream
+from hwgen.gateware.params import HwcParameters
+from hwgen.gateware.sequencer import Sequencer
+from hwgen.gateware.tcdm import TcdmMaster, TcdmSignature
+from hwgen.gateware.weight_stream import WeightStream
+
+__all__ = ["Hwc"]
+
+
+class Hwc(wiring.Component):
+    """One HWC: runs any layer and any tile sizes that fit its memories, in the loop order it was generated for.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    cfg : In(TcdmSignature)
+        Configuration; see `hwgen.gateware.csr`.
+    tcdm_i, tcdm_w, tcdm_o : Out(TcdmSignature)
+        Input, weights, and output with partial sums and biases.
+    irq : Out(1)
+        The layer has ended or was refused, until acknowledged.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        super().__init__({
+            "cfg": In(TcdmSignature()),
+            "tcdm_i": Out(TcdmSignature()),
+            "tcdm_w": Out(TcdmSignature()),
+            "tcdm_o": Out(TcdmSignature()),
+            "irq": Out(1),
+        })
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self.parameters
+        m.submodules.registers = registers = ControlRegisters(p)
+        connect(m, flipped(self.cfg), registers.port)
+        busy, halting, starting = Signal(), Signal(), Signal()
+        m.d.comb += [registers.busy.eq(busy), self.irq.eq(registers.irq)]
+
+        # Between layers the engine stands in reset, so that every layer begins alike.
+        blocks = {
+            "input": InputStream(p),
+            "weight": WeightStream(p),
+            "output": OutputStream(p),
+            "sequencer": Sequencer(p),
+            "datapath": Datapath(p),
+            "master_i": TcdmMaster(),
+            "master_w": TcdmMaster(),
+            "master_o": TcdmMaster(),
+        }
+        for name, block in blocks.items():
+            m.submodules[name] = ResetInserter(~busy)(block)
+        source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
+        sequencer, datapath = blocks["sequencer"], blocks["datapath"]
+        masters = [blocks[f"master_{port}"] for port in "iwo"]
+        for block in (source, weight, output, sequencer, datapath):
+            m.d.comb += block.settings.eq(registers.settings)
+        for block in (source, weight, output, sequencer):
+            m.d.comb += block.start.eq(starting)
+
+        for stream_block, master, port in zip(
+            (source, weight, output), masters, (self.tcdm_i, self.tcdm_w, self.tcdm_o), strict=True
+        ):
+            connect(m, master.port, flipped(port))
+            connect(m, master.o_response, stream_block.i_response)
+            # A block that halts lets nothing new onto the bus and waits for the answers that are still to come.
+            m.d.comb += [
+                master.i_request.payload.eq(stream_block.o_request.payload),
+                master.i_request.valid.eq(stream_block.o_request.valid & ~halting),
+                stream_block.o_request.ready.eq(master.i_request.ready & ~halting),
+            ]
+
+        self._join(m, source, weight, output, sequencer, datapath)
+        self._control(m, registers, busy, halting, starting, masters, blocks)
+        return m
+
+    @staticmethod
+    def _join(
+        m: Module,
+        source: InputStream,
+        weight: WeightStream,
+        output: OutputStream,
+        sequencer: Sequencer,
+        datapath: Datapath,
+    ) -> None:
+        """Streams, sequencer and datapath, wire by wire."""
+        connect(m, source.o_token, sequencer.i_input)
+        connect(m, weight.o_token, sequencer.i_weight)
+        m.d.comb += [
+            source.release.eq(sequencer.release_input),
+            weight.release.eq(sequencer.release_weight),
+            output.box_ends.eq(sequencer.output_ends),
+            sequencer.output_loaded.eq(output.loaded),
+            sequencer.output_drained.eq(output.drained),
+            sequencer.output_unloaded.eq(output.unloaded),
+            sequencer.access_valid.eq(output.access_valid),
+            sequencer.access_load.eq(output.access_load),
+            sequencer.access_index.eq(output.access_index),
+            output.access_ready.eq(sequencer.access_ready),
+            datapath.i_operation.eq(sequencer.o_operation),
+            source.read_address.eq(datapath.input_address),
+            datapath.input_data.eq(source.read_data),
+            weight.read_word.eq(datapath.weight_word),
+            weight.read_byte.eq(datapath.weight_byte),
+            datapath.weight_data.eq(weight.read_data),
+            datapath.load_data.eq(output.load_data),
+            output.load_done.eq(datapath.loaded),
+            output.unload_data.eq(datapath.unload_data),
+            output.unload_done.eq(datapath.unloaded),
+        ]
+
+    @staticmethod
+    def _control(
+        m: Module,
+        registers: ControlRegisters,
+        busy: Signal,
+        halting: Signal,
+        starting: Signal,
+        masters: list[TcdmMaster],
+        blocks: dict[str, wiring.Component],
+    ) -> None:
+        """Start, end, and the end by a fault."""
+        sequencer, output = blocks["sequencer"], blocks["output"]
+        error, error_address = Signal(ErrorCode), Signal(32)
+        quiet = masters[0].idle & masters[1].idle & masters[2].idle
+        m.d.sync += starting.eq(registers.start)
+        m.d.comb += registers.counting.eq(
+            sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
+        )
+        faults = [
+            (ErrorCode.INPUT_BUS, masters[0].fault, masters[0].fault_address),
+            (ErrorCode.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
+            (ErrorCode.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
+            (ErrorCode.INPUT_OVERFLOW, blocks["input"].overflow, 0),
+            (ErrorCode.WEIGHT_OVERFLOW, blocks["weight"].overflow, 0),
+            (ErrorCode.OUTPUT_OVERFLOW, sequencer.overflow, 0),
+        ]
+        m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
+        with m.If(registers.start):
+            m.d.sync += [busy.eq(1), halting.eq(0), error.eq(ErrorCode.NONE)]
+        with m.Elif(busy):
+            with m.If(halting):
+                with m.If(quiet):
+                    m.d.comb += registers.ended.eq(1)
+                    m.d.sync += busy.eq(0)
+            with m.Elif(output.finished & sequencer.finished & quiet):
+                m.d.comb += registers.ended.eq(1)
+                m.d.sync += busy.eq(0)
+            for code, happened, address in reversed(faults):
+                with m.If(happened & ~halting):
+                    m.d.sync += [halting.eq(1), error.eq(code), error_address.eq(address)]

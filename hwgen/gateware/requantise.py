@@ -1,0 +1,48 @@
+"""From a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip."""
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Requantise"]
+
+
+class Requantise(wiring.Component):
+    """``v = sum + bias``; add half of ``1 << shift`` unless the shift is 0; shift right arithmetically; ReLU; clip.
+
+    Nothing wraps: the intermediate values are wide enough for every sum and bias. Combinational.
+
+    Members
+    -------
+    sum, bias : In(signed(32))
+    shift : In(5)
+    relu : In(1)
+    value : Out(signed(8))
+    """
+
+    sum: In(signed(32))
+    bias: In(signed(32))
+    shift: In(5)
+    relu: In(1)
+    value: Out(signed(8))
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        # The sum is shifted right by one bit less than asked; the last bit rounds.
+        total = Signal(signed(33))
+        doubled = Signal(signed(34))
+        rounded = Signal(signed(34))
+        m.d.comb += [
+            total.eq(self.sum + self.bias),
+            doubled.eq((total << 1) >> self.shift),
+            rounded.eq(Mux(self.shift == 0, total, (doubled + 1) >> 1)),
+        ]
+        with m.If((rounded < 0) & self.relu):
+            m.d.comb += self.value.eq(0)
+        with m.Elif(rounded < -128):
+            m.d.comb += self.value.eq(-128)
+        with m.Elif(rounded > 127):
+            m.d.comb += self.value.eq(127)
+        with m.Else():
+            m.d.comb += self.value.eq(rounded)
+        return m

@@ -1,0 +1,296 @@
+"""The read sequencer: walks the whole nest, one lane vector a cycle, and tells the datapath where its operands lie."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.gateware.nest import LevelRegister, LoopNest
+from hwgen.gateware.params import REDUCTION, HwcParameters
+from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.token import column_shape, input_token, operation, quotient_shape, row_shape
+
+__all__ = ["Sequencer"]
+
+
+class Sequencer(wiring.Component):
+    """One operation a cycle as long as the boxes it needs have arrived.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+    i_input, i_weight : In(stream)
+        Tokens of boxes that have arrived; taken with the first operation that uses the box.
+    release_input, release_weight : Out(1)
+        The box in use has been used for the last time.
+    output_loaded : In(1)
+        The partial sums of the next box of the output have been fetched (a pulse).
+    output_ends : Out(1)
+        The last operation on the present box of the output is on its way (a pulse).
+    output_drained : In(1)
+        The box that ended last has left (a pulse).
+    output_unloaded : In
+        Vectors of that box that have left already.
+    i_access : In(stream of unload and load operations)
+        Served before computing: the drain's reads, the writes of partial sums.
+    o_operation : Out(operation)
+        Valid where one of ``compute``, ``load``, ``unload`` is set.
+    overflow : Out(1)
+        A box of the output needs more vectors than the memory has.
+    finished : Out(1)
+        Every operation has been issued.
+    stall_input, stall_weight, stall_output : Out(1)
+        Nothing was issued in this cycle, and why.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        self.index_bits = parameters.output_depth.bit_length() + 1
+        weight_bits = max(1, (parameters.weight_depth - 1).bit_length())
+        super().__init__({
+            "settings": In(settings_layout(parameters)),
+            "start": In(1),
+            "i_input": In(stream.Signature(input_token(parameters))),
+            "i_weight": In(stream.Signature(weight_bits)),
+            "release_input": Out(1),
+            "release_weight": Out(1),
+            "output_loaded": In(1),
+            "output_ends": Out(1),
+            "output_drained": In(1),
+            "output_unloaded": In(self.index_bits),
+            "access_valid": In(1),
+            "access_load": In(1),
+            "access_index": In(self.index_bits),
+            "access_ready": Out(1),
+            "o_operation": Out(operation(parameters)),
+            "overflow": Out(1),
+            "finished": Out(1),
+            "stall_input": Out(1),
+            "stall_weight": Out(1),
+            "stall_output": Out(1),
+        })
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self.parameters
+        count = len(p.loops)
+        m.submodules.nest = nest = LoopNest(loops=p.loops, bits=p.position_bits)
+        for j, dim in enumerate(p.loops):
+            m.d.comb += [
+                nest.extent[j].eq(self.settings[f"extent_{dim}"]),
+                nest.step[j].eq(self.settings[f"step_{j}_{dim}"]),
+            ]
+        active = Signal()
+        fire = Signal()
+        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(fire)]
+        with m.If(self.start):
+            m.d.sync += active.eq(1)
+        with m.Elif(fire & nest.finished):
+            m.d.sync += [active.eq(0), self.finished.eq(1)]
+
+        def fresh_and_ending(first_inner: int, name: str) -> tuple[Signal, Value]:
+            """Whether this operation is the first, the last of what the loops from ``first_inner`` on do."""
+            fresh = Signal(name=f"{name}_fresh", init=1)
+            with m.If(fire):
+                m.d.sync += fresh.eq(nest.turning[:first_inner].any())
+            return fresh, nest.last[first_inner:].all()
+
+        input_fresh, input_ends = fresh_and_ending(p.input_marker + 1, "input")
+        weight_fresh, weight_ends = fresh_and_ending(p.weight_marker + 1, "weight")
+        output_fresh, output_ends = fresh_and_ending(p.output_marker, "output")
+
+        output_index, may_start, fresh_sum = self._output(m, nest, active, fire, output_fresh, output_ends)
+        waits_input = input_fresh & ~self.i_input.valid
+        waits_weight = weight_fresh & ~self.i_weight.valid
+        can_go = Signal()
+        m.d.comb += [
+            can_go.eq(active & ~waits_input & ~waits_weight & may_start),
+            fire.eq(can_go & ~self.access_valid),
+            self.access_ready.eq(1),
+            self.i_input.ready.eq(fire & input_fresh),
+            self.i_weight.ready.eq(fire & weight_fresh),
+            self.release_input.eq(fire & input_ends),
+            self.release_weight.eq(fire & weight_ends),
+            self.output_ends.eq(fire & output_ends),
+            self.stall_input.eq(active & waits_input),
+            self.stall_weight.eq(active & ~waits_input & waits_weight),
+            self.stall_output.eq(active & ~waits_input & ~waits_weight & ~fire),
+        ]
+        address, row, column = self._input(m, nest, fire, input_fresh)
+        weight_word, weight_byte = self._weight(m, nest, fire, weight_fresh)
+        x = max((j for j in range(count) if p.loops[j] == "x"), default=None)
+        width = nest.hi[x] - nest.lo[x] if x is not None else self.settings.extent_x
+        operation_ = self.o_operation
+        m.d.sync += [
+            operation_.compute.eq(fire),
+            operation_.load.eq(self.access_valid & self.access_load),
+            operation_.unload.eq(self.access_valid & ~self.access_load),
+            operation_.fresh.eq(fresh_sum),
+            operation_.input_address.eq(address),
+            operation_.row.eq(row),
+            operation_.column.eq(column),
+            operation_.width.eq(width),
+            operation_.weight_word.eq(weight_word),
+            operation_.weight_byte.eq(weight_byte),
+            operation_.output_index.eq(Mux(self.access_valid, self.access_index, output_index)),
+        ]
+        return m
+
+    def _output(
+        self, m: Module, nest: LoopNest, active: Signal, fire: Signal, fresh: Signal, ends: Value
+    ) -> tuple[Value, Signal, Signal]:
+        """The vector's index; whether it may be touched; whether its sum starts from zero."""
+        p = self.parameters
+        steps = {
+            j: _adding(self.settings[f"output_index_step_{j}"]) for j in p.output_box if p.loops[j] in "myx"
+        }
+        m.submodules.output_index = register = LevelRegister(
+            loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits
+        )
+        self._follow(m, register, nest, fire, fresh, 0)
+        outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
+        inner = [j for j in p.output_box if p.loops[j] in REDUCTION]
+        resumes, first_touch = Signal(), Signal()
+        m.d.comb += [
+            resumes.eq(~_all(nest.first, outer)),
+            first_touch.eq(_all(nest.first, inner)),
+        ]
+        # The box that ended last, as long as its vectors are on their way out; partial sums that have come in.
+        draining, loaded = Signal(), Signal()
+        with m.If(self.output_ends):
+            m.d.sync += [draining.eq(1), loaded.eq(0)]
+        with m.Else():
+            with m.If(self.output_drained):
+                m.d.sync += draining.eq(0)
+            with m.If(self.output_loaded):
+                m.d.sync += loaded.eq(1)
+        may_start = Signal()
+        with m.If(resumes):
+            m.d.comb += may_start.eq(loaded)
+        with m.Else():
+            m.d.comb += may_start.eq(
+                ~(draining & (ends | (first_touch & (register.value >= self.output_unloaded))))
+            )
+        with m.If(first_touch & (register.value >= p.output_depth)):
+            m.d.comb += [may_start.eq(0), self.overflow.eq(active)]
+        fresh_sum = Signal()
+        m.d.comb += fresh_sum.eq(first_touch & ~resumes)
+        return register.value, may_start, fresh_sum
+
+    def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[Value, Value, Value]:
+        """Element address of lane 0 in the input ring, and its row and column in the image."""
+        p, settings, token = self.parameters, self.settings, self.i_input.payload
+        count, marker = len(p.loops), p.input_marker
+        inner = range(marker + 1, count)
+
+        def ring_step(j: int) -> object:
+            def step(value: Value) -> Value:
+                reached = value + settings[f"input_ring_step_{j}"]
+                return Mux(reached >= settings.input_ring, reached - settings.input_ring, reached)
+
+            return step
+
+        def phase_step(j: int) -> object:
+            def step(value: Value) -> Value:
+                phase = value[:2] + settings[f"input_phase_step_{j}"]
+                wraps = phase >= settings.stride_x
+                quotient = value[2:] + settings[f"input_quotient_step_{j}"] + wraps
+                shape = quotient_shape(p)
+                return _pack(Mux(wraps, phase - settings.stride_x, phase)[:2], quotient, shape.width)
+
+            return step
+
+        def quotient_step(j: int) -> object:
+            def step(value: Value) -> Value:
+                return _pack(value[:2], value[2:] + settings[f"step_{j}_x"], quotient_shape(p).width)
+
+            return step
+
+        of = p.inside
+        quotient_bits = quotient_shape(p).width
+        registers = {
+            "ring": ({j: ring_step(j) for j in of(marker, "yk")}, token.ring.shape(), token.ring),
+            "line": ({j: _adding(settings[f"input_line_step_{j}"]) for j in of(marker, "c")}, token.ring.shape(), 0),
+            "place": (
+                {j: phase_step(j) for j in of(marker, "l")} | {j: quotient_step(j) for j in of(marker, "x")},
+                quotient_bits + 2,
+                _pack(token.phase, token.quotient, quotient_bits),
+            ),
+            "row": (
+                {j: _adding(settings[f"input_row_step_{j}"]) for j in of(marker, "y")}
+                | {j: _adding(settings[f"step_{j}_k"]) for j in of(marker, "k")},
+                row_shape(p),
+                token.row,
+            ),
+            "column": (
+                {j: _adding(settings[f"input_column_step_{j}"]) for j in of(marker, "x")}
+                | {j: _adding(settings[f"step_{j}_l"]) for j in of(marker, "l")},
+                column_shape(p),
+                token.column,
+            ),
+        }
+        values = {}
+        for name, (steps, shape, base) in registers.items():
+            register = LevelRegister(loops=count, inner=inner, step=steps, shape=shape)
+            m.submodules[f"input_{name}"] = register
+            self._follow(m, register, nest, fire, fresh, base)
+            values[name] = register.value
+        phase, quotient = values["place"][:2], values["place"][2:].as_signed()
+        bases = Array([0, settings.input_phase_1, settings.input_phase_2, settings.input_phase_3])
+        address = values["ring"] + values["line"] + quotient + bases[phase]
+        return address, values["row"], values["column"]
+
+    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[Value, Value]:
+        """Word and byte of the weight: boxes are packed in the order of first use, so the offset counts on."""
+        p = self.parameters
+        bits = (p.weight_bytes - 1).bit_length() + 1
+        held_base, held_offset = Signal(self.i_weight.payload.shape()), Signal(bits)
+        base, offset = Signal.like(held_base), Signal(bits)
+        m.d.comb += [base.eq(Mux(fresh, self.i_weight.payload, held_base)), offset.eq(Mux(fresh, 0, held_offset))]
+        inner = range(p.weight_marker + 1, len(p.loops))
+        begins = {j: Signal(bits, name=f"weight_begin_{j}") for j in inner if p.loops[j] in "yx"}
+        following = Signal(bits)
+        m.d.comb += following.eq(offset + 1)
+        for j, begin in begins.items():
+            with m.If(nest.turning[j]):
+                m.d.comb += following.eq(Mux(fresh, 0, begin))
+        with m.If(fire):
+            m.d.sync += [held_base.eq(base), held_offset.eq(following)]
+            for j, begin in begins.items():
+                with m.If(nest.turning[p.weight_marker + 1 : j].any()):
+                    m.d.sync += begin.eq(following)
+                with m.Elif(fresh):
+                    m.d.sync += begin.eq(0)
+        word = base + offset[2:]
+        return Mux(word >= p.weight_depth, word - p.weight_depth, word), offset[:2]
+
+    @staticmethod
+    def _follow(
+        m: Module, register: LevelRegister, nest: LoopNest, fire: Signal, fresh: Signal, base: object
+    ) -> None:
+        m.d.comb += [
+            register.base.eq(base),
+            register.fresh.eq(fresh),
+            register.turning.eq(nest.turning),
+            register.advance.eq(fire),
+        ]
+
+
+def _adding(step: Value) -> object:
+    return lambda value: value + step
+
+
+def _all(flags: Value, indices: list[int]) -> Value | int:
+    result: Value | int = 1
+    for j in indices:
+        result = flags[j] & result
+    return result
+
+
+def _pack(phase: Value, quotient: Value, bits: int) -> Value:
+    return Cat(phase[:2], quotient[:bits])

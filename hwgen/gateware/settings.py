@@ -1,0 +1,96 @@
+"""The run-time settings of an HWC: one list from which registers, addresses, header and documentation follow."""
+
+from dataclasses import dataclass
+
+from amaranth.lib import data
+
+from hwgen.gateware.params import DIMS, HwcParameters
+
+__all__ = ["Setting", "settings_layout", "settings_of"]
+
+ADDRESS_BITS = 32
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run-time value: its name, its width in bits, and what it means."""
+
+    name: str
+    width: int
+    meaning: str
+
+
+def settings_of(parameters: HwcParameters) -> tuple[Setting, ...]:
+    """Every run-time setting of an HWC, in register order."""
+    bits = parameters.position_bits
+    settings = [Setting(f"extent_{dim}", bits, f"extent of dimension {dim}") for dim in DIMS]
+    settings += [
+        Setting(f"step_{j}_{dim}", bits, f"step of loop {j}, over {dim}") for j, dim in enumerate(parameters.loops)
+    ]
+    settings += [
+        Setting("stride_y", 3, "vertical stride, 1 to 4"),
+        Setting("stride_x", 3, "horizontal stride, 1 to 4"),
+        Setting("padding_top", bits, "padded rows above the input"),
+        Setting("padding_left", bits, "padded columns left of the input"),
+        Setting("group_outputs", bits, "output channels of one group"),
+        Setting("group_inputs", bits, "input channels of one group"),
+    ]
+    return (*settings, *_input_settings(parameters), *_output_settings(parameters))
+
+
+def _input_settings(parameters: HwcParameters) -> list[Setting]:
+    bits, flat = parameters.position_bits, (parameters.input_bytes - 1).bit_length() + 1
+    inside = parameters.inside
+    marker = parameters.input_marker
+    settings = [
+        Setting("input_base", ADDRESS_BITS, "byte address of the input, less padding_top rows"),
+        Setting("input_height", bits, "rows of the input"),
+        Setting("input_width", bits, "columns of the input"),
+        Setting("input_pitch", bits, "bytes from row to row"),
+        Setting("input_plane", ADDRESS_BITS - 4, "bytes from channel to channel"),
+        Setting("input_slides", 1, "rows stay from one iteration of the marked loop to the next"),
+        Setting("input_line", flat, "elements of one row of one channel in the input memory"),
+        Setting("input_slab", flat, "elements of one row of all channels of a box"),
+        Setting("input_slabs", flat, "slabs that the input memory holds"),
+        Setting("input_ring", flat, "input_slab times input_slabs: the size of the ring in elements"),
+        *(Setting(f"input_phase_{p}", flat, f"where columns of stride phase {p} begin in a line") for p in (1, 2, 3)),
+    ]
+    for j in inside(marker, "yk"):
+        settings.append(Setting(f"input_ring_step_{j}", flat, f"elements that loop {j} advances, modulo the ring"))
+    for j in inside(marker, "c"):
+        settings.append(Setting(f"input_line_step_{j}", flat, f"elements that loop {j} advances inside a slab"))
+    for j in inside(marker, "y"):
+        settings.append(Setting(f"input_row_step_{j}", bits, f"input rows that loop {j} advances"))
+    for j in inside(marker, "x"):
+        settings.append(Setting(f"input_column_step_{j}", bits, f"input columns that loop {j} advances"))
+    for j in inside(marker, "l"):
+        settings.append(Setting(f"input_quotient_step_{j}", bits, f"step of loop {j} divided by stride_x"))
+        settings.append(Setting(f"input_phase_step_{j}", 2, f"step of loop {j} modulo stride_x"))
+    return settings
+
+
+def _output_settings(parameters: HwcParameters) -> list[Setting]:
+    bits, index = parameters.position_bits, parameters.output_depth.bit_length() + 1
+    settings = [
+        Setting("weight_base", ADDRESS_BITS, "byte address of the packed weights"),
+        Setting("output_base", ADDRESS_BITS, "byte address of the output"),
+        Setting("output_pitch", bits, "bytes from row to row"),
+        Setting("output_plane", ADDRESS_BITS - 4, "bytes from channel to channel"),
+        Setting("partial_base", ADDRESS_BITS, "byte address of the partial sums"),
+        Setting("partial_pitch", bits + 2, "bytes from row to row"),
+        Setting("partial_plane", ADDRESS_BITS - 4, "bytes from channel to channel"),
+        Setting("bias_base", ADDRESS_BITS, "byte address of the biases, 32 bits each"),
+        Setting("shift", 5, "bits that the sum is shifted right, with rounding"),
+        Setting("relu", 1, "negative outputs become zero"),
+        Setting("output_channel_step", index, "vectors from channel to channel in the output memory"),
+        Setting("output_row_step", index, "vectors from row to row in the output memory"),
+    ]
+    for j in parameters.output_box:
+        if parameters.loops[j] in "myx":
+            settings.append(Setting(f"output_index_step_{j}", index, f"vectors that loop {j} advances"))
+    return settings
+
+
+def settings_layout(parameters: HwcParameters) -> data.StructLayout:
+    """The settings as one structure, the form in which the blocks receive them."""
+    return data.StructLayout({setting.name: setting.width for setting in settings_of(parameters)})

@@ -1,0 +1,125 @@
+"""The port to the tightly coupled data memory: the PULP handshake, and a master that keeps it."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Request", "Response", "TcdmMaster", "TcdmSignature"]
+
+
+class TcdmSignature(wiring.Signature):
+    """One 32-bit port, seen from the master.
+
+    A request (``req`` with everything that goes with it) is stable until ``gnt``. Every granted request, read or write,
+    is answered by one ``r_valid``, in order, in a later cycle; ``r_opc`` marks an error.
+
+    Members
+    -------
+    req : Out(1)
+    gnt : In(1)
+    add : Out(32)
+        Byte address, word aligned.
+    wen : Out(1)
+        1 reads, 0 writes.
+    be : Out(4)
+        Bytes that are written, or that the reader uses.
+    wdata : Out(32)
+    r_valid, r_opc : In(1)
+    r_rdata : In(32)
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            "req": Out(1),
+            "gnt": In(1),
+            "add": Out(32),
+            "wen": Out(1),
+            "be": Out(4),
+            "wdata": Out(32),
+            "r_valid": In(1),
+            "r_opc": In(1),
+            "r_rdata": In(32),
+        })
+
+
+class Request(data.Struct):
+    """One access: word-aligned byte address, direction, used bytes, data to write."""
+
+    address: 32
+    write: 1
+    enable: 4
+    data: 32
+
+
+class Response(data.Struct):
+    """The answer to one read."""
+
+    data: 32
+
+
+class TcdmMaster(wiring.Component):
+    """Turns a stream of requests into accesses and hands the data of reads back.
+
+    The answers to reads cannot be held back: whoever asks must have room for them. Answers to writes end here.
+
+    Members
+    -------
+    i_request : In(stream of Request)
+    o_response : Out
+        ``valid`` for one cycle per read, in order.
+    port : Out(TcdmSignature)
+    idle : Out(1)
+        Nothing is requested, granted or unanswered.
+    fault : Out(1)
+        An access was answered with an error; ``fault_address`` is the address of the first one. Held until reset.
+    fault_address : Out(32)
+    """
+
+    OUTSTANDING = 4
+
+    i_request: In(stream.Signature(Request))
+    o_response: Out(wiring.Signature({"valid": Out(1), "data": Out(32)}))
+    port: Out(TcdmSignature())
+    idle: Out(1)
+    fault: Out(1)
+    fault_address: Out(32)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        count = self.OUTSTANDING
+        # What is granted and not yet answered: whether it was a read, and where it went (for the fault address).
+        is_read = Signal(count)
+        addresses = Signal(data.ArrayLayout(30, count))
+        newest = Signal(range(count))
+        oldest = Signal(range(count))
+        unanswered = Signal(range(count + 1))
+        granted = Signal()
+        m.d.comb += [
+            granted.eq(self.port.req & self.port.gnt),
+            self.i_request.ready.eq((~self.port.req | self.port.gnt) & (unanswered < count - 1)),
+            self.o_response.valid.eq(self.port.r_valid & is_read.bit_select(oldest, 1)),
+            self.o_response.data.eq(self.port.r_rdata),
+            self.idle.eq(~self.port.req & (unanswered == 0)),
+        ]
+        with m.If(granted):
+            m.d.sync += [
+                self.port.req.eq(0),
+                is_read.bit_select(newest, 1).eq(self.port.wen),
+                addresses[newest].eq(self.port.add[2:]),
+                newest.eq(newest + 1),
+            ]
+        with m.If(self.i_request.valid & self.i_request.ready):
+            request = self.i_request.payload
+            m.d.sync += [
+                self.port.req.eq(1),
+                self.port.add.eq(request.address),
+                self.port.wen.eq(~request.write),
+                self.port.be.eq(request.enable),
+                self.port.wdata.eq(request.data),
+            ]
+        with m.If(self.port.r_valid):
+            m.d.sync += oldest.eq(oldest + 1)
+            with m.If(self.port.r_opc & ~self.fault):
+                m.d.sync += [self.fault.eq(1), self.fault_address.eq(addresses[oldest] << 2)]
+        m.d.sync += unanswered.eq(unanswered + granted - self.port.r_valid)
+        return m
