@@ -1,9 +1,10 @@
 """The published models and engines that schedules are compared with.
 
 CACHE (Wolf and Lam 1991) and PEEMEN (Peemen et al. 2013) as Stoutchinin et al. 2019 state them in Appendix A,
-Eq. 5-10: plain figures, not nests, for a tile of ``m`` by ``c`` by ``y`` by ``x`` (their mss, css, iss, jss) that must fit the
-buffer as a whole. CACHE moves the whole tile for each of its executions (Eq. 6). PEEMEN keeps what two consecutive
-executions share; the traffic is that of Eq. 6 "as if the innermost controlling loop were not tiled" (Eq. 7-10).
+Eq. 5-10: plain figures, not nests, for a tile of ``m`` by ``c`` by ``y`` by ``x`` (their mss, css, iss, jss) that
+must fit the buffer as a whole. CACHE moves the whole tile for each of its executions (Eq. 6). PEEMEN keeps what two
+consecutive executions share; the traffic is that of Eq. 6 "as if the innermost controlling loop were not tiled"
+(Eq. 7-10).
 
 Readings. The appendix leaves two things open; `Reading` says which one is taken.
 
