@@ -1,0 +1,1 @@
+"""Cosimulation: generated hardware in a simulator, inside a harness that counts every access, against the model."""

@@ -1,0 +1,172 @@
+"""Builds of generated hardware for a simulator, each made once and kept."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cosim.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
+
+__all__ = ["Build", "build", "failure", "launch", "start", "stop"]
+
+HARNESS = Path(__file__).resolve().parent / "harness"
+FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-CFLAGS", "-O3"]
+QUICK = ["-O3", "--assert", "-CFLAGS", "-O1"]
+_KEPT_SECONDS = 30 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Build:
+    """What is built: a generated design, and how.
+
+    Parameters
+    ----------
+    verilog : the design's text; its top is ``hwc``.
+    simulator : which simulator it is for.
+    harness : inside the harness that counts and serves the memory; else ``hwc`` itself is the top, all its ports open
+        to a bus that the test bench drives.
+    depth_log2 : words of the harness' memory, as a power of two.
+    waves : with waveforms (FST).
+    fast : optimised for long runs; else built in less time, with the design's assertions on.
+    """
+
+    verilog: str
+    simulator: Simulator = "verilator"
+    harness: bool = True
+    depth_log2: int = 23
+    waves: bool = False
+    fast: bool = True
+
+    @property
+    def top(self) -> str:
+        """Name of the module on top."""
+        return "harness" if self.harness else "hwc"
+
+    @property
+    def digest(self) -> str:
+        """Names this build: the same for the same sources, options and tools."""
+        text = json.dumps([asdict(self), fingerprint(self.simulator)])
+        state = hashlib.sha256(text.encode())
+        for source in (*sorted(HARNESS.iterdir()), Path(__file__)):
+            state.update(source.read_bytes())
+        return state.hexdigest()[:24]
+
+    def request(self, folder: Path) -> dict[str, Any]:
+        """What `cosim.launch` has to ask of cocotb's runner."""
+        sources = [str(folder / "hwc.v")]
+        arguments: list[str] = []
+        if self.harness:
+            sources += [str(HARNESS / "harness.sv"), str(HARNESS / "tcdm_port.sv")]
+        if self.simulator == "verilator":
+            arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal", "-LDFLAGS", "-rdynamic"]
+            if self.waves:
+                arguments += ["--trace-fst", "--trace-structs"]
+            if self.harness:
+                arguments += ["--no-public-flat-rw", str(HARNESS / "publish.vlt"), str(HARNESS / "native.cpp")]
+        return {
+            "simulator": self.simulator,
+            "step": "build",
+            "sources": sources,
+            "build_args": arguments,
+            "parameters": {"DepthLog2": self.depth_log2} if self.harness else {},
+            "hdl_toplevel": self.top,
+            "build_dir": str(folder / "sim"),
+            "timescale": ["1ns", "1ps"],
+            "waves": self.waves,
+            "always": True,
+            "log_file": str(folder / "build.log"),
+        }
+
+
+def build(wanted: Build) -> Path:
+    """The folder of this build, made unless it is there; a lock keeps two processes from making the same one.
+
+    Raises `ToolError` with the log's last lines if the simulator refuses the sources.
+    """
+    require_tools(wanted.simulator, waves=wanted.waves)
+    folder = cache_folder() / "builds" / wanted.digest
+    stamp = folder / "complete"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.with_suffix(".lock")):
+        if not stamp.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            (folder / "hwc.v").write_text(wanted.verilog, encoding="utf-8")
+            launch(wanted.request(folder), folder)
+            _remove_old(folder.parent)
+        stamp.touch()
+    return folder / "sim"
+
+
+def launch(request: dict[str, Any], folder: Path) -> None:
+    """Run one step of cocotb's runner in a process of its own and wait; `ToolError` if it fails."""
+    process = start(request, folder)
+    try:
+        status = process.wait()
+    finally:
+        stop(process)
+    if status:
+        raise ToolError(failure(request))
+
+
+def start(
+    request: dict[str, Any], folder: Path, variables: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start one step of cocotb's runner, as the leader of a process group of its own."""
+    file = folder / f"{request['step']}.json"
+    file.write_text(json.dumps(request), encoding="utf-8")
+    with Path(f"{request['log_file']}.runner").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "cosim.launch", str(file)],
+            env={**environment(request["simulator"]), **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def stop(process: "subprocess.Popen[bytes]") -> None:
+    """End a step and whatever it started; nothing happens if it has ended."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def failure(request: dict[str, Any]) -> str:
+    """One line on a step that failed, with the errors that its logs show; the logs are kept in the cache folder."""
+    text = ""
+    for file in (Path(request["log_file"]), Path(f"{request['log_file']}.runner")):
+        if file.exists():
+            text += file.read_text(encoding="utf-8", errors="replace")
+    kept = cache_folder() / f"failed-{request['step']}.log"
+    kept.write_text(text, encoding="utf-8")
+    lines = text.splitlines()
+    telling = [line for line in lines if re.search(r"\b(\w*Error|ERROR|error|sorry|CRITICAL)\b", line)]
+    shown = " | ".join(line.strip() for line in (telling or lines[-3:])[:3])
+    return f"{request['simulator']}: {request['step']} failed: {shown or 'no output'} (log: {kept})"
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    with file.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_old(builds: Path) -> None:
+    """Drop builds that nobody has asked for in a month."""
+    for stamp in builds.glob("*/complete"):
+        if time.time() - stamp.stat().st_mtime > _KEPT_SECONDS:
+            shutil.rmtree(stamp.parent, ignore_errors=True)

@@ -1,0 +1,299 @@
+// The world around one HWC: memory, ports, access counters, watchdog. Runs on Verilator and on Icarus 11.
+//
+// The test bench sets the controls, pulses `clear`, writes the HWC's registers one by one, writes the start register,
+// and waits for `finished`; everything in between happens here, at the simulator's own speed. There are no ports: what
+// the test bench drives are the variables of the first block (through VPI). Each is registered before it is used, so
+// that outside writes cost nothing while the clock runs. The clock comes from cocotb or from the native run loop.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module harness #(
+    parameter int DepthLog2 = 23  // the memory's size in 32-bit words, as a power of two
+);
+
+  // Driven by the test bench.
+  logic         clk = 1'b0;
+  logic         rst = 1'b1;             // resets the HWC
+  logic         clear = 1'b1;           // clears all but the memory, and takes over the controls below
+  logic         cfg_go = 1'b0;          // every change starts one transfer on the configuration port
+  logic         cfg_write = 1'b0;
+  logic [ 31:0] cfg_address = 32'd0;
+  logic [ 31:0] cfg_data = 32'd0;
+  logic [ 31:0] start_address = 32'd0;  // a write to this register starts the cycle counter
+  logic [ 47:0] cycle_limit = 48'd0;    // `finished` rises after so many cycles even without an interrupt
+  logic [ 31:0] random_start = 32'd1;   // of the random stalls and of unused read bytes; not 0
+  logic [ 23:0] stall_rate = 24'd0;     // ports I, W, O from bit 0 up: see `tcdm_port`
+  logic [ 23:0] delay_rate = 24'd0;
+  logic [  2:0] error_enable = 3'd0;
+  logic [ 31:0] error_address = 32'd0;
+  logic [159:0] region_base = 160'd0;   // input, weights, bias, partial, output from bit 0 up
+  logic [159:0] region_end = 160'd0;
+
+  logic         trace_on = 1'b0;        // the trace's controls: see there
+  logic [  1:0] trace_port = 2'd0;
+  logic [ 47:0] trace_first = 48'd0;
+  logic [ 47:0] trace_end = 48'd0;
+
+  // Read by the test bench, besides `memory` and the counters in the ports.
+  logic         cfg_served;             // follows `cfg_go` when the transfer's response has arrived
+  logic [ 31:0] cfg_answer;
+  logic         cfg_error;
+  wire          finished;               // interrupt, or too many cycles
+  logic         timed_out;
+  logic [ 47:0] cycles;                 // from the start write's grant to the interrupt
+  logic [ 31:0] cfg_violations;         // responses without a request on the configuration port
+
+  // The controls as they were at the last `clear`.
+  logic         rst_now;
+  logic         clear_now;
+  logic [ 31:0] start_at;
+  logic [ 47:0] limit;
+  logic [ 31:0] start;
+  logic [ 23:0] stalls;
+  logic [ 23:0] delays;
+  logic [  2:0] errors;
+  logic [ 31:0] error_at;
+  logic [159:0] region_from;
+  logic [159:0] region_to;
+  logic         tracing;
+  logic [  1:0] traced_port;
+
+  always_ff @(posedge clk) begin
+    rst_now   <= rst;
+    clear_now <= clear;
+    if (clear) begin
+      start_at    <= start_address;
+      limit       <= cycle_limit;
+      start       <= random_start;
+      stalls      <= stall_rate;
+      delays      <= delay_rate;
+      errors      <= error_enable;
+      error_at    <= error_address;
+      region_from <= region_base;
+      region_to   <= region_end;
+      tracing     <= trace_on;
+      traced_port <= trace_port;
+    end
+  end
+
+  logic [31:0] memory[1<<DepthLog2];
+
+  logic        cfg_req;
+  logic        cfg_wen;
+  logic [31:0] cfg_add;
+  logic [31:0] cfg_wdata;
+  wire         cfg_gnt, cfg_r_valid, cfg_r_opc, irq;
+  wire  [31:0] cfg_r_rdata;
+
+  wire i_req, i_gnt, i_wen, i_r_valid, i_r_opc;
+  wire w_req, w_gnt, w_wen, w_r_valid, w_r_opc;
+  wire o_req, o_gnt, o_wen, o_r_valid, o_r_opc;
+  wire [3:0] i_be, w_be, o_be;
+  wire [31:0] i_add, i_wdata, i_r_rdata;
+  wire [31:0] w_add, w_wdata, w_r_rdata;
+  wire [31:0] o_add, o_wdata, o_r_rdata;
+
+  hwc dut (
+      .clk(clk),
+      .rst(rst_now),
+      .irq(irq),
+      .cfg__req(cfg_req),
+      .cfg__gnt(cfg_gnt),
+      .cfg__add(cfg_add),
+      .cfg__wen(cfg_wen),
+      .cfg__be(4'b1111),
+      .cfg__wdata(cfg_wdata),
+      .cfg__r_valid(cfg_r_valid),
+      .cfg__r_opc(cfg_r_opc),
+      .cfg__r_rdata(cfg_r_rdata),
+      .tcdm_i__req(i_req),
+      .tcdm_i__gnt(i_gnt),
+      .tcdm_i__add(i_add),
+      .tcdm_i__wen(i_wen),
+      .tcdm_i__be(i_be),
+      .tcdm_i__wdata(i_wdata),
+      .tcdm_i__r_valid(i_r_valid),
+      .tcdm_i__r_opc(i_r_opc),
+      .tcdm_i__r_rdata(i_r_rdata),
+      .tcdm_w__req(w_req),
+      .tcdm_w__gnt(w_gnt),
+      .tcdm_w__add(w_add),
+      .tcdm_w__wen(w_wen),
+      .tcdm_w__be(w_be),
+      .tcdm_w__wdata(w_wdata),
+      .tcdm_w__r_valid(w_r_valid),
+      .tcdm_w__r_opc(w_r_opc),
+      .tcdm_w__r_rdata(w_r_rdata),
+      .tcdm_o__req(o_req),
+      .tcdm_o__gnt(o_gnt),
+      .tcdm_o__add(o_add),
+      .tcdm_o__wen(o_wen),
+      .tcdm_o__be(o_be),
+      .tcdm_o__wdata(o_wdata),
+      .tcdm_o__r_valid(o_r_valid),
+      .tcdm_o__r_opc(o_r_opc),
+      .tcdm_o__r_rdata(o_r_rdata)
+  );
+
+  wire [31:0] i_word = memory[i_add[DepthLog2+1:2]];
+  wire        i_missing = i_add[31:DepthLog2+2] != 0;
+  tcdm_port port_i (
+      .clk(clk),
+      .clear(clear_now),
+      .req(i_req),
+      .gnt(i_gnt),
+      .add(i_add),
+      .wen(i_wen),
+      .be(i_be),
+      .wdata(i_wdata),
+      .r_valid(i_r_valid),
+      .r_opc(i_r_opc),
+      .r_rdata(i_r_rdata),
+      .word(i_word),
+      .missing(i_missing),
+      .random_start(start),
+      .stall_rate(stalls[7:0]),
+      .delay_rate(delays[7:0]),
+      .error_enable(errors[0]),
+      .error_address(error_at),
+      .region_base(region_from),
+      .region_end(region_to)
+  );
+
+  wire [31:0] w_word = memory[w_add[DepthLog2+1:2]];
+  wire        w_missing = w_add[31:DepthLog2+2] != 0;
+  tcdm_port port_w (
+      .clk(clk),
+      .clear(clear_now),
+      .req(w_req),
+      .gnt(w_gnt),
+      .add(w_add),
+      .wen(w_wen),
+      .be(w_be),
+      .wdata(w_wdata),
+      .r_valid(w_r_valid),
+      .r_opc(w_r_opc),
+      .r_rdata(w_r_rdata),
+      .word(w_word),
+      .missing(w_missing),
+      .random_start(~start ^ 32'h5bd1e995),
+      .stall_rate(stalls[15:8]),
+      .delay_rate(delays[15:8]),
+      .error_enable(errors[1]),
+      .error_address(error_at),
+      .region_base(region_from),
+      .region_end(region_to)
+  );
+
+  wire [31:0] o_word = memory[o_add[DepthLog2+1:2]];
+  wire        o_missing = o_add[31:DepthLog2+2] != 0;
+  tcdm_port port_o (
+      .clk(clk),
+      .clear(clear_now),
+      .req(o_req),
+      .gnt(o_gnt),
+      .add(o_add),
+      .wen(o_wen),
+      .be(o_be),
+      .wdata(o_wdata),
+      .r_valid(o_r_valid),
+      .r_opc(o_r_opc),
+      .r_rdata(o_r_rdata),
+      .word(o_word),
+      .missing(o_missing),
+      .random_start({start[15:0], start[31:16]}),
+      .stall_rate(stalls[23:16]),
+      .delay_rate(delays[23:16]),
+      .error_enable(errors[2]),
+      .error_address(error_at),
+      .region_base(region_from),
+      .region_end(region_to)
+  );
+
+  // Only O is ever written. A write on another port is counted, and is a failure; it need not happen.
+  wire [31:0] o_used = {{8{o_be[3]}}, {8{o_be[2]}}, {8{o_be[1]}}, {8{o_be[0]}}};
+  always_ff @(posedge clk) begin
+    if (o_req && o_gnt && !o_wen && !o_missing)
+      memory[o_add[DepthLog2+1:2]] <= (o_word & ~o_used) | (o_wdata & o_used);
+  end
+
+  // One transfer on the configuration port per change of `cfg_go`.
+  logic cfg_open;  // granted, response to come
+  always_ff @(posedge clk) begin
+    if (clear_now) cfg_violations <= 32'd0;
+    else if (cfg_r_valid && !cfg_open) cfg_violations <= cfg_violations + 32'd1;
+
+    if (clear_now) begin
+      cfg_req    <= 1'b0;
+      cfg_open   <= 1'b0;
+      cfg_served <= cfg_go;
+    end else if (cfg_req) begin
+      if (cfg_gnt) cfg_req <= 1'b0;
+      if (cfg_gnt) cfg_open <= 1'b1;
+    end else if (cfg_open) begin
+      if (cfg_r_valid) begin
+        cfg_open   <= 1'b0;
+        cfg_served <= !cfg_served;
+        cfg_answer <= cfg_r_rdata;
+        cfg_error  <= cfg_r_opc;
+      end
+    end else if (cfg_go != cfg_served) begin
+      cfg_req   <= 1'b1;
+      cfg_wen   <= !cfg_write;
+      cfg_add   <= cfg_address;
+      cfg_wdata <= cfg_data;
+    end
+  end
+
+  // The cycle counter and the watchdog.
+  logic running;
+  assign finished = irq || timed_out;
+  always_ff @(posedge clk) begin
+    if (clear_now) begin
+      running   <= 1'b0;
+      timed_out <= 1'b0;
+      cycles    <= 48'd0;
+    end else if (cfg_req && cfg_gnt && !cfg_wen && cfg_add == start_at) begin
+      running   <= 1'b1;
+      timed_out <= 1'b0;
+      cycles    <= 48'd0;
+    end else if (running) begin
+      if (irq) running <= 1'b0;
+      else cycles <= cycles + 48'd1;
+      if (cycles >= limit) timed_out <= 1'b1;
+    end
+  end
+
+  // When asked for, a trace of one port: a line per access with address and {write, be}, from access `trace_first` on.
+  integer      trace = 0;
+  logic [47:0] trace_number;
+  wire         traced = traced_port == 2'd0 ? i_req && i_gnt : traced_port == 2'd1 ? w_req && w_gnt : o_req && o_gnt;
+  wire  [36:0] access = traced_port == 2'd0 ? {i_add, !i_wen, i_be}
+                      : traced_port == 2'd1 ? {w_add, !w_wen, w_be} : {o_add, !o_wen, o_be};
+  always @(posedge clk) begin
+    if (clear_now) begin
+      if (trace != 0) $fclose(trace);
+      trace = 0;
+      trace_number = 48'd0;
+    end else if (tracing && traced) begin
+      if (trace == 0) trace = $fopen("trace.hex", "w");
+      if (trace_number >= trace_first && trace_number < trace_end) $fwrite(trace, "%h %h\n", access[36:5], access[4:0]);
+      trace_number = trace_number + 48'd1;
+    end
+  end
+
+`ifndef VERILATOR
+  // Under Icarus the test bench has no way into the memory but through files.
+  logic        load = 1'b0;
+  logic        store = 1'b0;
+  logic [31:0] file_first = 32'd0;
+  logic [31:0] file_last = 32'd0;
+  initial for (int i = 0; i < (1 << DepthLog2); i++) memory[i] = 32'd0;
+  always @(posedge load) $readmemh("load.hex", memory, file_first, file_last);
+  always @(posedge store) $writememh("store.hex", memory, file_first, file_last);
+`endif
+
+endmodule
+
+`default_nettype wire
