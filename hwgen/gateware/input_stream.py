@@ -118,7 +118,8 @@ class InputStream(wiring.Component):
         product = Signal(32)
         factor_a, factor_b = Signal(bits + 3), Signal(28)
         m.d.comb += product.eq(factor_a * factor_b)
-        columns_gap = kernel_columns < settings.stride_x
+        several_columns = Signal()
+        columns_gap = (kernel_columns < settings.stride_x) & several_columns
         rows_gap = kernel_rows < settings.stride_y
         no_columns = (last_used < 0) | (last_used < first_used)
         below_image = Signal(bits + 4)
@@ -203,6 +204,7 @@ class InputStream(wiring.Component):
                     last_column.eq(times_stride((high["x"] - 1)[:bits], settings.stride_x) + (high["l"] - 1)[:bits]),
                     kernel_rows.eq(high["k"] - low["k"]),
                     kernel_columns.eq(high["l"] - low["l"]),
+                    several_columns.eq(high["x"] - low["x"] != 1),
                     channel.eq(high["c"] - low["c"]),
                     row_address.eq(settings.input_base + product),
                     gap_phase.eq(0),

@@ -1,0 +1,179 @@
+"""Where the tensors of a layer lie in the shared memory, and how weights are packed in fetch order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Loop, Schedule
+
+__all__ = ["MemoryLayout", "Region", "layout_of"]
+
+WORD = 4
+ALIGNMENT = 64
+Bytes = NDArray[np.int8]
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of the memory: byte address of its beginning, and its size in bytes (a multiple of 4)."""
+
+    base: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The byte address behind it."""
+        return self.base + self.size
+
+
+@dataclass(frozen=True)
+class MemoryLayout:
+    """The regions of one layer.
+
+    Input and output are planar [channel][row][column] with rows rounded up to words; weights are packed in the order
+    in which the schedule fetches them, every box starting on a word; biases and partial sums are 32-bit words.
+    """
+
+    schedule: Schedule
+    input: Region
+    weights: Region
+    bias: Region
+    output: Region
+    partial: Region
+
+    @property
+    def size(self) -> int:
+        """Bytes from address 0 to the end of the last region."""
+        return self.partial.end
+
+    @property
+    def regions(self) -> dict[str, Region]:
+        """The regions by name."""
+        return {name: getattr(self, name) for name in ("input", "weights", "bias", "output", "partial")}
+
+    def image(self, inputs: Bytes, weights: Bytes, bias: NDArray[np.int32]) -> Words:
+        """The memory before the layer runs, as 32-bit words from address 0.
+
+        ``inputs`` is int8 [C, H, W], ``weights`` int8 [M, C/groups, R, S], ``bias`` int32 [M].
+        """
+        layer = self.schedule.layer
+        expected = (layer.input_channels, layer.input_height, layer.input_width)
+        _require(inputs, np.int8, expected, "inputs")
+        _require(weights, np.int8, (layer.output_channels, layer.channels_per_group, *layer.kernel), "weights")
+        _require(bias, np.int32, (layer.output_channels,), "bias")
+        memory = np.zeros(self.size, dtype=np.int8)
+        rows = np.zeros((*expected[:2], row_pitch(layer.input_width)), dtype=np.int8)
+        rows[:, :, : layer.input_width] = inputs
+        memory[self.input.base : self.input.base + rows.size] = rows.reshape(-1)
+        packed = pack_weights(self.schedule, weights)
+        memory[self.weights.base : self.weights.base + packed.size] = packed
+        memory[self.bias.base : self.bias.base + 4 * bias.size] = bias.astype("<i4").view(np.int8)
+        return memory.view("<u4")
+
+    def output_of(self, words: Words) -> Bytes:
+        """The output int8 [M, E, F] that a run left in the memory."""
+        layer = self.schedule.layer
+        shape = (layer.output_channels, layer.output_height, row_pitch(layer.output_width))
+        first = self.output.base // WORD
+        rows = np.ascontiguousarray(words[first : first + self.output.size // WORD]).view(np.int8)
+        return rows[: int(np.prod(shape))].reshape(shape)[:, :, : layer.output_width]
+
+
+def _require(array: NDArray[np.generic], dtype: type, shape: Sequence[int], name: str) -> None:
+    if array.dtype != dtype or array.shape != tuple(shape):
+        expected = f"{np.dtype(dtype)} {list(shape)}"
+        raise ValueError(f"{name}: expected {expected}, got {array.dtype} {list(array.shape)}")
+
+
+def row_pitch(width: int) -> int:
+    """Bytes from row to row: the width rounded up to words."""
+    return -(-width // WORD) * WORD
+
+
+def layout_of(schedule: Schedule) -> MemoryLayout:
+    """Regions one after the other, each aligned, in the order input, weights, bias, output, partial sums."""
+    layer = schedule.layer
+    sizes = {
+        "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width),
+        "weights": _packed_size(schedule),
+        "bias": 4 * layer.output_channels,
+        "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width),
+        "partial": 4 * layer.output_elements if spills(schedule) else 0,
+    }
+    regions, at = {}, 0
+    for name, size in sizes.items():
+        regions[name] = Region(at, size)
+        at = -(-(at + size) // ALIGNMENT) * ALIGNMENT
+    return MemoryLayout(schedule=schedule, **regions)
+
+
+def spills(schedule: Schedule) -> bool:
+    """Whether partial sums leave the local buffer: some reduction loop around O's loop has several iterations."""
+    marked = schedule.marked_loop("O")
+    left = dict(schedule.layer.extents)
+    for loop in schedule.loops[: len(schedule.loops) if marked is None else marked]:
+        if loop.dim in "ckl" and loop.step < left[loop.dim]:
+            return True
+        left[loop.dim] = loop.step
+    return False
+
+
+# --- weights in fetch order ---
+
+Ranges = dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]
+
+
+def _split(ranges: Ranges, loop: Loop) -> tuple[Ranges, NDArray[np.int64]]:
+    """Every range replaced by its iterations, in order; and the number of iterations of each."""
+    start, stop = ranges[loop.dim]
+    numbers = -(-(stop - start) // loop.step)
+    if numbers.size and numbers.max() == 1:
+        return ranges, numbers
+    offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    result = {dim: (np.repeat(low, numbers), np.repeat(high, numbers)) for dim, (low, high) in ranges.items()}
+    begin = (result[loop.dim][0] + offset * loop.step).astype(np.int32)
+    result[loop.dim] = (begin, np.minimum(begin + loop.step, result[loop.dim][1]))
+    return result, numbers
+
+
+def _fetch_boxes(schedule: Schedule) -> tuple[Ranges, tuple[Loop, ...]]:
+    """The boxes of W in the order of their first fetch, and the loops inside them that run over weights."""
+    extents = schedule.layer.extents
+    ranges: Ranges = {d: (np.zeros(1, np.int32), np.array([extents[d]], np.int32)) for d in ("m", "c", "k", "l")}
+    marked = schedule.marked_loop("W")
+    inner = len(schedule.loops) if marked is None else marked + 1
+    for loop in schedule.loops[:inner]:
+        if loop.dim in ranges:
+            ranges, _ = _split(ranges, loop)
+    return ranges, tuple(loop for loop in schedule.loops[inner:] if loop.dim in ranges)
+
+
+def _box_sizes(ranges: Ranges) -> NDArray[np.int64]:
+    sizes = np.ones(1, np.int64)
+    for start, stop in ranges.values():
+        sizes = sizes * (stop - start)
+    return sizes
+
+
+def _packed_size(schedule: Schedule) -> int:
+    sizes = _box_sizes(_fetch_boxes(schedule)[0])
+    return int((-(-sizes // WORD) * WORD).sum())
+
+
+def pack_weights(schedule: Schedule, weights: Bytes) -> Bytes:
+    """The weights [M, C/groups, R, S] in fetch order: boxes on word boundaries, inside in the order of first use."""
+    ranges, inner = _fetch_boxes(schedule)
+    sizes = _box_sizes(ranges)
+    padded = -(-sizes // WORD) * WORD
+    begin = np.cumsum(padded) - padded
+    for loop in inner:
+        ranges, _ = _split(ranges, loop)
+    order = [ranges[dim][0] for dim in ("m", "c", "k", "l")]
+    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    packed = np.zeros(int(padded.sum()), np.int8)
+    packed[np.repeat(begin, sizes) + within] = weights[tuple(order)]
+    return packed
