@@ -1,17 +1,21 @@
 """Reading and writing YAML documents: one clear error line for bad input, atomic writes."""
 
 import os
+import re
+import reprlib
 import tempfile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-__all__ = ["InputError", "Value", "dump_yaml", "load_yaml", "validated", "write_atomically"]
+__all__ = ["InputError", "Name", "Value", "dump_yaml", "load_yaml", "validated", "write_atomically"]
 
 
 T = TypeVar("T", bound=BaseModel)
+
+_MOST_NESTED = 32
 
 
 class InputError(ValueError):
@@ -22,6 +26,16 @@ class Value(BaseModel):
     """Base of all file-backed values: frozen, no unknown keys, no silent conversions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+def _named(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
+        raise ValueError(f"expected letters, digits and any of _ . + -, got {reprlib.repr(name)}")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_named)]
+"""A name that is safe as part of a file name: no path separators, no blanks, no dot or dash in front."""
 
 
 def validated(model: type[T], data: object, where: str) -> T:
@@ -39,7 +53,7 @@ def validated(model: type[T], data: object, where: str) -> T:
 
 
 def _expectation(error: Any) -> str:
-    given = repr(error.get("input"))
+    given = reprlib.repr(error.get("input"))
     given = given if len(given) <= 60 else given[:57] + "..."
     match error["type"]:
         case "extra_forbidden":
@@ -52,6 +66,20 @@ def _expectation(error: Any) -> str:
     return f"{message[0].lower()}{message[1:]}, got {given}"
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML's plain types only, and no key twice in one mapping."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value}: key twice", key.start_mark)
+                seen.add(key.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
 def load_yaml(path: Path) -> Any:
     """Parse one YAML file; `InputError` names the file and the line of a syntax error."""
     try:
@@ -60,12 +88,26 @@ def load_yaml(path: Path) -> Any:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise InputError(f"{path}: cannot be read: {reason}") from None
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        _check_depth(text, path)
+        return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
         raise InputError(f"{path}{line}: expected YAML: {problem}") from None
+
+
+def _check_depth(text: str, path: Path) -> None:
+    """Refuse what nests deeper than any format of ours: the loaders recurse, and the one in C does not survive it."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MOST_NESTED:
+            line = f":{event.start_mark.line + 1}" if event.start_mark else ""
+            raise InputError(f"{path}{line}: expected YAML: nested too deeply")
 
 
 def dump_yaml(data: object) -> str:
@@ -75,7 +117,7 @@ def dump_yaml(data: object) -> str:
 
 def write_atomically(path: Path, text: str) -> bool:
     """Write ``text`` so that a reader sees the old file or the new one, never half; False if it already was equal."""
-    if path.exists() and path.read_text(encoding="utf-8") == text:
+    if path.is_file() and path.read_bytes() == text.encode():
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

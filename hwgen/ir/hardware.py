@@ -1,13 +1,15 @@
 """The hardware that schedules run on: lanes, the loop order an HWC was built for, its local memories."""
 
+import reprlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.document import InputError, Name, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.layer import DIMS, Dim
-from hwgen.ir.schedule import ArrayName, Marker, Schedule, item_data, parse_item
+from hwgen.ir.schedule import ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
 __all__ = ["Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
 
@@ -28,10 +30,10 @@ class Hardware(Value):
     taken from the schedule that the HWC is generated for, within ``budget`` bytes.
     """
 
-    name: str
-    lanes: dict[Dim, int] = Field(default={"x": 16})
+    name: Name
+    lanes: dict[Dim, Annotated[int, Field(ge=1)]] = Field(default={"x": 16})
     budget: int = Field(default=1024, ge=1, le=1 << 24)
-    buffers: dict[ArrayName, int] | None = None
+    buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
     order: Order | None = None
 
     @field_validator("order", mode="before")
@@ -41,12 +43,12 @@ class Hardware(Value):
             return None
         if not isinstance(order, list | tuple):
             raise ValueError(f"expected a list of dimensions and markers, got {type(order).__name__}")
-        return tuple(
-            item if isinstance(item, Marker) or item in DIMS else parse_item(item, i) for i, item in enumerate(order)
-        )
+        return tuple(_order_item(item, index) for index, item in enumerate(order))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.order is not None:
+            check_markers(self.order, "order")
         if self.buffers is not None:
             if set(self.buffers) != {"I", "W", "O"}:
                 raise ValueError("buffers: expected bytes for I, W and O")
@@ -67,8 +69,20 @@ class Hardware(Value):
         if isinstance(data, dict):
             if data.get("kind") != "hardware":
                 raise InputError(f"{where}: kind: expected hardware, got {data.get('kind')!r}")
+            if data.get("format") != 1:
+                raise InputError(f"{where}: format: expected 1, got {data.get('format')!r}")
             data = {key: value for key, value in data.items() if key not in ("format", "kind")}
         return validated(cls, data, where)
+
+
+def _order_item(item: Any, index: int) -> Any:
+    if isinstance(item, Marker) or item in DIMS:
+        return item
+    if isinstance(item, Mapping) and "buffer" in item:
+        return parse_item(item, index)
+    raise ValueError(
+        f"item {index}: expected one of {' '.join(DIMS)} or a marker ('buffer: I'), got {reprlib.repr(item)}"
+    )
 
 
 def load_hardware(path: Path) -> Hardware:

@@ -1,12 +1,11 @@
 """One layer of a network: the six loop extents, strides, padding and groups of a convolution."""
 
-import re
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from hwgen.ir.document import Value
+from hwgen.ir.document import Name, Value
 
 __all__ = ["DIMS", "Dim", "Layer", "Padding", "Shape"]
 
@@ -20,18 +19,15 @@ Pad = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]
 Pair = tuple[Size, Size]
 Padding = tuple[Pad, Pad, Pad, Pad]
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
-
 
 class Shape(Value):
     """What every row of a layer table has, whatever its operation.
 
     Sizes are in elements. ``kernel`` and ``stride`` are (height, width); ``padding`` is (top, left, bottom, right).
-    ``input_channels`` and ``output_channels`` count over all groups. A name is safe as a file name: it has no path
-    separators and does not start with a dot or a dash.
+    ``input_channels`` and ``output_channels`` count over all groups.
     """
 
-    name: str
+    name: Name
     op: str
     input_channels: Size
     output_channels: Size
@@ -43,13 +39,6 @@ class Shape(Value):
     stride: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
     groups: Size = 1
-
-    @field_validator("name")
-    @classmethod
-    def _named(cls, name: str) -> str:
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"expected letters, digits and any of _ . + -, got {name!r}")
-        return name
 
     def check_groups(self) -> None:
         """Raise ValueError unless the channels divide into the groups."""

@@ -4,7 +4,8 @@ The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), ma
 them literally.
 """
 
-from collections.abc import Iterable, Mapping
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -79,15 +80,7 @@ class Schedule(Value):
             most = self.lanes.get(dim, 1)
             if rest > most:
                 raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
-        seen: set[tuple[str, str]] = set()
-        for marker in self.nest:
-            if isinstance(marker, Marker):
-                for array in marker.arrays:
-                    if (array, marker.level) in seen:
-                        raise ValueError(f"nest: buffer: {array} is marked twice at level {marker.level}")
-                    seen.add((array, marker.level))
-        if not self.nest or isinstance(self.nest[-1], Marker):
-            raise ValueError("nest: expected a loop below the last marker (a loop of one iteration will do)")
+        check_markers(self.nest, "nest")
         return self
 
     @property
@@ -135,14 +128,30 @@ class Schedule(Value):
         return validated(cls, data, where)
 
 
+def check_markers(items: Sequence[object], where: str) -> None:
+    """Raise ValueError unless each array is marked at most once a level, and a loop follows the last marker."""
+    seen: set[tuple[str, str]] = set()
+    for marker in items:
+        if isinstance(marker, Marker):
+            for array in marker.arrays:
+                if (array, marker.level) in seen:
+                    raise ValueError(f"{where}: buffer: {array} is marked twice at level {marker.level}")
+                seen.add((array, marker.level))
+    if not items or isinstance(items[-1], Marker):
+        raise ValueError(f"{where}: expected a loop below the last marker (a loop of one iteration will do)")
+
+
 def parse_item(item: Any, index: int) -> Loop | Marker:
+    """One item of a nest from plain data; raises ValueError that names the item."""
     if not isinstance(item, Mapping) or len(item) != 1:
-        raise ValueError(f"item {index}: expected one loop ('m: 4') or one marker ('buffer: I'), got {item!r}")
+        raise ValueError(
+            f"item {index}: expected one loop ('m: 4') or one marker ('buffer: I'), got {reprlib.repr(item)}"
+        )
     ((key, value),) = item.items()
     if key == "buffer":
         return _parse_marker(value, index)
     if key not in DIMS:
-        raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or buffer, got {key!r}")
+        raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or buffer, got {reprlib.repr(key)}")
     over = None
     if isinstance(value, Mapping):
         unknown = set(value) - {"step", "over"}
@@ -150,9 +159,9 @@ def parse_item(item: Any, index: int) -> Loop | Marker:
             raise ValueError(f"item {index}: {key}: expected step and, where it spreads, over: hwc")
         over, value = value.get("over"), value["step"]
         if over not in (None, "hwc"):
-            raise ValueError(f"item {index}: {key}: over: expected hwc, got {over!r}")
+            raise ValueError(f"item {index}: {key}: over: expected hwc, got {reprlib.repr(over)}")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"item {index}: {key}: expected a step of at least 1, got {value!r}")
+        raise ValueError(f"item {index}: {key}: expected a step of at least 1, got {reprlib.repr(value)}")
     return Loop(key, value, over)
 
 
@@ -160,17 +169,18 @@ def _parse_marker(value: Any, index: int) -> Marker:
     level: Any = "local"
     if isinstance(value, Mapping):
         if len(value) != 1:
-            raise ValueError(f"item {index}: buffer: expected one level, got {value!r}")
+            raise ValueError(f"item {index}: buffer: expected one level, got {reprlib.repr(value)}")
         ((level, value),) = value.items()
         if level not in ("local", "tcdm"):
-            raise ValueError(f"item {index}: buffer: expected the level local or tcdm, got {level!r}")
+            raise ValueError(f"item {index}: buffer: expected the level local or tcdm, got {reprlib.repr(level)}")
     arrays = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not arrays or any(array not in ARRAYS for array in arrays):
-        raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {value!r}")
+        raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {reprlib.repr(value)}")
     return Marker(arrays, level)
 
 
 def item_data(item: Loop | Marker) -> dict[str, Any]:
+    """The inverse of `parse_item`."""
     if isinstance(item, Loop):
         return {item.dim: {"step": item.step, "over": item.over} if item.over else item.step}
     arrays: Any = item.arrays[0] if len(item.arrays) == 1 else list(item.arrays)
