@@ -1,0 +1,118 @@
+"""What all commands share: where output goes, how numbers look, how sizes and names are read."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hwgen.ir.document import InputError
+from hwgen.ir.schedule import Schedule, load_schedule
+
+__all__ = [
+    "Json",
+    "buffer_sizes",
+    "load_schedules",
+    "note",
+    "print_json",
+    "print_table",
+    "progress",
+    "size_text",
+]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+_LARGEST_BUFFER = 1 << 24
+
+
+def print_json(data: object) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+
+
+def note(line: str) -> None:
+    """One line for the reader who waits: on standard error, and only on a terminal."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(total: int, what: str) -> Iterator[Any]:
+    """A progress bar on standard error, silent when that is no terminal; yields the function to call at each step."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on standard output: text left, numbers right and with separators, all of it shown in a pipe too."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    cells = [list(row) for row in rows]
+    for index, column in enumerate(columns):
+        numeric = any(isinstance(row[index], int | float) for row in cells)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*map(_cell, row))
+    console = Console(markup=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 200)
+    console.print(table)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "NO"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.3f}"
+    return str(value)
+
+
+def buffer_sizes(text: str) -> list[int]:
+    """Bytes of each size in a list such as ``512,1KiB,4KiB``: distinct, ascending."""
+    return sorted({_bytes(part.strip()) for part in text.split(",")})
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|B|)", text)
+    if not match:
+        raise InputError(f"--buffer: expected sizes such as 512 or 1KiB,4KiB, got {text[:40]!r}")
+    size = int(match[1]) * _UNITS[match[2]]
+    if not 1 <= size <= _LARGEST_BUFFER:
+        raise InputError(f"--buffer: expected 1 byte to {_LARGEST_BUFFER >> 20} MiB, got {text!r}")
+    return size
+
+
+def size_text(size: int) -> str:
+    """Bytes as they are written on the command line."""
+    for unit in ("MiB", "KiB"):
+        if size % _UNITS[unit] == 0:
+            return f"{size // _UNITS[unit]}{unit}"
+    return f"{size}B"
+
+
+def load_schedules(names: Iterable[str]) -> list[tuple[Path, Schedule]]:
+    """Schedules by file, or all ``*.yaml`` of a folder; each file is read once."""
+    files: dict[Path, None] = {}
+    for name in names:
+        path = Path(name)
+        found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        if not found:
+            raise InputError(f"{path}: expected a folder with schedules (*.yaml)")
+        files.update(dict.fromkeys(found))
+    return [(path, load_schedule(path)) for path in files]
