@@ -82,10 +82,7 @@ class LoopNest(wiring.Component):
             begin = 0 if parent is None else next_lo[parent]
             end = self.extent[j] if parent is None else next_hi[parent]
             restart = Signal(name=f"restart_{j}")
-            m.d.comb += restart.eq(self.start | self.turning[:j].any())
-            if j >= self._rewind:
-                with m.If(self.rewind):
-                    m.d.comb += restart.eq(1)
+            m.d.comb += restart.eq(self.start | Mux(self.rewind, j >= self._rewind, self.turning[:j].any()))
             reach = Signal(bits + 1, name=f"reach_{j}")
             m.d.comb += [
                 next_lo[j].eq(Mux(restart, begin, Mux(self.turning[j] & ~self.rewind, self.hi[j], self.lo[j]))),
