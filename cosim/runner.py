@@ -17,6 +17,7 @@ from cosim.toolchain import Simulator, ToolError
 __all__ = ["run_jobs"]
 
 _POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 300.0
 _DEPTHS = {"verilator": (23, 26, 28), "icarus": (14, 17, 20, 23)}
 
 
@@ -104,7 +105,7 @@ def _collect(
             process = start(request, Path(request["test_dir"]), variables)
             running.callback(stop, process)
             processes.append(process)
-        alive = True
+        ended = False
         while len(results) < len(jobs):
             for number, job in enumerate(jobs):
                 file = folder / f"{number:05}.result.json"
@@ -112,15 +113,28 @@ def _collect(
                     results[number] = _result(folder, number, job)
                     on_result(results[number])
             if len(results) < len(jobs):
-                if not alive:
-                    missing = next(job.name for number, job in enumerate(jobs) if number not in results)
+                missing = next(job.name for number, job in enumerate(jobs) if number not in results)
+                if ended:
                     worst = max(range(len(processes)), key=lambda number: abs(processes[number].returncode))
                     raise ToolError(f"{missing}: {failure(requests[worst])}")
-                alive = any(process.poll() is None for process in processes)
+                for process, request in zip(processes, requests, strict=True):
+                    if process.poll() is None and _stands_still(request):
+                        raise ToolError(
+                            f"{missing}: {request['simulator']}: simulated time has stood still for too long"
+                        )
+                ended = all(process.poll() is not None for process in processes)
                 time.sleep(_POLL_SECONDS)
         for process in processes:
             process.wait()
     return [results[number] for number in range(len(jobs))]
+
+
+def _stands_still(request: dict[str, Any]) -> bool:
+    """Whether a simulator has given no sign of life for long: combinational logic that oscillates, say."""
+    folder = Path(request["test_dir"])
+    sign = folder / "alive"
+    last = (sign if sign.exists() else folder).stat().st_mtime
+    return time.time() - last > _PATIENCE_SECONDS
 
 
 def _result(folder: Path, number: int, job: Job) -> JobResult:

@@ -9,6 +9,7 @@ the simulator) or ``gpi`` (cocotb).
 import ctypes
 import json
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,10 @@ PERIOD = 10  # ns
 PATIENCE = 10_000  # cycles until a configuration access counts as unanswered
 NO_ANSWER = 0xFFFFFFFF
 UNKNOWN = frozenset("xXzZ")
+PR_SET_PDEATHSIG = 1  # Linux: a signal for this process when the one that started it ends
+HEARTBEAT = Path("alive")  # touched as long as simulated time goes on
+NATIVE_CYCLES = 1 << 23  # between two heartbeats
+GPI_CYCLES = 2_000
 
 
 class Memory(Protocol):
@@ -99,7 +104,14 @@ class LayerBench:
 
     async def begin(self) -> None:
         Clock(self.dut.clk, PERIOD, unit="ns", impl="gpi").start()
+        cocotb.start_soon(self._beat())
         await RisingEdge(self.dut.clk)
+
+    @staticmethod
+    async def _beat() -> None:
+        while True:
+            HEARTBEAT.touch()
+            await Timer(GPI_CYCLES * PERIOD, unit="ns")
 
     async def prepare(self, job: dict[str, Any], image: np.ndarray) -> None:
         """Load the memory, set the controls, clear the counters, reset the HWC if need be."""
@@ -108,7 +120,7 @@ class LayerBench:
         bases = [job["regions"].get(name, (0, 0)) for name in ("input", "weights", "bias", "partial", "output")]
         dut.region_base.value = _packed([base for base, _ in bases], 32)
         dut.region_end.value = _packed([base + size for base, size in bases], 32)
-        dut.start_address.value = job["start"][0]
+        dut.start_address.value, dut.start_value.value = job["start"]
         dut.cycle_limit.value = job["cycle_limit"]
         dut.random_start.value = job["random"]
         dut.stall_rate.value = _packed(job["stall_rates"], 8)
@@ -152,7 +164,8 @@ class LayerBench:
     async def run(self) -> None:
         """Until the harness has finished: an interrupt, or too many cycles."""
         if self.native and self.library:
-            self.library.harness_run(1 << 62)
+            while self.library.harness_run(NATIVE_CYCLES) == NATIVE_CYCLES:
+                HEARTBEAT.touch()
         elif self.dut.finished.value != 1:
             await RisingEdge(self.dut.finished)
 
@@ -216,6 +229,7 @@ def _claimed(folder: Path) -> Any:
 @cocotb.test()
 async def run_jobs(dut: Any) -> None:
     """Every job that is left in the folder."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     folder = Path(os.environ["HWGEN_JOBS"])
     bench = LayerBench(dut, native=os.environ["HWGEN_CLOCK"] == "native")
     await bench.begin()

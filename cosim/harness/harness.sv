@@ -20,7 +20,8 @@ module harness #(
   logic         cfg_write = 1'b0;
   logic [ 31:0] cfg_address = 32'd0;
   logic [ 31:0] cfg_data = 32'd0;
-  logic [ 31:0] start_address = 32'd0;  // a write to this register starts the cycle counter
+  logic [ 31:0] start_address = 32'd0;  // writing this value to this register starts the cycle counter
+  logic [ 31:0] start_value = 32'd0;
   logic [ 47:0] cycle_limit = 48'd0;    // `finished` rises after so many cycles even without an interrupt
   logic [ 31:0] random_start = 32'd1;   // of the random stalls and of unused read bytes; not 0
   logic [ 23:0] stall_rate = 24'd0;     // ports I, W, O from bit 0 up: see `tcdm_port`
@@ -48,6 +49,7 @@ module harness #(
   logic         rst_now;
   logic         clear_now;
   logic [ 31:0] start_at;
+  logic [ 31:0] start_data;
   logic [ 47:0] limit;
   logic [ 31:0] start;
   logic [ 23:0] stalls;
@@ -64,6 +66,7 @@ module harness #(
     clear_now <= clear;
     if (clear) begin
       start_at    <= start_address;
+      start_data  <= start_value;
       limit       <= cycle_limit;
       start       <= random_start;
       stalls      <= stall_rate;
@@ -254,7 +257,7 @@ module harness #(
       running   <= 1'b0;
       timed_out <= 1'b0;
       cycles    <= 48'd0;
-    end else if (cfg_req && cfg_gnt && !cfg_wen && cfg_add == start_at) begin
+    end else if (cfg_req && cfg_gnt && !cfg_wen && cfg_add == start_at && cfg_wdata == start_data) begin
       running   <= 1'b1;
       timed_out <= 1'b0;
       cycles    <= 48'd0;

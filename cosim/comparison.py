@@ -1,0 +1,167 @@
+"""One run of a layer against model and reference: what was counted, what is in memory, and what is wrong."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.jobs import Direction, Job, JobResult, Port, Region
+from cosim.layer_data import LayerData
+from cosim.toolchain import Simulator
+from hwgen.ir.counts import Access, Counts, Key
+from hwgen.ir.schedule import Schedule
+from hwgen.lower import Program
+from hwgen.model.prediction import Prediction
+
+__all__ = ["EXPECTED", "LayerResult", "Run", "judge", "least_cycles"]
+
+EXPECTED: Mapping[tuple[Port, Region, Direction], Key] = {
+    ("i", "input", "read"): ("tcdm", "I", "read"),
+    ("w", "weights", "read"): ("tcdm", "W", "read"),
+    ("o", "bias", "read"): ("tcdm", "B", "read"),
+    ("o", "partial", "read"): ("tcdm", "O", "read_partial"),
+    ("o", "partial", "write"): ("tcdm", "O", "write_partial"),
+    ("o", "output", "write"): ("tcdm", "O", "write"),
+}
+"""Which accesses there may be, and what they count as; any other is a failure."""
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """What came of one schedule.
+
+    Members
+    -------
+    equal : every predicted count is the measured one, and nothing else was accessed.
+    output_exact : the output in memory is the reference's, bit for bit.
+    failures : everything that is wrong, a line each; empty if all is well.
+    least_cycles : what no HWC can beat: an iteration a cycle, an access a cycle on each port.
+    cycles : measured, from the start write to the interrupt.
+    seconds : wall clock time of the run itself.
+    """
+
+    schedule: Schedule
+    simulator: Simulator
+    predicted: Counts
+    measured: Counts
+    equal: bool
+    output_exact: bool
+    least_cycles: int
+    cycles: int
+    seconds: float
+    failures: tuple[str, ...] = field(default=())
+
+    @property
+    def layer(self) -> str:
+        """The layer's name."""
+        return self.schedule.layer.name
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything held."""
+        return self.equal and self.output_exact and not self.failures
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates by what the lanes could have done in the measured time."""
+        lanes = int(np.prod(list(self.schedule.lanes.values())))
+        return self.schedule.layer.macs / (self.cycles * lanes) if self.cycles else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """One entry of ``results``."""
+        return {
+            "layer": self.layer,
+            "simulator": self.simulator,
+            "schedule": self.schedule.as_data(),
+            "predicted": self.predicted.as_json(),
+            "measured": self.measured.as_json(),
+            "equal": self.equal,
+            "output_exact": self.output_exact,
+            "macs": self.schedule.layer.macs,
+            "cycles": {"predicted": self.least_cycles, "measured": self.cycles},
+            "utilisation": round(self.utilisation, 4),
+            "seconds": round(self.seconds, 3),
+            "failures": list(self.failures),
+        }
+
+
+@dataclass(frozen=True)
+class Run:
+    """One schedule on its way through the simulator."""
+
+    index: int
+    program: Program
+    prediction: Prediction
+    data: LayerData
+    job: Job
+    expected: "Future[NDArray[np.int8]]"
+
+
+def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
+    """The result of one run: counts and output against model and reference."""
+    schedule, predicted = run.program.schedule, run.prediction.counts
+    measured = Counts(
+        {
+            key: Access(
+                elements=access.bytes // _element_bytes(schedule, key), bytes=access.bytes, words=access.words
+            )
+            for kind, key in EXPECTED.items()
+            for access in [outcome.at(*kind)]
+        }
+    )
+    failures = [
+        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
+        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
+    ]
+    equal = not failures
+    stray = {kind: access for kind, access in outcome.accesses.items() if kind not in EXPECTED}
+    equal = equal and not stray
+    failures += [
+        f"port {port}: {access.words} {direction}s {_place(region)}, expected none"
+        for (port, region, direction), access in stray.items()
+    ]
+    failures += [f"port {port}: {n} breaches of the bus protocol" for port, n in outcome.violations.items() if n]
+    if outcome.timed_out:
+        failures.append(f"no interrupt within {outcome.cycles} cycles")
+    if outcome.status != run.program.DONE:
+        failures.append(f"status {outcome.status:#x} at the end, expected {run.program.DONE:#x}")
+    if outcome.unknown_words:
+        failures.append(f"{outcome.unknown_words} words of the memory have unknown bits")
+    exact = not outcome.unknown_words and not outcome.timed_out
+    wrong = np.argwhere(run.program.output(outcome.memory) != run.expected.result())
+    if len(wrong):
+        exact = False
+        failures.append(f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}")
+    return LayerResult(
+        schedule=schedule,
+        simulator=simulator,
+        predicted=predicted,
+        measured=measured,
+        equal=equal,
+        output_exact=exact,
+        least_cycles=least_cycles(run.prediction),
+        cycles=outcome.cycles,
+        seconds=outcome.seconds,
+        failures=tuple(failures),
+    )
+
+
+def _place(region: Region) -> str:
+    return "outside all regions" if region == "elsewhere" else f"in the {region} region"
+
+
+def _element_bytes(schedule: Schedule, key: Key) -> int:
+    _, operand, direction = key
+    bits = schedule.bits
+    width = {"I": bits.I, "W": bits.W, "B": 32, "O": bits.O if direction == "write" else bits.acc}
+    return width[operand] // 8
+
+
+def least_cycles(prediction: Prediction) -> int:
+    """What no HWC with three ports can beat: an iteration a cycle, an access a cycle on each port."""
+    counts = prediction.counts
+    output = sum(counts[key].words for key in EXPECTED.values() if key[1] in ("O", "B"))
+    return max(prediction.iterations, counts["tcdm", "I", "read"].words, counts["tcdm", "W", "read"].words, output)
