@@ -2,10 +2,29 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from hwgen.cli import main
+from tests.command_line import Answer, Run
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly", deadline=None, print_blob=True, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process, with what it wrote to the file descriptors themselves."""
+
+    def answer(*arguments: object) -> Answer:
+        monkeypatch.setattr("sys.argv", ["hwgen", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        captured = capfd.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return Answer(stopped.value.code, captured.out, captured.err)
+
+    return answer

@@ -1,49 +1,21 @@
 """The command line: what it prints, and that bad input is answered by one line and exit status 2."""
 
-import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 
 from hwgen import __version__
-from hwgen.cli import main
 from hwgen.cli.console import buffer_sizes, size_text
 from hwgen.ir.document import InputError
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.access import predict
+from tests.command_line import Answer, Run, refused
 from tests.test_ir_schedule import fig_8
-
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    def answer(*arguments: object) -> Answer:
-        monkeypatch.setattr("sys.argv", ["hwgen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        captured = capfd.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return Answer(stopped.value.code, captured.out, captured.err)
-
-    return answer
 
 
 @pytest.fixture
@@ -51,16 +23,6 @@ def schedule_file(tmp_path: Path) -> Path:
     path = tmp_path / "fig8.yaml"
     path.write_text(yaml.safe_dump(fig_8()), encoding="utf-8")
     return path
-
-
-def refused(answer: Answer, *parts: str) -> None:
-    """One line on standard error, nothing on standard output, exit status 2."""
-    assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith("hwgen: ")
-    assert answer.err.count("\n") == 1
-    assert "Traceback" not in answer.err
-    for part in parts:
-        assert part in answer.err
 
 
 def test_version_and_help(run: Run) -> None:

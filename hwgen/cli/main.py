@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from cosim.toolchain import ToolError
 from hwgen import __version__
+from hwgen.cli.cosim import cosim
 from hwgen.cli.layers import layers
 from hwgen.cli.predict import predict
 from hwgen.ir.document import InputError
@@ -44,6 +46,7 @@ def _options(
 
 app.command()(layers)
 app.command()(predict)
+app.command()(cosim)
 
 
 def main() -> None:
@@ -55,6 +58,9 @@ def main() -> None:
         status = _refuse(str(error))
     except _UsageError as error:
         status = _refuse(error.format_message())  # type: ignore[attr-defined]
+    except ToolError as error:
+        _refuse(str(error))
+        status = CHECK_FAILED
     except BrokenPipeError:
         # The reader went away (`hwgen ... | head`): nothing is left to say. Not done either; typer's own answer is 1.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

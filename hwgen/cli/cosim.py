@@ -1,0 +1,140 @@
+"""``hwgen cosim``: run the hardware and compare every access and every output with what was predicted."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosim.results import LayerResult, cosimulate
+from cosim.toolchain import Simulator
+from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
+from hwgen.ir.counts import DIRECTIONS
+from hwgen.ir.document import InputError, write_atomically
+
+__all__ = ["cosim", "print_comparison", "print_runs", "run", "save_results"]
+
+Sim = Annotated[Simulator, typer.Option("--sim", help="Which simulator runs the Verilog.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Simulators at a time.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Of the random operands and stalls.")]
+Stalls = Annotated[bool, typer.Option("--stalls", help="Withhold grants and responses at random.")]
+Dump = Annotated[
+    Path | None, typer.Option("--dump", metavar="DIR", help="Write each layer's operands and output here.")
+]
+Waves = Annotated[bool, typer.Option("--waves", help="Record waveforms (FST), in the --dump folder or in waves.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also write the JSON document here.")
+]
+
+
+def cosim(
+    workload: Workload,
+    *,
+    buffer: BufferOption = None,
+    hardware: HardwareOption = None,
+    per_layer: PerLayer = False,
+    simulator: Sim = "verilator",
+    jobs: Jobs = 1,
+    seed: Seed = 0,
+    stalls: Stalls = False,
+    dump: Dump = None,
+    waves: Waves = False,
+    output: Output = None,
+    as_json: Json = False,
+) -> int:
+    """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model."""
+    if output is not None and output.is_dir():
+        raise InputError(f"-o: expected a file, got the folder {output}")
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, jobs=jobs)
+    results = run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
+    document = {"results": [result.as_json() for result in results]}
+    if output is not None:
+        save_results(output, document)
+    if as_json:
+        print_json(document)
+    else:
+        print_comparison(results)
+        print_runs(results)
+    return 0 if all(result.passed for result in results) else 1
+
+
+def run(
+    work: Work,
+    *,
+    simulator: Simulator = "verilator",
+    jobs: int = 1,
+    seed: int = 0,
+    stalls: bool = False,
+    dump: Path | None = None,
+    waves: bool = False,
+) -> list[LayerResult]:
+    """Cosimulate the work with a progress bar; failures are told as they arrive."""
+    if dump is not None and dump.exists() and not dump.is_dir():
+        raise InputError(f"--dump: expected a folder, got the file {dump}")
+    note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
+    with progress(len(work.schedules), "cosimulating") as step:
+        return cosimulate(
+            work.schedules,
+            work.hardware,
+            simulator=simulator,
+            seed=seed,
+            jobs=jobs,
+            stalls=stalls,
+            dump=dump,
+            waves=(dump or Path("waves")) if waves else None,
+            progress=lambda result: step(),
+        )
+
+
+def save_results(path: Path, document: object) -> None:
+    """The JSON document of a command as a file, whole or not at all."""
+    write_atomically(path, json.dumps(document, indent=1) + "\n")
+
+
+def print_comparison(results: Sequence[LayerResult]) -> None:
+    """Predicted and measured counts, one row per layer, operand and direction."""
+    rows: list[list[object]] = []
+    for result in results:
+        for operand, directions in DIRECTIONS.items():
+            for direction in directions:
+                predicted = result.predicted["tcdm", operand, direction]
+                measured = result.measured["tcdm", operand, direction]
+                equal = (predicted.bytes, predicted.words) == (measured.bytes, measured.words)
+                figures = [predicted.bytes, measured.bytes, predicted.words, measured.words]
+                rows.append([result.layer, operand, direction, *figures, equal])
+    columns = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted",
+               "words measured", "equal"]  # fmt: skip
+    print_table("Traffic at the shared memory: predicted by the model, measured on the bus", columns, rows)
+
+
+def print_runs(results: Sequence[LayerResult]) -> None:
+    """One row per layer: is all well, and how the run went; then every failure in a line."""
+    rows = [
+        [
+            result.layer,
+            result.simulator,
+            result.equal,
+            result.output_exact,
+            result.cycles,
+            result.utilisation,
+            result.cycles / result.seconds / 1e6 if result.seconds else 0.0,
+            result.seconds,
+        ]
+        for result in results
+    ]
+    columns = [
+        "layer",
+        "simulator",
+        "counts equal",
+        "output exact",
+        "cycles",
+        "MAC utilisation",
+        "Mcycles/s",
+        "seconds",
+    ]
+    print_table("Runs", columns, rows)
+    for result in results:
+        for failure in result.failures:
+            typer.echo(f"{result.layer}: {failure}")

@@ -1,0 +1,34 @@
+"""Runs the command line in this process, for the tests of its commands."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = ["Answer", "Run", "refused"]
+
+
+class Answer(NamedTuple):
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which must be one JSON document and nothing else."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Answer]
+"""The fixture ``run``: the command's arguments give its answer."""
+
+
+def refused(answer: Answer, *parts: str) -> None:
+    """One line on standard error, nothing on standard output, exit status 2."""
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("hwgen: ")
+    assert answer.err.count("\n") == 1
+    assert "Traceback" not in answer.err
+    for part in parts:
+        assert part in answer.err
