@@ -18,13 +18,16 @@ def verilog(parameters: HwcParameters) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = rtlil.convert(Hwc(parameters), name="hwc", emit_src=False)
-    # Muxes stay processes and memories stay arrays; always_comb also runs at time 0 under Icarus, always @* does not.
+    # Every combinational signal becomes a continuous assignment: Icarus 11 neither leaves it X at time 0, as it does
+    # with always @*, nor runs for ever, as it does with an always_comb that depends on constants alone.
     script = [
         f"read_rtlil <<rtlil\n{text}\nrtlil",
-        "proc -nomux -norom",
+        "proc -norom",
+        "opt_expr",
+        "opt_clean",
         "memory_collect",
         "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",
         "attrmap -modattr -remove generator -remove top -remove src",
-        "write_verilog -sv -norename",
+        "write_verilog -sv",
     ]
     return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], "\n".join(script), ignore_warnings=True)

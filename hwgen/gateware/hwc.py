@@ -63,8 +63,10 @@ class Hwc(wiring.Component):
             "master_w": TcdmMaster(),
             "master_o": TcdmMaster(),
         }
+        rests = Signal()
+        m.d.comb += rests.eq(~busy)
         for name, block in blocks.items():
-            m.submodules[name] = ResetInserter(~busy)(block)
+            m.submodules[name] = ResetInserter(rests)(block)
         source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
         sequencer, datapath = blocks["sequencer"], blocks["datapath"]
         masters = [blocks[f"master_{port}"] for port in "iwo"]

@@ -10,7 +10,7 @@ from hwgen.gateware.nest import LoopNest
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import settings_layout
 from hwgen.gateware.stride import quotient_and_phase, times_stride
-from hwgen.gateware.tcdm import Request
+from hwgen.gateware.tcdm import Request, read_request
 from hwgen.gateware.token import input_token
 
 __all__ = ["InputStream"]
@@ -302,8 +302,7 @@ class InputStream(wiring.Component):
                     entry.phase.eq(at_phase),
                     entry.address.eq(line_slot + at_quotient),
                     self.o_request.valid.eq((enable != 0) & entries.w_rdy),
-                    self.o_request.payload.address.eq(word_address),
-                    self.o_request.payload.enable.eq(enable),
+                    self.o_request.payload.eq(read_request(word_address, enable)),
                 ]
                 with m.If((enable == 0) | (self.o_request.ready & entries.w_rdy)):
                     m.d.comb += entries.w_en.eq(enable != 0)

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.gateware.nest import LoopNest
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import settings_layout
-from hwgen.gateware.tcdm import Request
+from hwgen.gateware.tcdm import Request, read_request
 
 __all__ = ["WeightStream"]
 
@@ -147,8 +147,7 @@ class WeightStream(wiring.Component):
                 ready = entries.w_rdy & (used != p.weight_depth)
                 m.d.comb += [
                     self.o_request.valid.eq(ready),
-                    self.o_request.payload.address.eq(address),
-                    self.o_request.payload.enable.eq(Mux(is_last, enable, 0xF)),
+                    self.o_request.payload.eq(read_request(address, Mux(is_last, enable, 0xF))),
                     entry.word.eq(write_word),
                 ]
                 with m.If(ready & self.o_request.ready):
