@@ -1,0 +1,238 @@
+"""What one axis of a nest contributes to traffic and buffer need, for every step of its tile loop.
+
+Traffic and need of the input are products over three axes: channels (m, c), rows (y, k) and columns (x, l). From one
+iteration of the marked loop to the next only one axis moves, so what is new is again a product. A *state* of an axis
+says which of its loops stand at or above the marked loop, and whether the marked loop is one of them (then it slides:
+what consecutive iterations share is not fetched again). The tables are made by marking rows, columns and groups
+iteration by iteration, literally: there is no closed form here that could be wrong at an edge.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["INNER", "KERNEL", "PAIR_STATES", "TILE", "Channels", "Pieces", "Window", "channels", "pieces", "window"]
+
+Floats = NDArray[np.float64]
+TILE, INNER, KERNEL = 1, 2, 4
+"""Bits of a state: the tile loop, the inner loop, the kernel loop of an axis."""
+
+PAIR_STATES: tuple[tuple[int, int], ...] = (
+    (0, 0),
+    (TILE, 0),
+    (TILE, TILE),
+    (TILE | INNER, 0),
+    (TILE | INNER, INNER),
+    (KERNEL, 0),
+    (KERNEL, KERNEL),
+    (TILE | KERNEL, 0),
+    (TILE | KERNEL, KERNEL),
+    (TILE | KERNEL, TILE),
+    (TILE | INNER | KERNEL, 0),
+    (TILE | INNER | KERNEL, KERNEL),
+    (TILE | INNER | KERNEL, INNER),
+)
+"""States of rows and columns: (loops at or above the marked loop, the marked loop if it is one of them).
+
+The order of the loops above the marked one does not matter: every execution of it starts from nothing.
+"""
+
+
+class Window(NamedTuple):
+    """Tables [state, step of the tile loop] of rows or columns; step 0 is unused.
+
+    Members
+    -------
+    fetched : coordinates fetched, summed over all iterations.
+    words : aligned words that hold a byte of them, summed over all iterations.
+    need : the most coordinates that one iteration touches.
+    stored : the most slots that the hardware stores for one iteration (gaps between columns included).
+    shared : the most coordinates that two consecutive iterations of the marked loop share.
+    outputs : the most outputs of one iteration.
+    """
+
+    fetched: Floats
+    words: Floats
+    need: Floats
+    stored: Floats
+    shared: Floats
+    outputs: Floats
+
+
+class Channels(NamedTuple):
+    """Tables [state, step] of the groups of input channels that pieces of m meet: fetched in all, most in one piece.
+
+    States: no loop over m at or above the marked one; the tile loop; the same, marked; both; the same, inner marked.
+    """
+
+    fetched: Floats
+    need: Floats
+
+
+class Pieces(NamedTuple):
+    """Tables [state, step] of one dimension. States: not cut; cut by the tile loop; by the inner loop too.
+
+    Members
+    -------
+    number : number of pieces.
+    largest : size of the largest piece.
+    vectors : most innermost iterations in one piece.
+    residues : [state, step, r]: number of pieces whose size is r modulo 4.
+    words : aligned words that all pieces touch in one row, for elements of ``width`` bytes.
+    """
+
+    number: Floats
+    largest: Floats
+    vectors: Floats
+    residues: Floats
+    words: Floats
+
+
+def window(extent: int, kernel: int, stride: int, padding: int, size: int, width: int, lanes: int = 1) -> Window:
+    """Tables of one image axis: ``extent`` outputs, ``size`` inputs of ``width`` bytes, ``lanes`` outputs at once."""
+    masks = np.array([mask for mask, _ in PAIR_STATES], dtype=np.int64)
+    slides = np.array([slide for _, slide in PAIR_STATES], dtype=np.int64)
+    tables = np.zeros((6, len(PAIR_STATES), extent + 1))
+    _fill_window(masks, slides, extent, kernel, stride, padding, size, width, lanes, tables)
+    return Window(*tables)
+
+
+def channels(extent: int, groups: int, lanes: int = 1) -> Channels:
+    """Tables of m, for an input of ``groups`` groups."""
+    tables = np.zeros((2, 5, extent + 1))
+    _fill_channels(extent, groups, lanes, tables)
+    return Channels(*tables)
+
+
+def pieces(extent: int, lanes: int = 1, width: int = 1) -> Pieces:
+    """Tables of one dimension whose inner loop does ``lanes`` at a time."""
+    tables = np.zeros((4, 3, extent + 1))
+    residues = np.zeros((3, extent + 1, 4))
+    _fill_pieces(extent, lanes, width, tables, residues)
+    return Pieces(tables[0], tables[1], tables[2], residues, tables[3])
+
+
+@njit(cache=True)
+def _mark(first, last, tap, tap_end, stride, padding, size, width, box, held, seen, word_seen):  # type: ignore[no-untyped-def]
+    """Touch one box; returns (touched, new, words of the new ones). ``held``: box - 1 is still in the buffer."""
+    touched, new, words = 0, 0, 0
+    for output in range(first, last):
+        for k in range(tap, tap_end):
+            at = output * stride + k - padding
+            if at < 0 or at >= size or seen[at] == box:
+                continue
+            touched += 1
+            if not held or seen[at] != box - 1:
+                new += 1
+                for word in range(at * width // 4, (at * width + width - 1) // 4 + 1):
+                    if word_seen[word] != box:
+                        word_seen[word] = box
+                        words += 1
+            seen[at] = box
+    return touched, new, words
+
+
+@njit(cache=True)
+def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, lanes, tables):  # type: ignore[no-untyped-def]
+    seen = np.full(size, -1, np.int64)
+    word_seen = np.full(size * width // 4 + 2, -1, np.int64)
+    box = 1
+    for state in range(len(masks)):
+        mask, slide = masks[state], slides[state]
+        tap_step = 1 if mask & KERNEL else kernel
+        taps = -(-kernel // tap_step)
+        for step in range(1, extent + 1):
+            if not mask & TILE and step > 1:
+                tables[:, state, step] = tables[:, state, 1]
+                continue
+            tile = step if mask & TILE else extent
+            piece = min(lanes, tile) if mask & INNER else tile
+            tiles, parts = -(-extent // tile), -(-tile // piece)
+            fetched, all_words, need, stored, shared, outputs = 0, 0, 0, 0, 0, 0
+            # The marked loop runs fastest; those around it come in any order.
+            fast = tiles if slide == TILE else taps if slide == KERNEL else parts
+            slow = tiles * taps * parts // fast
+            for around in range(slow):
+                started = False
+                for along in range(fast):
+                    if slide == TILE:
+                        t, p, k = along, around % parts, around // parts
+                    elif slide == KERNEL:
+                        t, p, k = around // parts, around % parts, along
+                    else:
+                        t, p, k = around // taps, along, around % taps
+                    start = t * tile + p * piece
+                    stop = min(start + piece, (t + 1) * tile, extent)
+                    if start >= stop:
+                        continue
+                    held = started and slide != 0
+                    started = True
+                    box += 1 if held else 2
+                    touched, new, words = _mark(
+                        start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, box, held, seen,
+                        word_seen,
+                    )  # fmt: skip
+                    slots = touched
+                    if tap_step < stride and stop - start > 1:
+                        clipped = max(padding - start * stride - k * tap_step, 0) // stride
+                        slots = tap_step * max(stop - start - clipped, 0)
+                    fetched += new
+                    all_words += words
+                    need, stored = max(need, touched), max(stored, slots)
+                    shared, outputs = max(shared, touched - new), max(outputs, stop - start)
+            tables[0, state, step], tables[1, state, step] = fetched, all_words
+            tables[2, state, step], tables[3, state, step] = need, stored
+            tables[4, state, step], tables[5, state, step] = shared, outputs
+
+
+@njit(cache=True)
+def _fill_channels(extent, groups, lanes, tables):  # type: ignore[no-untyped-def]
+    per_group = extent // groups
+    for step in range(1, extent + 1):
+        tables[0, 0, step] = tables[1, 0, step] = groups
+        for tile in range(0, extent, step):
+            tile_end = min(tile + step, extent)
+            tile_first, tile_last = tile // per_group, (tile_end - 1) // per_group
+            met = tile_last - tile_first + 1
+            again = 1 if tile > 0 and (tile - 1) // per_group == tile_first else 0
+            tables[0, 1, step] += met
+            tables[0, 2, step] += met - again
+            tables[0, 4, step] += met
+            tables[1, 1, step] = max(tables[1, 1, step], met)
+            for part in range(tile, tile_end, lanes if lanes > 1 else tile_end - tile):
+                met = (min(part + lanes, tile_end) - 1) // per_group - part // per_group + 1
+                tables[0, 3, step] += met if lanes > 1 else tile_end - tile
+                tables[1, 3, step] = max(tables[1, 3, step], met)
+        tables[1, 2, step], tables[1, 4, step] = tables[1, 1, step], tables[1, 3, step]
+
+
+@njit(cache=True)
+def _fill_pieces(extent, lanes, width, tables, residues):  # type: ignore[no-untyped-def]
+    for step in range(1, extent + 1):
+        vectors = 0
+        for start in range(0, extent, step):
+            stop = min(start + step, extent)
+            residues[1, step, (stop - start) % 4] += 1
+            tables[3, 1, step] += _words(start, stop, width)
+            if lanes == 1 and step > 1:  # single elements, however they are tiled
+                continue
+            for part in range(start, stop, lanes):
+                end = min(part + lanes, stop)
+                vectors += 1
+                residues[2, step, (end - part) % 4] += 1
+                tables[3, 2, step] += _words(part, end, width)
+        if lanes == 1:
+            vectors = extent
+            residues[2, step], tables[3, 2, step] = residues[2, 1], tables[3, 2, 1]
+        residues[0, step, extent % 4] = 1
+        tables[3, 0, step] = _words(0, extent, width)
+        tables[0, 0, step], tables[0, 1, step], tables[0, 2, step] = 1, -(-extent // step), vectors
+        tables[1, 0, step], tables[1, 1, step], tables[1, 2, step] = extent, step, min(step, lanes)
+        tables[2, 0, step], tables[2, 1, step], tables[2, 2, step] = vectors, -(-step // lanes), 1
+
+
+@njit(cache=True)
+def _words(start, stop, width):  # type: ignore[no-untyped-def]
+    return (stop * width - 1) // 4 - start * width // 4 + 1

@@ -1,0 +1,355 @@
+"""Every schedule of a small layer, each one executed element by element: the judge of the search.
+
+Shares nothing with `hwgen.search` and knows none of its shortcuts: no forms, no factors of axes, no dominance. A
+nest is run iteration by iteration over marked elements of the three arrays; only the fact that an operand's
+accesses do not depend on the other operands' markers is used, so that a nest is run once per marker place.
+Compiled, because a small layer has some hundred thousand schedules.
+"""
+
+from itertools import pairwise, permutations, product
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
+
+__all__ = ["Best", "best_schedules", "every_nest", "operand_costs", "with_markers"]
+
+Nest = tuple[tuple[int, int], ...]
+BYTES, WORDS, NEED, STORED, RUNS = range(5)
+
+
+class Best(NamedTuple):
+    """Criteria of the best schedule for one buffer size: goal, second, third, bytes of need (all -1: none fits)."""
+
+    goal: int
+    second: int
+    third: int
+    need: int
+
+
+def every_nest(layer: Layer, lanes: int = 1) -> list[Nest]:
+    """Tile loops in any order outermost, inner loops in any order; no loops over a dimension of extent 1, but one.
+
+    Loops of one iteration stay: a marker above one holds a whole box at once. For the same reason the tile loop of
+    one dimension of extent 1, where there is one, stands around all others; elsewhere such a loop has no effect.
+    """
+    extents = [layer.extents[dim] for dim in DIMS]
+    tiled = [dim for dim in range(4) if extents[dim] > 1]
+    cut = [dim for dim in range(6) if extents[dim] > 1]
+    around = [(dim, 1) for dim in range(4) if extents[dim] == 1][:1]
+    nests: dict[Nest, None] = {}
+    for steps in product(*(range(1, extents[dim] + 1) for dim in tiled)):
+        size = dict(zip(tiled, steps, strict=True))
+        inner = [(dim, min(lanes if DIMS[dim] == "x" else 1, size.get(dim, extents[dim]))) for dim in cut]
+        for first in permutations(size.items()):
+            for last in permutations(inner):
+                nests[(*around, *first, *last)] = None
+    return list(nests)
+
+
+def with_markers(layer: Layer, nest: Nest, places: tuple[int, int, int], bits: Bits, lanes: int = 1) -> Schedule:
+    """A nest with the markers of I, W, O above the loops at the given places (its length: no marker)."""
+    items: list[Loop | Marker] = []
+    for index, (dim, step) in enumerate(nest):
+        arrays = tuple(array for array, place in zip(ARRAYS, places, strict=True) if place == index)
+        if arrays:
+            items.append(Marker(arrays))
+        items.append(Loop(DIMS[dim], step))
+    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes={"x": lanes} if lanes > 1 else {})
+
+
+def best_schedules(
+    layer: Layer, sizes: list[int], *, bits: Bits, lanes: int = 1, hardware: bool = False, goal: str = "traffic"
+) -> list[Best]:
+    """The best criteria for each buffer size, over every nest of `every_nest` and every place of every marker."""
+    best = np.full((len(sizes), 4), -1, np.int64)
+    for nest in every_nest(layer, lanes):
+        costs = operand_costs(layer, nest, bits, lanes)
+        iterations = _iterations(*_arrays(layer, nest))
+        if hardware:
+            costs = np.concatenate([costs, _above_idle_loops(layer, nest, bits, lanes)])
+            if not _whole_vectors(layer, nest, lanes):
+                costs[:, 2, RUNS] *= _x_outside(nest)
+        _combine(
+            costs,
+            np.array(sizes, np.int64),
+            hardware,
+            lanes,
+            iterations,
+            ("traffic", "words", "cycles").index(goal),
+            best,
+        )
+    return [Best(*(int(value) for value in row)) for row in best]
+
+
+def _above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: int) -> NDArray[np.int64]:
+    """Costs of markers above a loop over a dimension of extent 1 that stands right below each loop of the nest.
+
+    Such a loop carries nothing over, so it never saves; but hardware may accept a marker there that it refuses
+    above the loop around it: I's above x or l, O's if the idle loop is one of the reduction.
+    """
+    costs = operand_costs(layer, nest, bits, lanes, idle=True)[:-1]
+    tiles = len(nest) - sum(extent > 1 for extent in layer.extents.values())
+    outer, inner = layer.extents["c"] == 1, 1 in (layer.extents[dim] for dim in ("c", "k", "l"))
+    costs[:, 2, RUNS] = [outer if place < tiles - 1 else inner for place in range(len(nest))]
+    return costs
+
+
+def _whole_vectors(layer: Layer, nest: Nest, lanes: int) -> bool:
+    """Whether no x loop but the last breaks a lane vector, those of one iteration left aside."""
+    sizes = [layer.extents["x"], *(step for dim, step in nest if dim == 3)]
+    steps = [step for above, step in pairwise(sizes) if step < above]
+    return all(step % lanes == 0 for step in steps[:-1])
+
+
+def _x_outside(nest: Nest) -> NDArray[np.int64]:
+    """For each place of O's marker, then for those above idle loops, whether all x loops but the last are outside."""
+    loops = [index for index, (dim, _) in enumerate(nest) if dim == 3][:-1]
+    places = [*range(len(nest) + 1), *range(len(nest))]
+    return np.array([int(all(index <= place for index in loops)) for place in places], np.int64)
+
+
+def operand_costs(layer: Layer, nest: Nest, bits: Bits, lanes: int = 1, *, idle: bool = False) -> NDArray[np.int64]:
+    """[place, operand, (bytes, words, bytes of need, bytes stored by hardware, whether hardware runs it)].
+
+    ``idle``: for markers above a loop of one iteration right below each loop.
+    """
+    widths = np.array([bits.I // 8, bits.W // 8, bits.O // 8, bits.acc // 8], np.int64)
+    dims, steps, extents = _arrays(layer, nest)
+    shape = np.array(
+        [*layer.stride, layer.padding[0], layer.padding[1], layer.input_height, layer.input_width, layer.groups],
+        np.int64,
+    )
+    costs = np.zeros((len(nest) + 1, 3, 5), np.int64)
+    for place in range(len(nest) + 1):
+        _run(dims, steps, extents, shape, widths, place, idle, lanes, costs[place])
+    return costs
+
+
+def _arrays(layer: Layer, nest: Nest) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    dims, steps = np.array(nest, np.int64).T.copy()
+    return dims, steps, np.array([layer.extents[dim] for dim in DIMS], np.int64)
+
+
+@njit(cache=True)
+def _next_box(dims, steps, extents, depth, at, low, high):  # type: ignore[no-untyped-def]
+    """Advance the odometer to the next iteration that covers any; returns the outermost loop that moved, or -1."""
+    moved = depth
+    while True:
+        position = depth - 1
+        while position >= 0:
+            above = extents[dims[position]]
+            for loop in range(position):
+                if dims[loop] == dims[position]:
+                    above = steps[loop]
+            at[position] += 1
+            if at[position] * steps[position] < above:
+                break
+            at[position] = 0
+            position -= 1
+        if position < 0:
+            return -1
+        moved = min(moved, position)
+        if _ranges(dims, steps, extents, depth, at, low, high):
+            return moved
+
+
+@njit(cache=True)
+def _ranges(dims, steps, extents, depth, at, low, high):  # type: ignore[no-untyped-def]
+    for dim in range(6):
+        low[dim], high[dim] = 0, extents[dim]
+    for loop in range(depth):
+        dim = dims[loop]
+        low[dim] += at[loop] * steps[loop]
+        high[dim] = min(high[dim], low[dim] + steps[loop])
+        if low[dim] >= high[dim]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _iterations(dims, steps, extents):  # type: ignore[no-untyped-def]
+    at, low, high = np.zeros(len(dims), np.int64), np.zeros(6, np.int64), np.zeros(6, np.int64)
+    count = 1
+    while _next_box(dims, steps, extents, len(dims), at, low, high) >= 0:
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # type: ignore[no-untyped-def]
+    """Execute the nest with the markers of all three operands above loop ``place``."""
+    stride_y, stride_x, top, left, height, width, groups = shape
+    marked = dims[place] if place < len(dims) and not idle else -1
+    depth = min(place + 1, len(dims))
+    at, low, high = np.zeros(len(dims), np.int64), np.zeros(6, np.int64), np.zeros(6, np.int64)
+    _ranges(dims, steps, extents, depth, at, low, high)
+    in_input = np.full((groups * extents[1], height, width), -1, np.int64)
+    input_word = np.full((groups * extents[1], height, width * widths[0] // 4 + 2), -1, np.int64)
+    in_weights = np.full((extents[0], extents[1], extents[4], extents[5]), -1, np.int64)
+    in_output = np.full((extents[0], extents[2], extents[3]), -1, np.int64)
+    output_word = np.full((extents[0], extents[2], extents[3] * widths[2] // 4 + 2), -1, np.int64)
+    done = np.zeros((extents[0], extents[2], extents[3]), np.int64)
+    most_channels, most_rows, most_columns, most_needed, most_weights, most_sums, most_vectors = 0, 0, 0, 0, 0, 0, 0
+    runs_input = 1
+    box, held = 0, False
+    while True:
+        box += 1
+        # --- I ---
+        fresh, touched, kept_rows, kept_columns, words = 0, 0, False, False, 0
+        channels, rows, columns = np.zeros(len(in_input)), np.zeros(height), np.zeros(width)
+        group_first, group_last = groups, -1
+        for m in range(low[0], high[0]):
+            group = m // (extents[0] // groups)
+            group_first, group_last = min(group_first, group), max(group_last, group)
+            for c in range(low[1], high[1]):
+                channel = group * extents[1] + c
+                channels[channel] = 1
+                for y, k in _pairs(low[2], high[2], low[4], high[4]):
+                    row = y * stride_y + k - top
+                    if row < 0 or row >= height:
+                        continue
+                    rows[row] = 1
+                    for x, l in _pairs(low[3], high[3], low[5], high[5]):  # noqa: E741
+                        column = x * stride_x + l - left
+                        if column < 0 or column >= width:
+                            continue
+                        columns[column] = 1
+                        if in_input[channel, row, column] == box:
+                            continue
+                        touched += 1
+                        if held and in_input[channel, row, column] == box - 1:
+                            kept_rows, kept_columns = True, True
+                        else:
+                            fresh += 1
+                            for byte in range(column * widths[0], (column + 1) * widths[0]):
+                                if input_word[channel, row, byte // 4] != box:
+                                    input_word[channel, row, byte // 4] = box
+                                    words += 1
+                        in_input[channel, row, column] = box
+        costs[0, 0] += fresh * widths[0]
+        costs[0, 1] += words
+        most_needed = max(most_needed, touched)
+        stored = int(columns.sum())
+        if high[5] - low[5] < stride_x and high[3] - low[3] > 1:
+            clipped = max(0, left - low[3] * stride_x - low[5]) // stride_x
+            stored = (high[5] - low[5]) * max(high[3] - low[3] - clipped, 0)
+        most_channels, most_rows = max(most_channels, int(channels.sum())), max(most_rows, int(rows.sum()))
+        most_columns = max(most_columns, stored)
+        if group_last > group_first:
+            runs_input = 0
+        if marked == 4 and kept_rows and high[2] - low[2] > 1 and high[4] - low[4] < stride_y:
+            runs_input = 0
+        if (marked == 3 or marked == 5) and kept_columns:
+            runs_input = 0
+        # --- W ---
+        fresh, touched = 0, 0
+        for m in range(low[0], high[0]):
+            for c in range(low[1], high[1]):
+                for k, l in _pairs(low[4], high[4], low[5], high[5]):  # noqa: E741
+                    touched += 1
+                    if not held or in_weights[m, c, k, l] != box - 1:
+                        fresh += 1
+                    in_weights[m, c, k, l] = box
+        costs[1, 0] += fresh * widths[1]
+        costs[1, 1] += (fresh * widths[1] + 3) // 4
+        most_weights = max(most_weights, touched)
+        # --- O ---
+        touched = 0
+        for m in range(low[0], high[0]):
+            for y, x in _pairs(low[2], high[2], low[3], high[3]):
+                touched += 1
+                if (not held or in_output[m, y, x] != box - 1) and done[m, y, x] > 0:
+                    costs[2, 0] += widths[3]
+                    costs[2, 1] += (widths[3] + 3) // 4
+                in_output[m, y, x] = box
+                done[m, y, x] += (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
+        most_sums = max(most_sums, touched)
+        vectors = _vectors(dims, steps, depth, low[3], high[3])
+        most_vectors = max(most_vectors, (high[0] - low[0]) * (high[2] - low[2]) * vectors)
+        before_low, before_high = low.copy(), high.copy()
+        moved = _next_box(dims, steps, extents, depth, at, low, high)
+        held = place < len(dims) and moved == place and not idle
+        for m in range(before_low[0], before_high[0]):
+            for y, x in _pairs(before_low[2], before_high[2], before_low[3], before_high[3]):
+                if held and low[0] <= m < high[0] and low[2] <= y < high[2] and low[3] <= x < high[3]:
+                    continue
+                if done[m, y, x] < extents[1] * extents[4] * extents[5]:
+                    costs[2, 0] += widths[3]
+                    costs[2, 1] += (widths[3] + 3) // 4
+                    continue
+                costs[2, 0] += widths[2]
+                for byte in range(x * widths[2], (x + 1) * widths[2]):
+                    if output_word[m, y, byte // 4] != box:
+                        output_word[m, y, byte // 4] = box
+                        costs[2, 1] += 1
+        if moved < 0:
+            break
+    costs[0, 2], costs[1, 2], costs[2, 2] = most_needed * widths[0], most_weights * widths[1], most_sums * widths[3]
+    stored = most_channels * most_rows * most_columns
+    costs[0, 3] = -(-stored // lanes) * lanes * widths[0]
+    costs[1, 3] = -(-(most_weights * widths[1]) // 4) * 4
+    costs[2, 3] = most_vectors * lanes * widths[3]
+    costs[0, 4], costs[1, 4] = runs_input, 1
+    costs[2, 4] = 1 if marked == -1 or marked == 1 or marked >= 4 else 0
+
+
+@njit(cache=True)
+def _pairs(a, a_end, b, b_end):  # type: ignore[no-untyped-def]
+    return [(i, j) for i in range(a, a_end) for j in range(b, b_end)]
+
+
+@njit(cache=True)
+def _vectors(dims, steps, depth, low, high):  # type: ignore[no-untyped-def]
+    """Innermost iterations along x within one box."""
+    pieces = [(low, high)]
+    for loop in range(depth, len(dims)):
+        if dims[loop] == 3:
+            pieces = [
+                (start, min(start + steps[loop], stop))
+                for first, stop in pieces
+                for start in range(first, stop, steps[loop])
+            ]
+    return len(pieces)
+
+
+@njit(cache=True)
+def _combine(costs, sizes, hardware, lanes, iterations, goal, best):  # type: ignore[no-untyped-def]
+    """Every combination of the three markers' places against the best of each size."""
+    places = len(costs)
+    for i in range(places):
+        for w in range(places):
+            for o in range(places):
+                a, b, c = costs[i, 0], costs[w, 1], costs[o, 2]
+                if hardware and a[4] * b[4] * c[4] == 0:
+                    continue
+                need = a[2] + b[2] + c[2]
+                if hardware:
+                    need = max(a[3], 2 * lanes) + max(b[3], 8) + max(c[3], 8 * lanes)
+                total, words, third = a[0] + b[0] + c[0], a[1] + b[1] + c[1], 0
+                first, second = total, words
+                if goal == 1:
+                    first, second = words, total
+                elif goal == 2:
+                    first, second, third = max(max(a[1], b[1]), max(c[1], iterations)), total, words
+                for n in range(len(sizes)):
+                    if need > sizes[n]:
+                        continue
+                    found = best[n]
+                    worse = False
+                    if found[0] >= 0:
+                        for mine, known in (
+                            (first, found[0]),
+                            (second, found[1]),
+                            (third, found[2]),
+                            (need, found[3]),
+                        ):
+                            if mine != known:
+                                worse = mine > known
+                                break
+                    if not worse:
+                        found[0], found[1], found[2], found[3] = first, second, third, need
