@@ -11,6 +11,7 @@ from hwgen import __version__
 from hwgen.cli.cosim import cosim
 from hwgen.cli.layers import layers
 from hwgen.cli.predict import predict
+from hwgen.cli.schedule import schedule
 from hwgen.ir.document import InputError
 
 __all__ = ["app", "main"]
@@ -45,6 +46,7 @@ def _options(
 
 
 app.command()(layers)
+app.command()(schedule)
 app.command()(predict)
 app.command()(cosim)
 

@@ -1,0 +1,119 @@
+"""``hwgen schedule``: the best schedule of every layer for every buffer size, with the figures of its proof."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, progress, size_text
+from hwgen.cli.layers import LayerSet
+from hwgen.cli.workload import HardwareOption, read_hardware
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.schedule import save_schedule
+from hwgen.model.bounds import bounds
+from hwgen.search.optimal import Objective, Result, search
+
+__all__ = ["best_schedules", "schedule"]
+
+Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB.")]
+Goal = Annotated[Objective, typer.Option("--objective", help="What to have least of.")]
+Folder = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write the schedules here.")]
+
+
+def schedule(
+    name: LayerSet,
+    *,
+    buffer: Buffers,
+    hardware: HardwareOption = None,
+    objective: Goal = "traffic",
+    output: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Find the schedule of least traffic for each layer and buffer size, among all that there are."""
+    sizes = buffer_sizes(buffer)
+    if output is not None and output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    layers = load_layer_set(name).convolutions()
+    results = best_schedules(layers, sizes, read_hardware(hardware), objective)
+    found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
+    for result, path in found:
+        if path is not None:
+            save_schedule(result.schedule, path, _remarks(result, hardware, objective))
+    if as_json:
+        print_json({"schedules": [_as_json(result, path) for result, path in found]})
+        return
+    columns = [
+        "layer",
+        "buffer",
+        "needs",
+        "bytes",
+        "words",
+        "bytes / bound",
+        "schedules covered",
+        "pruned",
+        "seconds",
+    ]
+    rows = [
+        [
+            result.schedule.layer.name,
+            size_text(result.buffer_bytes),
+            result.need.total,
+            result.total_bytes,
+            result.counts.total_words(),
+            _bound_ratio(result),
+            result.covered,
+            result.pruned,
+            result.seconds,
+        ]
+        for result in results
+    ]
+    print_table(f"Schedules of least {objective}", columns, rows)
+
+
+def best_schedules(
+    layers: tuple[Layer, ...], sizes: list[int], hardware: Hardware | None, objective: Objective = "traffic"
+) -> list[Result]:
+    """The best schedule of each layer for each size, layer by layer, with a progress bar."""
+    results: list[Result] = []
+    with progress(len(layers), "searching") as step:
+        for layer in layers:
+            results += search(layer, sizes, hardware, objective)
+            step()
+    return results
+
+
+def _file(folder: Path | None, result: Result, several_sizes: bool) -> Path | None:
+    if folder is None:
+        return None
+    inside = folder / size_text(result.buffer_bytes) if several_sizes else folder
+    return inside / f"{result.schedule.layer.name}.yaml"
+
+
+def _remarks(result: Result, hardware: str | None, objective: str) -> list[str]:
+    runs_on = f"hardware {hardware}" if hardware else "the pure model: no lanes, exact buffer need"
+    return [
+        f"Least {objective} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
+        f"{result.total_bytes} bytes, out of {result.covered} schedules.",
+    ]
+
+
+def _bound_ratio(result: Result) -> float:
+    layer = result.schedule.layer
+    return bounds(layer, result.buffer_bytes, result.schedule.bits).ratio(result.total_bytes)
+
+
+def _as_json(result: Result, path: Path | None) -> dict[str, object]:
+    return {
+        "layer": result.schedule.layer.name,
+        "buffer_bytes": result.buffer_bytes,
+        "file": None if path is None else str(path),
+        "counts": result.counts.as_json(),
+        "total_bytes": result.total_bytes,
+        "need": {operand: result.need[operand] for operand in ("I", "W", "O")},
+        "bound_ratio": round(_bound_ratio(result), 6),
+        "candidates": {"covered": result.covered, "pruned": result.pruned},
+        "seconds": round(result.seconds, 6),
+    }

@@ -1,0 +1,82 @@
+"""``hwgen schedule``: its document, the files it writes, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.schedule import load_schedule
+from hwgen.model.access import allocation, predict
+from hwgen.model.bounds import bounds
+from tests.command_line import Run, refused
+
+
+def test_schedules_for_two_sizes(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "found"
+    answer = run("schedule", "lenet:C", "--buffer", "256,1KiB", "-o", folder, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    entries = answer.json["schedules"]
+    layers = load_layer_set("lenet:C").convolutions()
+    sizes = {256: "256B", 1024: "1KiB"}
+    assert [(entry["layer"], entry["buffer_bytes"]) for entry in entries] == [
+        (layer.name, size) for layer in layers for size in sizes
+    ]
+    for entry in entries:
+        path = folder / sizes[entry["buffer_bytes"]] / f"{entry['layer']}.yaml"
+        assert entry["file"] == str(path)
+        schedule = load_schedule(path)
+        prediction = predict(schedule)
+        assert entry["counts"] == prediction.counts.as_json()
+        assert entry["total_bytes"] == prediction.total_bytes
+        assert sum(entry["need"].values()) == prediction.need_bytes.total <= entry["buffer_bytes"]
+        ratio = bounds(schedule.layer, entry["buffer_bytes"]).ratio(prediction.total_bytes)
+        assert entry["bound_ratio"] == pytest.approx(ratio, abs=1e-6)
+        assert entry["candidates"]["covered"] > entry["candidates"]["pruned"] > 0
+    totals = {(entry["layer"], entry["buffer_bytes"]): entry["total_bytes"] for entry in entries}
+    assert totals["C3", 1024] < totals["C3", 256]
+
+
+def test_the_same_files_again(run: Run, tmp_path: Path) -> None:
+    command = ("schedule", "lenet:C3", "--buffer", "1KiB", "-o", tmp_path)
+    assert "C3" in run(*command).out
+    path = tmp_path / "C3.yaml"
+    first, written = path.read_text(encoding="utf-8"), path.stat().st_mtime_ns
+    assert run(*command).status == 0
+    assert (path.read_text(encoding="utf-8"), path.stat().st_mtime_ns) == (first, written)
+
+
+def test_what_hardware_can_run(run: Run, tmp_path: Path) -> None:
+    hardware = Hardware(name="h")
+    save_hardware(hardware, tmp_path / "h.yaml")
+    answer = run(
+        "schedule", "lenet:C3", "--buffer", "1KiB", "--hardware", tmp_path / "h.yaml", "-o", tmp_path, "--json"
+    )
+    (entry,) = answer.json["schedules"]
+    schedule = load_schedule(Path(entry["file"]))
+    assert schedule.lanes == hardware.lanes
+    assert sum(entry["need"].values()) == allocation(schedule).total <= 1024
+
+
+def test_objectives_differ(run: Run) -> None:
+    def words(objective: str) -> int:
+        answer = run("schedule", "lenet:C3", "--buffer", "64", "--objective", objective, "--json")
+        (entry,) = answer.json["schedules"]
+        return sum(count["words"] for array in "IWO" for count in entry["counts"]["tcdm"][array].values())
+
+    assert words("words") < words("traffic")
+
+
+def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "found"
+    command = ("schedule", "lenet", "-o", folder, "--buffer")
+    refused(run(*command, "1"), "no schedule fits a buffer of 1 bytes; the smallest that would do has ")
+    refused(run(*command, "0"), "--buffer: expected 1 byte to 16 MiB, got '0'")
+    refused(run(*command, "-5"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, got '-5'")
+    refused(run(*command, "1kb"), "--buffer: expected sizes")
+    refused(run("schedule", "lenet"), "Missing option '--buffer'")
+    refused(run(*command, "1KiB", "--objective", "beauty"), "'beauty' is not one of")
+    refused(run(*command, "1KiB", "--hardware", "none"), "none: expected a file or one of the built-in hardware")
+    assert not folder.exists()
+    folder.touch()
+    refused(run(*command, "1KiB"), "-o: expected a folder, got the file")
