@@ -18,16 +18,16 @@ def verilog(parameters: HwcParameters) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = rtlil.convert(Hwc(parameters), name="hwc", emit_src=False)
-    # Every combinational signal becomes a continuous assignment: Icarus 11 neither leaves it X at time 0, as it does
-    # with always @*, nor runs for ever, as it does with an always_comb that depends on constants alone.
+    # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does not
+    # run these at time 0; without initial values every register changes from X to its reset value under reset, which
+    # does run them. (An always_comb would run at time 0, but for ever where it depends on constants alone.)
     script = [
         f"read_rtlil <<rtlil\n{text}\nrtlil",
-        "proc -norom",
-        "opt_expr",
-        "opt_clean",
+        "proc -nomux -norom",
         "memory_collect",
         "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",
         "attrmap -modattr -remove generator -remove top -remove src",
-        "write_verilog -sv",
+        "attrmap -remove init",
+        "write_verilog",
     ]
     return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], "\n".join(script), ignore_warnings=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -149,6 +149,9 @@ class ControlRegisters(wiring.Component):
             "stall_output": stalls[2],
         }
 
+        held = {setting.name: Signal(setting.width, name=setting.name) for setting in settings_of(self.parameters)}
+        readable |= held
+        m.d.comb += self.settings.eq(Cat(held.values()))
         refusal = Signal(ErrorCode)
         starts = Signal()
         clears = Signal()
@@ -159,12 +162,9 @@ class ControlRegisters(wiring.Component):
             with m.Switch(self.port.add):
                 for register in registers.values():
                     with m.Case(register.address):
-                        current = readable.get(register.name)
-                        m.d.sync += self.port.r_rdata.eq(
-                            self.settings[register.name] if current is None else current
-                        )
+                        m.d.sync += self.port.r_rdata.eq(readable[register.name])
                         with m.If(writes):
-                            self._write(m, register, refusal, starts, clears)
+                            self._write(m, register, held, refusal, starts, clears)
                 with m.Default():
                     m.d.comb += refusal.eq(ErrorCode.UNKNOWN_REGISTER)
 
@@ -194,7 +194,15 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address)]
         return m
 
-    def _write(self, m: Module, register: Register, refusal: Signal, starts: Signal, clears: Signal) -> None:
+    def _write(
+        self,
+        m: Module,
+        register: Register,
+        held: dict[str, Signal],
+        refusal: Signal,
+        starts: Signal,
+        clears: Signal,
+    ) -> None:
         """One register's share of the write decoder."""
         if not register.writable:
             m.d.comb += refusal.eq(ErrorCode.READ_ONLY_REGISTER)
@@ -211,7 +219,7 @@ class ControlRegisters(wiring.Component):
                 control = data.View(Control, data_[: register.width])
                 m.d.comb += [starts.eq(control.start), clears.eq(control.clear)]
             else:
-                m.d.sync += self.settings[register.name].eq(data_)
+                m.d.sync += held[register.name].eq(data_)
 
     def _unsound(self, m: Module) -> Signal:
         """The first reason why these settings cannot be started."""

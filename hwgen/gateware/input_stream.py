@@ -1,6 +1,6 @@
 """The input's stream: fetches what is new in each iteration of the marked loop and keeps the box in a ring."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
@@ -9,7 +9,7 @@ from hwgen.gateware.input_memory import InputMemory
 from hwgen.gateware.nest import LoopNest
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import settings_layout
-from hwgen.gateware.stride import quotient_and_phase, times_stride
+from hwgen.gateware.stride import phase_base, quotient_and_phase, times_stride
 from hwgen.gateware.tcdm import Request, read_request
 from hwgen.gateware.token import input_token
 
@@ -379,8 +379,7 @@ class InputStream(wiring.Component):
             with m.If(left[b]):
                 m.d.comb += lowest.eq(b)
         quotient, phase = quotient_and_phase(m, entry.phase + lowest, settings.stride_x, "byte")
-        bases = Array([0, settings.input_phase_1, settings.input_phase_2, settings.input_phase_3])
-        m.d.comb += memory.write_address.eq(entry.address + quotient + bases[phase])
+        m.d.comb += memory.write_address.eq(entry.address + quotient + phase_base(settings, phase))
         for i in range(4):
             position = Signal(4, name=f"position_{i}")
             m.d.comb += position.eq(lowest + times_stride(i, settings.stride_x) if i else lowest)

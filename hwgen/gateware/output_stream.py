@@ -1,6 +1,6 @@
 """The output's stream: fetches partial sums where a box resumes, drains boxes as partial sums or as final outputs."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -287,7 +287,7 @@ class OutputStream(wiring.Component):
     def _write_outputs(
         self, m: Module, vector: Signal, lanes_left: Signal, address: Signal, bias: Signal, ends_row: Signal
     ) -> None:
-        """Requantise up to four lanes a cycle; a word that the row goes on in waits for the next vector."""
+        """Requantise four lanes a cycle; pixels that do not fill a word wait for the next ones of their row."""
         request = self.o_request.payload
         pixels = Signal(data.ArrayLayout(8, PIXELS_PER_WORD))
         for i in range(PIXELS_PER_WORD):
@@ -299,45 +299,64 @@ class OutputStream(wiring.Component):
                 unit.relu.eq(self.settings.relu),
                 pixels[i].eq(unit.value),
             ]
-        waiting, waiting_enable = Signal(32), Signal(PIXELS_PER_WORD)
+        # Four pixels enter; with those that wait from before they fill the word at hand and perhaps begin the next.
         begin = address[:2]
-        room = Signal(range(PIXELS_PER_WORD + 1))
         taken = Signal(range(PIXELS_PER_WORD + 1))
-        enable = Signal(PIXELS_PER_WORD)
-        merged = Signal(32)
-        merged_enable = Signal(PIXELS_PER_WORD)
-        completes = Signal()
+        waiting, waiting_enable = Signal(32), Signal(PIXELS_PER_WORD)
+        spread, spread_enable = Signal(64), Signal(2 * PIXELS_PER_WORD)
+        fills, flushes, ends_vector = Signal(), Signal(), Signal()
         m.d.comb += [
-            room.eq(PIXELS_PER_WORD - begin),
-            taken.eq(Mux(lanes_left < room, lanes_left, room)),
-            enable.eq(((1 << taken) - 1)[:PIXELS_PER_WORD] << begin),
-            merged_enable.eq(waiting_enable | enable),
-            completes.eq((begin + taken == PIXELS_PER_WORD) | ((taken == lanes_left) & ends_row)),
+            taken.eq(Mux(lanes_left < PIXELS_PER_WORD, lanes_left, PIXELS_PER_WORD)),
+            spread_enable.eq((_ones(taken) << begin) | waiting_enable),
+            fills.eq(spread_enable[PIXELS_PER_WORD - 1]),
+            ends_vector.eq(lanes_left <= PIXELS_PER_WORD),
+            flushes.eq(ends_vector & ends_row),
         ]
-        placed = Signal(32)
-        m.d.comb += placed.eq(pixels.as_value() << (begin << 3))
-        for i in range(PIXELS_PER_WORD):
-            m.d.comb += merged.word_select(i, 8).eq(
-                Mux(waiting_enable[i], waiting.word_select(i, 8), placed.word_select(i, 8))
-            )
+        shifted = Signal(64)
+        m.d.comb += shifted.eq(pixels.as_value() << (begin << 3))
+        for i in range(2 * PIXELS_PER_WORD):
+            pixel = shifted.word_select(i, 8)
+            if i < PIXELS_PER_WORD:
+                pixel = Mux(waiting_enable[i], waiting.word_select(i, 8), pixel)
+            m.d.comb += spread.word_select(i, 8).eq(pixel)
+        leaves = Signal()
+        m.d.comb += leaves.eq(fills | flushes)
         with m.State("Write-Outputs"):
             m.d.comb += [
-                self.o_request.valid.eq(completes),
+                self.o_request.valid.eq(leaves),
                 request.address.eq(address & ~3),
                 request.write.eq(1),
-                request.enable.eq(merged_enable),
-                request.data.eq(merged),
+                request.enable.eq(spread_enable[:PIXELS_PER_WORD]),
+                request.data.eq(spread[:32]),
             ]
-            with m.If(~completes | self.o_request.ready):
+            with m.If(~leaves | self.o_request.ready):
                 m.d.sync += [
-                    waiting.eq(merged),
-                    waiting_enable.eq(Mux(completes, 0, merged_enable)),
+                    waiting.eq(Mux(leaves, spread[32:], spread[:32])),
+                    waiting_enable.eq(Mux(leaves, spread_enable[PIXELS_PER_WORD:], spread_enable[:PIXELS_PER_WORD])),
                     address.eq(address + taken),
                     lanes_left.eq(lanes_left - taken),
-                    vector.as_value().eq(vector.as_value() >> (taken << 5)),
+                    vector.as_value().eq(vector.as_value() >> (32 * PIXELS_PER_WORD)),
                 ]
-                with m.If(taken == lanes_left):
+                with m.If(ends_vector):
                     m.next = "Next-Vector"
+                    with m.If(flushes & (spread_enable[PIXELS_PER_WORD:] != 0)):
+                        m.next = "Flush-Row"
+        with m.State("Flush-Row"):
+            m.d.comb += [
+                self.o_request.valid.eq(1),
+                request.address.eq(address & ~3),
+                request.write.eq(1),
+                request.enable.eq(waiting_enable),
+                request.data.eq(waiting),
+            ]
+            with m.If(self.o_request.ready):
+                m.d.sync += waiting_enable.eq(0)
+                m.next = "Next-Vector"
+
+
+def _ones(count: Value) -> Value:
+    """A mask with the lowest ``count`` of four bits set."""
+    return Cat(count > i for i in range(PIXELS_PER_WORD))
 
 
 def _adding(stride: object) -> object:

@@ -1,12 +1,13 @@
 """The read sequencer: walks the whole nest, one lane vector a cycle, and tells the datapath where its operands lie."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import REDUCTION, HwcParameters
 from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.stride import phase_base
 from hwgen.gateware.token import column_shape, input_token, operation, quotient_shape, row_shape
 
 __all__ = ["Sequencer"]
@@ -241,8 +242,7 @@ class Sequencer(wiring.Component):
             self._follow(m, register, nest, fire, fresh, base)
             values[name] = register.value
         phase, quotient = values["place"][:2], values["place"][2:].as_signed()
-        bases = Array([0, settings.input_phase_1, settings.input_phase_2, settings.input_phase_3])
-        address = values["ring"] + values["line"] + quotient + bases[phase]
+        address = values["ring"] + values["line"] + quotient + phase_base(settings, phase)
         return address, values["row"], values["column"]
 
     def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[Value, Value]:

@@ -1,22 +1,29 @@
 """Arithmetic with a stride of 1 to 4: no multiplier, no divider."""
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 
-__all__ = ["quotient_and_phase", "times_stride"]
+__all__ = ["phase_base", "quotient_and_phase", "times_stride"]
 
 
-def times_stride(value: Value, stride: Value) -> Value:
+def times_stride(value: ValueLike, stride: Value) -> Value:
     """``value * stride`` for a stride of 1 to 4."""
     return Mux(stride == 1, value, Mux(stride == 2, value << 1, Mux(stride == 3, value + (value << 1), value << 2)))
 
 
-def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tuple[Value, Value]:
-    """``divmod(value, stride)`` for a value of 0 to 7 and a stride of 1 to 4, as a table."""
+def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tuple[Signal, Signal]:
+    """``divmod(value, stride)`` for a value of 0 to 7 and a stride of 1 to 4."""
     quotient, phase = Signal(3, name=f"{name}_quotient"), Signal(2, name=f"{name}_phase")
-    for signal, part in ((quotient, 0), (phase, 1)):
-        by_stride = [Array(Const(divmod(v, s)[part], signal.shape()) for v in range(8)) for s in (1, 2, 3, 4)]
-        with m.Switch(stride):
-            for s, table in enumerate(by_stride, start=1):
-                with m.Case(s):
-                    m.d.comb += signal.eq(table[value])
+    thirds = (value >= 3) + (value >= 6)
+    m.d.comb += [
+        quotient.eq(Mux(stride == 1, value, Mux(stride == 2, value >> 1, Mux(stride == 3, thirds, value >> 2)))),
+        phase.eq(
+            Mux(stride == 1, 0, Mux(stride == 2, value & 1, Mux(stride == 3, value - thirds - (thirds << 1), value & 3)))
+        ),
+    ]
     return quotient, phase
+
+
+def phase_base(settings: Value, phase: Value) -> Value:
+    """Where the columns of a stride phase begin in a line of the input memory."""
+    upper = Mux(phase[0], settings.input_phase_3, settings.input_phase_2)
+    return Mux(phase[1], upper, Mux(phase[0], settings.input_phase_1, 0))

@@ -1,7 +1,8 @@
 """The port to the tightly coupled data memory: the PULP handshake, and a master that keeps it."""
 
-from amaranth.hdl import C, Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import C, Cat, Module, Value, ValueLike
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["Request", "TcdmMaster", "TcdmSignature", "read_request"]
@@ -85,30 +86,21 @@ class TcdmMaster(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        count = self.OUTSTANDING
         # What is granted and not yet answered: whether it was a read, and where it went (for the fault address).
-        is_read = Signal(count)
-        addresses = Signal(data.ArrayLayout(30, count))
-        newest = Signal(range(count))
-        oldest = Signal(range(count))
-        unanswered = Signal(range(count + 1))
-        granted = Signal()
+        m.submodules.granted = granted = SyncFIFO(width=31, depth=self.OUTSTANDING)
+        accepts = self.i_request.valid & self.i_request.ready
+        request = self.i_request.payload
         m.d.comb += [
-            granted.eq(self.port.req & self.port.gnt),
-            self.i_request.ready.eq((~self.port.req | self.port.gnt) & (unanswered < count - 1)),
-            self.o_response.valid.eq(self.port.r_valid & is_read.bit_select(oldest, 1)),
+            # One place is kept for the request that stands on the bus.
+            self.i_request.ready.eq((~self.port.req | self.port.gnt) & (granted.level < self.OUTSTANDING - 1)),
+            granted.w_en.eq(self.port.req & self.port.gnt),
+            granted.w_data.eq(Cat(self.port.wen, self.port.add[2:])),
+            granted.r_en.eq(self.port.r_valid),
+            self.o_response.valid.eq(self.port.r_valid & granted.r_data[0]),
             self.o_response.data.eq(self.port.r_rdata),
-            self.idle.eq(~self.port.req & (unanswered == 0)),
+            self.idle.eq(~self.port.req & (granted.level == 0)),
         ]
-        with m.If(granted):
-            m.d.sync += [
-                self.port.req.eq(0),
-                is_read.bit_select(newest, 1).eq(self.port.wen),
-                addresses[newest].eq(self.port.add[2:]),
-                newest.eq(newest + 1),
-            ]
-        with m.If(self.i_request.valid & self.i_request.ready):
-            request = self.i_request.payload
+        with m.If(accepts):
             m.d.sync += [
                 self.port.req.eq(1),
                 self.port.add.eq(request.address),
@@ -116,9 +108,8 @@ class TcdmMaster(wiring.Component):
                 self.port.be.eq(request.enable),
                 self.port.wdata.eq(request.data),
             ]
-        with m.If(self.port.r_valid):
-            m.d.sync += oldest.eq(oldest + 1)
-            with m.If(self.port.r_opc & ~self.fault):
-                m.d.sync += [self.fault.eq(1), self.fault_address.eq(addresses[oldest] << 2)]
-        m.d.sync += unanswered.eq(unanswered + granted - self.port.r_valid)
+        with m.Elif(self.port.gnt):
+            m.d.sync += self.port.req.eq(0)
+        with m.If(self.port.r_valid & self.port.r_opc & ~self.fault):
+            m.d.sync += [self.fault.eq(1), self.fault_address.eq(granted.r_data[1:] << 2)]
         return m
