@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.params import DIMS, HwcParameters
-from hwgen.gateware.settings import Setting, settings_layout, settings_of
+from hwgen.gateware.settings import Setting, settings_signature, settings_of
 from hwgen.gateware.tcdm import TcdmSignature
 
 __all__ = ["Control", "ControlRegisters", "ErrorCode", "Register", "Status", "register_map"]
@@ -120,7 +120,7 @@ class ControlRegisters(wiring.Component):
         self.parameters = parameters
         super().__init__({
             "port": In(TcdmSignature()),
-            "settings": Out(settings_layout(parameters)),
+            "settings": Out(settings_signature(parameters)),
             "start": Out(1),
             "busy": In(1),
             "ended": In(1),
@@ -151,22 +151,40 @@ class ControlRegisters(wiring.Component):
 
         held = {setting.name: Signal(setting.width, name=setting.name) for setting in settings_of(self.parameters)}
         readable |= held
-        m.d.comb += self.settings.eq(Cat(held.values()))
+        m.d.comb += [getattr(self.settings, name).eq(value) for name, value in held.items()]
+        # The address decides what may be written; a write that nothing speaks against is accepted.
+        known, writable, permitted = Signal(), Signal(), Signal(32)
+        is_control = self.port.add == registers["control"].address
+        writes, accepted = Signal(), Signal()
         refusal = Signal(ErrorCode)
-        starts = Signal()
-        clears = Signal()
-        writes = self.port.req & ~self.port.wen
-        m.d.comb += self.port.gnt.eq(1)
-        m.d.sync += [self.port.r_valid.eq(self.port.req), self.port.r_opc.eq(0), self.port.r_rdata.eq(0)]
+        m.d.comb += [self.port.gnt.eq(1), writes.eq(self.port.req & ~self.port.wen)]
+        m.d.sync += [self.port.r_valid.eq(self.port.req), self.port.r_opc.eq(refusal != ErrorCode.NONE)]
         with m.If(self.port.req):
+            m.d.sync += self.port.r_rdata.eq(0)
             with m.Switch(self.port.add):
                 for register in registers.values():
                     with m.Case(register.address):
+                        m.d.comb += [
+                            known.eq(1),
+                            writable.eq(register.writable),
+                            permitted.eq((1 << register.width) - 1),
+                        ]
                         m.d.sync += self.port.r_rdata.eq(readable[register.name])
-                        with m.If(writes):
-                            self._write(m, register, held, refusal, starts, clears)
-                with m.Default():
-                    m.d.comb += refusal.eq(ErrorCode.UNKNOWN_REGISTER)
+            with m.If(~known):
+                m.d.comb += refusal.eq(ErrorCode.UNKNOWN_REGISTER)
+            with m.Elif(writes & ~writable):
+                m.d.comb += refusal.eq(ErrorCode.READ_ONLY_REGISTER)
+            with m.Elif(writes & (((self.port.wdata & ~permitted) != 0) | ~self.port.be.all())):
+                m.d.comb += refusal.eq(ErrorCode.VALUE_TOO_WIDE)
+            with m.Elif(writes & self.busy & ~(is_control & ~self.port.wdata[0])):
+                m.d.comb += refusal.eq(ErrorCode.WRITTEN_WHILE_BUSY)
+        m.d.comb += accepted.eq(writes & (refusal == ErrorCode.NONE))
+        for name, value in held.items():
+            with m.If(accepted & (self.port.add[:12] == registers[name].address)):
+                m.d.sync += value.eq(self.port.wdata)
+        control = Control(self.port.wdata[: Control.as_shape().size])
+        starts, clears = Signal(), Signal()
+        m.d.comb += [starts.eq(accepted & is_control & control.start), clears.eq(accepted & is_control & control.clear)]
 
         unsound = self._unsound(m)
         begins = Signal()
@@ -185,7 +203,6 @@ class ControlRegisters(wiring.Component):
             with m.If(status.error == ErrorCode.NONE):
                 m.d.sync += status.error.eq(unsound)
         with m.If(refusal != ErrorCode.NONE):
-            m.d.sync += self.port.r_opc.eq(1)
             with m.If(status.error == ErrorCode.NONE):
                 m.d.sync += [status.error.eq(refusal), fault_address.eq(self.port.add)]
         with m.If(self.ended):
@@ -194,47 +211,20 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address)]
         return m
 
-    def _write(
-        self,
-        m: Module,
-        register: Register,
-        held: dict[str, Signal],
-        refusal: Signal,
-        starts: Signal,
-        clears: Signal,
-    ) -> None:
-        """One register's share of the write decoder."""
-        if not register.writable:
-            m.d.comb += refusal.eq(ErrorCode.READ_ONLY_REGISTER)
-            return
-        data_ = self.port.wdata
-        with m.If(data_[register.width :].any() if register.width < 32 else 0):
-            m.d.comb += refusal.eq(ErrorCode.VALUE_TOO_WIDE)
-        with m.Elif(~self.port.be.all()):
-            m.d.comb += refusal.eq(ErrorCode.VALUE_TOO_WIDE)
-        with m.Elif(self.busy & ~((register.name == "control") & ~data_[0])):
-            m.d.comb += refusal.eq(ErrorCode.WRITTEN_WHILE_BUSY)
-        with m.Else():
-            if register.name == "control":
-                control = data.View(Control, data_[: register.width])
-                m.d.comb += [starts.eq(control.start), clears.eq(control.clear)]
-            else:
-                m.d.sync += held[register.name].eq(data_)
-
     def _unsound(self, m: Module) -> Signal:
         """The first reason why these settings cannot be started."""
         p, settings = self.parameters, self.settings
         innermost = {dim: j for j, dim in enumerate(p.loops)}
         checks: list[tuple[ErrorCode, Value]] = []
         for dim in DIMS:
-            checks.append((ErrorCode.EXTENT, settings[f"extent_{dim}"] == 0))
+            checks.append((ErrorCode.EXTENT, getattr(settings, f"extent_{dim}") == 0))
         for j, dim in enumerate(p.loops):
-            checks.append((ErrorCode.STEP, settings[f"step_{j}_{dim}"] == 0))
+            checks.append((ErrorCode.STEP, getattr(settings, f"step_{j}_{dim}") == 0))
         for dim in DIMS:
-            left = settings[f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"]
+            left = getattr(settings, f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}")
             checks.append((ErrorCode.STEP, left > (p.lanes if dim == "x" else 1)))
         for axis in "yx":
-            stride = settings[f"stride_{axis}"]
+            stride = getattr(settings, f"stride_{axis}")
             checks.append((ErrorCode.STRIDE, (stride == 0) | (stride > 4)))
         checks += [
             (ErrorCode.EXTENT, (settings.input_height == 0) | (settings.input_width == 0)),

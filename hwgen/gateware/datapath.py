@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.params import HwcParameters
-from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.stride import times_stride
 from hwgen.gateware.token import operation
 
@@ -48,7 +48,7 @@ class Datapath(wiring.Component):
         flat = (parameters.input_bytes - 1).bit_length() + 1
         sums = data.ArrayLayout(signed(32), lanes)
         super().__init__({
-            "settings": In(settings_layout(parameters)),
+            "settings": In(settings_signature(parameters)),
             "i_operation": In(operation(parameters)),
             "input_address": Out(flat),
             "input_data": In(data.ArrayLayout(8, lanes)),

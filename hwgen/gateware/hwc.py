@@ -70,8 +70,7 @@ class Hwc(wiring.Component):
         source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
         sequencer, datapath = blocks["sequencer"], blocks["datapath"]
         masters = [blocks[f"master_{port}"] for port in "iwo"]
-        for block in (source, weight, output, sequencer, datapath):
-            m.d.comb += block.settings.eq(registers.settings)
+        connect(m, registers.settings, *(block.settings for block in (source, weight, output, sequencer, datapath)))
         for block in (source, weight, output, sequencer):
             m.d.comb += block.start.eq(starting)
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.gateware.input_memory import InputMemory
 from hwgen.gateware.nest import LoopNest
 from hwgen.gateware.params import HwcParameters
-from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.stride import phase_base, quotient_and_phase, times_stride
 from hwgen.gateware.tcdm import Request, read_request
 from hwgen.gateware.token import input_token
@@ -52,7 +52,7 @@ class InputStream(wiring.Component):
         self.parameters = parameters
         self.flat = (parameters.input_bytes - 1).bit_length() + 1
         super().__init__({
-            "settings": In(settings_layout(parameters)),
+            "settings": In(settings_signature(parameters)),
             "start": In(1),
             "o_request": Out(stream.Signature(Request)),
             "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
@@ -73,12 +73,12 @@ class InputStream(wiring.Component):
         walked = p.loops[: p.input_marker + 1]
         m.submodules.nest = nest = LoopNest(loops=walked, bits=bits)
         for j, dim in enumerate(walked):
-            m.d.comb += [nest.extent[j].eq(settings[f"extent_{dim}"]), nest.step[j].eq(settings[f"step_{j}_{dim}"])]
+            m.d.comb += [nest.extent[j].eq(getattr(settings, f"extent_{dim}")), nest.step[j].eq(getattr(settings, f"step_{j}_{dim}"))]
         low = {dim: nest.lo[_last(walked, dim)] if dim in walked else 0 for dim in p.loops}
-        high = {dim: nest.hi[_last(walked, dim)] if dim in walked else settings[f"extent_{dim}"] for dim in p.loops}
+        high = {dim: nest.hi[_last(walked, dim)] if dim in walked else getattr(settings, f"extent_{dim}") for dim in p.loops}
         for dim in "mcyxkl":
             low.setdefault(dim, 0)
-            high.setdefault(dim, settings[f"extent_{dim}"])
+            high.setdefault(dim, getattr(settings, f"extent_{dim}"))
         # What an iteration of the marked loop can leave behind for the next one.
         marked = p.loops[p.input_marker] if p.input_marker < len(p.loops) else None
         same_execution = Signal()

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import REDUCTION, HwcParameters
 from hwgen.gateware.requantise import Requantise
-from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.tcdm import Request
 
 __all__ = ["OutputStream"]
@@ -53,7 +53,7 @@ class OutputStream(wiring.Component):
         self.index_bits = parameters.output_depth.bit_length() + 1
         sums = data.ArrayLayout(signed(32), parameters.lanes)
         super().__init__({
-            "settings": In(settings_layout(parameters)),
+            "settings": In(settings_signature(parameters)),
             "start": In(1),
             "o_request": Out(stream.Signature(Request)),
             "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
@@ -198,16 +198,16 @@ class OutputStream(wiring.Component):
         loops = (*outer, "m", "y", *("x" for _ in columns))
         m.submodules.nest = nest = LoopNest(loops=loops, bits=p.position_bits, rewind=p.output_marker)
         steps = [
-            *(settings[f"step_{j}_{dim}"] for j, dim in enumerate(outer)),
+            *(getattr(settings, f"step_{j}_{dim}") for j, dim in enumerate(outer)),
             1,
             1,
-            *(settings[f"step_{j}_x"] for j in columns),
+            *(getattr(settings, f"step_{j}_x") for j in columns),
         ]
         for j, (dim, step) in enumerate(zip(loops, steps, strict=True)):
-            m.d.comb += [nest.extent[j].eq(settings[f"extent_{dim}"]), nest.step[j].eq(step)]
+            m.d.comb += [nest.extent[j].eq(getattr(settings, f"extent_{dim}")), nest.step[j].eq(step)]
         first = p.output_marker
         strides = {first: settings.output_channel_step, first + 1: settings.output_row_step}
-        strides |= {first + 2 + i: settings[f"output_index_step_{j}"] for i, j in enumerate(columns)}
+        strides |= {first + 2 + i: getattr(settings, f"output_index_step_{j}") for i, j in enumerate(columns)}
         m.submodules.index = index = LevelRegister(
             loops=len(loops),
             inner=range(first, len(loops)),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import REDUCTION, HwcParameters
-from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.stride import phase_base
 from hwgen.gateware.token import column_shape, input_token, operation, quotient_shape, row_shape
 
@@ -54,7 +54,7 @@ class Sequencer(wiring.Component):
         self.index_bits = parameters.output_depth.bit_length() + 1
         weight_bits = max(1, (parameters.weight_depth - 1).bit_length())
         super().__init__({
-            "settings": In(settings_layout(parameters)),
+            "settings": In(settings_signature(parameters)),
             "start": In(1),
             "i_input": In(stream.Signature(input_token(parameters))),
             "i_weight": In(stream.Signature(weight_bits)),
@@ -83,8 +83,8 @@ class Sequencer(wiring.Component):
         m.submodules.nest = nest = LoopNest(loops=p.loops, bits=p.position_bits)
         for j, dim in enumerate(p.loops):
             m.d.comb += [
-                nest.extent[j].eq(self.settings[f"extent_{dim}"]),
-                nest.step[j].eq(self.settings[f"step_{j}_{dim}"]),
+                nest.extent[j].eq(getattr(self.settings, f"extent_{dim}")),
+                nest.step[j].eq(getattr(self.settings, f"step_{j}_{dim}")),
             ]
         active = Signal()
         fire = Signal()
@@ -148,7 +148,7 @@ class Sequencer(wiring.Component):
         """The vector's index; whether it may be touched; whether its sum starts from zero."""
         p = self.parameters
         steps = {
-            j: _adding(self.settings[f"output_index_step_{j}"]) for j in p.output_box if p.loops[j] in "myx"
+            j: _adding(getattr(self.settings, f"output_index_step_{j}")) for j in p.output_box if p.loops[j] in "myx"
         }
         m.submodules.output_index = register = LevelRegister(
             loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits
@@ -191,16 +191,16 @@ class Sequencer(wiring.Component):
 
         def ring_step(j: int) -> object:
             def step(value: Value) -> Value:
-                reached = value + settings[f"input_ring_step_{j}"]
+                reached = value + getattr(settings, f"input_ring_step_{j}")
                 return Mux(reached >= settings.input_ring, reached - settings.input_ring, reached)
 
             return step
 
         def phase_step(j: int) -> object:
             def step(value: Value) -> Value:
-                phase = value[:2] + settings[f"input_phase_step_{j}"]
+                phase = value[:2] + getattr(settings, f"input_phase_step_{j}")
                 wraps = phase >= settings.stride_x
-                quotient = value[2:] + settings[f"input_quotient_step_{j}"] + wraps
+                quotient = value[2:] + getattr(settings, f"input_quotient_step_{j}") + wraps
                 shape = quotient_shape(p)
                 return _pack(Mux(wraps, phase - settings.stride_x, phase)[:2], quotient, shape.width)
 
@@ -208,7 +208,7 @@ class Sequencer(wiring.Component):
 
         def quotient_step(j: int) -> object:
             def step(value: Value) -> Value:
-                return _pack(value[:2], value[2:] + settings[f"step_{j}_x"], quotient_shape(p).width)
+                return _pack(value[:2], value[2:] + getattr(settings, f"step_{j}_x"), quotient_shape(p).width)
 
             return step
 
@@ -216,21 +216,21 @@ class Sequencer(wiring.Component):
         quotient_bits = quotient_shape(p).width
         registers = {
             "ring": ({j: ring_step(j) for j in of(marker, "yk")}, token.ring.shape(), token.ring),
-            "line": ({j: _adding(settings[f"input_line_step_{j}"]) for j in of(marker, "c")}, token.ring.shape(), 0),
+            "line": ({j: _adding(getattr(settings, f"input_line_step_{j}")) for j in of(marker, "c")}, token.ring.shape(), 0),
             "place": (
                 {j: phase_step(j) for j in of(marker, "l")} | {j: quotient_step(j) for j in of(marker, "x")},
                 quotient_bits + 2,
                 _pack(token.phase, token.quotient, quotient_bits),
             ),
             "row": (
-                {j: _adding(settings[f"input_row_step_{j}"]) for j in of(marker, "y")}
-                | {j: _adding(settings[f"step_{j}_k"]) for j in of(marker, "k")},
+                {j: _adding(getattr(settings, f"input_row_step_{j}")) for j in of(marker, "y")}
+                | {j: _adding(getattr(settings, f"step_{j}_k")) for j in of(marker, "k")},
                 row_shape(p),
                 token.row,
             ),
             "column": (
-                {j: _adding(settings[f"input_column_step_{j}"]) for j in of(marker, "x")}
-                | {j: _adding(settings[f"step_{j}_l"]) for j in of(marker, "l")},
+                {j: _adding(getattr(settings, f"input_column_step_{j}")) for j in of(marker, "x")}
+                | {j: _adding(getattr(settings, f"step_{j}_l")) for j in of(marker, "l")},
                 column_shape(p),
                 token.column,
             ),

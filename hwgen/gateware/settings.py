@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from amaranth.lib import data
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
 from hwgen.gateware.params import DIMS, HwcParameters
 
-__all__ = ["Setting", "settings_layout", "settings_of"]
+__all__ = ["Setting", "settings_of", "settings_signature"]
 
 ADDRESS_BITS = 32
 
@@ -91,6 +92,6 @@ def _output_settings(parameters: HwcParameters) -> list[Setting]:
     return settings
 
 
-def settings_layout(parameters: HwcParameters) -> data.StructLayout:
-    """The settings as one structure, the form in which the blocks receive them."""
-    return data.StructLayout({setting.name: setting.width for setting in settings_of(parameters)})
+def settings_signature(parameters: HwcParameters) -> wiring.Signature:
+    """The settings as ports, one each, seen from the registers that hold them."""
+    return wiring.Signature({setting.name: Out(setting.width) for setting in settings_of(parameters)})

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LoopNest
 from hwgen.gateware.params import HwcParameters
-from hwgen.gateware.settings import settings_layout
+from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.tcdm import Request, read_request
 
 __all__ = ["WeightStream"]
@@ -49,7 +49,7 @@ class WeightStream(wiring.Component):
         self.parameters = parameters
         self.index = max(1, (parameters.weight_depth - 1).bit_length())
         super().__init__({
-            "settings": In(settings_layout(parameters)),
+            "settings": In(settings_signature(parameters)),
             "start": In(1),
             "o_request": Out(stream.Signature(Request)),
             "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
@@ -68,7 +68,7 @@ class WeightStream(wiring.Component):
         walked = p.loops[: p.weight_marker + 1]
         m.submodules.nest = nest = LoopNest(loops=walked, bits=bits)
         for j, dim in enumerate(walked):
-            m.d.comb += [nest.extent[j].eq(settings[f"extent_{dim}"]), nest.step[j].eq(settings[f"step_{j}_{dim}"])]
+            m.d.comb += [nest.extent[j].eq(getattr(settings, f"extent_{dim}")), nest.step[j].eq(getattr(settings, f"step_{j}_{dim}"))]
 
         extents = []
         for dim in "mckl":
@@ -76,7 +76,7 @@ class WeightStream(wiring.Component):
                 j = max(j for j, d in enumerate(walked) if d == dim)
                 extents.append(nest.hi[j] - nest.lo[j])
             else:
-                extents.append(settings[f"extent_{dim}"])
+                extents.append(getattr(settings, f"extent_{dim}"))
 
         m.submodules.tokens = tokens = SyncFIFO(width=index, depth=BOXES_AHEAD)
         m.submodules.drops = drops = SyncFIFO(width=index + 1, depth=BOXES_AHEAD)
