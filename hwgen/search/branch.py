@@ -13,6 +13,7 @@ cut that way is taken out of its list for the triple at hand before the loops be
 values of the others' bounds.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,19 @@ from numpy.typing import NDArray
 
 from hwgen.search.dominance import StepLists
 
-__all__ = ["CRITERIA", "FOUND", "GOALS", "Lists", "lists_of", "search"]
+__all__ = [
+    "CRITERIA",
+    "FOUND",
+    "GOALS",
+    "Lists",
+    "advance",
+    "criteria",
+    "lists_of",
+    "memories",
+    "missing_bytes",
+    "prepare",
+    "search",
+]
 
 GOALS = {"traffic": 0, "words": 1, "cycles": 2, "need": 3}
 """First criterion. Traffic: bytes, then words. Words: words, then bytes. Cycles: cycles, then bytes, then words.
@@ -45,7 +58,7 @@ class Lists(NamedTuple):
     x_steps: NDArray[np.int64]
 
 
-def lists_of(lists: tuple[StepLists, ...]) -> Lists:
+def lists_of(lists: Sequence[StepLists]) -> Lists:
     """Pack the lists of m, c, y, x."""
     return Lists(*(array for one in lists for array in (one.start, one.steps)))
 
@@ -109,6 +122,15 @@ def _set_smallest(rows, number):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _need(scale, units, least, caps, s, m, c, y, x):  # type: ignore[no-untyped-def]
     """Bytes of the three memories together; infinite if one exceeds its given size."""
+    inputs, weights, outputs = memories(scale, units, least, s, m, c, y, x)
+    if inputs > caps[0] or weights > caps[1] or outputs > caps[2]:
+        return np.inf
+    return inputs + weights + outputs
+
+
+@njit(cache=True)
+def memories(scale, units, least, s, m, c, y, x):  # type: ignore[no-untyped-def]
+    """Bytes of the I, W and O memories."""
     box = c[1] * m[2] * scale.w_element
     if not s[6]:
         box *= scale.k_size
@@ -117,13 +139,11 @@ def _need(scale, units, least, caps, s, m, c, y, x):  # type: ignore[no-untyped-
     inputs = max(np.ceil(m[1] * c[0] * y[2] * x[2] * scale.i_element / units[0]) * units[0], least[0])
     weights = max(np.ceil(box / units[1]) * units[1], least[1])
     outputs = max(np.ceil(m[3] * y[3] * x[3] * scale.o_element / units[2]) * units[2], least[2])
-    if inputs > caps[0] or weights > caps[1] or outputs > caps[2]:
-        return np.inf
-    return inputs + weights + outputs
+    return inputs, weights, outputs
 
 
 @njit(cache=True)
-def _criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-def]
+def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-def]
     """The three criteria of the goal; ``missing``: bytes of W's words beyond its bytes.
 
     Cycles are those of the busiest of four: the datapath, an innermost iteration a cycle, and the three ports, a
@@ -149,7 +169,7 @@ def _criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _missing_bytes(t, s, m, c):  # type: ignore[no-untyped-def]
+def missing_bytes(t, s, m, c):  # type: ignore[no-untyped-def]
     """Bytes by which the words of all boxes of W together exceed their bytes, for steps m and c."""
     k_box, k_boxes = (1.0, t.scale.k_size) if s[6] else (t.scale.k_size, 1.0)
     l_box, l_boxes = (1.0, t.scale.l_size) if s[7] else (t.scale.l_size, 1.0)
@@ -176,13 +196,13 @@ def _before(first, second, third, need, loops, known):  # type: ignore[no-untype
 
 
 @njit(cache=True)
-def _open(t, s, goal, m, c, y, x, exact, sizes, best):  # type: ignore[no-untyped-def]
+def is_open(t, s, goal, m, c, y, x, exact, sizes, best):  # type: ignore[no-untyped-def]
     """Whether something below these lowest factors could be better than what is known."""
     need = _need(t.scale, t.units, t.least, t.caps, s, m, c, y, x)
     fits = np.searchsorted(sizes, need)
     if fits == len(sizes):
         return False
-    first, second, third = _criteria(t.scale, s, goal, m, c, y, x, 0.0 if exact or goal != 0 else -1.0)
+    first, second, third = criteria(t.scale, s, goal, m, c, y, x, 0.0 if exact or goal != 0 else -1.0)
     if not exact:
         return first < best[fits, 0]
     return _before(first, second, third, need, m[5] + c[3] + y[5] + x[5], best[fits])
@@ -202,13 +222,54 @@ def _trim(t, s, goal, which, rows, steps, number, m, c, y, x, exact, sizes, best
             y = row
         else:
             x = row
-        stays = _open(t, s, goal, m, c, y, x, exact, sizes, best)
+        stays = is_open(t, s, goal, m, c, y, x, exact, sizes, best)
         if stays:
             rows[left], steps[left] = row, steps[n]
             left += 1
     if left > 0:
         _set_smallest(rows, left)
     return left
+
+
+@njit(cache=True)
+def prepare(t, lists, s, goal, exact, sizes, best):  # type: ignore[no-untyped-def]
+    """Trimmed steps and factor rows of m, c, y, x for one triple, and how many there are; none if all is cut."""
+    ms, m, cs, c, ys, y, xs, x = _gather(t, lists, s)
+    counts = np.array([len(ms), len(cs), len(ys), len(xs)])
+    if counts.min() > 0:
+        for rows, number in ((m, counts[0]), (c, counts[1]), (y, counts[2]), (x, counts[3])):
+            _set_smallest(rows, number)
+        if not is_open(t, s, goal, m[-1], c[-1], y[-1], x[-1], exact, sizes, best):
+            counts[:] = 0
+    for _ in range(2):
+        for which, rows, steps in ((3, x, xs), (2, y, ys), (0, m, ms), (1, c, cs)):
+            if counts.min() > 0:
+                counts[which] = _trim(
+                    t, s, goal, which, rows, steps, counts[which], m[-1], c[-1], y[-1], x[-1], exact, sizes, best
+                )
+    if counts.min() == 0:
+        counts[:] = 0
+    return counts, ms, m, cs, c, ys, y, xs, x
+
+
+@njit(cache=True)
+def advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):  # type: ignore[no-untyped-def]
+    """Move ``at``, the rows of m, c, y, x, on to the next candidate that is not cut; false after the last.
+
+    Row -1, the smallest factors, stands for what is not settled: all of ``at`` before the first candidate.
+    """
+    level = 0 if at[1] < 0 else 3
+    while level >= 0:
+        which = (2, 3, 0, 1)[level]
+        at[which] += 1
+        if at[which] == counts[which]:
+            at[which] = -1
+            level -= 1
+        elif is_open(t, s, goal, m[at[0]], c[at[1]], y[at[2]], x[at[3]], exact, sizes, best):
+            if level == 3:
+                return True
+            level += 1
+    return False
 
 
 @njit(cache=True)
@@ -220,52 +281,24 @@ def search(t, lists, triples, sizes, goal, exact, best):  # type: ignore[no-unty
     the first steps of y, x, m, c win.
     """
     costed = 0
+    at = np.empty(4, np.int64)
     for n in range(len(triples)):
         s = triples[n]
-        ms, m, cs, c, ys, y, xs, x = _gather(t, lists, s)
-        counts = np.array([len(ms), len(cs), len(ys), len(xs)])
-        if counts.min() == 0:
-            continue
-        for rows, number in ((m, counts[0]), (c, counts[1]), (y, counts[2]), (x, counts[3])):
-            _set_smallest(rows, number)
-        if not _open(t, s, goal, m[-1], c[-1], y[-1], x[-1], exact, sizes, best):
-            continue
-        for _ in range(2):
-            for which, rows, steps in ((3, x, xs), (2, y, ys), (0, m, ms), (1, c, cs)):
-                counts[which] = _trim(
-                    t, s, goal, which, rows, steps, counts[which], m[-1], c[-1], y[-1], x[-1], exact, sizes, best
-                )
-                if counts[which] == 0:
-                    break
-            if counts.min() == 0:
-                break
-        if counts.min() == 0:
-            continue
-        for b in range(counts[2]):
-            if not _open(t, s, goal, m[-1], c[-1], y[b], x[-1], exact, sizes, best):
-                continue
-            for d in range(counts[3]):
-                if not _open(t, s, goal, m[-1], c[-1], y[b], x[d], exact, sizes, best):
-                    continue
-                for a in range(counts[0]):
-                    if not _open(t, s, goal, m[a], c[-1], y[b], x[d], exact, sizes, best):
-                        continue
-                    for e in range(counts[1]):
-                        costed += 1
-                        need = _need(t.scale, t.units, t.least, t.caps, s, m[a], c[e], y[b], x[d])
-                        at = np.searchsorted(sizes, need)
-                        if at == len(sizes):
-                            continue
-                        missing = -1.0
-                        if exact or goal != 0:
-                            missing = _missing_bytes(t, s, ms[a], cs[e])
-                        first, second, third = _criteria(t.scale, s, goal, m[a], c[e], y[b], x[d], missing)
-                        loops = m[a, 5] + c[e, 3] + y[b, 5] + x[d, 5]
-                        if not exact:
-                            second, third, need, loops = 0.0, 0.0, 0.0, 0.0
-                        while at < len(sizes) and _before(first, second, third, need, loops, best[at]):
-                            best[at, 0], best[at, 1], best[at, 2], best[at, 3] = first, second, third, need
-                            best[at, 4], best[at, 5], best[at, 6], best[at, 7] = loops, n, ms[a], cs[e]
-                            best[at, 8], best[at, 9] = ys[b], xs[d]
-                            at += 1
+        counts, ms, m, cs, c, ys, y, xs, x = prepare(t, lists, s, goal, exact, sizes, best)
+        at[:] = -1
+        while advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):
+            costed += 1
+            a, e, b, d = at
+            need = _need(t.scale, t.units, t.least, t.caps, s, m[a], c[e], y[b], x[d])
+            missing = missing_bytes(t, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
+            first, second, third = criteria(t.scale, s, goal, m[a], c[e], y[b], x[d], missing)
+            loops = m[a, 5] + c[e, 3] + y[b, 5] + x[d, 5]
+            size = np.searchsorted(sizes, need)
+            if not exact:
+                second, third, need, loops = 0.0, 0.0, 0.0, 0.0
+            while size < len(sizes) and _before(first, second, third, need, loops, best[size]):
+                found = best[size]
+                found[0], found[1], found[2], found[3], found[4] = first, second, third, need, loops
+                found[5], found[6], found[7], found[8], found[9] = n, ms[a], cs[e], ys[b], xs[d]
+                size += 1
     return costed

@@ -16,7 +16,7 @@ exactly. The words of W round every box up: the factor is the number of pieces b
 residue of the rest of the box, what is missing to full words follows; boxes of W cut otherwise are not compared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from hwgen.ir.layer import Dim
 from hwgen.search.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, Orders
 from hwgen.search.space import IMPOSSIBLE, Tables
 
-__all__ = ["StepLists", "Triples", "step_lists", "undominated"]
+__all__ = ["StepLists", "Triples", "step_list", "undominated"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -195,19 +195,22 @@ class StepLists:
     steps: NDArray[np.int64]
 
 
-def step_lists(t: Tables, allowed: Mapping[Dim, Bools], *, words: bool) -> tuple[StepLists, ...]:
-    """Lists for m, c, y and x."""
-    m_also, c_also = (_waste(t.m_residues), _waste(t.c_residues)) if words else ([], [])
-    x_inputs, x_outputs = ([t.x_words], [t.x_output_words]) if words else ([], [])
-    iterations = [[cuts[2]] if words else [] for cuts in (t.m_cuts, t.y_cuts, t.x_cuts)]
-    return (
-        _lists([t.m_fetched, t.m_groups], [t.m_sizes, *m_also], [t.m_sums], iterations[0], allowed["m"]),
-        _lists([t.c_sizes], [t.c_sizes, *c_also], [t.c_cuts], [], allowed["c"]),
-        _lists([t.y_fetched, t.y_rows], [t.y_cuts], [t.y_sums], iterations[1], allowed["y"]),
-        _lists(
-            [t.x_fetched, t.x_columns, *x_inputs], [t.x_cuts], [t.x_sums, *x_outputs], iterations[2], allowed["x"]
-        ),
-    )
+def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool) -> StepLists:
+    """The lists of one dimension: m, c, y or x."""
+    match dim:
+        case "m":
+            inputs, weights, outputs, cuts = [t.m_fetched, t.m_groups], [t.m_sizes], [t.m_sums], [t.m_cuts[2]]
+            weights += _waste(t.m_residues) if words else []
+        case "c":
+            inputs, weights, outputs, cuts = [t.c_sizes], [t.c_sizes], [t.c_cuts], []
+            weights += _waste(t.c_residues) if words else []
+        case "y":
+            inputs, weights, outputs, cuts = [t.y_fetched, t.y_rows], [t.y_cuts], [t.y_sums], [t.y_cuts[2]]
+        case _:
+            inputs, weights, outputs, cuts = [t.x_fetched, t.x_columns], [t.x_cuts], [t.x_sums], [t.x_cuts[2]]
+            inputs += [t.x_words] if words else []
+            outputs += [t.x_output_words] if words else []
+    return _lists(inputs, weights, outputs, cuts if words else [], allowed)
 
 
 def _lists(

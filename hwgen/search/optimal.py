@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.counts import Counts
+from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Dim, Layer
@@ -35,7 +35,7 @@ from hwgen.model.access import predict
 from hwgen.model.prediction import PerOperand
 from hwgen.search.branch import FOUND, GOALS, Lists, lists_of
 from hwgen.search.branch import search as branch
-from hwgen.search.dominance import Triples, step_lists, undominated
+from hwgen.search.dominance import Triples, step_list, undominated
 from hwgen.search.nests import fixed_schedule, free_schedule
 from hwgen.search.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.space import Tables, Target, steps_allowed, tables
@@ -56,6 +56,7 @@ class Result:
     counts : its accesses, as `hwgen.model.access` predicts them.
     need : bytes of the I, W and O buffers: exact ones, or memories as the hardware allocates them.
     total_bytes : its traffic.
+    cycles : cycles of the busiest of datapath (an innermost iteration each) and ports (a word each).
     covered : candidates (order, marker places, steps) that the space holds.
     pruned : those of them that were never costed, by dominance or bounds.
     seconds : time spent; the search of one layer is shared out evenly over its buffer sizes.
@@ -66,6 +67,7 @@ class Result:
     counts: Counts
     need: PerOperand
     total_bytes: int
+    cycles: int
     covered: int
     pruned: int
     seconds: float
@@ -86,7 +88,8 @@ class _Room:
 
     def pruned_space(self, *, words: bool) -> tuple[Lists, Triples]:
         triples = undominated(self.orders, [self.tables], words=words, hardware=self.target.hardware)
-        return lists_of(step_lists(self.tables, self.allowed, words=words)), triples
+        lists = [step_list(self.tables, dim, self.allowed[dim], words=words) for dim in TILED]
+        return lists_of(lists), triples
 
     def schedule(self, triples: Triples, found: NDArray[np.float64]) -> Schedule:
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -164,11 +167,12 @@ def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | No
         _check_covers(layer, target, fixed)
     orders = all_orders(interleaved) if fixed is None else fixed.orders
     caps = dict(hardware.buffers) if hardware is not None and hardware.buffers is not None else None
-    allowed = steps_allowed(layer, target, fixed)
+    shape = fixed.shape if fixed is not None else None
+    allowed = steps_allowed(layer, target, shape)
     covered = orders.placements
     for steps in allowed.values():
         covered *= int(steps.sum())
-    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps, fixed), covered, allowed)
+    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps, shape), covered, allowed)
 
 
 def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
@@ -194,11 +198,15 @@ def _replayed(
     prediction = predict(schedule)
     need = prediction.allocation if room.target.hardware else prediction.need_bytes
     total, words = prediction.total_bytes, prediction.counts.total_words()
-    believed = {0: (total, words), 1: (words, total), 2: (found[0], total)}[goal]
+    ports = [sum(prediction.counts["tcdm", array, way].words for way in DIRECTIONS[array]) for array in ARRAYS]
+    cycles = max(prediction.iterations, *ports)
+    believed = {0: (total, words), 1: (words, total), 2: (cycles, total)}[goal]
     memories = sum(max(need[array], least) for array, least in zip(ARRAYS, room.target.least, strict=True))
     if (found[0], found[1]) != believed or memories != found[3]:
         raise RuntimeError(
             f"{room.layer.name}, {size} bytes: search and model differ: {found[:4].tolist()} against "
             f"{[*believed, memories]} for {schedule.as_data()['nest']}"
         )
-    return Result(schedule, size, prediction.counts, need, total, room.covered, room.covered - costed, seconds)
+    return Result(
+        schedule, size, prediction.counts, need, total, cycles, room.covered, room.covered - costed, seconds
+    )

@@ -30,6 +30,7 @@ __all__ = [
     "WEIGHT_STATES",
     "FixedOrder",
     "Orders",
+    "Shape",
     "all_orders",
     "fixed_order",
 ]
@@ -172,6 +173,22 @@ def _fill_forms(loops, states, forms):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True)
+class Shape:
+    """Which loops a nest has over each of m, c, y, x; the others of the ten have one iteration.
+
+    Members
+    -------
+    tiled : dimensions with a tile loop of any step and an inner loop.
+    stepped : dimensions with one loop in the tile loop's place, of any step up to the lanes.
+    whole : dimensions with at most one loop, in the inner loop's place.
+    """
+
+    tiled: tuple[Dim, ...]
+    stepped: tuple[Dim, ...]
+    whole: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
 class FixedOrder:
     """A given order with its marker places, as one of the ten-loop orders.
 
@@ -179,18 +196,15 @@ class FixedOrder:
 
     Members
     -------
+    order : the given order.
     orders : the one order and the one triple of forms.
-    tiled : dimensions with two loops: their tile step is free.
-    stepped : dimensions whose one loop takes any step up to the lanes.
-    whole : dimensions whose one loop, or none, goes in single steps (or to the lanes): no tiling.
+    shape : which loops it has.
     loops : index into `LOOPS` of each loop of the given order.
     """
 
     order: Order
     orders: Orders
-    tiled: tuple[Dim, ...]
-    stepped: tuple[Dim, ...]
-    whole: tuple[Dim, ...]
+    shape: Shape
     loops: tuple[int, ...]
 
 
@@ -227,11 +241,5 @@ def fixed_order(order: Order, wide: frozenset[Dim] = frozenset()) -> FixedOrder:
             places.update(dict.fromkeys(item.arrays, position))
         else:
             position += 1
-    return FixedOrder(
-        order,
-        _with_triples(row, (places["I"], places["W"], places["O"])),
-        tuple(tiled),
-        tuple(stepped),
-        tuple(whole),
-        tuple(loops),
-    )
+    orders = _with_triples(row, (places["I"], places["W"], places["O"]))
+    return FixedOrder(order, orders, Shape(tuple(tiled), tuple(stepped), tuple(whole)), tuple(loops))
