@@ -101,7 +101,7 @@ class JobResult:
     violations : breaches of the bus protocol, by port (and ``cfg``).
     memory : the memory after the run, as many words as the image had.
     unknown_words : how many of them have unknown bits (0 in ``memory``), which is possible under Icarus only.
-    seconds : wall clock time from the start write to the interrupt.
+    seconds, cpu_seconds : wall clock and processor time from the start write to the interrupt.
     trace : (byte address, write and be bits) of each traced access.
     """
 
@@ -114,6 +114,7 @@ class JobResult:
     memory: np.ndarray
     unknown_words: int
     seconds: float
+    cpu_seconds: float
     trace: np.ndarray | None = field(default=None, repr=False)
 
     def at(self, port: Port, region: Region, direction: Direction) -> Access:
@@ -139,5 +140,6 @@ class JobResult:
             memory=memory,
             unknown_words=data["unknown_words"],
             seconds=data["seconds"],
+            cpu_seconds=data["cpu_seconds"],
             trace=trace,
         )

@@ -179,10 +179,10 @@ class LayerBench:
         await self.prepare(job, image)
         for _, address, value in job["registers"]:
             await self.transfer(address, value)
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         await self.transfer(*job["start"])
         await self.run()
-        seconds = time.perf_counter() - began
+        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - began_cpu
         dut = self.dut
         timed_out = dut.timed_out.value == 1
         status = await self.transfer(job["status"])
@@ -203,6 +203,7 @@ class LayerBench:
                 "cfg": int(dut.cfg_violations.value),
             },
             "seconds": seconds,
+            "cpu_seconds": cpu_seconds,
         }
         memory = await self.memory.read(len(image))
         result["unknown_words"] = self.memory.unknown

@@ -1,0 +1,157 @@
+"""Cosimulation speed: cycles per second of the native run loop, against the same RTL in a bare C++ simulation.
+
+Marks: at least 0.9 of the bare simulation with the same harness and the same flags, and at least 2 million cycles a
+second, in processor time, since other work on the machine is none of ours. Outputs are checked in every run, since a simulation whose results nobody reads may be optimised away.
+"""
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from cosim.build import FAST, HARNESS
+from cosim.jobs import Job
+from cosim.layer_data import expected_output, random_data
+from cosim.runner import run_jobs
+from cosim.toolchain import cache_folder, environment, fingerprint
+from hwgen.export import verilog
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.lower import Program, compile_layer
+
+LEAST_RATIO = 0.9
+LEAST_CYCLES_PER_SECOND = 2e6
+ROUNDS = 3
+
+
+def layer_and_schedule() -> Schedule:
+    """A sixth of the last AlexNet row of Stoutchinin et al. 2019 (Table IV), in the loop order of their Fig. 8."""
+    layer = Layer(
+        name="alexnet_5_part",
+        input_channels=384,
+        output_channels=42,
+        input_height=13,
+        input_width=13,
+        output_height=13,
+        output_width=13,
+        kernel=(3, 3),
+        padding=(1, 1, 1, 1),
+    )
+    nest = (Loop("m", 6), Loop("y", 1), Loop("x", 13), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
+            Loop("k", 1), Loop("m", 1), Loop("l", 1))  # fmt: skip
+    return Schedule(layer=layer, nest=nest, lanes={"x": 16})
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One measurement: simulated cycles and the seconds of processor time that they took."""
+
+    cycles: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        """Cycles per second of processor time."""
+        return self.cycles / self.seconds
+
+
+def build_bare(text: str, main: str, folder: Path) -> Path:
+    """The executable of a bare simulation: the design, in the harness or alone, with a C++ main of its own."""
+    own = Path(__file__).resolve().parent / main
+    with_harness = main == "bare_harness.cpp"
+    sources = [HARNESS / "publish.vlt", HARNESS / "harness.sv", HARNESS / "tcdm_port.sv"] if with_harness else []
+    state = hashlib.sha256("".join([text, *FAST, fingerprint("verilator")]).encode())
+    for source in (*sources, own):
+        state.update(source.read_bytes())
+    target = cache_folder() / "bare" / state.hexdigest()[:24]
+    if (target / "Vtop").exists():
+        return target / "Vtop"
+    target.mkdir(parents=True, exist_ok=True)
+    design = folder / "hwc.v"
+    design.write_text(text, encoding="utf-8")
+    top = "harness" if with_harness else "hwc"
+    command = [
+        "verilator",
+        "-cc",
+        "--exe",
+        "-Mdir",
+        target,
+        "--top-module",
+        top,
+        "--prefix",
+        "Vtop",
+        *FAST,
+        "-Wno-fatal",
+    ]
+    steps = [[*command, *sources, design, own], ["make", "-j2", "-C", target, "-f", "Vtop.mk"]]
+    for step in steps:
+        subprocess.run([str(part) for part in step], env=environment("verilator"), check=True, capture_output=True)
+    return target / "Vtop"
+
+
+def run_bare(executable: Path, job: Job, folder: Path) -> tuple[Speed, np.ndarray]:
+    """Run a job in a bare simulation: its speed, and the memory afterwards."""
+    lines = [f"register {address} {value}" for _, address, value in job.registers]
+    lines += [f"start {job.start[0]} {job.start[1]}", f"status {job.status}"]
+    (folder / "job").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    job.image.tofile(folder / "image")
+    arguments = [str(folder / name) for name in ("job", "image", "memory")]
+    shown = subprocess.run([str(executable), *arguments], check=True, capture_output=True, text=True).stdout
+    cycles, seconds, _ = shown.split()
+    return Speed(int(cycles), float(seconds)), np.fromfile(folder / "memory", dtype=np.uint32)
+
+
+def the_job(program: Program, image: np.ndarray) -> Job:
+    """The program as a job of the cosimulation."""
+    return Job(
+        name="bench",
+        registers=program.registers,
+        start=program.start,
+        status=program.status,
+        acknowledge=None,
+        regions={name: (region.base, region.size) for name, region in program.regions.items()},
+        image=image,
+        cycle_limit=1 << 40,
+    )
+
+
+def main() -> bool:
+    """Measure in turns, print the best of each, and say whether the marks are met."""
+    schedule = layer_and_schedule()
+    data = random_data(schedule.layer, np.random.default_rng(0))
+    program = compile_layer(schedule, shift=data.shift, relu=data.relu)
+    text = verilog(program.parameters)
+    job = the_job(program, program.image(data.inputs, data.weights, data.bias).astype(np.uint32))
+    expected = expected_output(schedule.layer, data)
+    measured: dict[str, list[Speed]] = {"bare_harness.cpp": [], "bare_memory.cpp": [], "cosim": []}
+    with TemporaryDirectory(prefix="hwgen-") as name:
+        folder = Path(name)
+        for _ in range(ROUNDS):
+            for kind, speeds in measured.items():
+                if kind == "cosim":
+                    (result,) = run_jobs(text, [job])
+                    speed, memory = Speed(result.cycles, result.cpu_seconds), result.memory
+                else:
+                    speed, memory = run_bare(build_bare(text, kind, folder), job, folder)
+                if not np.array_equal(program.output(memory), expected):
+                    print(f"{kind}: the output is wrong")
+                    return False
+                speeds.append(speed)
+    best = {kind: max(speeds, key=lambda speed: speed.per_second) for kind, speeds in measured.items()}
+    bare, alone, ours = (best[kind].per_second for kind in ("bare_harness.cpp", "bare_memory.cpp", "cosim"))
+    ratio = ours / bare
+    met = ratio >= LEAST_RATIO and ours >= LEAST_CYCLES_PER_SECOND
+    verdict = "met" if met else "MISSED"
+    print(
+        f"{best['cosim'].cycles:,} cycles, outputs checked in every run, best of {ROUNDS}; million cycles per CPU second:"
+    )
+    print(f"  design and harness, bare C++ main   {bare / 1e6:6.2f}")
+    print(f"  design alone, memory in C++         {alone / 1e6:6.2f}  (counts nothing, checks nothing)")
+    print(f"  cosimulation, native run loop       {ours / 1e6:6.2f}  {ratio:.3f} of the first")
+    print(
+        f"  marks {verdict}: a ratio of {LEAST_RATIO}, {LEAST_CYCLES_PER_SECOND / 1e6:.0f} million cycles per second"
+    )
+    return met

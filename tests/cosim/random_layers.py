@@ -1,0 +1,115 @@
+"""Random small layers with schedules that a given HWC can run: the loop order is fixed, everything else is drawn."""
+
+from collections.abc import Iterator
+from random import Random
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.lower import compile_layer
+
+__all__ = ["HWCS", "hwc", "random_layer", "schedules_for"]
+
+LANES = 16
+
+# Loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
+HWCS: dict[str, str] = {
+    "fig8": "m y x O c IW y k m l",  # Stoutchinin et al. 2019, Fig. 8: rows of I slide, W stays for them
+    "two_tiles": "m c y x O c y k W I m x l",  # I held over m; partial sums leave; two splits of m, c, y, x
+    "inputs_far_out": "W m I y x k l O c",  # I slides along y over the whole width; W held for everything
+    "rows_of_kernel": "x m c k O c I y W x m l k",  # k split in two; I replaced along c
+    "kept_in_registers": "m y x c k l",  # no marker at all: everything is fetched in every iteration
+    "partial_sums": "c m k y x O l I m c y x k",  # the kernel's loops around and inside O's
+}
+
+
+def hwc(name: str) -> Hardware:
+    """One of the HWCs above, with room for any small layer."""
+    order: list[Dim | Marker] = []
+    for word in HWCS[name].split():
+        if word.isupper():
+            order.append(Marker(tuple(word)))  # type: ignore[arg-type]
+        else:
+            order.append(word)  # type: ignore[arg-type]
+    buffers = {"I": 768, "W": 256, "O": 2048}
+    return Hardware(name=name, budget=4096, buffers=buffers, order=tuple(order))
+
+
+def schedules_for(hardware: Hardware, rng: Random, count: int, most_iterations: int) -> list[Schedule]:
+    """So many random schedules that the hardware runs; layers without any are drawn again."""
+    assert hardware.order is not None
+    found: list[Schedule] = []
+    for _ in range(1000 * count):
+        layer = random_layer(rng, f"random_{len(found)}", most_iterations)
+        schedule = _scheduled(rng, layer, hardware.order)
+        if schedule is not None and _runs(schedule, hardware):
+            found.append(schedule)
+            if len(found) == count:
+                return found
+    raise AssertionError(f"{hardware.name}: only {len(found)} of {count} schedules can be run")
+
+
+def random_layer(rng: Random, name: str, most_iterations: int) -> Layer:
+    """Strides to 4, kernels to 11, unequal padding, groups, depthwise, maps smaller than the kernel."""
+    while True:
+        groups = rng.choice((1, 1, 1, 2, 3))
+        per_group, outputs = rng.randint(1, 5), groups * rng.randint(1, 5)
+        if rng.random() < 0.15:
+            groups = rng.randint(2, 5)
+            per_group, outputs = 1, groups * rng.randint(1, 2)
+        kernel = tuple(rng.choice((1, 2, 3, 3, 5, rng.randint(1, 11))) for _ in range(2))
+        stride = tuple(rng.choice((1, 1, 2, rng.randint(1, 4))) for _ in range(2))
+        padding = tuple(rng.choice((0, 1, 1, rng.randint(0, 3))) for _ in range(4))
+        height, width = rng.randint(1, 12), rng.choice((rng.randint(1, 12), rng.randint(12, 60)))
+        padded = height + padding[0] + padding[2], width + padding[1] + padding[3]
+        if padded[0] < kernel[0] or padded[1] < kernel[1]:
+            continue
+        layer = Layer(
+            name=name,
+            input_channels=groups * per_group,
+            output_channels=outputs,
+            input_height=height,
+            input_width=width,
+            output_height=(padded[0] - kernel[0]) // stride[0] + 1,
+            output_width=(padded[1] - kernel[1]) // stride[1] + 1,
+            kernel=kernel,
+            stride=stride,
+            padding=padding,
+            groups=groups,
+        )
+        iterations = layer.macs // layer.output_width * -(-layer.output_width // LANES)
+        if most_iterations // 20 <= iterations <= most_iterations:
+            return layer
+
+
+def _scheduled(rng: Random, layer: Layer, order: Order) -> Schedule | None:
+    """Random steps for the loops of an order; None if the last loop of a dimension cannot get down to the lanes."""
+    left = dict(layer.extents)
+    last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
+    nest: list[Loop | Marker] = []
+    for index, item in enumerate(order):
+        if isinstance(item, Marker):
+            nest.append(item)
+            continue
+        most = LANES if item == "x" else 1
+        steps = _steps(rng, left[item], most) if index < last[item] else (most, most, rng.randint(1, most))
+        left[item] = min(left[item], rng.choice(tuple(steps)))
+        nest.append(Loop(item, left[item]))
+    if any(rest > (LANES if dim == "x" else 1) for dim, rest in left.items()):
+        return None
+    return Schedule(layer=layer, nest=tuple(nest), lanes={"x": LANES})
+
+
+def _steps(rng: Random, extent: int, unit: int) -> Iterator[int]:
+    yield extent
+    yield rng.randint(1, extent)
+    yield unit * rng.randint(1, -(-extent // unit))
+
+
+def _runs(schedule: Schedule, hardware: Hardware) -> bool:
+    try:
+        compile_layer(schedule, hardware)
+    except InputError:
+        return False
+    return True
