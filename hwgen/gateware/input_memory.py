@@ -1,6 +1,6 @@
 """The input memory: one byte-wide bank per lane, so that any run of consecutive elements is read in one cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -57,9 +57,9 @@ class InputMemory(wiring.Component):
             banks.append(read.data)
             offset = Signal(select, name=f"offset_{bank}")
             m.d.comb += [
-                read.addr.eq(read_line + (bank < read_bank)),
+                read.addr.eq(read_line + self._wraps(bank, read_bank)),
                 offset.eq(bank - write_bank),
-                write.addr.eq(write_line + (bank < write_bank)),
+                write.addr.eq(write_line + self._wraps(bank, write_bank)),
             ]
             for i in range(WRITES):
                 with m.If((offset == i) & self.write_enable[i]):
@@ -75,3 +75,7 @@ class InputMemory(wiring.Component):
             rotated = stage
         m.d.comb += self.read_data.eq(Cat(*rotated))
         return m
+
+    def _wraps(self, bank: int, first: Value) -> ValueLike:
+        """Whether a run that begins in bank ``first`` reaches ``bank`` in the next line."""
+        return 0 if bank == self._lanes - 1 else bank < first
