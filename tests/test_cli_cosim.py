@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 import hwgen.cli.cosim
-from cosim.results import LayerResult, cosimulate
+from cosim.comparison import LayerResult
+from cosim.results import cosimulate
 from cosim.toolchain import ToolError
 from hwgen.golden import convolve, requantise
 from hwgen.ir.counts import Access, Counts

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from cosim.results import LayerResult, cosimulate
+from cosim.comparison import LayerResult
+from cosim.results import cosimulate
 from cosim.toolchain import Simulator
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError, write_atomically
 
-__all__ = ["cosim", "print_comparison", "print_runs", "run", "save_results"]
+__all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
 
 Sim = Annotated[Simulator, typer.Option("--sim", help="Which simulator runs the Verilog.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Simulators at a time.")]
@@ -47,7 +48,7 @@ def cosim(
     """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model."""
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, jobs=jobs)
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
     results = run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
     document = {"results": [result.as_json() for result in results]}
     if output is not None:
@@ -56,7 +57,8 @@ def cosim(
         print_json(document)
     else:
         print_comparison(results)
-        print_runs(results)
+        _print_runs(results)
+        print_failures(results)
     return 0 if all(result.passed for result in results) else 1
 
 
@@ -109,8 +111,8 @@ def print_comparison(results: Sequence[LayerResult]) -> None:
     print_table("Traffic at the shared memory: predicted by the model, measured on the bus", columns, rows)
 
 
-def print_runs(results: Sequence[LayerResult]) -> None:
-    """One row per layer: is all well, and how the run went; then every failure in a line."""
+def _print_runs(results: Sequence[LayerResult]) -> None:
+    """One row per layer: is all well, and how the run went."""
     rows = [
         [
             result.layer,
@@ -135,6 +137,10 @@ def print_runs(results: Sequence[LayerResult]) -> None:
         "seconds",
     ]
     print_table("Runs", columns, rows)
+
+
+def print_failures(results: Sequence[LayerResult]) -> None:
+    """Everything that is wrong, a line each."""
     for result in results:
         for failure in result.failures:
             typer.echo(f"{result.layer}: {failure}")

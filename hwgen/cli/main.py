@@ -9,6 +9,8 @@ import typer
 from cosim.toolchain import ToolError
 from hwgen import __version__
 from hwgen.cli.cosim import cosim
+from hwgen.cli.demo import demo
+from hwgen.cli.generate import generate
 from hwgen.cli.layers import layers
 from hwgen.cli.predict import predict
 from hwgen.cli.schedule import schedule
@@ -48,7 +50,9 @@ def _options(
 app.command()(layers)
 app.command()(schedule)
 app.command()(predict)
+app.command()(generate)
 app.command()(cosim)
+app.command()(demo)
 
 
 def main() -> None:

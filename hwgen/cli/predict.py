@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cosim.comparison import least_cycles
 from hwgen.cli.console import Json, load_schedules, print_json, print_table
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
@@ -19,7 +20,7 @@ Elements = Annotated[bool, typer.Option("--elements", help="Add elements to the 
 
 
 def predict(schedules: Schedules, *, elements: Elements = False, as_json: Json = False) -> None:
-    """Print the exact counts, buffer needs and lane cycles of schedules."""
+    """Print the exact counts, buffer needs and least cycles of schedules."""
     found = [(path, schedule, _predicted(path, schedule)) for path, schedule in load_schedules(schedules)]
     if as_json:
         document = [
@@ -28,7 +29,7 @@ def predict(schedules: Schedules, *, elements: Elements = False, as_json: Json =
                 "file": str(path),
                 **prediction.as_json(elements=elements),
                 "total_bytes": prediction.total_bytes,
-                "cycles": prediction.iterations,
+                "cycles": least_cycles(prediction),
             }
             for path, schedule, prediction in found
         ]
@@ -45,8 +46,8 @@ def predict(schedules: Schedules, *, elements: Elements = False, as_json: Json =
         buffers.append(["total", prediction.need.total, prediction.need_bytes.total, prediction.allocated_bytes])
         print_table("", ["buffer", "elements", "bytes", "bytes allocated"], buffers)
         macs = schedule.layer.macs
-        print_table("", ["lane cycles", "MACs", "MACs per lane cycle"],
-                    [[prediction.iterations, macs, macs / prediction.iterations]])  # fmt: skip
+        cycles = least_cycles(prediction)
+        print_table("", ["MACs", "cycles at least", "MACs per cycle at most"], [[macs, cycles, macs / cycles]])
 
 
 def _predicted(path: Path, schedule: Schedule) -> Prediction:

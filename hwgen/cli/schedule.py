@@ -5,18 +5,16 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, progress, size_text
+from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
 from hwgen.cli.layers import LayerSet
-from hwgen.cli.workload import HardwareOption, read_hardware
+from hwgen.cli.workload import HardwareOption, best_schedules, read_hardware
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.bounds import bounds
-from hwgen.search.optimal import Objective, Result, search
+from hwgen.search.optimal import Objective, Result
 
-__all__ = ["best_schedules", "schedule"]
+__all__ = ["schedule"]
 
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB.")]
 Goal = Annotated[Objective, typer.Option("--objective", help="What to have least of.")]
@@ -71,18 +69,6 @@ def schedule(
         for result in results
     ]
     print_table(f"Schedules of least {objective}", columns, rows)
-
-
-def best_schedules(
-    layers: tuple[Layer, ...], sizes: list[int], hardware: Hardware | None, objective: Objective = "traffic"
-) -> list[Result]:
-    """The best schedule of each layer for each size, layer by layer, with a progress bar."""
-    results: list[Result] = []
-    with progress(len(layers), "searching") as step:
-        for layer in layers:
-            results += search(layer, sizes, hardware, objective)
-            step()
-    return results
 
 
 def _file(folder: Path | None, result: Result, several_sizes: bool) -> Path | None:

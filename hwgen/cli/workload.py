@@ -7,14 +7,28 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import buffer_sizes, load_schedules
+from hwgen.cli.console import buffer_sizes, load_schedules, note, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
+from hwgen.search.optimal import Objective, Result, search
+from hwgen.search.shared import best_shared
 
-__all__ = ["BufferOption", "HardwareOption", "PerLayer", "Work", "Workload", "read_hardware", "work_of"]
+__all__ = [
+    "BufferOption",
+    "HardwareOption",
+    "PerLayer",
+    "Work",
+    "Workload",
+    "best_schedules",
+    "read_hardware",
+    "work_of",
+]
+
+DEFAULT_BUDGET = 1024
 
 Workload = Annotated[
     list[str], typer.Argument(metavar="SCHEDULE...|SET", help="Schedule files, folders of them, or one layer set.")
@@ -41,8 +55,8 @@ def read_hardware(name: str | None) -> Hardware | None:
     return None if name is None else load_hardware(named_file("hardware", name))
 
 
-def work_of(names: Sequence[str], *, buffer: str | None, hardware: str | None, per_layer: bool, jobs: int) -> Work:
-    """Read the schedules, or schedule the set."""
+def work_of(names: Sequence[str], *, buffer: str | None, hardware: str | None, per_layer: bool) -> Work:
+    """Read the schedules; or schedule the set: on the given HWC, one for each layer, or the best one for all."""
     given = read_hardware(hardware)
     if not _is_set(names):
         if buffer is not None or per_layer:
@@ -50,10 +64,28 @@ def work_of(names: Sequence[str], *, buffer: str | None, hardware: str | None, p
                 f"--{'buffer' if buffer else 'per-layer'}: expected with a layer set, not with schedules"
             )
         return Work(tuple(schedule for _, schedule in load_schedules(names)), given)
-    sizes = buffer_sizes(buffer or "1KiB")
+    layers = load_layer_set(names[0]).convolutions()
+    sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")
-    raise NotImplementedError(load_layer_set(names[0]), sizes[0], jobs)
+    if given is None and not per_layer:
+        note(f"searching the best HWC of {sizes[0]} bytes for {len(layers)} layers")
+        shared = best_shared(layers, sizes[0])
+        return Work(tuple(result.schedule for result in shared.results), shared.hardware)
+    found = best_schedules(layers, sizes, given or Hardware(name="per_layer", budget=sizes[0]))
+    return Work(tuple(result.schedule for result in found), given)
+
+
+def best_schedules(
+    layers: tuple[Layer, ...], sizes: list[int], hardware: Hardware | None, objective: Objective = "traffic"
+) -> list[Result]:
+    """The best schedule of each layer for each size, layer by layer, with a progress bar."""
+    results: list[Result] = []
+    with progress(len(layers), "searching") as step:
+        for layer in layers:
+            results += search(layer, sizes, hardware, objective)
+            step()
+    return results
 
 
 def _is_set(names: Sequence[str]) -> bool:

@@ -1,0 +1,129 @@
+"""``hwgen generate``: the Verilog of the HWC, its register map, and the run-time program of each layer."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
+from hwgen.export import files_of, storage
+from hwgen.gateware.params import HwcParameters
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import save_hardware
+from hwgen.ir.schedule import save_schedule
+from hwgen.lower import Program, compile_layer
+
+__all__ = ["Generated", "generate", "write_hardware"]
+
+Folder = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the files go.")]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One HWC: its folder, its files by name, and the programs that run on it."""
+
+    folder: Path
+    parameters: HwcParameters
+    files: Mapping[str, str]
+    programs: tuple[Program, ...]
+
+    @property
+    def memories(self) -> dict[str, int]:
+        """Bytes that the I, W and O memories of the Verilog hold."""
+        return storage(self.parameters)["memories"]
+
+    def write(self) -> None:
+        """Write what has changed, each file whole or not at all."""
+        for name, text in self.files.items():
+            write_atomically(self.folder / name, text)
+        for program in self.programs:
+            layer = program.schedule.layer.name
+            write_atomically(
+                self.folder / "programs" / f"{layer}.json", json.dumps(_program(program), indent=1) + "\n"
+            )
+            save_schedule(program.schedule, self.folder / "schedules" / f"{layer}.yaml")
+
+    def as_json(self) -> dict[str, object]:
+        """What was generated: bytes of each memory, files, layers."""
+        return {
+            "folder": str(self.folder),
+            "allocated_bytes": sum(self.memories.values()),
+            **storage(self.parameters),
+            "parameters": asdict(self.parameters),
+            "files": sorted(self.files),
+            "layers": [program.schedule.layer.name for program in self.programs],
+        }
+
+
+def generate(
+    workload: Workload,
+    *,
+    output: Folder,
+    buffer: BufferOption = None,
+    hardware: HardwareOption = None,
+    per_layer: PerLayer = False,
+    as_json: Json = False,
+) -> None:
+    """Write Verilog, register map and programs for schedules (a SET is scheduled first)."""
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
+    generated = write_hardware(work, output)
+    if as_json:
+        print_json({"hardware": [one.as_json() for one in generated]})
+        return
+    rows: list[list[object]] = []
+    for one in generated:
+        memories, beside = one.memories, storage(one.parameters)["beside"]
+        rows.append([
+            str(one.folder), len(one.programs), " ".join(one.parameters.loops), memories["I"], memories["W"],
+            memories["O"], sum(memories.values()), sum(beside.values()),
+        ])  # fmt: skip
+    columns = ["folder", "layers", "loops", "I bytes", "W bytes", "O bytes", "together", "queues, registers"]
+    print_table("Generated hardware", columns, rows)
+
+
+def write_hardware(work: Work, folder: Path) -> list[Generated]:
+    """Generate and write the HWC of the work into ``folder``; several HWCs get a folder inside it each.
+
+    Everything is made before anything is written.
+    """
+    names = [schedule.layer.name for schedule in work.schedules]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{twice}: two schedules for a layer of this name")
+    groups: dict[HwcParameters, list[Program]] = {}
+    for schedule in work.schedules:
+        program = compile_layer(schedule, work.hardware)
+        groups.setdefault(program.parameters, []).append(program)
+    generated = [
+        Generated(
+            folder if len(groups) == 1 else folder / programs[0].schedule.layer.name,
+            parameters,
+            files_of(parameters),
+            tuple(programs),
+        )
+        for parameters, programs in groups.items()
+    ]
+    for one in generated:
+        one.write()
+    if work.hardware is not None:
+        save_hardware(work.hardware, folder / "hardware.yaml")
+    return generated
+
+
+def _program(program: Program) -> dict[str, object]:
+    """What software does to run the layer: where the tensors lie, which registers get which values, in this order."""
+    return {
+        "layer": program.schedule.layer.name,
+        "regions": {name: {"base": region.base, "bytes": region.size} for name, region in program.regions.items()},
+        "registers": [
+            {"name": name, "address": address, "value": value} for name, address, value in program.registers
+        ],
+        "start": {"address": program.start[0], "value": program.start[1]},
+        "status": {"address": program.status, "done": program.DONE},
+    }
