@@ -159,3 +159,26 @@ def test_wrong_options_are_refused(run: Run, schedule_file: Path, tmp_path: Path
     bad = tmp_path / "bad.yaml"
     bad.write_text(yaml.safe_dump({**SMALL, "nest": [{"m": 3}]}), encoding="utf-8")
     refused(run("cosim", bad), "bad.yaml: nest: m: the innermost step leaves 3, the lanes do 1")
+
+
+def test_a_set_is_scheduled_first(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def record(schedules: Any, hardware: Any, **_: Any) -> list[LayerResult]:
+        seen.update(schedules=schedules, hardware=hardware)
+        return [result(schedule) for schedule in schedules]
+
+    monkeypatch.setattr(hwgen.cli.cosim, "cosimulate", record)
+    run("cosim", "lenet:C", "--buffer", "2KiB")
+    assert [schedule.layer.name for schedule in seen["schedules"]] == ["C1", "C3", "C5"]
+    assert {order_of(schedule) for schedule in seen["schedules"]} == {seen["hardware"].order}
+    assert seen["hardware"].budget == 2048
+    shared = seen["hardware"].model_copy(update={"name": "mine"})
+    save_hardware(shared, tmp_path / "h.yaml")
+    schedules = seen["schedules"]
+    run("cosim", "lenet:C", "--hardware", tmp_path / "h.yaml")
+    assert (seen["schedules"], seen["hardware"]) == (schedules, shared)
+    run("cosim", "lenet:C", "--per-layer")
+    assert seen["hardware"] is None
+    assert all(allocation(schedule).total <= 1024 for schedule in seen["schedules"])
+    refused(run("cosim", "lenet", "--buffer", "64"), "no HWC of 64 bytes runs all 5 layers")
