@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
-__all__ = ["Best", "best_schedules", "every_nest", "operand_costs", "with_markers"]
+__all__ = ["Best", "above_idle_loops", "best_schedules", "every_nest", "operand_costs", "with_markers"]
 
 Nest = tuple[tuple[int, int], ...]
 BYTES, WORDS, NEED, STORED, RUNS = range(5)
@@ -71,7 +71,8 @@ def best_schedules(
         costs = operand_costs(layer, nest, bits, lanes)
         iterations = _iterations(*_arrays(layer, nest))
         if hardware:
-            costs = np.concatenate([costs, _above_idle_loops(layer, nest, bits, lanes)])
+            tiles = len(nest) - sum(extent > 1 for extent in layer.extents.values())
+            costs = np.concatenate([costs, above_idle_loops(layer, nest, bits, lanes, tiles)])
             if not _whole_vectors(layer, nest, lanes):
                 costs[:, 2, RUNS] *= _x_outside(nest)
         _combine(
@@ -86,14 +87,13 @@ def best_schedules(
     return [Best(*(int(value) for value in row)) for row in best]
 
 
-def _above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: int) -> NDArray[np.int64]:
-    """Costs of markers above a loop over a dimension of extent 1 that stands right below each loop of the nest.
+def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: int, tiles: int) -> NDArray[np.int64]:
+    """Costs of markers above a loop over a dimension of extent 1, right below each loop of the nest.
 
-    Such a loop carries nothing over, so it never saves; but hardware may accept a marker there that it refuses
-    above the loop around it: I's above x or l, O's if the idle loop is one of the reduction.
+    Such a loop carries nothing over, so it never saves; but hardware may accept a marker there that it refuses above
+    the loop around it: I's above x or l, O's if the idle loop is one of the reduction. ``tiles`` loops are tile loops.
     """
     costs = operand_costs(layer, nest, bits, lanes, idle=True)[:-1]
-    tiles = len(nest) - sum(extent > 1 for extent in layer.extents.values())
     outer, inner = layer.extents["c"] == 1, 1 in (layer.extents[dim] for dim in ("c", "k", "l"))
     costs[:, 2, RUNS] = [outer if place < tiles - 1 else inner for place in range(len(nest))]
     return costs

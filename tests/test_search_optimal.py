@@ -1,14 +1,19 @@
+from collections.abc import Iterator
+from itertools import product
 from random import Random
 
 import pytest
 
+from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Hardware, Order, order_of
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Bits
+from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.access import predict
+from hwgen.model.walk import walk
+from hwgen.search.axes import PAIR_STATES, TILE, window
 from hwgen.search.optimal import Objective, Result, search
-from tests.brute_force import Best, best_schedules
+from tests.brute_force import Best, best_schedules, every_nest, operand_costs, with_markers
 
 LAYERS, HARDWARE_LAYERS = 540, 300
 PARTS = 12
@@ -92,6 +97,24 @@ def check(layer: Layer, sizes: list[int], hardware: Hardware | None, objective: 
         assert result.covered > result.pruned > 0 or result.covered == result.pruned + 1
 
 
+def test_brute_force_counts_what_the_oracle_counts() -> None:
+    rng = Random(3)
+    for number in range(30):
+        layer, lanes = random_layer(rng), rng.choice((1, 3))
+        bits = Bits(
+            I=8 * rng.randint(1, 4), W=8 * rng.randint(1, 3), O=8 * rng.randint(1, 4), acc=8 * rng.choice((2, 4, 5))
+        )
+        nest = rng.choice(every_nest(layer, lanes))
+        costs = operand_costs(layer, nest, bits, lanes)
+        for place in range(len(nest) + 1):
+            schedule = with_markers(layer, nest, (place,) * 3, bits, lanes)
+            told, stored = walk(schedule), predict(schedule).allocation
+            for index, array in enumerate(("I", "W", "O")):
+                words = sum(told.counts["tcdm", array, way].words for way in DIRECTIONS[array])  # type: ignore[index]
+                expected = [told.counts.operand_bytes(array), words, told.need.in_bytes(bits)[array], stored[array]]  # type: ignore[arg-type, index]
+                assert costs[place, index, :4].tolist() == expected, (number, place, array)
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_optimum_is_that_of_brute_force(part: int) -> None:
     rng = Random(1000 + part)
@@ -110,3 +133,176 @@ def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
         layer = random_layer(rng, most_x=13)
         check(layer, random_sizes(rng, layer, hardware), hardware, objective, Bits())
+
+
+# --- given orders and memories ---
+
+
+def random_order(rng: Random, layer: Layer) -> Order:
+    """One or two loops over what has more than one iteration, in any order, markers anywhere."""
+    loops: list[str] = []
+    for dim, extent in layer.extents.items():
+        if extent > 1:
+            loops += [dim] * (rng.choice((1, 2)) if dim in "mcyx" else 1)
+    rng.shuffle(loops)
+    places = {array: rng.randrange(len(loops)) for array in "IWO" if rng.random() < 0.9}
+    items: list[object] = []
+    for index, dim in enumerate(loops):
+        arrays = tuple(array for array in "IWO" if places.get(array) == index)
+        items += [Marker(arrays)] if arrays else []  # type: ignore[arg-type]
+        items.append(dim)
+    return tuple(items)  # type: ignore[arg-type]
+
+
+def every_schedule_of(layer: Layer, order: Order) -> Iterator[Schedule]:
+    """All steps that the loops of an order can take, the last loop over each dimension in single steps."""
+    loops = [item for item in order if not isinstance(item, Marker)]
+    free = [index for index, dim in enumerate(loops) if dim in loops[index + 1 :]]
+    for steps in product(*(range(1, layer.extents[loops[index]] + 1) for index in free)):
+        chosen = dict(zip(free, steps, strict=True))
+        index, nest = 0, []
+        for item in order:
+            nest.append(item if isinstance(item, Marker) else Loop(item, chosen.get(index, 1)))
+            index += not isinstance(item, Marker)
+        yield Schedule(layer=layer, nest=tuple(nest))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_given_order(seed: int) -> None:
+    rng = Random(seed)
+    layer = random_layer(rng)
+    order = random_order(rng, layer)
+    predictions = [predict(schedule) for schedule in every_schedule_of(layer, order)]
+    needs = sorted(prediction.need_bytes.total for prediction in predictions)
+    size = rng.choice(needs)
+    expected = min(
+        (p.total_bytes, p.counts.total_words(), p.need_bytes.total) for p in predictions if p.need_bytes.total <= size
+    )
+    (result,) = search(layer, [size], order=order)
+    found = predict(result.schedule)
+    assert order_of(result.schedule) == order
+    assert (found.total_bytes, found.counts.total_words(), found.need_bytes.total) == expected
+    assert result.covered == len(predictions)
+    with pytest.raises(InputError, match=f"the smallest that would do has {needs[0]}$"):
+        search(layer, [needs[0] - 1], order=order)
+
+
+def test_given_memories_hold_what_is_kept_in_them() -> None:
+    rng = Random(7)
+    for _ in range(10):
+        layer = random_layer(rng, most_x=12)
+        order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l", "x")
+        buffers = {"I": 4 * rng.randint(2, 12), "W": 4 * rng.randint(2, 8), "O": 16 * rng.randint(2, 6)}
+        hardware = Hardware(name="given", lanes={"x": 4}, order=order, buffers=buffers)
+        try:
+            (result,) = search(layer, [1024], hardware)
+        except InputError:
+            continue
+        allocation = predict(result.schedule).allocation
+        assert all(allocation[array] <= buffers[array] for array in ("I", "W", "O"))
+        assert order_of(result.schedule) == order
+
+
+def test_more_loops_than_the_search_knows() -> None:
+    layer = random_layer(Random(0))
+    with pytest.raises(InputError, match="order: m: expected at most 2 loops, got 3"):
+        search(layer, [100], order=("m", "m", "m", "c", "y", "x", "k", "l"))
+    with pytest.raises(InputError, match="order: k: expected at most 1 loop, got 2"):
+        search(layer, [100], order=("m", "c", "y", "x", "k", "k", "l"))
+
+
+def test_order_without_a_loop_that_the_layer_needs() -> None:
+    with pytest.raises(InputError, match="order: square: c: expected a loop over its 3"):
+        search(SQUARE, [100], order=("m", "y", "x", "k", "l"))
+
+
+# --- what holds for all results ---
+
+SQUARE = Layer(
+    name="square",
+    input_channels=3,
+    output_channels=4,
+    input_height=5,
+    input_width=5,
+    output_height=5,
+    output_width=5,
+    kernel=(3, 3),
+    padding=(1, 1, 1, 1),
+)
+
+
+def test_too_small_for_anything() -> None:
+    with pytest.raises(
+        InputError, match="square: no schedule fits a buffer of 5 bytes; the smallest that would do has 6"
+    ):
+        search(SQUARE, [5, 100])
+    with pytest.raises(
+        InputError, match="no schedule fits a buffer of 167 bytes; the smallest that would do has 168"
+    ):
+        search(SQUARE, [167], Hardware(name="hwc"))
+    assert search(SQUARE, [168], Hardware(name="hwc"))[0].need.total <= 168
+
+
+def test_a_kernel_loop_outside_y_carries_nothing_at_stride_2() -> None:
+    """Rows 2y + k and 2y + k + 1 never meet: with I marked at k every row is fetched for each of its uses."""
+    layer = Layer(
+        name="strided",
+        input_channels=1,
+        output_channels=1,
+        input_height=9,
+        input_width=1,
+        output_height=4,
+        output_width=1,
+        kernel=(3, 1),
+        stride=(2, 1),
+    )
+    (result,) = search(layer, [100], order=(Marker(("I",)), "k", "y"))
+    assert result.counts["tcdm", "I", "read"].bytes == 12
+    (result,) = search(layer, [100], order=(Marker(("I",)), "y", "k"))
+    assert result.counts["tcdm", "I", "read"].bytes == 9
+
+
+def test_steps_with_as_many_pieces_are_not_equal_where_halos_are_clipped() -> None:
+    """27 rows, kernel 5, padding 2: in steps of 9 35 rows are read, in steps of 13 34, each time in 3 pieces."""
+    rows = window(27, 5, 1, 2, 27, 1).fetched[PAIR_STATES.index((TILE, 0))]
+    assert (rows[9], rows[13]) == (35, 34)
+
+
+def test_larger_buffers_are_never_worse_and_sizes_come_back_as_asked() -> None:
+    sizes = [400, 40, 4000, 40, 100]
+    results = search(SQUARE, sizes)
+    assert [result.buffer_bytes for result in results] == sizes
+    traffic = {result.buffer_bytes: result.total_bytes for result in results}
+    assert traffic[40] > traffic[100] > traffic[400] >= traffic[4000]
+    assert traffic[4000] == SQUARE.input_elements + SQUARE.weight_elements + SQUARE.output_elements
+
+
+def test_the_oracle_confirms_a_sample() -> None:
+    for result in (*search(SQUARE, [30, 120, 500]), *search(SQUARE, [200, 300], Hardware(name="hwc"))):
+        assert walk(result.schedule).counts.differences(result.counts) == []
+
+
+def test_interleaved_orders_are_never_worse() -> None:
+    rng = Random(11)
+    for _ in range(2):
+        layer = random_layer(rng)
+        sizes = random_sizes(rng, layer, None)[1:]
+        for wide, narrow in zip(search(layer, sizes, interleaved=True), search(layer, sizes), strict=True):
+            assert wide.total_bytes <= narrow.total_bytes
+            assert wide.covered > narrow.covered
+
+
+@pytest.mark.nightly
+def test_a_layer_with_six_dimensions() -> None:
+    """Every order, step and marker place of a whole layer; the brute force takes minutes."""
+    layer = Layer(
+        name="six",
+        input_channels=2,
+        output_channels=2,
+        input_height=3,
+        input_width=3,
+        output_height=2,
+        output_width=2,
+        kernel=(2, 2),
+    )
+    check(layer, [6, 12, 20, 40, 200], None, "traffic", Bits())

@@ -40,7 +40,7 @@ from hwgen.search.nests import fixed_schedule, free_schedule
 from hwgen.search.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.space import Tables, Target, steps_allowed, tables
 
-__all__ = ["Objective", "Result", "search"]
+__all__ = ["Objective", "Result", "result_of", "search"]
 
 Objective = Literal["traffic", "words", "cycles"]
 
@@ -167,12 +167,12 @@ def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | No
         _check_covers(layer, target, fixed)
     orders = all_orders(interleaved) if fixed is None else fixed.orders
     caps = dict(hardware.buffers) if hardware is not None and hardware.buffers is not None else None
-    shape = fixed.shape if fixed is not None else None
-    allowed = steps_allowed(layer, target, shape)
+    loop_set = fixed.loop_set if fixed is not None else None
+    allowed = steps_allowed(layer, target, loop_set)
     covered = orders.placements
     for steps in allowed.values():
         covered *= int(steps.sum())
-    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps, shape), covered, allowed)
+    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps, loop_set), covered, allowed)
 
 
 def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
@@ -195,18 +195,39 @@ def _replayed(
     room: _Room, goal: int, schedule: Schedule, found: NDArray[np.float64], costed: int, size: int, seconds: float
 ) -> Result:
     """The result, after the model has confirmed what the search believes of it."""
-    prediction = predict(schedule)
-    need = prediction.allocation if room.target.hardware else prediction.need_bytes
-    total, words = prediction.total_bytes, prediction.counts.total_words()
-    ports = [sum(prediction.counts["tcdm", array, way].words for way in DIRECTIONS[array]) for array in ARRAYS]
-    cycles = max(prediction.iterations, *ports)
-    believed = {0: (total, words), 1: (words, total), 2: (cycles, total)}[goal]
-    memories = sum(max(need[array], least) for array, least in zip(ARRAYS, room.target.least, strict=True))
+    result = result_of(
+        schedule,
+        size,
+        hardware=room.target.hardware,
+        covered=room.covered,
+        pruned=room.covered - costed,
+        seconds=seconds,
+    )
+    total, words = result.total_bytes, result.counts.total_words()
+    believed = {0: (total, words), 1: (words, total), 2: (result.cycles, total)}[goal]
+    memories = sum(max(result.need[array], least) for array, least in zip(ARRAYS, room.target.least, strict=True))
     if (found[0], found[1]) != believed or memories != found[3]:
         raise RuntimeError(
             f"{room.layer.name}, {size} bytes: search and model differ: {found[:4].tolist()} against "
             f"{[*believed, memories]} for {schedule.as_data()['nest']}"
         )
+    return result
+
+
+def result_of(
+    schedule: Schedule, buffer_bytes: int, *, hardware: bool, covered: int, pruned: int, seconds: float = 0.0
+) -> Result:
+    """A result with the counts and needs that the model predicts for its schedule."""
+    prediction = predict(schedule)
+    ports = [sum(prediction.counts["tcdm", array, way].words for way in DIRECTIONS[array]) for array in ARRAYS]
     return Result(
-        schedule, size, prediction.counts, need, total, cycles, room.covered, room.covered - costed, seconds
+        schedule=schedule,
+        buffer_bytes=buffer_bytes,
+        counts=prediction.counts,
+        need=prediction.allocation if hardware else prediction.need_bytes,
+        total_bytes=prediction.total_bytes,
+        cycles=max(prediction.iterations, *ports),
+        covered=covered,
+        pruned=pruned,
+        seconds=seconds,
     )

@@ -29,8 +29,8 @@ __all__ = [
     "TILED",
     "WEIGHT_STATES",
     "FixedOrder",
+    "LoopSet",
     "Orders",
-    "Shape",
     "all_orders",
     "fixed_order",
 ]
@@ -173,7 +173,7 @@ def _fill_forms(loops, states, forms):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True)
-class Shape:
+class LoopSet:
     """Which loops a nest has over each of m, c, y, x; the others of the ten have one iteration.
 
     Members
@@ -198,13 +198,13 @@ class FixedOrder:
     -------
     order : the given order.
     orders : the one order and the one triple of forms.
-    shape : which loops it has.
+    loop_set : which loops it has.
     loops : index into `LOOPS` of each loop of the given order.
     """
 
     order: Order
     orders: Orders
-    shape: Shape
+    loop_set: LoopSet
     loops: tuple[int, ...]
 
 
@@ -242,4 +242,4 @@ def fixed_order(order: Order, wide: frozenset[Dim] = frozenset()) -> FixedOrder:
         else:
             position += 1
     orders = _with_triples(row, (places["I"], places["W"], places["O"]))
-    return FixedOrder(order, orders, Shape(tuple(tiled), tuple(stepped), tuple(whole)), tuple(loops))
+    return FixedOrder(order, orders, LoopSet(tuple(tiled), tuple(stepped), tuple(whole)), tuple(loops))

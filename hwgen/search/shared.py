@@ -5,7 +5,7 @@ best one makes the sum of the layers' costs least; then it has the fewest loops 
 second criterion (words), then needs the least memory. What is left of the budget goes to W and I, so that their
 address generators can run ahead.
 
-*Why it is exact.* For each choice of which of the ten loops there are (`Shape`) and each triple of forms that no
+*Why it is exact.* For each choice of which of the ten loops there are (`LoopSet`) and each triple of forms that no
 other beats for all layers at once, the sum of each layer's least cost within the whole budget bounds the sum under
 any split of it from below. Taken in the order of these bounds, each triple's layers are enumerated up to the cost
 that leaves the sum within a target; what a layer may cost is then its bound and what the target exceeds the sum of
@@ -33,7 +33,7 @@ from hwgen.search.branch import search as branch
 from hwgen.search.dominance import StepLists, Triples, step_list, undominated
 from hwgen.search.frontier import frontier, least_of_each, split
 from hwgen.search.optimal import Objective, Result, search
-from hwgen.search.orders import DIM_OF_LOOP, LOOPS, TILED, FixedOrder, Orders, Shape, all_orders, fixed_order
+from hwgen.search.orders import DIM_OF_LOOP, LOOPS, TILED, FixedOrder, LoopSet, Orders, all_orders, fixed_order
 from hwgen.search.space import Tables, Target, steps_allowed, tables
 
 __all__ = ["Shared", "best_shared"]
@@ -51,7 +51,7 @@ class Shared:
     hardware : order, memories, lanes and budget.
     results : each layer's best schedule on it.
     needed : bytes of I, W and O that the schedules really need; the memories have slack beyond.
-    covered, pruned : nests (order, markers, steps of a layer) that all shapes hold, and those never costed.
+    covered, pruned : nests (order, markers, steps of a layer) that all choices of loops hold, and those never costed.
     seconds : time spent.
     """
 
@@ -90,10 +90,13 @@ def best_shared(
     if best.variant is None:
         raise InputError(f"no HWC of {budget} bytes runs all {len(layers)} layers")
     candidates = [order] if order else job.orders_of(best.variant, best.triple)
+    needed = dict(zip(ARRAYS, best.memories, strict=True))
     for candidate in candidates:
-        needed = dict(zip(ARRAYS, best.memories, strict=True))
         tight = Hardware(name=name, lanes=machine.lanes, budget=budget, order=candidate, buffers=needed)
-        results = tuple(search(layer, [budget], tight, objective, bits=bits)[0] for layer in layers)
+        try:
+            results = tuple(search(layer, [budget], tight, objective, bits=bits)[0] for layer in layers)
+        except InputError:  # an idle loop that bears a marker is needed after all
+            continue
         if sum(_goal_of(result, objective) for result in results) == best.goal:
             slack = _with_slack(best.memories, budget, job.target)
             roomy = Hardware(name=name, lanes=machine.lanes, budget=budget, order=candidate, buffers=slack)
@@ -129,7 +132,7 @@ class _Variant:
     """One choice of loops, with each layer's tables; ``absent``: dimensions without any loop."""
 
     orders: Orders
-    shape: Shape
+    loop_set: LoopSet
     absent: tuple[Dim, ...]
     loops: int
     tables: tuple[Tables, ...]
@@ -182,7 +185,7 @@ class _Job:
 
     def given(self, fixed: FixedOrder) -> _Variant:
         """The one variant of a given order."""
-        return self._variant(fixed.orders, fixed.shape, (), len(fixed.loops))
+        return self._variant(fixed.orders, fixed.loop_set, (), len(fixed.loops))
 
     def variants(self) -> list[_Variant]:
         """All choices of loops: for each of m, c, y, x both loops, one of them, or none where no layer needs one."""
@@ -194,20 +197,22 @@ class _Job:
                 kind: tuple(dim for dim, its in zip(TILED, choice, strict=True) if its == kind)
                 for kind in ("tiled", "stepped", "whole", "absent")
             }
-            shape = Shape(by_kind["tiled"], by_kind["stepped"], by_kind["whole"] + by_kind["absent"])
-            loops = 2 * len(shape.tiled) + len(shape.stepped) + len(by_kind["whole"]) + len(kernels)
-            found.append(self._variant(all_orders(), shape, by_kind["absent"], loops))
+            loop_set = LoopSet(by_kind["tiled"], by_kind["stepped"], by_kind["whole"] + by_kind["absent"])
+            loops = 2 * len(loop_set.tiled) + len(loop_set.stepped) + len(by_kind["whole"]) + len(kernels)
+            found.append(self._variant(all_orders(), loop_set, by_kind["absent"], loops))
         return found
 
     def _needs_loop(self, dim: Dim) -> bool:
         return any(layer.extents[dim] > self.target.lane(dim) for layer in self.layers)
 
-    def _variant(self, orders: Orders, shape: Shape, absent: tuple[Dim, ...], loops: int) -> _Variant:
-        strict = tuple(dim for dim in shape.tiled if self.target.lane(dim) > 1)
+    def _variant(self, orders: Orders, loop_set: LoopSet, absent: tuple[Dim, ...], loops: int) -> _Variant:
+        strict = tuple(dim for dim in loop_set.tiled if self.target.lane(dim) > 1)
         if strict not in self._tables:
-            self._tables[strict] = tuple(tables(layer, self.bits, self.target, None, shape) for layer in self.layers)
-        allowed = tuple(steps_allowed(layer, self.target, shape) for layer in self.layers)
-        return _Variant(orders, shape, absent, loops, self._tables[strict], allowed)
+            self._tables[strict] = tuple(
+                tables(layer, self.bits, self.target, None, loop_set) for layer in self.layers
+            )
+        allowed = tuple(steps_allowed(layer, self.target, loop_set) for layer in self.layers)
+        return _Variant(orders, loop_set, absent, loops, self._tables[strict], allowed)
 
     def _lists(self, variant: _Variant, layer: int, *, words: bool) -> Lists:
         """One layer's step lists; a dimension's are the same wherever it has the same loops."""
@@ -316,9 +321,9 @@ class _Job:
         loops = variant.orders.loops[variant.orders.orders[triple]].tolist()
         wanted = {LOOPS.index(dim) for dim in ("k", "l") if any(layer.extents[dim] > 1 for layer in self.layers)}
         for n, dim in enumerate(TILED):
-            if dim in variant.shape.tiled or dim in variant.shape.stepped:
+            if dim in variant.loop_set.tiled or dim in variant.loop_set.stepped:
                 wanted.add(n)
-            if dim not in variant.shape.stepped and dim not in variant.absent:
+            if dim not in variant.loop_set.stepped and dim not in variant.absent:
                 wanted.add(n + len(TILED))
         marked = {loops[place] for place in places if place < len(loops)}
         return [_order(loops, places, wanted), _order(loops, places, wanted | marked)]

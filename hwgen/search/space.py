@@ -11,7 +11,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.axes import KERNEL, PAIR_STATES, Channels, Window, channels, pieces, window
-from hwgen.search.orders import TILED, Shape
+from hwgen.search.orders import TILED, LoopSet
 
 __all__ = ["IMPOSSIBLE", "Scale", "Tables", "Target", "steps_allowed", "tables"]
 
@@ -131,9 +131,9 @@ def tables(
     bits: Bits,
     target: Target,
     caps: Mapping[ArrayName, int] | None = None,
-    shape: Shape | None = None,
+    loop_set: LoopSet | None = None,
 ) -> Tables:
-    """The tables of one layer; ``caps``: given sizes of the I, W and O memories, ``shape``: the loops of an order."""
+    """The tables of one layer; ``caps``: given sizes of the three memories, ``loop_set``: the loops of an order."""
     sizes = layer.extents
     width, partial = bits.I // 8, bits.acc // 8
     rows = window(
@@ -150,7 +150,7 @@ def tables(
     if target.hardware:
         sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
         for table, dim in zip(sums, ("m", "y", "x"), strict=True):
-            table[0, _uneven(layer, target, dim, shape)] = IMPOSSIBLE  # type: ignore[arg-type]
+            table[0, _uneven(layer, target, dim, loop_set)] = IMPOSSIBLE  # type: ignore[arg-type]
         needs = _runnable(layer, rows, columns, groups)
     scale = Scale(
         i_bytes=width * layer.channels_per_group,
@@ -209,28 +209,28 @@ def _runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> 
     return row_need, column_need, np.where(groups.need > 1, IMPOSSIBLE, groups.need)
 
 
-def _uneven(layer: Layer, target: Target, dim: Dim, shape: Shape | None) -> NDArray[np.bool_]:
+def _uneven(layer: Layer, target: Target, dim: Dim, loop_set: LoopSet | None) -> NDArray[np.bool_]:
     """Steps of a tile loop within O's box that would leave broken lane vectors.
 
     A loop of one iteration is dropped from the nest, which leaves one loop and nothing broken, unless the order is
     given.
     """
     steps, lane = np.arange(layer.extents[dim] + 1), target.lane(dim)
-    if shape is None:
+    if loop_set is None:
         return (steps % lane != 0) & (steps > lane) & (steps != layer.extents[dim])
-    return (steps % lane != 0) if dim in shape.tiled else np.zeros(len(steps), np.bool_)
+    return (steps % lane != 0) if dim in loop_set.tiled else np.zeros(len(steps), np.bool_)
 
 
-def steps_allowed(layer: Layer, target: Target, shape: Shape | None) -> dict[Dim, NDArray[np.bool_]]:
+def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dict[Dim, NDArray[np.bool_]]:
     """Which steps each tile loop may take, [step]; step 0 never."""
     allowed: dict[Dim, NDArray[np.bool_]] = {}
     for dim in TILED:
         extent, lane = layer.extents[dim], target.lane(dim)
         steps = np.arange(extent + 1)
         usable = steps >= 1
-        if shape is not None and dim in shape.stepped:
+        if loop_set is not None and dim in loop_set.stepped:
             usable &= steps <= lane
-        elif shape is not None and dim in shape.whole:
+        elif loop_set is not None and dim in loop_set.whole:
             usable &= steps == extent
         allowed[dim] = usable
     return allowed
