@@ -22,7 +22,7 @@ __all__ = ["Build", "build", "failure", "launch", "start", "stop"]
 
 HARNESS = Path(__file__).resolve().parent / "harness"
 FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-CFLAGS", "-O3"]
-QUICK = ["-O3", "--assert", "-CFLAGS", "-O1"]
+QUICK = ["-O3", "--assert", "--output-split", "0", "-CFLAGS", "-O0"]
 _KEPT_SECONDS = 30 * 24 * 3600
 
 

@@ -45,6 +45,10 @@ class Job:
     stall_rates, delay_rates : for the ports I, W and O, in how many of 256 cycles there is no grant, no response.
     error : port and byte address whose accesses are answered with an error.
     reset : reset the HWC first; the first job of a process always does.
+    reads : byte addresses of further registers to read when the run has finished.
+    meanwhile : (cycles, action, byte address, value): what happens so many cycles after the start, or after the last
+        one of these: a ``write`` to a register, or a ``reset`` (of the HWC and the counters).
+    trace : which accesses to write down.
     """
 
     name: str
@@ -60,6 +64,8 @@ class Job:
     delay_rates: tuple[int, int, int] = (0, 0, 0)
     error: tuple[Port, int] | None = None
     reset: bool = False
+    reads: tuple[int, ...] = ()
+    meanwhile: tuple[tuple[int, Literal["write", "reset"], int, int], ...] = ()
     trace: Trace | None = None
 
     def __post_init__(self) -> None:
@@ -95,6 +101,8 @@ class JobResult:
     Members
     -------
     status : the status register when the run had finished.
+    values : the registers in the job's ``reads``.
+    refused : addresses on the configuration port that were answered with an error, in order.
     timed_out : the cycle limit came before the interrupt.
     cycles : from the grant of the start write to the interrupt.
     accesses : by port, region and direction; what is absent is zero.
@@ -107,6 +115,8 @@ class JobResult:
 
     name: str
     status: int
+    values: tuple[int, ...]
+    refused: tuple[int, ...]
     timed_out: bool
     cycles: int
     accesses: Mapping[tuple[Port, Region, Direction], Access]
@@ -133,6 +143,8 @@ class JobResult:
         return cls(
             name=data["name"],
             status=data["status"],
+            values=tuple(data["values"]),
+            refused=tuple(data["refused"]),
             timed_out=data["timed_out"],
             cycles=data["cycles"],
             accesses={key: value for key, value in accesses.items() if value != Access()},

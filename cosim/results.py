@@ -13,7 +13,7 @@ import numpy as np
 from cosim.comparison import LayerResult, Run, judge
 from cosim.jobs import Job, JobResult
 from cosim.layer_data import expected_output, random_data
-from cosim.runner import run_jobs
+from cosim.runner import Bench, run_jobs
 from cosim.toolchain import Simulator
 from hwgen.export import verilog
 from hwgen.gateware.csr import Control
@@ -34,7 +34,7 @@ def cosimulate(
     hardware: Hardware | None = None,
     *,
     simulator: Simulator = "verilator",
-    clock: str | None = None,
+    bench: Bench | None = None,
     seed: int = 0,
     jobs: int = 1,
     stalls: bool = False,
@@ -51,7 +51,7 @@ def cosimulate(
     Parameters
     ----------
     hardware : the HWC; None: for each schedule the smallest one that runs it.
-    clock : see `run_jobs`.
+    bench : see `run_jobs`.
     seed : of the test data, the stalls and the unused bytes; the same seed gives the same runs.
     jobs : simulators at a time.
     stalls : grants and responses are withheld at random.
@@ -86,7 +86,7 @@ def cosimulate(
                     text,
                     [run.job for run in batch],
                     simulator=simulator,
-                    clock=clock,
+                    bench=bench,
                     processes=jobs,
                     waves=None if waves is None else waves / f"{names[batch[0].index]}.fst",
                     fast=fast,

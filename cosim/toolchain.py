@@ -51,7 +51,6 @@ def environment(simulator: Simulator) -> dict[str, str]:
     importable = [str(Path(__file__).resolve().parents[1]), variables.get("PYTHONPATH", "")]
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, importable))
     variables["COCOTB_REWRITE_ASSERTION_FILES"] = "none"  # pytest's rewriting of numpy costs more than a short run
-    variables["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
     variables.pop("WAVES", None)
     variables.pop("GUI", None)
     return variables

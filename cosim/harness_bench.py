@@ -1,44 +1,38 @@
-"""The test bench that runs layers: takes jobs from a folder, one after the other, until none is left.
+"""The test bench around the harness in HDL, which has the memory, the counters and the stalls: see `harness.sv`.
 
-Runs inside the simulator and knows nothing of schedules and layers: a job is a JSON file with numbers, and so is its
-result. Several simulators may share one folder; each job is taken by one of them. The environment variable
-``HWGEN_JOBS`` names the folder, ``HWGEN_CLOCK`` who drives the clock: ``native`` (the run loop that is linked into
-the simulator) or ``gpi`` (cocotb).
+Runs inside the simulator and knows numbers and handles only.
 """
 
 import ctypes
-import json
-import os
-import signal
-import time
 from pathlib import Path
 from typing import Any, Protocol
 
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge, RisingEdge, Timer, ValueChange, with_timeout
+from cocotb.triggers import FallingEdge, RisingEdge, SimTimeoutError, Timer, ValueChange, with_timeout
+
+__all__ = ["PATIENCE", "PERIOD", "HarnessBench"]
 
 PERIOD = 10  # ns
 PATIENCE = 10_000  # cycles until a configuration access counts as unanswered
-NO_ANSWER = 0xFFFFFFFF
 UNKNOWN = frozenset("xXzZ")
-PR_SET_PDEATHSIG = 1  # Linux: a signal for this process when the one that started it ends
 HEARTBEAT = Path("alive")  # touched as long as simulated time goes on
 NATIVE_CYCLES = 1 << 23  # between two heartbeats
 GPI_CYCLES = 2_000
+PORTS = "iwo"
 
 
 class Memory(Protocol):
     """The test bench's way into the harness' memory."""
+
+    unknown: int
 
     async def write(self, words: np.ndarray) -> None:
         """Put ``words`` at address 0."""
 
     async def read(self, count: int) -> np.ndarray:
         """The first ``count`` words; what is unknown (Icarus) becomes 0 and is counted in `unknown`."""
-
-    unknown: int
 
 
 class MappedMemory:
@@ -89,20 +83,25 @@ class FileMemory:
         await Timer(1, unit="ns")
 
 
-class LayerBench:
-    """Owns the clock, the configuration port and the way into the memory."""
+class HarnessBench:
+    """Owns the clock, the configuration port and the way into the memory.
+
+    With ``native`` the run loop linked into the simulator drives the clock while a layer runs; cocotb's own clock
+    otherwise, and always while registers are written.
+    """
 
     def __init__(self, dut: Any, *, native: bool) -> None:
         self.dut = dut
-        self.library = ctypes.CDLL(None) if native or hasattr(ctypes.CDLL(None), "harness_run") else None
         self.native = native
-        self.memory: Memory = MappedMemory(self.library) if self.library else FileMemory(dut)
+        library = ctypes.CDLL(None)
+        self.library = library if hasattr(library, "harness_run") else None
+        self.memory: Memory = MappedMemory(library) if self.library else FileMemory(dut)
         if self.library:
             self.library.harness_run.restype = ctypes.c_int64
             self.library.harness_run.argtypes = [ctypes.c_int64]
-        self.reset_needed = True
 
     async def begin(self) -> None:
+        """Start the clock."""
         Clock(self.dut.clk, PERIOD, unit="ns", impl="gpi").start()
         cocotb.start_soon(self._beat())
         await RisingEdge(self.dut.clk)
@@ -113,9 +112,8 @@ class LayerBench:
             HEARTBEAT.touch()
             await Timer(GPI_CYCLES * PERIOD, unit="ns")
 
-    async def prepare(self, job: dict[str, Any], image: np.ndarray) -> None:
-        """Load the memory, set the controls, clear the counters, reset the HWC if need be."""
-        await self.memory.write(image)
+    def control(self, job: dict[str, Any]) -> None:
+        """Set the harness' controls, which `clear` takes over."""
         dut = self.dut
         bases = [job["regions"].get(name, (0, 0)) for name in ("input", "weights", "bias", "partial", "output")]
         dut.region_base.value = _packed([base for base, _ in bases], 32)
@@ -126,18 +124,17 @@ class LayerBench:
         dut.stall_rate.value = _packed(job["stall_rates"], 8)
         dut.delay_rate.value = _packed(job["delay_rates"], 8)
         port, address = job["error"] or ("", 0)
-        dut.error_enable.value = {"i": 1, "w": 2, "o": 4}.get(port, 0)
+        dut.error_enable.value = 1 << PORTS.index(port) if port else 0
         dut.error_address.value = address
         trace = job["trace"]
         dut.trace_on.value = int(trace is not None)
         if trace:
-            dut.trace_port.value = "iwo".index(trace["port"])
+            dut.trace_port.value = PORTS.index(trace["port"])
             dut.trace_first.value = trace["first"]
             dut.trace_end.value = trace["end"]
-        await self._clear(reset=job["reset"] or self.reset_needed)
-        self.reset_needed = False
 
-    async def _clear(self, *, reset: bool) -> None:
+    async def clear(self, *, reset: bool) -> None:
+        """Clear the counters and take over the controls; reset the HWC too, or not."""
         self.dut.clear.value = 1
         self.dut.rst.value = int(reset)
         for _ in range(3):
@@ -147,8 +144,8 @@ class LayerBench:
         for _ in range(3):
             await RisingEdge(self.dut.clk)
 
-    async def transfer(self, address: int, value: int | None = None) -> int | None:
-        """One access on the configuration port (a read without ``value``); None if it is never answered."""
+    async def transfer(self, address: int, value: int | None = None) -> tuple[int, bool] | None:
+        """One access on the configuration port (a read without ``value``): data and error; None if never answered."""
         dut = self.dut
         dut.cfg_write.value = int(value is not None)
         dut.cfg_address.value = address
@@ -156,91 +153,54 @@ class LayerBench:
         dut.cfg_go.value = 1 - int(dut.cfg_go.value)
         try:
             await with_timeout(ValueChange(dut.cfg_served), PATIENCE * PERIOD, "ns")
-        except cocotb.triggers.SimTimeoutError:
+        except SimTimeoutError:
             return None
         await FallingEdge(dut.clk)
-        return int(dut.cfg_answer.value) if value is None and dut.cfg_answer.value.is_resolvable else 0
+        answer = dut.cfg_answer.value
+        return int(answer) if answer.is_resolvable else 0, dut.cfg_error.value != 0
 
-    async def run(self) -> None:
-        """Until the harness has finished: an interrupt, or too many cycles."""
+    async def run(self, cycles: int | None = None) -> None:
+        """Until the harness has finished (an interrupt, or too many cycles), or for some cycles."""
         if self.native and self.library:
-            while self.library.harness_run(NATIVE_CYCLES) == NATIVE_CYCLES:
+            left = 1 << 62 if cycles is None else cycles
+            while left and self.library.harness_run(min(left, NATIVE_CYCLES)) == min(left, NATIVE_CYCLES):
+                left -= min(left, NATIVE_CYCLES)
                 HEARTBEAT.touch()
+        elif cycles is not None:
+            await Timer(cycles * PERIOD, unit="ns")
         elif self.dut.finished.value != 1:
             await RisingEdge(self.dut.finished)
 
+    async def settle(self) -> None:
+        """A few more cycles: whatever the HWC might still do is counted too."""
+        for _ in range(20):
+            await FallingEdge(self.dut.clk)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the cycle limit came before the interrupt."""
+        return bool(self.dut.timed_out.value == 1)
+
+    @property
+    def cycles(self) -> int:
+        """From the grant of the start write to the interrupt."""
+        return int(self.dut.cycles.value)
+
     def counters(self, port: str) -> list[tuple[int, int]]:
-        """(accesses, bytes) by region and direction."""
+        """(accesses, bytes) of one port, by region and direction."""
         at = getattr(self.dut, f"port_{port}")
         return [(int(at.accesses[i].value), int(at.bytes[i].value)) for i in range(12)]
 
-    async def measure(self, job: dict[str, Any], image: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
-        """Do one job: its result, and the memory after it."""
-        await self.prepare(job, image)
-        for _, address, value in job["registers"]:
-            await self.transfer(address, value)
-        began, began_cpu = time.perf_counter(), time.process_time()
-        await self.transfer(*job["start"])
-        await self.run()
-        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - began_cpu
-        dut = self.dut
-        timed_out = dut.timed_out.value == 1
-        status = await self.transfer(job["status"])
-        if timed_out or job["acknowledge"] is None:
-            self.reset_needed = True
-        else:
-            await self.transfer(*job["acknowledge"])
-        for _ in range(20):  # whatever the HWC might still do is counted too
-            await FallingEdge(dut.clk)
-        result = {
-            "name": job["name"],
-            "status": NO_ANSWER if status is None else status,
-            "timed_out": bool(timed_out),
-            "cycles": int(dut.cycles.value),
-            "counters": {port: self.counters(port) for port in "iwo"},
-            "violations": {
-                **{port: int(getattr(dut, f"port_{port}").violations.value) for port in "iwo"},
-                "cfg": int(dut.cfg_violations.value),
-            },
-            "seconds": seconds,
-            "cpu_seconds": cpu_seconds,
-        }
-        memory = await self.memory.read(len(image))
-        result["unknown_words"] = self.memory.unknown
-        if job["trace"]:
-            dut.trace_on.value = 0
-            await self._clear(reset=False)
-        return result, memory
+    def violations(self) -> dict[str, int]:
+        """Breaches of the bus protocol by port."""
+        found = {port: int(getattr(self.dut, f"port_{port}").violations.value) for port in PORTS}
+        return {**found, "cfg": int(self.dut.cfg_violations.value)}
+
+    async def end_trace(self) -> None:
+        """Have the harness close the trace file."""
+        self.dut.trace_on.value = 0
+        await self.clear(reset=False)
 
 
 def _packed(values: list[int], width: int) -> int:
     return sum(value << width * place for place, value in enumerate(values))
-
-
-def _claimed(folder: Path) -> Any:
-    """The jobs that nobody has taken yet, each taken as it is given out."""
-    for file in sorted(folder.glob("*.job.json")):
-        try:
-            os.close(os.open(file.with_suffix(".taken"), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            continue
-        yield file
-
-
-@cocotb.test()
-async def run_jobs(dut: Any) -> None:
-    """Every job that is left in the folder."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    folder = Path(os.environ["HWGEN_JOBS"])
-    bench = LayerBench(dut, native=os.environ["HWGEN_CLOCK"] == "native")
-    await bench.begin()
-    for file in _claimed(folder):
-        job = json.loads(file.read_text())
-        stem = file.name.removesuffix(".job.json")
-        result, memory = await bench.measure(job, np.load(folder / f"{stem}.image.npy"))
-        np.save(folder / f"{stem}.memory.npy", memory)
-        if job["trace"] and Path("trace.hex").exists():
-            Path("trace.hex").replace(folder / f"{stem}.trace.hex")
-        fresh = folder / f"{stem}.result.part"
-        fresh.write_text(json.dumps(result))
-        fresh.rename(folder / f"{stem}.result.json")
