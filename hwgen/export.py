@@ -21,6 +21,8 @@ from hwgen.gateware.params import HwcParameters
 
 __all__ = ["MemoryArray", "c_header", "files_of", "memories", "storage", "verilog"]
 
+_ERRORS = tuple(ErrorCode.__members__.values())
+
 
 @dataclass(frozen=True)
 class MemoryArray:
@@ -44,9 +46,9 @@ def verilog(parameters: HwcParameters) -> str:
         # Amaranth says that its RTLIL back end is not stable; the version bound in pyproject.toml is the answer.
         warnings.simplefilter("ignore")
         text = rtlil.convert(Hwc(parameters), name="hwc", emit_src=False)
-    # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does not
-    # run these at time 0; without initial values every register changes from X to its reset value under reset, which
-    # does run them. (An always_comb would run at time 0, but for ever where it depends on constants alone.)
+    # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does
+    # not run these at time 0; without initial values every register changes from X to its reset value under reset,
+    # which does run them. (An always_comb would run at time 0, but for ever where it depends on constants alone.)
     script = [
         f"read_rtlil <<rtlil\n{text}\nrtlil",
         "proc -nomux -norom",
@@ -113,13 +115,13 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
 
 
 def files_of(parameters: HwcParameters) -> dict[str, str]:
-    """The files of one HWC by name: Verilog, lint waivers, register map (JSON, C, SystemRDL), FuseSoC core, summary."""
+    """One HWC, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), FuseSoC core, summary."""
     registers = register_map(parameters)
     summary = {
         "parameters": asdict(parameters),
         "digest": digest(parameters),
         "storage": storage(parameters),
-        "errors": {code.name: code.value for code in ErrorCode},
+        "errors": {code.name: code.value for code in _ERRORS},
     }
     return {
         "hwc.v": verilog(parameters),
@@ -137,13 +139,15 @@ def c_header(registers: tuple[Register, ...]) -> str:
     lines = ["/* Registers of the HWC: byte addresses. Generated, do not edit. */", "#ifndef HWC_REGISTERS_H"]
     lines += ["#define HWC_REGISTERS_H", ""]
     for register in registers:
-        lines += [f"/* {register.meaning}; {register.width} bits, {'read and write' if register.writable else 'read only'} */"]
+        lines += [
+            f"/* {register.meaning}; {register.width} bits, {'writable' if register.writable else 'read only'} */"
+        ]
         lines += [f"#define HWC_{register.name.upper()} 0x{register.address:03x}u"]
     lines += ["", "/* Bits of control and status. */"]
     lines += ["#define HWC_CONTROL_START 0x1u", "#define HWC_CONTROL_CLEAR 0x2u"]
     lines += ["#define HWC_STATUS_BUSY 0x1u", "#define HWC_STATUS_DONE 0x2u", "#define HWC_STATUS_FAILED 0x4u"]
     lines += ["#define HWC_STATUS_ERROR(status) (((status) >> 8) & 0xffu)", "", "/* Error codes. */"]
-    lines += [f"#define HWC_ERROR_{code.name} {code.value}u" for code in ErrorCode]
+    lines += [f"#define HWC_ERROR_{code.name} {code.value}u" for code in _ERRORS]
     return "\n".join([*lines, "", "#endif", ""])
 
 

@@ -4,8 +4,10 @@ The one seam between the two worlds: above it are layers and nests, below it par
 cannot run is refused here, with a reason.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +77,14 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         for array in ARRAYS:
             if need[array] > hardware.buffers[array]:
                 raise InputError(
-                    f"{where}: {array} needs {need[array]} bytes, hardware {hardware.name} has {hardware.buffers[array]}"
+                    f"{where}: {array} needs {need[array]} bytes, "
+                    f"hardware {hardware.name} has {hardware.buffers[array]}"
                 )
         buffers = dict(hardware.buffers)
     elif hardware is not None and sum(buffers.values()) > hardware.budget:
-        raise InputError(f"{where}: needs {sum(buffers.values())} bytes, hardware {hardware.name} has {hardware.budget}")
+        raise InputError(
+            f"{where}: needs {sum(buffers.values())} bytes, hardware {hardware.name} has {hardware.budget}"
+        )
     markers = {array: schedule.marked_loop(array) for array in ARRAYS}
     loops = tuple(loop.dim for loop in schedule.loops)
     places = {array: len(loops) if place is None else place for array, place in markers.items()}
@@ -97,7 +102,9 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         raise InputError(f"{where}: {error}") from None
 
 
-def compile_layer(schedule: Schedule, hardware: Hardware | None = None, *, shift: int = 0, relu: bool = False) -> Program:
+def compile_layer(
+    schedule: Schedule, hardware: Hardware | None = None, *, shift: int = 0, relu: bool = False
+) -> Program:
     """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it."""
     _check_format(schedule)
     parameters = parameters_for(schedule, hardware)
@@ -239,11 +246,11 @@ class _Lowering:
                     f"cross a border between groups of {size}"
                 )
 
-    def _input_rows(self, outputs: Range, taps: Range) -> list[int]:
+    def _input_rows(self, outputs: Range, taps: Range) -> set[int]:
         """Rows of the image that a box touches."""
         stride, top = self.layer.stride[0], self.layer.padding[0]
         rows = {y * stride + k - top for y in range(*outputs) for k in range(*taps)}
-        return sorted(row for row in rows if 0 <= row < self.layer.input_height)
+        return {row for row in rows if 0 <= row < self.layer.input_height}
 
     def _most_rows(self) -> int:
         taps = self.pieces("k", self._input_depth)
@@ -258,32 +265,35 @@ class _Lowering:
         extents = {stop - start for start, stop in taps}
         unbroken = one_output or min(extents) >= stride
         marked = self._marked_dim()
-        if not unbroken and len(extents) > 1 and any(
-            self.loops[j].dim == "y" for j in range(self.parameters.input_marker + 1, len(self.loops))
+        if marked == "k" and not unbroken and self._consecutive_boxes_meet("k", self._input_rows, "y"):
+            raise InputError(
+                f"{self.layer.name}: nest: the kernel rows at I's marker leave gaps that the next iteration reuses; "
+                f"cover at least {stride} kernel rows, or one output row"
+            )
+        if (
+            not unbroken
+            and len(extents) > 1
+            and any(self.loops[j].dim == "y" for j in range(self.parameters.input_marker + 1, len(self.loops)))
         ):
-            raise InputError(f"{self.layer.name}: nest: I's boxes have gaps between their rows that differ from box to box")
-        if marked == "k" and not unbroken:
-            if self._consecutive_boxes_meet("k", lambda y, k: set(self._input_rows(y, k)), "y"):
-                raise InputError(
-                    f"{self.layer.name}: nest: the kernel rows at I's marker leave gaps that the next iteration reuses; "
-                    f"cover at least {stride} kernel rows, or one output row"
-                )
-            return False, min(extents)
-        return marked in ("y", "k"), stride if unbroken else min(extents)
+            raise InputError(
+                f"{self.layer.name}: nest: I's boxes have gaps between their rows that differ from box to box"
+            )
+        slides = marked == "y" or (marked == "k" and unbroken)
+        return slides, stride if unbroken else min(extents)
 
     def _marked_dim(self) -> Dim | None:
         marker = self.parameters.input_marker
         return self.loops[marker].dim if marker < len(self.loops) else None
 
-    def _consecutive_boxes_meet(self, moving: Dim, touched: object, other: Dim) -> bool:
+    def _consecutive_boxes_meet(self, moving: Dim, touched: Callable[[Range, Range], set[int]], other: Dim) -> bool:
         """Whether two consecutive iterations of the marked loop, over ``moving``, touch something in common."""
         depth = self._input_depth
         step = self.loops[self.parameters.input_marker].step
         for parent in self.pieces(moving, depth - 1):
             parts = _cut([parent], step)
             for fixed in self.pieces(other, depth):
-                sets = [touched(fixed, part) for part in parts]  # type: ignore[operator]
-                if any(a & b for a, b in zip(sets, sets[1:], strict=False)):
+                sets = [touched(fixed, part) for part in parts]
+                if any(a & b for a, b in pairwise(sets)):
                     return True
         return False
 

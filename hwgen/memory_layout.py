@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Schedule
 
 __all__ = ["MemoryLayout", "Region", "layout_of"]

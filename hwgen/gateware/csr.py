@@ -8,7 +8,7 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.params import DIMS, HwcParameters
-from hwgen.gateware.settings import Setting, settings_signature, settings_of
+from hwgen.gateware.settings import Setting, settings_of, settings_signature
 from hwgen.gateware.tcdm import TcdmSignature
 
 __all__ = ["Control", "ControlRegisters", "ErrorCode", "Register", "Status", "register_map"]
@@ -82,7 +82,8 @@ SETTINGS_BASE = 0x40
 def register_map(parameters: HwcParameters) -> tuple[Register, ...]:
     """Every register of an HWC, by address."""
     fixed = [
-        Register(4 * i, entry.name, entry.width, entry.name == "control", entry.meaning) for i, entry in enumerate(_FIXED)
+        Register(4 * i, entry.name, entry.width, entry.name == "control", entry.meaning)
+        for i, entry in enumerate(_FIXED)
     ]
     settings = [
         Register(SETTINGS_BASE + 4 * i, entry.name, entry.width, True, entry.meaning)
@@ -118,17 +119,19 @@ class ControlRegisters(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        super().__init__({
-            "port": In(TcdmSignature()),
-            "settings": Out(settings_signature(parameters)),
-            "start": Out(1),
-            "busy": In(1),
-            "ended": In(1),
-            "error": In(ErrorCode),
-            "error_address": In(32),
-            "counting": In(3),
-            "irq": Out(1),
-        })
+        super().__init__(
+            {
+                "port": In(TcdmSignature()),
+                "settings": Out(settings_signature(parameters)),
+                "start": Out(1),
+                "busy": In(1),
+                "ended": In(1),
+                "error": In(ErrorCode),
+                "error_address": In(32),
+                "counting": In(3),
+                "irq": Out(1),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -184,7 +187,10 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += value.eq(self.port.wdata)
         control = Control(self.port.wdata[: Control.as_shape().size])
         starts, clears = Signal(), Signal()
-        m.d.comb += [starts.eq(accepted & is_control & control.start), clears.eq(accepted & is_control & control.clear)]
+        m.d.comb += [
+            starts.eq(accepted & is_control & control.start),
+            clears.eq(accepted & is_control & control.clear),
+        ]
 
         unsound = self._unsound(m)
         begins = Signal()
@@ -207,7 +213,7 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += [status.error.eq(refusal), fault_address.eq(self.port.add)]
         with m.If(self.ended):
             m.d.sync += [status.done.eq(self.error == ErrorCode.NONE), status.failed.eq(self.error != ErrorCode.NONE)]
-            with m.If((self.error != ErrorCode.NONE)):
+            with m.If(self.error != ErrorCode.NONE):
                 m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address)]
         return m
 

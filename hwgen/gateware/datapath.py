@@ -47,20 +47,22 @@ class Datapath(wiring.Component):
         lanes = parameters.lanes
         flat = (parameters.input_bytes - 1).bit_length() + 1
         sums = data.ArrayLayout(signed(32), lanes)
-        super().__init__({
-            "settings": In(settings_signature(parameters)),
-            "i_operation": In(operation(parameters)),
-            "input_address": Out(flat),
-            "input_data": In(data.ArrayLayout(8, lanes)),
-            "weight_word": Out(max(1, (parameters.weight_depth - 1).bit_length())),
-            "weight_byte": Out(2),
-            "weight_data": In(8),
-            "load_data": In(sums),
-            "loaded": Out(1),
-            "unload_data": Out(sums),
-            "unloaded": Out(1),
-            "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "i_operation": In(operation(parameters)),
+                "input_address": Out(flat),
+                "input_data": In(data.ArrayLayout(8, lanes)),
+                "weight_word": Out(max(1, (parameters.weight_depth - 1).bit_length())),
+                "weight_byte": Out(2),
+                "weight_data": In(8),
+                "load_data": In(sums),
+                "loaded": Out(1),
+                "unload_data": Out(sums),
+                "unloaded": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

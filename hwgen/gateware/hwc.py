@@ -36,13 +36,15 @@ class Hwc(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        super().__init__({
-            "cfg": In(TcdmSignature()),
-            "tcdm_i": Out(TcdmSignature()),
-            "tcdm_w": Out(TcdmSignature()),
-            "tcdm_o": Out(TcdmSignature()),
-            "irq": Out(1),
-        })
+        super().__init__(
+            {
+                "cfg": In(TcdmSignature()),
+                "tcdm_i": Out(TcdmSignature()),
+                "tcdm_w": Out(TcdmSignature()),
+                "tcdm_o": Out(TcdmSignature()),
+                "irq": Out(1),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

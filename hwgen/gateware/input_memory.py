@@ -23,8 +23,8 @@ class InputMemory(wiring.Component):
     Members
     -------
     read_address : In
-        First element; ``read_data[i]`` is element ``read_address + i`` in the next cycle. What lies outside the memory
-        is undefined.
+        First element; ``read_data[i]`` is element ``read_address + i`` in the next cycle. What lies outside the
+        memory is undefined.
     read_data : Out
     write_address : In
         First element; where ``write_enable[i]`` is set, element ``write_address + i`` becomes ``write_data[i]``.
@@ -35,13 +35,15 @@ class InputMemory(wiring.Component):
     def __init__(self, *, depth: int, lanes: int) -> None:
         self._depth, self._lanes = depth, lanes
         address = (depth * lanes - 1).bit_length() + 1
-        super().__init__({
-            "read_address": In(address),
-            "read_data": Out(data.ArrayLayout(8, lanes)),
-            "write_address": In(address),
-            "write_enable": In(WRITES),
-            "write_data": In(data.ArrayLayout(8, WRITES)),
-        })
+        super().__init__(
+            {
+                "read_address": In(address),
+                "read_data": Out(data.ArrayLayout(8, lanes)),
+                "write_address": In(address),
+                "write_enable": In(WRITES),
+                "write_data": In(data.ArrayLayout(8, WRITES)),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -1,22 +1,78 @@
 """The input's stream: fetches what is new in each iteration of the marked loop and keeps the box in a ring."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl._ast import Assign
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.gateware.box_queue import BoxQueue
+from hwgen.gateware.input_fill import InputFill, input_place
 from hwgen.gateware.input_memory import InputMemory
-from hwgen.gateware.nest import LoopNest
+from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import settings_signature
-from hwgen.gateware.stride import phase_base, quotient_and_phase, times_stride
+from hwgen.gateware.stride import quotient_and_phase, times_stride
 from hwgen.gateware.tcdm import Request, read_request
 from hwgen.gateware.token import input_token
 
 __all__ = ["InputStream"]
 
-BOXES_AHEAD = 2
-WORDS_AHEAD = 4
+
+class _Box:
+    """Registers that describe the box at hand; rows and columns count from the padding's edge."""
+
+    def __init__(self, bits: int, flat: int) -> None:
+        self.corner_row = Signal(bits + 3)
+        self.last_row = Signal(bits + 3)
+        self.column = Signal(bits + 3)
+        self.last_column = Signal(bits + 3)
+        self.kernel_rows, self.kernel_columns = Signal(bits), Signal(bits)
+        self.channels = Signal(bits)
+        self.several_columns = Signal()
+        # Columns of the image, and the place of the first word's first byte in a line.
+        self.first_used = Signal(bits + 3)
+        self.last_used = Signal(signed(bits + 4))
+        self.word_quotient, self.word_phase = Signal(signed(4)), Signal(signed(4))
+        # Where the corner lies or would lie in a line, and its row in the ring.
+        self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
+        self.clip = Signal(bits)
+        self.ring = Signal(flat)
+        # Slabs that are in the ring already, and all that have been claimed.
+        self.kept, self.live = Signal(flat), Signal(flat)
+
+
+class _Row:
+    """The row at hand: its number, its address, its phase where rows have gaps, and the first row not in the ring."""
+
+    def __init__(self, bits: int) -> None:
+        self.number = Signal(bits + 3)
+        self.address = Signal(32)
+        self.gap_phase = Signal(2)
+        self.next_new = Signal(bits + 3)
+        self.is_new, self.is_gap, self.is_past = Signal(), Signal(), Signal()
+
+
+class _Line:
+    """The words of one channel of the row at hand."""
+
+    def __init__(self, bits: int, flat: int) -> None:
+        self.channel = Signal(bits)
+        self.address, self.word_address = Signal(32), Signal(32)
+        self.slot = Signal(flat)
+        self.word = Signal(bits + 1)
+        self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
+        self.enable = Signal(4)
+
+
+class _Product:
+    """One multiplier for all addresses: what it multiplies depends on the state."""
+
+    def __init__(self, m: Module, bits_a: int, bits_b: int) -> None:
+        self._a, self._b, self.value = Signal(bits_a), Signal(bits_b), Signal(32)
+        m.d.comb += self.value.eq(self._a * self._b)
+
+    def of(self, a: Value, b: Value) -> list[Assign]:
+        return [self._a.eq(a), self._b.eq(b)]
 
 
 class InputStream(wiring.Component):
@@ -24,7 +80,7 @@ class InputStream(wiring.Component):
 
     Walks the loops down to the marked one. Of each iteration it fetches the rows that the one before did not have
     (all of them where nothing stays), channel by channel, and writes them to the ring as slabs: one row of all
-    channels of the box. Fetching runs ahead of the datapath as far as the ring and `BOXES_AHEAD` allow.
+    channels of the box. Padding and gaps between rows or columns take no room.
 
     Parameters
     ----------
@@ -51,359 +107,303 @@ class InputStream(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
         self.flat = (parameters.input_bytes - 1).bit_length() + 1
-        super().__init__({
-            "settings": In(settings_signature(parameters)),
-            "start": In(1),
-            "o_request": Out(stream.Signature(Request)),
-            "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
-            "o_token": Out(stream.Signature(input_token(parameters))),
-            "release": In(1),
-            "read_address": In(self.flat),
-            "read_data": Out(data.ArrayLayout(8, parameters.lanes)),
-            "overflow": Out(1),
-        })
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_token": Out(stream.Signature(input_token(parameters))),
+                "release": In(1),
+                "read_address": In(self.flat),
+                "read_data": Out(data.ArrayLayout(8, parameters.lanes)),
+                "overflow": Out(1),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p = self.parameters
-        settings = self.settings
-        bits, flat = p.position_bits, self.flat
-
-        # The nest down to the marked loop, and the range that the current box covers of each dimension.
-        walked = p.loops[: p.input_marker + 1]
-        m.submodules.nest = nest = LoopNest(loops=walked, bits=bits)
-        for j, dim in enumerate(walked):
-            m.d.comb += [nest.extent[j].eq(getattr(settings, f"extent_{dim}")), nest.step[j].eq(getattr(settings, f"step_{j}_{dim}"))]
-        low = {dim: nest.lo[_last(walked, dim)] if dim in walked else 0 for dim in p.loops}
-        high = {dim: nest.hi[_last(walked, dim)] if dim in walked else getattr(settings, f"extent_{dim}") for dim in p.loops}
-        for dim in "mcyxkl":
-            low.setdefault(dim, 0)
-            high.setdefault(dim, getattr(settings, f"extent_{dim}"))
-        # What an iteration of the marked loop can leave behind for the next one.
-        marked = p.loops[p.input_marker] if p.input_marker < len(p.loops) else None
-        same_execution = Signal()
-
+        p, bits, flat = self.parameters, self.parameters.position_bits, self.flat
         m.submodules.memory = memory = InputMemory(depth=p.input_depth, lanes=p.lanes)
-        m.d.comb += [memory.read_address.eq(self.read_address), self.read_data.eq(memory.read_data)]
-
-        token_layout = input_token(p)
-        m.submodules.tokens = tokens = SyncFIFO(width=token_layout.size, depth=BOXES_AHEAD)
-        m.submodules.drops = drops = SyncFIFO(width=flat, depth=BOXES_AHEAD)
-        entry_layout = data.StructLayout({"end": 1, "address": flat, "phase": 2, "enable": 4})
-        m.submodules.entries = entries = SyncFIFO(width=entry_layout.size, depth=WORDS_AHEAD)
-        m.submodules.words = words = SyncFIFO(width=32, depth=WORDS_AHEAD)
-        token = Signal(token_layout)
-        entry = Signal(entry_layout)
-        m.d.comb += [tokens.w_data.eq(token), entries.w_data.eq(entry)]
-
-        # --- the box: its corner in padded coordinates, its columns inside the image ---
-        row = Signal(bits + 3)
-        last_row = Signal(bits + 3)
-        column = Signal(bits + 3)
-        last_column = Signal(bits + 3)
-        kernel_rows, kernel_columns = Signal(bits), Signal(bits)
-        first_used = Signal(bits + 3)
-        last_used = Signal(signed(bits + 4))
-        quotient = Signal(signed(bits + 1))
-        phase = Signal(2)
-        word_quotient = Signal(signed(4))
-        word_phase = Signal(signed(4))
-        clip = Signal(bits)
-        corner_row = Signal(bits + 3)
-        gap_phase = Signal(2)
-        row_address = Signal(32)
-        group_begin, group_end = Signal(bits), Signal(bits + 1)
-        group_channel = Signal(bits)
-        channel = Signal(bits)
-        product = Signal(32)
-        factor_a, factor_b = Signal(bits + 3), Signal(28)
-        m.d.comb += product.eq(factor_a * factor_b)
-        several_columns = Signal()
-        columns_gap = (kernel_columns < settings.stride_x) & several_columns
-        rows_gap = kernel_rows < settings.stride_y
-        no_columns = (last_used < 0) | (last_used < first_used)
-        below_image = Signal(bits + 4)
-        m.d.comb += below_image.eq(settings.padding_top + settings.input_height)
-
-        # --- the ring, in slabs ---
-        write_slab = Signal(flat)
-        box_ring = Signal(flat)
-        used, live, kept = Signal(flat), Signal(flat), Signal(flat)
-        next_row = Signal(bits + 3)
-        first_box = Signal(init=1)
-        claim = Signal()
-
-        def back(value: Signal) -> object:
-            return Mux(value >= settings.input_slab, value - settings.input_slab, value + settings.input_ring - settings.input_slab)
-
-        row_is_new = Signal()
-        row_is_gap = Signal()
+        m.submodules.fill = fill = InputFill(p)
+        m.submodules.boxes = boxes = BoxQueue(token=input_token(p), entry=input_place(p), room=flat)
+        connect(m, boxes.o_word, fill.i_word)
+        connect(m, flipped(self.i_response), boxes.i_response)
+        connect(m, boxes.o_token, flipped(self.o_token))
         m.d.comb += [
-            row_is_gap.eq(rows_gap & (gap_phase >= kernel_rows)),
-            row_is_new.eq((row >= settings.padding_top) & (row >= next_row) & ~row_is_gap),
+            boxes.release.eq(self.release),
+            fill.stride_x.eq(self.settings.stride_x),
+            *(getattr(fill, f"input_phase_{i}").eq(getattr(self.settings, f"input_phase_{i}")) for i in (1, 2, 3)),
+            memory.write_address.eq(fill.address),
+            memory.write_enable.eq(fill.enable),
+            memory.write_data.eq(fill.data),
+            memory.read_address.eq(self.read_address),
+            self.read_data.eq(memory.read_data),
         ]
-        past_rows = Signal()
-        m.d.comb += past_rows.eq((row > last_row) | (row >= below_image))
+        m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
+        ranges = nest.follow(m, self.settings)
 
-        def next_row_up() -> list[object]:
-            return [
-                row.eq(row + 1),
-                row_address.eq(row_address + settings.input_pitch),
-                gap_phase.eq(Mux(gap_phase + 1 == settings.stride_y, 0, gap_phase + 1)),
-            ]
-
-        # --- one line: words from first_used to last_used ---
-        line_channel = Signal(bits)
-        line_address = Signal(32)
-        line_slot = Signal(flat)
-        word = Signal(bits + 1)
-        word_address = Signal(32)
-        at_quotient = Signal(signed(bits + 1))
-        at_phase = Signal(2)
-        enable = Signal(4)
-        for b in range(4):
-            _, byte_phase = quotient_and_phase(m, at_phase + b, settings.stride_x, f"enable_{b}")
-            at = Signal(bits + 4, name=f"column_{b}")
-            m.d.comb += [
-                at.eq((word << 2) + b),
-                enable[b].eq((at >= first_used) & (at <= last_used) & ~(columns_gap & (byte_phase >= kernel_columns))),
-            ]
-        following_quotient, following_phase = quotient_and_phase(m, at_phase + 4, settings.stride_x, "following")
-        last_word = Signal()
-        m.d.comb += last_word.eq(word == last_used[2:])
-
+        box, row, line = _Box(bits, flat), _Row(bits), _Line(bits, flat)
+        write_slab = Signal(flat)
+        no_columns = (box.last_used < 0) | (box.last_used < box.first_used)
+        token = boxes.i_box.payload.token
+        m.d.comb += [
+            token.ring.eq(box.ring),
+            token.row.eq(box.corner_row - self.settings.padding_top),
+            token.column.eq(box.column - self.settings.padding_left),
+            token.quotient.eq(box.quotient),
+            token.phase.eq(box.phase),
+            boxes.i_box.payload.drop.eq(box.live - box.kept),
+        ]
+        self._judge_row(m, box, row)
+        stays = self._what_stays(m, nest)
+        following = self._enable(m, box, line)
+        product = _Product(m, bits + 3, 28)
         with m.FSM(name="fetch"):
-            with m.State("Idle"):
-                with m.If(self.start):
-                    m.d.comb += nest.start.eq(1)
-                    m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
-                    m.next = "Seek-Group"
-            with m.State("Seek-Group"):
-                with m.If(low["m"] >= group_end):
-                    m.d.sync += [
-                        group_begin.eq(group_end),
-                        group_end.eq(group_end + settings.group_outputs),
-                        group_channel.eq(group_channel + settings.group_inputs),
-                        next_row.eq(0),
-                    ]
-                with m.Elif(low["m"] < group_begin):
-                    m.d.sync += [
-                        group_begin.eq(group_begin - settings.group_outputs),
-                        group_end.eq(group_begin),
-                        group_channel.eq(group_channel - settings.group_inputs),
-                        next_row.eq(0),
-                    ]
-                with m.Else():
-                    m.next = "Place-Channel"
-            with m.State("Place-Channel"):
-                m.d.comb += [factor_a.eq(group_channel + low["c"]), factor_b.eq(settings.input_plane)]
-                m.d.sync += [
-                    row.eq(times_stride(low["y"], settings.stride_y) + low["k"]),
-                    column.eq(times_stride(low["x"], settings.stride_x) + low["l"]),
-                    last_row.eq(times_stride((high["y"] - 1)[:bits], settings.stride_y) + (high["k"] - 1)[:bits]),
-                    last_column.eq(times_stride((high["x"] - 1)[:bits], settings.stride_x) + (high["l"] - 1)[:bits]),
-                    kernel_rows.eq(high["k"] - low["k"]),
-                    kernel_columns.eq(high["l"] - low["l"]),
-                    several_columns.eq(high["x"] - low["x"] != 1),
-                    channel.eq(high["c"] - low["c"]),
-                    row_address.eq(settings.input_base + product),
-                    gap_phase.eq(0),
-                    kept.eq(0),
-                    box_ring.eq(write_slab),
-                ]
-                if marked == "m":
-                    with m.If(~same_execution):
-                        m.d.sync += next_row.eq(0)
-                elif marked in ("y", "k"):
-                    with m.If(~same_execution | ~settings.input_slides):
-                        m.d.sync += next_row.eq(0)
-                else:
-                    m.d.sync += next_row.eq(0)
-                m.next = "Place-Row"
-            with m.State("Place-Row"):
-                m.d.comb += [factor_a.eq(row), factor_b.eq(settings.input_pitch)]
-                m.d.sync += [
-                    row_address.eq(row_address + product),
-                    corner_row.eq(row),
-                    first_used.eq(Mux(column > settings.padding_left, column - settings.padding_left, 0)),
-                    clip.eq(Mux(column > settings.padding_left, 0, settings.padding_left - column)),
-                    last_used.eq(
-                        Mux(
-                            last_column >= settings.padding_left + settings.input_width,
-                            settings.input_width - 1,
-                            last_column - settings.padding_left,
-                        )
-                    ),
-                    quotient.eq(0),
-                ]
-                m.next = "Place-Column"
-            with m.State("Place-Column"):
-                # The padding left of the image takes no room: the line begins at the first used column, or, where the
-                # columns have gaps, at the first output column that uses any.
-                with m.If(clip >= settings.stride_x):
-                    m.d.sync += [clip.eq(clip - settings.stride_x), quotient.eq(quotient - 1)]
-                with m.Elif(columns_gap):
-                    m.d.sync += [phase.eq(0), word_quotient.eq(0), word_phase.eq(clip[:2] - first_used[:2])]
-                    m.next = "Place-Word"
-                with m.Else():
-                    m.d.sync += [word_quotient.eq(0), word_phase.eq(-first_used[:2])]
-                    with m.If(clip == 0):
-                        m.d.sync += phase.eq(0)
-                    with m.Else():
-                        m.d.sync += [phase.eq(settings.stride_x - clip), quotient.eq(quotient - 1)]
-                    m.next = "Place-Word"
-            with m.State("Place-Word"):
-                # The phase of the first word's first byte, which may lie left of the line's first column.
-                with m.If(word_phase < 0):
-                    m.d.sync += [word_phase.eq(word_phase + settings.stride_x), word_quotient.eq(word_quotient - 1)]
-                with m.Elif(no_columns):
-                    m.next = "Announce"
-                with m.Else():
-                    m.next = "Skip-Rows"
-            with m.State("Skip-Rows"):
-                with m.If(past_rows | row_is_new):
-                    m.next = "Announce"
-                with m.Else():
-                    m.d.sync += next_row_up()
-                    with m.If(~row_is_gap):
-                        m.d.sync += box_ring.eq(back(box_ring))
-                        with m.If(row >= settings.padding_top):
-                            m.d.sync += kept.eq(kept + 1)
+            self._place(m, nest, ranges, product, stays, box, row, write_slab)
+            self._place_columns(m, box, no_columns)
+            self._skip_rows(m, box, row)
             with m.State("Announce"):
-                with m.If(tokens.w_rdy & (drops.w_rdy | first_box)):
-                    m.d.comb += [tokens.w_en.eq(1), drops.w_en.eq(~first_box)]
-                    m.d.sync += [live.eq(kept), first_box.eq(0)]
+                m.d.comb += boxes.i_box.valid.eq(1)
+                with m.If(boxes.i_box.ready):
+                    m.d.sync += box.live.eq(box.kept)
                     m.next = "Next-Row"
                     with m.If(no_columns):
                         m.next = "End-Box"
-            with m.State("Next-Row"):
-                with m.If(past_rows):
-                    m.next = "End-Box"
-                with m.Elif(~row_is_new):
-                    m.d.sync += next_row_up()
-                with m.Elif(live == settings.input_slabs):
-                    m.d.comb += self.overflow.eq(1)
-                with m.Elif(used != settings.input_slabs):
-                    m.d.comb += claim.eq(1)
-                    m.d.sync += [
-                        live.eq(live + 1),
-                        line_channel.eq(0),
-                        line_slot.eq(write_slab),
-                        line_address.eq(row_address + (first_used & ~3)),
-                        word_address.eq(row_address + (first_used & ~3)),
-                        word.eq(first_used >> 2),
-                        at_quotient.eq(word_quotient),
-                        at_phase.eq(word_phase),
-                    ]
-                    m.next = "Fetch-Line"
-            with m.State("Fetch-Line"):
-                m.d.comb += [
-                    entry.enable.eq(enable),
-                    entry.phase.eq(at_phase),
-                    entry.address.eq(line_slot + at_quotient),
-                    self.o_request.valid.eq((enable != 0) & entries.w_rdy),
-                    self.o_request.payload.eq(read_request(word_address, enable)),
-                ]
-                with m.If((enable == 0) | (self.o_request.ready & entries.w_rdy)):
-                    m.d.comb += entries.w_en.eq(enable != 0)
-                    m.d.sync += [
-                        word.eq(word + 1),
-                        word_address.eq(word_address + 4),
-                        at_quotient.eq(at_quotient + following_quotient),
-                        at_phase.eq(following_phase),
-                    ]
-                    with m.If(last_word):
-                        m.d.sync += [
-                            line_channel.eq(line_channel + 1),
-                            line_slot.eq(line_slot + settings.input_line),
-                            line_address.eq(line_address + settings.input_plane),
-                            word_address.eq(line_address + settings.input_plane),
-                            word.eq(first_used >> 2),
-                            at_quotient.eq(word_quotient),
-                            at_phase.eq(word_phase),
-                        ]
-                        with m.If(line_channel + 1 == channel):
-                            m.d.sync += [*next_row_up(), next_row.eq(row + 1)]
-                            following_slab = write_slab + settings.input_slab
-                            m.d.sync += write_slab.eq(Mux(following_slab == settings.input_ring, 0, following_slab))
-                            m.next = "Next-Row"
+            self._fetch_rows(m, boxes, box, row, line, following, write_slab)
             with m.State("End-Box"):
-                m.d.comb += entry.end.eq(1)
-                with m.If(entries.w_rdy):
-                    m.d.comb += [entries.w_en.eq(1), nest.advance.eq(1)]
-                    # Inside an execution only the marked loop itself turns.
-                    m.d.sync += same_execution.eq(
-                        nest.turning[p.input_marker] if p.input_marker < len(p.loops) else 0
-                    )
+                m.d.comb += [boxes.i_entry.payload.end.eq(1), boxes.i_entry.valid.eq(1)]
+                with m.If(boxes.i_entry.ready):
+                    m.d.comb += nest.advance.eq(1)
                     m.next = "Seek-Group"
                     with m.If(nest.finished):
                         m.next = "Idle"
-
-        m.d.comb += [
-            token.ring.eq(box_ring),
-            token.row.eq(corner_row - settings.padding_top),
-            token.column.eq(column - settings.padding_left),
-            token.quotient.eq(quotient),
-            token.phase.eq(phase),
-            drops.w_data.eq(live - kept),
-        ]
-        self._account(m, drops, claim, used)
-        self._fill(m, memory, entries, words, entry_layout, tokens)
         return m
 
-    def _account(self, m: Module, drops: SyncFIFO, claim: Signal, used: Signal) -> None:
-        """Slabs in use: claimed before they are filled, dropped when their last box is released."""
-        released = Signal(range(BOXES_AHEAD + 3))
-        drop = Signal()
-        m.d.comb += [drop.eq((released != 0) & drops.r_rdy), drops.r_en.eq(drop)]
-        m.d.sync += [
-            released.eq(released + self.release - drop),
-            used.eq(used + claim - Mux(drop, drops.r_data, 0)),
-        ]
-
-    def _fill(
-        self, m: Module, memory: InputMemory, entries: SyncFIFO, words: SyncFIFO, layout: data.StructLayout, tokens: SyncFIFO
+    def _place(
+        self,
+        m: Module,
+        nest: LoopNest,
+        ranges: Ranges,
+        product: _Product,
+        stays: Value,
+        box: _Box,
+        row: _Row,
+        write_slab: Signal,
     ) -> None:
-        """Write the words that arrive, one stride phase a cycle: its columns are consecutive in the ring."""
-        settings = self.settings
-        m.d.comb += [words.w_data.eq(self.i_response.data), words.w_en.eq(self.i_response.valid)]
-        entry = data.View(layout, entries.r_data)
-        arrived = Signal(range(BOXES_AHEAD + 2))
-        written = Signal(4)
-        left = Signal(4)
-        taken = Signal(4)
-        lowest = Signal(2)
-        box_arrives = Signal()
-        m.d.comb += left.eq(entry.enable & ~written)
-        for b in reversed(range(4)):
-            with m.If(left[b]):
-                m.d.comb += lowest.eq(b)
-        quotient, phase = quotient_and_phase(m, entry.phase + lowest, settings.stride_x, "byte")
-        m.d.comb += memory.write_address.eq(entry.address + quotient + phase_base(settings, phase))
-        for i in range(4):
-            position = Signal(4, name=f"position_{i}")
-            m.d.comb += position.eq(lowest + times_stride(i, settings.stride_x) if i else lowest)
-            with m.If(position < 4):
-                m.d.comb += [
-                    memory.write_enable[i].eq(left.bit_select(position[:2], 1) & entries.r_rdy & ~entry.end & words.r_rdy),
-                    memory.write_data[i].eq(words.r_data.word_select(position[:2], 8)),
-                    taken.bit_select(position[:2], 1).eq(1),
+        """From the ranges of the loops to rows, columns and addresses, one multiplication a cycle."""
+        settings, bits = self.settings, self.parameters.position_bits
+        low, high = ranges.low, ranges.high
+        group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
+        with m.State("Idle"):
+            with m.If(self.start):
+                m.d.comb += nest.start.eq(1)
+                m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
+                m.next = "Seek-Group"
+        with m.State("Seek-Group"):
+            with m.If(low["m"] >= group_end):
+                m.d.sync += [
+                    group_begin.eq(group_end),
+                    group_end.eq(group_end + settings.group_outputs),
+                    group_channel.eq(group_channel + settings.group_inputs),
+                    row.next_new.eq(0),
                 ]
-        with m.If(entries.r_rdy & entry.end):
-            m.d.comb += [entries.r_en.eq(1), box_arrives.eq(1)]
-        with m.Elif(entries.r_rdy & words.r_rdy):
-            with m.If((left & ~taken) == 0):
-                m.d.comb += [entries.r_en.eq(1), words.r_en.eq(1)]
-                m.d.sync += written.eq(0)
+            with m.Elif(low["m"] < group_begin):
+                m.d.sync += [
+                    group_begin.eq(group_begin - settings.group_outputs),
+                    group_end.eq(group_begin),
+                    group_channel.eq(group_channel - settings.group_inputs),
+                    row.next_new.eq(0),
+                ]
             with m.Else():
-                m.d.sync += written.eq(written | taken)
+                m.next = "Place-Channel"
+        with m.State("Place-Channel"):
+            m.d.comb += product.of(group_channel + low["c"], settings.input_plane)
+            m.d.sync += [
+                row.number.eq(times_stride(low["y"], settings.stride_y) + low["k"]),
+                row.address.eq(settings.input_base + product.value),
+                row.gap_phase.eq(0),
+                box.column.eq(times_stride(low["x"], settings.stride_x) + low["l"]),
+                box.last_row.eq(times_stride((high["y"] - 1)[:bits], settings.stride_y) + (high["k"] - 1)[:bits]),
+                box.last_column.eq(times_stride((high["x"] - 1)[:bits], settings.stride_x) + (high["l"] - 1)[:bits]),
+                box.kernel_rows.eq(high["k"] - low["k"]),
+                box.kernel_columns.eq(high["l"] - low["l"]),
+                box.several_columns.eq(high["x"] - low["x"] != 1),
+                box.channels.eq(high["c"] - low["c"]),
+                box.kept.eq(0),
+                box.ring.eq(write_slab),
+            ]
+            with m.If(~stays):
+                m.d.sync += row.next_new.eq(0)
+            m.next = "Place-Row"
+        left, beyond = settings.padding_left, settings.padding_left + settings.input_width
+        with m.State("Place-Row"):
+            m.d.comb += product.of(row.number, settings.input_pitch)
+            m.d.sync += [
+                row.address.eq(row.address + product.value),
+                box.corner_row.eq(row.number),
+                box.first_used.eq(Mux(box.column > left, box.column - left, 0)),
+                box.clip.eq(Mux(box.column > left, 0, left - box.column)),
+                box.last_used.eq(Mux(box.last_column >= beyond, beyond - 1, box.last_column) - left),
+                box.quotient.eq(0),
+                box.word_quotient.eq(0),
+            ]
+            m.next = "Place-Column"
+
+    def _what_stays(self, m: Module, nest: LoopNest) -> Value:
+        """Whether rows of the box before may stay: only inside an execution, where only the marked loop turns."""
+        p = self.parameters
+        same_execution = Signal()
+        if p.input_marker < len(p.loops):
+            with m.If(nest.advance):
+                m.d.sync += same_execution.eq(nest.turning[p.input_marker])
+        match p.loops[p.input_marker] if p.input_marker < len(p.loops) else None:
+            case "m":
+                return same_execution
+            case "y" | "k":
+                return same_execution & self.settings.input_slides
+        return Value.cast(0)
+
+    def _place_columns(self, m: Module, box: _Box, no_columns: Value) -> None:
+        """Where a line begins: at its first column inside the image, or, where columns have gaps, at the first output
+        column that uses any."""
+        stride = self.settings.stride_x
+        with m.State("Place-Column"):
+            with m.If(box.clip >= stride):
+                m.d.sync += [box.clip.eq(box.clip - stride), box.quotient.eq(box.quotient - 1)]
+            with m.Else():
+                m.next = "Place-Word"
+                with m.If(self._columns_gap(box)):
+                    m.d.sync += [box.phase.eq(0), box.word_phase.eq(box.clip[:2] - box.first_used[:2])]
+                with m.Else():
+                    m.d.sync += [box.phase.eq(0), box.word_phase.eq(-box.first_used[:2])]
+                    with m.If(box.clip != 0):
+                        m.d.sync += [box.phase.eq(stride - box.clip), box.quotient.eq(box.quotient - 1)]
+        with m.State("Place-Word"):
+            # The first word's first byte may lie left of the line's first column.
+            with m.If(box.word_phase < 0):
+                m.d.sync += [box.word_phase.eq(box.word_phase + stride), box.word_quotient.eq(box.word_quotient - 1)]
+            with m.Elif(no_columns):
+                m.next = "Announce"
+            with m.Else():
+                m.next = "Skip-Rows"
+
+    def _columns_gap(self, box: _Box) -> Value:
+        return (box.kernel_columns < self.settings.stride_x) & box.several_columns
+
+    def _judge_row(self, m: Module, box: _Box, row: _Row) -> None:
+        """What the row at hand is."""
+        settings = self.settings
         m.d.comb += [
-            self.o_token.valid.eq(tokens.r_rdy & (arrived != 0)),
-            self.o_token.payload.as_value().eq(tokens.r_data),
-            tokens.r_en.eq(self.o_token.valid & self.o_token.ready),
+            row.is_gap.eq((box.kernel_rows < settings.stride_y) & (row.gap_phase >= box.kernel_rows)),
+            row.is_new.eq((row.number >= settings.padding_top) & (row.number >= row.next_new) & ~row.is_gap),
+            row.is_past.eq(
+                (row.number > box.last_row) | (row.number >= settings.padding_top + settings.input_height)
+            ),
         ]
-        m.d.sync += arrived.eq(arrived + box_arrives - tokens.r_en)
 
+    def _to_next_row(self, row: _Row) -> list[Assign]:
+        return [
+            row.number.eq(row.number + 1),
+            row.address.eq(row.address + self.settings.input_pitch),
+            row.gap_phase.eq(Mux(row.gap_phase + 1 == self.settings.stride_y, 0, row.gap_phase + 1)),
+        ]
 
-def _last(loops: tuple[str, ...], dim: str) -> int:
-    return max(j for j, d in enumerate(loops) if d == dim)
+    def _skip_rows(self, m: Module, box: _Box, row: _Row) -> None:
+        """Over the rows above the first new one: each lies a slab before the place where that one will be written."""
+        slab, ring = self.settings.input_slab, self.settings.input_ring
+        with m.State("Skip-Rows"):
+            with m.If(row.is_past | row.is_new):
+                m.next = "Announce"
+            with m.Else():
+                m.d.sync += self._to_next_row(row)
+                with m.If(~row.is_gap):
+                    m.d.sync += box.ring.eq(Mux(box.ring >= slab, box.ring - slab, box.ring + ring - slab))
+                    with m.If(row.number >= self.settings.padding_top):
+                        m.d.sync += box.kept.eq(box.kept + 1)
+
+    def _fetch_rows(
+        self,
+        m: Module,
+        boxes: BoxQueue,
+        box: _Box,
+        row: _Row,
+        line: _Line,
+        following: tuple[Signal, Signal],
+        write_slab: Signal,
+    ) -> None:
+        """The new rows: a slab of the ring each, a line for each channel."""
+        settings = self.settings
+        with m.State("Next-Row"):
+            with m.If(row.is_past):
+                m.next = "End-Box"
+            with m.Elif(~row.is_new):
+                m.d.sync += self._to_next_row(row)
+            with m.Elif(box.live == settings.input_slabs):
+                m.d.comb += self.overflow.eq(1)
+            with m.Elif(boxes.used != settings.input_slabs):
+                m.d.comb += boxes.claim.eq(1)
+                m.d.sync += [
+                    box.live.eq(box.live + 1),
+                    line.channel.eq(0),
+                    *self._to_line(box, line, write_slab, row.address + (box.first_used & ~3)),
+                ]
+                m.next = "Fetch-Line"
+        entry, request = boxes.i_entry, self.o_request
+        with m.State("Fetch-Line"):
+            m.d.comb += [
+                entry.payload.place.enable.eq(line.enable),
+                entry.payload.place.phase.eq(line.phase),
+                entry.payload.place.address.eq(line.slot + line.quotient),
+                entry.valid.eq((line.enable != 0) & request.ready),
+                request.valid.eq((line.enable != 0) & entry.ready),
+                request.payload.eq(read_request(line.word_address, line.enable)),
+            ]
+            with m.If((line.enable == 0) | (request.ready & entry.ready)):
+                m.d.sync += [
+                    line.word.eq(line.word + 1),
+                    line.word_address.eq(line.word_address + 4),
+                    line.quotient.eq(line.quotient + following[0]),
+                    line.phase.eq(following[1]),
+                ]
+                with m.If(line.word == box.last_used[2:]):
+                    m.d.sync += [
+                        line.channel.eq(line.channel + 1),
+                        *self._to_line(
+                            box, line, line.slot + settings.input_line, line.address + settings.input_plane
+                        ),
+                    ]
+                    with m.If(line.channel + 1 == box.channels):
+                        after = write_slab + settings.input_slab
+                        m.d.sync += [
+                            *self._to_next_row(row),
+                            row.next_new.eq(row.number + 1),
+                            write_slab.eq(Mux(after == settings.input_ring, 0, after)),
+                        ]
+                        m.next = "Next-Row"
+
+    @staticmethod
+    def _to_line(box: _Box, line: _Line, slot: Value, address: Value) -> list[Assign]:
+        return [
+            line.slot.eq(slot),
+            line.address.eq(address),
+            line.word_address.eq(address),
+            line.word.eq(box.first_used >> 2),
+            line.quotient.eq(box.word_quotient),
+            line.phase.eq(box.word_phase),
+        ]
+
+    def _enable(self, m: Module, box: _Box, line: _Line) -> tuple[Signal, Signal]:
+        """Which bytes of the word at hand are used; and quotient and phase that the next word advances to."""
+        stride = self.settings.stride_x
+        gap = self._columns_gap(box)
+        for b in range(4):
+            _, phase = quotient_and_phase(m, line.phase + b, stride, f"enable_{b}")
+            column = Signal(box.first_used.shape().width + 1, name=f"column_{b}")
+            m.d.comb += [
+                column.eq((line.word << 2) + b),
+                line.enable[b].eq(
+                    (column >= box.first_used) & (column <= box.last_used) & ~(gap & (phase >= box.kernel_columns))
+                ),
+            ]
+        return quotient_and_phase(m, line.phase + 4, stride, "following")

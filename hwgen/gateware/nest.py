@@ -1,12 +1,23 @@
 """Walking a loop nest: the odometer, and values that follow its loops."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from amaranth.hdl import Module, Mux, Shape, Signal, Value
+from amaranth.hdl import Module, Mux, Shape, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["LevelRegister", "LoopNest"]
+from hwgen.gateware.params import DIMS
+
+__all__ = ["LevelRegister", "LoopNest", "Ranges"]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The part of each dimension that an iteration covers, from ``low`` to below ``high``."""
+
+    low: dict[str, ValueLike]
+    high: dict[str, ValueLike]
 
 
 class LoopNest(wiring.Component):
@@ -50,19 +61,33 @@ class LoopNest(wiring.Component):
         self._bits = bits
         self._rewind = len(self.loops) if rewind is None else rewind
         count = len(self.loops)
-        super().__init__({
-            "extent": In(bits).array(count),
-            "step": In(bits).array(count),
-            "start": In(1),
-            "advance": In(1),
-            "rewind": In(1),
-            "lo": Out(bits).array(count),
-            "hi": Out(bits).array(count),
-            "first": Out(count),
-            "last": Out(count),
-            "turning": Out(count),
-            "finished": Out(1),
-        })
+        super().__init__(
+            {
+                "extent": In(bits).array(count),
+                "step": In(bits).array(count),
+                "start": In(1),
+                "advance": In(1),
+                "rewind": In(1),
+                "lo": Out(bits).array(count),
+                "hi": Out(bits).array(count),
+                "first": Out(count),
+                "last": Out(count),
+                "turning": Out(count),
+                "finished": Out(1),
+            }
+        )
+
+    def follow(self, m: Module, settings: wiring.PureInterface) -> "Ranges":
+        """Take extents and steps of the first loops from the settings; the ranges that an iteration covers."""
+        low: dict[str, ValueLike] = dict.fromkeys(DIMS, 0)
+        high: dict[str, ValueLike] = {dim: getattr(settings, f"extent_{dim}") for dim in DIMS}
+        for j, dim in enumerate(self.loops):
+            m.d.comb += [
+                self.extent[j].eq(getattr(settings, f"extent_{dim}")),
+                self.step[j].eq(getattr(settings, f"step_{j}_{dim}")),
+            ]
+            low[dim], high[dim] = self.lo[j], self.hi[j]
+        return Ranges(low, high)
 
     def parent(self, index: int) -> int | None:
         """Index of the next outer loop over the same dimension."""
@@ -131,13 +156,15 @@ class LevelRegister(wiring.Component):
         self, *, loops: int, inner: Sequence[int], step: dict[int, Callable[[Value], Value]], shape: Shape | int
     ) -> None:
         self._inner, self._step, self._shape = tuple(inner), dict(step), Shape.cast(shape)
-        super().__init__({
-            "base": In(self._shape),
-            "fresh": In(1),
-            "turning": In(loops),
-            "advance": In(1),
-            "value": Out(self._shape),
-        })
+        super().__init__(
+            {
+                "base": In(self._shape),
+                "fresh": In(1),
+                "turning": In(loops),
+                "advance": In(1),
+                "value": Out(self._shape),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -1,27 +1,27 @@
 """The output's stream: fetches partial sums where a box resumes, drains boxes as partial sums or as final outputs."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from collections.abc import Callable, Iterable
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import REDUCTION, HwcParameters
-from hwgen.gateware.requantise import Requantise
 from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.tcdm import Request
+from hwgen.gateware.vector_port import VectorMove, VectorPort
 
 __all__ = ["OutputStream"]
-
-PIXELS_PER_WORD = 4
 
 
 class OutputStream(wiring.Component):
     """Walks the boxes of the output: one execution of the loop that O is buffered at, vector by vector.
 
-    A box whose reduction began in an earlier execution is loaded first. When the sequencer has ended a box its vectors
-    are read one by one, channel by channel, row by row, and written: 32-bit partial sums while reduction is still to
-    come, else requantised outputs, packed into words along a row. The bias of a channel is fetched before its first
-    final output.
+    A box whose reduction began in an earlier execution is loaded first. When the sequencer has ended a box its
+    vectors are read one by one, channel by channel, row by row, and written: 32-bit partial sums while reduction is
+    still to come, else requantised outputs, packed into words along a row. The bias of a channel is fetched before
+    its first final output.
 
     Parameters
     ----------
@@ -52,60 +52,68 @@ class OutputStream(wiring.Component):
         self.parameters = parameters
         self.index_bits = parameters.output_depth.bit_length() + 1
         sums = data.ArrayLayout(signed(32), parameters.lanes)
-        super().__init__({
-            "settings": In(settings_signature(parameters)),
-            "start": In(1),
-            "o_request": Out(stream.Signature(Request)),
-            "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
-            "box_ends": In(1),
-            "loaded": Out(1),
-            "drained": Out(1),
-            "unloaded": Out(self.index_bits),
-            "access_valid": Out(1),
-            "access_load": Out(1),
-            "access_index": Out(self.index_bits),
-            "access_ready": In(1),
-            "load_data": Out(sums),
-            "load_done": In(1),
-            "unload_data": In(sums),
-            "unload_done": In(1),
-            "finished": Out(1),
-        })
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "box_ends": In(1),
+                "loaded": Out(1),
+                "drained": Out(1),
+                "unloaded": Out(self.index_bits),
+                "access_valid": Out(1),
+                "access_load": Out(1),
+                "access_index": Out(self.index_bits),
+                "access_ready": In(1),
+                "load_data": Out(sums),
+                "load_done": In(1),
+                "unload_data": In(sums),
+                "unload_done": In(1),
+                "finished": Out(1),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, settings = self.parameters, self.settings
+        m.submodules.port = port = VectorPort(lanes=p.lanes)
+        connect(m, port.o_request, flipped(self.o_request))
+        connect(m, flipped(self.i_response), port.i_response)
         nest, index = self._nest(m)
-        outer, loops = p.output_marker, nest.loops
-        channel, row = outer, outer + 1
-        inner_x = range(outer + 2, len(loops))
-        x = max((j for j, dim in enumerate(loops) if dim == "x"), default=None)
+        channel, row = p.output_marker, p.output_marker + 1
+        inner_x = range(p.output_marker + 2, len(nest.loops))
+        reductions = [j for j in range(p.output_marker) if nest.loops[j] in REDUCTION]
+        x = max((j for j, dim in enumerate(nest.loops) if dim == "x"), default=None)
         x_low = nest.lo[x] if x is not None else 0
         x_high = nest.hi[x] if x is not None else settings.extent_x
-        reductions = [j for j in range(outer) if loops[j] in REDUCTION]
-        resumes, is_final, ends_row, begins_channel, ends_box = (Signal() for _ in range(5))
+
+        resumes, is_final, begins_channel, ends_box, ended = (Signal() for _ in range(5))
+        uses_partials = Signal()
+        row_address = Signal(32)
         m.d.comb += [
             resumes.eq(~_all(nest.first[j] for j in reductions)),
             is_final.eq(_all(nest.last[j] for j in reductions)),
-            ends_row.eq(_all(nest.last[j] for j in inner_x)),
             begins_channel.eq(_all(nest.first[j] for j in (row, *inner_x))),
-            ends_box.eq(nest.last[outer:].all()),
+            ends_box.eq(nest.last[p.output_marker :].all()),
+            port.ends_row.eq(_all(nest.last[j] for j in inner_x)),
+            port.width.eq(x_high - x_low),
+            port.address.eq(row_address + Mux(uses_partials, x_low << 2, x_low)),
+            port.shift.eq(settings.shift),
+            port.relu.eq(settings.relu),
+            port.captured.eq(self.unload_data),
+            self.load_data.eq(port.vector),
+            self.access_index.eq(index),
         ]
-
-        vector = Signal(data.ArrayLayout(signed(32), p.lanes))
-        lanes_left = Signal(range(p.lanes + 1))
-        answers_left = Signal(range(p.lanes + 1))
-        address = Signal(32)
-        bias = Signal(signed(32))
-        ended = Signal()
-        product, factor_a, factor_b = Signal(32), Signal(p.position_bits), Signal(28)
-        m.d.comb += [product.eq(factor_a * factor_b), self.load_data.eq(vector), self.access_index.eq(index)]
         with m.If(self.box_ends):
             m.d.sync += ended.eq(1)
-        request = self.o_request.payload
-        plane = Mux(use_partials := Signal(name="use_partials"), settings.partial_plane, settings.output_plane)
-        pitch = Mux(use_partials, settings.partial_pitch, settings.output_pitch)
-
+        product = Signal(32)
+        multiplies_rows = Signal()
+        factor = Mux(multiplies_rows, nest.lo[row], nest.lo[channel])
+        pitch = Mux(uses_partials, settings.partial_pitch, settings.output_pitch)
+        plane = Mux(uses_partials, settings.partial_plane, settings.output_plane)
+        m.d.comb += product.eq(factor * Mux(multiplies_rows, pitch, plane))
+        base = Mux(uses_partials, settings.partial_base, settings.output_base)
         with m.FSM(name="box"):
             with m.State("Idle"):
                 with m.If(self.start):
@@ -115,80 +123,97 @@ class OutputStream(wiring.Component):
                 m.next = "Await-End"
                 if reductions:
                     with m.If(resumes):
-                        m.next = "Load-Channel"
+                        m.d.sync += uses_partials.eq(1)
+                        m.next = "Place-Load"
             if reductions:
-                self._load(m, nest, use_partials, factor_a, factor_b, product, address, lanes_left, answers_left,
-                           vector, plane, pitch, channel, row, x_low, x_high, ends_box)
+                with m.State("Place-Load"):
+                    m.d.sync += row_address.eq(base + product)
+                    m.next = "Load"
+                self._load(m, nest, port, multiplies_rows, row_address, product, ends_box)
             with m.State("Await-End"):
+                m.d.sync += uses_partials.eq(~is_final)
                 with m.If(ended):
                     m.d.sync += ended.eq(0)
                     m.next = "Unload"
             with m.State("Unload"):
-                m.d.comb += [
-                    use_partials.eq(~is_final),
-                    self.access_valid.eq(1),
-                    factor_a.eq(nest.lo[channel]),
-                    factor_b.eq(plane),
-                ]
-                m.d.sync += address.eq(Mux(use_partials, settings.partial_base, settings.output_base) + product)
+                m.d.comb += self.access_valid.eq(1)
+                m.d.sync += row_address.eq(base + product)
                 with m.If(self.access_ready):
                     m.next = "Place-Row"
             with m.State("Place-Row"):
-                m.d.comb += [use_partials.eq(~is_final), factor_a.eq(nest.lo[row]), factor_b.eq(pitch)]
-                m.d.sync += [
-                    address.eq(address + product + Mux(use_partials, x_low << 2, x_low)),
-                    lanes_left.eq(x_high - x_low),
-                ]
+                m.d.comb += multiplies_rows.eq(1)
+                m.d.sync += row_address.eq(row_address + product)
                 m.next = "Capture"
             with m.State("Capture"):
+                m.d.comb += port.capture.eq(self.unload_done)
                 with m.If(self.unload_done):
-                    m.d.sync += [vector.eq(self.unload_data), self.unloaded.eq(index + 1)]
-                    m.next = "Write-Partials"
-                    with m.If(is_final):
-                        m.next = "Write-Outputs"
-                        with m.If(begins_channel):
-                            m.next = "Fetch-Bias"
+                    m.d.sync += self.unloaded.eq(index + 1)
+                    m.next = "Store"
+                    with m.If(is_final & begins_channel):
+                        m.next = "Fetch-Bias"
             with m.State("Fetch-Bias"):
                 m.d.comb += [
-                    self.o_request.valid.eq(1),
-                    request.address.eq(settings.bias_base + (nest.lo[channel] << 2)),
-                    request.enable.eq(0xF),
+                    port.start.eq(1),
+                    port.move.eq(VectorMove.FETCH_BIAS),
+                    port.address.eq(settings.bias_base + (nest.lo[channel] << 2)),
                 ]
-                with m.If(self.o_request.ready):
-                    m.next = "Await-Bias"
+                m.next = "Await-Bias"
             with m.State("Await-Bias"):
-                with m.If(self.i_response.valid):
-                    m.d.sync += bias.eq(self.i_response.data)
-                    m.next = "Write-Outputs"
-            with m.State("Write-Partials"):
+                with m.If(port.done):
+                    m.next = "Store"
+            with m.State("Store"):
                 m.d.comb += [
-                    self.o_request.valid.eq(1),
-                    request.address.eq(address),
-                    request.write.eq(1),
-                    request.enable.eq(0xF),
-                    request.data.eq(vector[0]),
+                    port.start.eq(1),
+                    port.move.eq(Mux(is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
                 ]
-                with m.If(self.o_request.ready):
-                    m.d.sync += [
-                        address.eq(address + 4),
-                        lanes_left.eq(lanes_left - 1),
-                        vector.as_value().eq(vector.as_value() >> 32),
-                    ]
-                    with m.If(lanes_left == 1):
-                        m.next = "Next-Vector"
-            self._write_outputs(m, vector, lanes_left, address, bias, ends_row)
-            with m.State("Next-Vector"):
-                m.d.comb += nest.advance.eq(1)
-                m.next = "Unload"
-                with m.If(ends_box):
-                    m.d.comb += self.drained.eq(1)
-                    m.d.sync += self.unloaded.eq(0)
-                    m.next = "Begin-Box"
-                    with m.If(nest.finished):
-                        m.next = "Finished"
+                m.next = "Await-Store"
+            with m.State("Await-Store"):
+                with m.If(port.done):
+                    m.d.comb += nest.advance.eq(1)
+                    m.next = "Unload"
+                    with m.If(ends_box):
+                        m.d.comb += self.drained.eq(1)
+                        m.d.sync += self.unloaded.eq(0)
+                        m.next = "Begin-Box"
+                        with m.If(nest.finished):
+                            m.next = "Finished"
             with m.State("Finished"):
                 m.d.comb += self.finished.eq(1)
         return m
+
+    def _load(
+        self,
+        m: Module,
+        nest: LoopNest,
+        port: VectorPort,
+        multiplies_rows: Signal,
+        row_address: Signal,
+        product: Signal,
+        ends_box: Signal,
+    ) -> None:
+        """Fetch the partial sums of the present box, vector by vector, then go back to its first one."""
+        with m.State("Load"):
+            m.d.comb += multiplies_rows.eq(1)
+            m.d.sync += row_address.eq(row_address + product)
+            m.next = "Load-Vector"
+        with m.State("Load-Vector"):
+            m.d.comb += [port.start.eq(1), port.move.eq(VectorMove.LOAD_PARTIALS)]
+            m.next = "Await-Vector"
+        with m.State("Await-Vector"):
+            with m.If(port.done):
+                m.next = "Keep-Vector"
+        with m.State("Keep-Vector"):
+            m.d.comb += [self.access_valid.eq(1), self.access_load.eq(1)]
+            with m.If(self.access_ready):
+                m.next = "Await-Keeping"
+        with m.State("Await-Keeping"):
+            with m.If(self.load_done):
+                m.next = "Place-Load"
+                with m.If(ends_box):
+                    m.d.comb += [nest.rewind.eq(1), self.loaded.eq(1)]
+                    m.next = "Await-End"
+                with m.Else():
+                    m.d.comb += nest.advance.eq(1)
 
     def _nest(self, m: Module) -> tuple[LoopNest, Signal]:
         """The boxes' loops, then channel, row, and the columns' loops; with the vector's index in the memory."""
@@ -227,144 +252,13 @@ class OutputStream(wiring.Component):
             m.d.sync += fresh.eq(nest.rewind | nest.last[first:].all())
         return nest, index.value
 
-    def _load(
-        self, m: Module, nest: LoopNest, use_partials: Signal, factor_a: Signal, factor_b: Signal, product: Signal,
-        address: Signal, lanes_left: Signal, answers_left: Signal, vector: Signal, plane: object, pitch: object,
-        channel: int, row: int, x_low: object, x_high: object, ends_box: Signal,
-    ) -> None:
-        """Fetch the partial sums of the present box, vector by vector."""
-        settings, request = self.settings, self.o_request.payload
-        with m.State("Load-Channel"):
-            m.d.comb += [use_partials.eq(1), factor_a.eq(nest.lo[channel]), factor_b.eq(plane)]
-            m.d.sync += address.eq(settings.partial_base + product)
-            m.next = "Load-Row"
-        with m.State("Load-Row"):
-            m.d.comb += [use_partials.eq(1), factor_a.eq(nest.lo[row]), factor_b.eq(pitch)]
-            m.d.sync += [
-                address.eq(address + product + (x_low << 2)),
-                lanes_left.eq(x_high - x_low),
-                answers_left.eq(x_high - x_low),
-            ]
-            m.next = "Load-Vector"
-        with m.State("Load-Vector"):
-            m.d.comb += [
-                self.o_request.valid.eq(lanes_left != 0),
-                request.address.eq(address),
-                request.enable.eq(0xF),
-            ]
-            with m.If((lanes_left != 0) & self.o_request.ready):
-                m.d.sync += [address.eq(address + 4), lanes_left.eq(lanes_left - 1)]
-            with m.If(self.i_response.valid):
-                # Enters at the top and is moved down, also over the lanes that the row does not fill.
-                m.d.sync += [
-                    vector.as_value().eq(Cat(vector.as_value()[32:], self.i_response.data)),
-                    answers_left.eq(answers_left - 1),
-                ]
-            with m.If(answers_left == 0):
-                m.d.sync += lanes_left.eq(self.parameters.lanes - (x_high - x_low))
-                m.next = "Align-Vector"
-        with m.State("Align-Vector"):
-            with m.If(lanes_left == 0):
-                m.next = "Store-Vector"
-            with m.Else():
-                m.d.sync += [
-                    vector.as_value().eq(Cat(vector.as_value()[32:], vector.as_value()[:32])),
-                    lanes_left.eq(lanes_left - 1),
-                ]
-        with m.State("Store-Vector"):
-            m.d.comb += [self.access_valid.eq(1), self.access_load.eq(1)]
-            with m.If(self.access_ready):
-                m.next = "Await-Store"
-        with m.State("Await-Store"):
-            with m.If(self.load_done):
-                m.next = "Load-Channel"
-                with m.If(ends_box):
-                    m.d.comb += [nest.rewind.eq(1), self.loaded.eq(1)]
-                    m.next = "Await-End"
-                with m.Else():
-                    m.d.comb += nest.advance.eq(1)
 
-    def _write_outputs(
-        self, m: Module, vector: Signal, lanes_left: Signal, address: Signal, bias: Signal, ends_row: Signal
-    ) -> None:
-        """Requantise four lanes a cycle; pixels that do not fill a word wait for the next ones of their row."""
-        request = self.o_request.payload
-        pixels = Signal(data.ArrayLayout(8, PIXELS_PER_WORD))
-        for i in range(PIXELS_PER_WORD):
-            m.submodules[f"requantise_{i}"] = unit = Requantise()
-            m.d.comb += [
-                unit.sum.eq(vector[i]),
-                unit.bias.eq(bias),
-                unit.shift.eq(self.settings.shift),
-                unit.relu.eq(self.settings.relu),
-                pixels[i].eq(unit.value),
-            ]
-        # Four pixels enter; with those that wait from before they fill the word at hand and perhaps begin the next.
-        begin = address[:2]
-        taken = Signal(range(PIXELS_PER_WORD + 1))
-        waiting, waiting_enable = Signal(32), Signal(PIXELS_PER_WORD)
-        spread, spread_enable = Signal(64), Signal(2 * PIXELS_PER_WORD)
-        fills, flushes, ends_vector = Signal(), Signal(), Signal()
-        m.d.comb += [
-            taken.eq(Mux(lanes_left < PIXELS_PER_WORD, lanes_left, PIXELS_PER_WORD)),
-            spread_enable.eq((_ones(taken) << begin) | waiting_enable),
-            fills.eq(spread_enable[PIXELS_PER_WORD - 1]),
-            ends_vector.eq(lanes_left <= PIXELS_PER_WORD),
-            flushes.eq(ends_vector & ends_row),
-        ]
-        shifted = Signal(64)
-        m.d.comb += shifted.eq(pixels.as_value() << (begin << 3))
-        for i in range(2 * PIXELS_PER_WORD):
-            pixel = shifted.word_select(i, 8)
-            if i < PIXELS_PER_WORD:
-                pixel = Mux(waiting_enable[i], waiting.word_select(i, 8), pixel)
-            m.d.comb += spread.word_select(i, 8).eq(pixel)
-        leaves = Signal()
-        m.d.comb += leaves.eq(fills | flushes)
-        with m.State("Write-Outputs"):
-            m.d.comb += [
-                self.o_request.valid.eq(leaves),
-                request.address.eq(address & ~3),
-                request.write.eq(1),
-                request.enable.eq(spread_enable[:PIXELS_PER_WORD]),
-                request.data.eq(spread[:32]),
-            ]
-            with m.If(~leaves | self.o_request.ready):
-                m.d.sync += [
-                    waiting.eq(Mux(leaves, spread[32:], spread[:32])),
-                    waiting_enable.eq(Mux(leaves, spread_enable[PIXELS_PER_WORD:], spread_enable[:PIXELS_PER_WORD])),
-                    address.eq(address + taken),
-                    lanes_left.eq(lanes_left - taken),
-                    vector.as_value().eq(vector.as_value() >> (32 * PIXELS_PER_WORD)),
-                ]
-                with m.If(ends_vector):
-                    m.next = "Next-Vector"
-                    with m.If(flushes & (spread_enable[PIXELS_PER_WORD:] != 0)):
-                        m.next = "Flush-Row"
-        with m.State("Flush-Row"):
-            m.d.comb += [
-                self.o_request.valid.eq(1),
-                request.address.eq(address & ~3),
-                request.write.eq(1),
-                request.enable.eq(waiting_enable),
-                request.data.eq(waiting),
-            ]
-            with m.If(self.o_request.ready):
-                m.d.sync += waiting_enable.eq(0)
-                m.next = "Next-Vector"
-
-
-def _ones(count: Value) -> Value:
-    """A mask with the lowest ``count`` of four bits set."""
-    return Cat(count > i for i in range(PIXELS_PER_WORD))
-
-
-def _adding(stride: object) -> object:
+def _adding(stride: ValueLike) -> Callable[[Value], Value]:
     return lambda value: value + stride
 
 
-def _all(flags: object) -> object:
-    result: object = 1
+def _all(flags: Iterable[Value]) -> ValueLike:
+    result: ValueLike = 1
     for flag in flags:
         result = flag & result
     return result

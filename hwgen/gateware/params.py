@@ -62,7 +62,9 @@ class HwcParameters:
         for operand, unit in (("input", self.lanes), ("weight", WORD_BYTES), ("output", SUM_BYTES * self.lanes)):
             size = getattr(self, f"{operand}_bytes")
             if size % unit or not 2 * unit <= size <= 1 << 16:
-                raise ParameterError(f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to 65536, got {size}")
+                raise ParameterError(
+                    f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to 65536, got {size}"
+                )
 
     @property
     def input_depth(self) -> int:

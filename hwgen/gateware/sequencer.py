@@ -1,4 +1,4 @@
-"""The read sequencer: walks the whole nest, one lane vector a cycle, and tells the datapath where its operands lie."""
+"""The read sequencer: walks the whole nest, one lane vector a cycle, and says where its operands lie."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -53,39 +53,36 @@ class Sequencer(wiring.Component):
         self.parameters = parameters
         self.index_bits = parameters.output_depth.bit_length() + 1
         weight_bits = max(1, (parameters.weight_depth - 1).bit_length())
-        super().__init__({
-            "settings": In(settings_signature(parameters)),
-            "start": In(1),
-            "i_input": In(stream.Signature(input_token(parameters))),
-            "i_weight": In(stream.Signature(weight_bits)),
-            "release_input": Out(1),
-            "release_weight": Out(1),
-            "output_loaded": In(1),
-            "output_ends": Out(1),
-            "output_drained": In(1),
-            "output_unloaded": In(self.index_bits),
-            "access_valid": In(1),
-            "access_load": In(1),
-            "access_index": In(self.index_bits),
-            "access_ready": Out(1),
-            "o_operation": Out(operation(parameters)),
-            "overflow": Out(1),
-            "finished": Out(1),
-            "stall_input": Out(1),
-            "stall_weight": Out(1),
-            "stall_output": Out(1),
-        })
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "i_input": In(stream.Signature(input_token(parameters))),
+                "i_weight": In(stream.Signature(weight_bits)),
+                "release_input": Out(1),
+                "release_weight": Out(1),
+                "output_loaded": In(1),
+                "output_ends": Out(1),
+                "output_drained": In(1),
+                "output_unloaded": In(self.index_bits),
+                "access_valid": In(1),
+                "access_load": In(1),
+                "access_index": In(self.index_bits),
+                "access_ready": Out(1),
+                "o_operation": Out(operation(parameters)),
+                "overflow": Out(1),
+                "finished": Out(1),
+                "stall_input": Out(1),
+                "stall_weight": Out(1),
+                "stall_output": Out(1),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        count = len(p.loops)
         m.submodules.nest = nest = LoopNest(loops=p.loops, bits=p.position_bits)
-        for j, dim in enumerate(p.loops):
-            m.d.comb += [
-                nest.extent[j].eq(getattr(self.settings, f"extent_{dim}")),
-                nest.step[j].eq(getattr(self.settings, f"step_{j}_{dim}")),
-            ]
+        ranges = nest.follow(m, self.settings)
         active = Signal()
         fire = Signal()
         m.d.comb += [nest.start.eq(self.start), nest.advance.eq(fire)]
@@ -124,8 +121,7 @@ class Sequencer(wiring.Component):
         ]
         address, row, column = self._input(m, nest, fire, input_fresh)
         weight_word, weight_byte = self._weight(m, nest, fire, weight_fresh)
-        x = max((j for j in range(count) if p.loops[j] == "x"), default=None)
-        width = nest.hi[x] - nest.lo[x] if x is not None else self.settings.extent_x
+        width = ranges.high["x"] - ranges.low["x"]
         operation_ = self.o_operation
         m.d.sync += [
             operation_.compute.eq(fire),
@@ -174,9 +170,7 @@ class Sequencer(wiring.Component):
         with m.If(resumes):
             m.d.comb += may_start.eq(loaded)
         with m.Else():
-            m.d.comb += may_start.eq(
-                ~(draining & (ends | (first_touch & (register.value >= self.output_unloaded))))
-            )
+            m.d.comb += may_start.eq(~(draining & (ends | (first_touch & (register.value >= self.output_unloaded)))))
         with m.If(first_touch & (register.value >= p.output_depth)):
             m.d.comb += [may_start.eq(0), self.overflow.eq(active)]
         fresh_sum = Signal()
@@ -216,7 +210,11 @@ class Sequencer(wiring.Component):
         quotient_bits = quotient_shape(p).width
         registers = {
             "ring": ({j: ring_step(j) for j in of(marker, "yk")}, token.ring.shape(), token.ring),
-            "line": ({j: _adding(getattr(settings, f"input_line_step_{j}")) for j in of(marker, "c")}, token.ring.shape(), 0),
+            "line": (
+                {j: _adding(getattr(settings, f"input_line_step_{j}")) for j in of(marker, "c")},
+                token.ring.shape(),
+                0,
+            ),
             "place": (
                 {j: phase_step(j) for j in of(marker, "l")} | {j: quotient_step(j) for j in of(marker, "x")},
                 quotient_bits + 2,

@@ -17,7 +17,11 @@ def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tup
     m.d.comb += [
         quotient.eq(Mux(stride == 1, value, Mux(stride == 2, value >> 1, Mux(stride == 3, thirds, value >> 2)))),
         phase.eq(
-            Mux(stride == 1, 0, Mux(stride == 2, value & 1, Mux(stride == 3, value - thirds - (thirds << 1), value & 3)))
+            Mux(
+                stride == 1,
+                0,
+                Mux(stride == 2, value & 1, Mux(stride == 3, value - thirds - (thirds << 1), value & 3)),
+            )
         ),
     ]
     return quotient, phase

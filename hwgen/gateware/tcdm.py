@@ -11,8 +11,8 @@ __all__ = ["Request", "TcdmMaster", "TcdmSignature", "read_request"]
 class TcdmSignature(wiring.Signature):
     """One 32-bit port, seen from the master.
 
-    A request (``req`` with everything that goes with it) is stable until ``gnt``. Every granted request, read or write,
-    is answered by one ``r_valid``, in order, in a later cycle; ``r_opc`` marks an error.
+    A request (``req`` with everything that goes with it) is stable until ``gnt``. Every granted request, read or
+    write, is answered by one ``r_valid``, in order, in a later cycle; ``r_opc`` marks an error.
 
     Members
     -------
@@ -30,17 +30,19 @@ class TcdmSignature(wiring.Signature):
     """
 
     def __init__(self) -> None:
-        super().__init__({
-            "req": Out(1),
-            "gnt": In(1),
-            "add": Out(32),
-            "wen": Out(1),
-            "be": Out(4),
-            "wdata": Out(32),
-            "r_valid": In(1),
-            "r_opc": In(1),
-            "r_rdata": In(32),
-        })
+        super().__init__(
+            {
+                "req": Out(1),
+                "gnt": In(1),
+                "add": Out(32),
+                "wen": Out(1),
+                "be": Out(4),
+                "wdata": Out(32),
+                "r_valid": In(1),
+                "r_opc": In(1),
+                "r_rdata": In(32),
+            }
+        )
 
 
 class Request(data.Struct):

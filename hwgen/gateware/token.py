@@ -27,13 +27,15 @@ def input_token(parameters: HwcParameters) -> data.StructLayout:
     ``ring`` is where the box's first row (padding included) lies or would lie in the ring, in elements; ``row`` and
     ``column`` are its top left corner in the input; ``quotient`` and ``phase`` place that corner's column in a line.
     """
-    return data.StructLayout({
-        "ring": (parameters.input_bytes - 1).bit_length() + 1,
-        "row": row_shape(parameters),
-        "column": column_shape(parameters),
-        "quotient": quotient_shape(parameters),
-        "phase": 2,
-    })
+    return data.StructLayout(
+        {
+            "ring": (parameters.input_bytes - 1).bit_length() + 1,
+            "row": row_shape(parameters),
+            "column": column_shape(parameters),
+            "quotient": quotient_shape(parameters),
+            "phase": 2,
+        }
+    )
 
 
 def operation(parameters: HwcParameters) -> data.StructLayout:
@@ -43,16 +45,18 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
     vector for the drain. ``fresh`` starts a sum from zero. Lane i is used if i < ``width``, the row is inside the
     input and column + i * stride is.
     """
-    return data.StructLayout({
-        "compute": 1,
-        "load": 1,
-        "unload": 1,
-        "fresh": 1,
-        "input_address": (parameters.input_bytes - 1).bit_length() + 1,
-        "row": row_shape(parameters),
-        "column": column_shape(parameters),
-        "width": parameters.lanes.bit_length(),
-        "weight_word": max(1, (parameters.weight_depth - 1).bit_length()),
-        "weight_byte": 2,
-        "output_index": (parameters.output_depth - 1).bit_length(),
-    })
+    return data.StructLayout(
+        {
+            "compute": 1,
+            "load": 1,
+            "unload": 1,
+            "fresh": 1,
+            "input_address": (parameters.input_bytes - 1).bit_length() + 1,
+            "row": row_shape(parameters),
+            "column": column_shape(parameters),
+            "width": parameters.lanes.bit_length(),
+            "weight_word": max(1, (parameters.weight_depth - 1).bit_length()),
+            "weight_byte": 2,
+            "output_index": (parameters.output_depth - 1).bit_length(),
+        }
+    )

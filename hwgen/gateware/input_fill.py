@@ -1,0 +1,71 @@
+"""Writes the input's words into its memory, columns of one stride phase side by side."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.gateware.input_memory import WRITES
+from hwgen.gateware.params import HwcParameters
+from hwgen.gateware.stride import phase_base, quotient_and_phase, times_stride
+
+__all__ = ["InputFill", "input_place"]
+
+
+def input_place(parameters: HwcParameters) -> data.StructLayout:
+    """Where a word's columns go: the element of its first byte at phase 0, its phase, and the used bytes."""
+    flat = (parameters.input_bytes - 1).bit_length() + 1
+    return data.StructLayout({"address": flat, "phase": 2, "enable": 4})
+
+
+class InputFill(wiring.Component):
+    """Takes as many cycles for a word as it has stride phases: the columns of one phase are consecutive elements.
+
+    Members
+    -------
+    stride_x, input_phase_1, input_phase_2, input_phase_3 : In
+        The settings of these names.
+    i_word : In(stream)
+        A word with its `input_place`.
+    address, enable, data : Out
+        To the memory: consecutive elements from ``address``.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        flat = (parameters.input_bytes - 1).bit_length() + 1
+        word = data.StructLayout({"place": input_place(parameters), "data": 32})
+        super().__init__(
+            {
+                "stride_x": In(3),
+                **{f"input_phase_{i}": In(flat) for i in (1, 2, 3)},
+                "i_word": In(stream.Signature(word)),
+                "address": Out(flat),
+                "enable": Out(WRITES),
+                "data": Out(data.ArrayLayout(8, WRITES)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        place, word = self.i_word.payload.place, self.i_word.payload.data
+        written, left, taken, lowest = Signal(4), Signal(4), Signal(4), Signal(2)
+        m.d.comb += left.eq(place.enable & ~written)
+        for byte in reversed(range(4)):
+            with m.If(left[byte]):
+                m.d.comb += lowest.eq(byte)
+        quotient, phase = quotient_and_phase(m, place.phase + lowest, self.stride_x, "byte")
+        m.d.comb += self.address.eq(place.address + quotient + phase_base(self, phase))
+        for i in range(WRITES):
+            position = Signal(4, name=f"position_{i}")
+            m.d.comb += position.eq(lowest + times_stride(i, self.stride_x) if i else lowest)
+            with m.If(position < 4):
+                m.d.comb += [
+                    self.enable[i].eq(left.bit_select(position[:2], 1) & self.i_word.valid),
+                    self.data[i].eq(word.word_select(position[:2], 8)),
+                    taken.bit_select(position[:2], 1).eq(1),
+                ]
+        m.d.comb += self.i_word.ready.eq((left & ~taken) == 0)
+        with m.If(self.i_word.valid):
+            m.d.sync += written.eq(written | taken)
+            with m.If(self.i_word.ready):
+                m.d.sync += written.eq(0)
+        return m

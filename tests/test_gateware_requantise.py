@@ -1,0 +1,35 @@
+"""Requantisation against the integer reference, extremes included."""
+
+import random
+from typing import Any
+
+import numpy as np
+from amaranth.sim import Simulator
+
+from hwgen.gateware.requantise import Requantise
+from hwgen.golden import requantise
+
+
+def test_equals_the_reference() -> None:
+    rng = random.Random(3)
+    extremes = (-(1 << 31), (1 << 31) - 1, -1, 0, 1, 127, 128, -128, -129)
+    cases = [(s, b, shift, relu) for s in extremes for b in extremes for shift in (0, 1, 7, 31) for relu in (0, 1)]
+    cases += [
+        (rng.randint(-(1 << 31), (1 << 31) - 1) >> rng.randint(0, 30), rng.randint(-(1 << 20), 1 << 20),
+         rng.randint(0, 31), rng.randint(0, 1))
+        for _ in range(1000)
+    ]  # fmt: skip
+    unit = Requantise()
+
+    async def bench(ctx: Any) -> None:
+        for total, bias, shift, relu in cases:
+            for port, value in ((unit.sum, total), (unit.bias, bias), (unit.shift, shift), (unit.relu, relu)):
+                ctx.set(port, value)
+            await ctx.delay(1e-9)
+            sums = np.array([[[total]]], np.int32)
+            expected = requantise(sums, np.array([bias], np.int32), shift, relu=bool(relu))
+            assert ctx.get(unit.value) == int(expected[0, 0, 0]), (total, bias, shift, relu)
+
+    simulator = Simulator(unit)
+    simulator.add_testbench(bench)
+    simulator.run()
