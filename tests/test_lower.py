@@ -11,8 +11,10 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower import compile_layer
 from hwgen.memory_layout import layout_of, pack_weights
 
-FIG_8: list[dict[str, Any]] = [{"m": 2}, {"y": 2}, {"x": 16}, {"buffer": "O"}, {"c": 1}, {"buffer": ["I", "W"]}, {"y": 1}, {"k": 1},
-         {"m": 1}, {"l": 1}]  # fmt: skip
+FIG_8: list[dict[str, Any]] = [
+    *({"m": 2}, {"y": 2}, {"x": 16}, {"buffer": "O"}, {"c": 1}, {"buffer": ["I", "W"]}),
+    *({"y": 1}, {"k": 1}, {"m": 1}, {"l": 1}),
+]
 
 
 def schedule(nest: list[dict[str, Any]], lanes: dict[str, int] | None = None, **changes: Any) -> Schedule:
