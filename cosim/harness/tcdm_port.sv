@@ -30,8 +30,8 @@ module tcdm_port (
 
     // Controls, constant while an HWC runs.
     input wire [ 31:0] random_start,   // not 0
-    input wire [  7:0] stall_rate,     // a cycle in 256 is without grant this often
-    input wire [  7:0] delay_rate,     // a cycle in 256 is without response this often
+    input wire [  7:0] stall_rate,     // so many cycles in 256 are without grant
+    input wire [  7:0] delay_rate,     // so many cycles in 256 are without response
     input wire         error_enable,   // answer accesses to `error_address` with an error
     input wire [ 31:0] error_address,
     input wire [159:0] region_base,    // byte addresses: input, weights, bias, partial, output from bit 0 up
@@ -46,10 +46,22 @@ module tcdm_port (
   logic [47:0] bytes[2*Regions];
   logic [31:0] violations;  // requests changed or withdrawn before the grant, unaligned, or with unknown bits
 
-  // xorshift (Marsaglia 2003), once a cycle while it is needed; the low byte stalls grants, the next one responses.
+  // What the HWC sees of this port comes from registers. `ready` may be 1 while there is no request.
+  logic        ready;
+  logic        answering;
+  logic [32:0] answer;  // error bit and data
+
+  wire accept = req && ready;
+  assign gnt     = ready;
+  assign r_valid = answering;
+  assign r_opc   = answering && answer[32];
+  assign r_rdata = answer[31:0];
+
+  // Random numbers: xorshift (Marsaglia 2003), once a cycle while they are needed; the low byte stalls grants, the next
+  // one responses. Bytes that the HWC did not ask for hold `noise` (a generator of Numerical Recipes).
   logic [31:0] random;
-  logic        stall;
-  logic        hold;
+  logic [31:0] noise;
+  wire         calm = stall_rate == 8'd0 && delay_rate == 8'd0;
 
   function automatic logic [31:0] xorshift(input logic [31:0] x);
     logic [31:0] y;
@@ -58,81 +70,82 @@ module tcdm_port (
     return y ^ (y << 5);
   endfunction
 
-  // Responses in order: error bit and data.
+  // Responses that wait, in order. Never more than eight: `ready` falls when they may become as many.
   logic [32:0] queue[8];
   logic [ 2:0] first;
   logic [ 3:0] level;
-  logic        full;
-  wire  [ 2:0] next = first + level[2:0];
 
-  wire   accept  = req && gnt;
-  assign gnt     = !stall && !full;
-  assign r_valid = level != 0 && !hold;
-  assign r_opc   = r_valid && queue[first][32];
-  assign r_rdata = queue[first][31:0];
+  // Which region an address lies in; the input first, as most accesses go there.
+  function automatic logic [2:0] region_of(input logic [31:0] at);
+    return at >= region_base[31:0] && at < region_end[31:0] ? 3'd0
+         : at >= region_base[63:32] && at < region_end[63:32] ? 3'd1
+         : at >= region_base[95:64] && at < region_end[95:64] ? 3'd2
+         : at >= region_base[127:96] && at < region_end[127:96] ? 3'd3
+         : at >= region_base[159:128] && at < region_end[159:128] ? 3'd4
+         : 3'd5;
+  endfunction
 
-  // Bytes that the HWC did not ask for hold whatever this generator gives (Numerical Recipes' constants).
-  logic [31:0] noise;
-  wire  [31:0] noisy = noise ^ (noise >> 15);
-  wire  [31:0] used = {{8{be[3]}}, {8{be[2]}}, {8{be[1]}}, {8{be[0]}}};
-  wire  [31:0] mask = wen ? used : 32'd0;
+  function automatic logic [32:0] response(input logic failed, input logic [31:0] held, input logic [31:0] rest);
+    logic [31:0] used;
+    used = wen ? {{8{be[3]}}, {8{be[2]}}, {8{be[1]}}, {8{be[0]}}} : 32'd0;
+    return {failed, (held & used) | ((rest ^ (rest >> 15)) & ~used)};
+  endfunction
 
   // The request of the last cycle, if it was not granted.
   logic        waiting;
   logic [68:0] kept;
 
-  // Which region `add` lies in; the input first, as most accesses go there.
-  wire [2:0] region =
-      add >= region_base[31:0] && add < region_end[31:0] ? 3'd0
-    : add >= region_base[63:32] && add < region_end[63:32] ? 3'd1
-    : add >= region_base[95:64] && add < region_end[95:64] ? 3'd2
-    : add >= region_base[127:96] && add < region_end[127:96] ? 3'd3
-    : add >= region_base[159:128] && add < region_end[159:128] ? 3'd4
-    : 3'd5;
-
-  wire [3:0] index = {region, !wen};
-  wire [2:0] marked = 3'(be[0]) + 3'(be[1]) + 3'(be[2]) + 3'(be[3]);
-  wire       failed = missing || (error_enable && add == error_address);
-
+  // Only what has to happen in every cycle stands outside the branches: simulation speed is part of the contract.
+  logic [ 3:0] index;
+  logic [32:0] fresh;
+  logic        pushes;
+  logic        pops;
   always_ff @(posedge clk) begin
     if (clear) begin
-      random  <= random_start;
-      noise   <= ~random_start;
-      stall   <= 1'b0;
-      hold    <= 1'b0;
-      first   <= 3'd0;
-      level   <= 4'd0;
-      full    <= 1'b0;
-      waiting <= 1'b0;
+      random     <= random_start;
+      noise      <= ~random_start;
+      ready      <= 1'b0;
+      answering  <= 1'b0;
+      first      <= 3'd0;
+      level      <= 4'd0;
+      waiting    <= 1'b0;
       violations <= 32'd0;
       for (int i = 0; i < 2 * Regions; i++) begin
         accesses[i] <= 48'd0;
         bytes[i]    <= 48'd0;
       end
     end else begin
-      if (stall_rate != 0 || delay_rate != 0) begin
-        random <= xorshift(random);
-        stall  <= random[7:0] < stall_rate;
-        hold   <= random[15:8] < delay_rate;
-      end
-
       if (accept) begin
-        queue[next]     <= {failed, (word & mask) | (noisy & ~mask)};
-        noise           <= noise * 32'd1664525 + 32'd1013904223;
+        index = {region_of(add), !wen};
+        fresh = response(missing || (error_enable && add == error_address), word, noise);
         accesses[index] <= accesses[index] + 48'd1;
-        bytes[index]    <= bytes[index] + 48'(marked);
+        bytes[index]    <= bytes[index] + 48'(be[0]) + 48'(be[1]) + 48'(be[2]) + 48'(be[3]);
+        noise           <= noise * 32'd1664525 + 32'd1013904223;
+        if (calm) answer <= fresh;
+        if (add[1:0] != 2'd0) violations <= violations + 32'd1;
       end
-      if (r_valid) first <= first + 3'd1;
-      level <= level + 4'(accept) - 4'(r_valid);
-      full  <= level + 4'(accept) - 4'(r_valid) == 4'd8;
 
-      waiting <= req && !gnt;
-      if (req && !gnt) kept <= {wen, be, add, wdata};
+      if (calm) begin
+        ready     <= 1'b1;
+        answering <= accept;
+      end else begin
+        random <= xorshift(random);
+        pops   = random[15:8] >= delay_rate && (accept || level != 0);
+        pushes = accept && !(pops && level == 0);
+        if (pops) answer <= level == 0 ? fresh : queue[first];
+        if (pops && level != 0) first <= first + 3'd1;
+        if (pushes) queue[first+level[2:0]] <= fresh;
+        level     <= level + 4'(pushes) - 4'(pops && level != 0);
+        ready     <= random[7:0] >= stall_rate && level < 4'd7;
+        answering <= pops;
+      end
+
+      waiting <= req && !ready;
+      if (req && !ready) kept <= {wen, be, add, wdata};
       if (waiting && (!req || {wen, be, add} != kept[68:32] || (!wen && wdata != kept[31:0])))
         violations <= violations + 32'd1;
-      else if (req && add[1:0] != 2'd0) violations <= violations + 32'd1;
 `ifndef VERILATOR
-      else if (req === 1'bx || (req && ^{wen, be, add} === 1'bx)) violations <= violations + 32'd1;
+      if (req === 1'bx || (req && ^{wen, be, add} === 1'bx)) violations <= violations + 32'd1;
 `endif
     end
   end
