@@ -1,14 +1,19 @@
 """``hwgen schedule``: its document, the files it writes, and what it refuses."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import hwgen.search.batch
+
 from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
 from hwgen.model.access import allocation, predict
 from hwgen.model.bounds import bounds
+from hwgen.search.optimal import Result, search
 from tests.command_line import Run, refused
 
 
@@ -44,6 +49,25 @@ def test_the_same_files_again(run: Run, tmp_path: Path) -> None:
     first, written = path.read_text(encoding="utf-8"), path.stat().st_mtime_ns
     assert run(*command).status == 0
     assert (path.read_text(encoding="utf-8"), path.stat().st_mtime_ns) == (first, written)
+
+
+def test_an_interrupt_loses_no_finished_layer(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("schedule", "lenet:C", "--buffer", "512", "-o", tmp_path, "--json")
+    plain = {entry["layer"]: entry["counts"] for entry in run(*command[:4], "--json").json["schedules"]}
+    searched: list[str] = []
+
+    def interrupted(layer: Layer, *_: Any, **__: Any) -> list[Result]:
+        searched.append(layer.name)
+        if len(searched) == 2:
+            raise KeyboardInterrupt
+        return search(layer, [512])
+
+    monkeypatch.setattr(hwgen.search.batch, "search", interrupted)
+    assert run(*command) == (130, "", "")
+    assert not list(tmp_path.glob("*.yaml"))
+    answer = run(*command)
+    assert {entry["layer"]: entry["counts"] for entry in answer.json["schedules"]} == plain
+    assert searched == ["C1", "C3", "C3", "C5"]
 
 
 def test_what_hardware_can_run(run: Run, tmp_path: Path) -> None:

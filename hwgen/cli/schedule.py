@@ -18,7 +18,16 @@ __all__ = ["schedule"]
 
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB.")]
 Goal = Annotated[Objective, typer.Option("--objective", help="What to have least of.")]
-Folder = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write the schedules here.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Write the schedules here; what is finished is not done again."
+    ),
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
+
+STORE = ".found"
+"""Folder, beside the schedules, of the results of each finished layer."""
 
 
 def schedule(
@@ -28,6 +37,7 @@ def schedule(
     hardware: HardwareOption = None,
     objective: Goal = "traffic",
     output: Folder = None,
+    jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
     """Find the schedule of least traffic for each layer and buffer size, among all that there are."""
@@ -35,7 +45,8 @@ def schedule(
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     layers = load_layer_set(name).convolutions()
-    results = best_schedules(layers, sizes, read_hardware(hardware), objective)
+    store = None if output is None else output / STORE
+    results = best_schedules(layers, sizes, read_hardware(hardware), objective, jobs=jobs, store=store)
     found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
     for result, path in found:
         if path is not None:

@@ -14,7 +14,8 @@ from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
-from hwgen.search.optimal import Objective, Result, search
+from hwgen.search.batch import Request, search_layers
+from hwgen.search.optimal import Objective, Result
 from hwgen.search.shared import best_shared
 
 __all__ = [
@@ -77,15 +78,19 @@ def work_of(names: Sequence[str], *, buffer: str | None, hardware: str | None, p
 
 
 def best_schedules(
-    layers: tuple[Layer, ...], sizes: list[int], hardware: Hardware | None, objective: Objective = "traffic"
+    layers: tuple[Layer, ...],
+    sizes: list[int],
+    hardware: Hardware | None,
+    objective: Objective = "traffic",
+    *,
+    jobs: int = 1,
+    store: Path | None = None,
 ) -> list[Result]:
     """The best schedule of each layer for each size, layer by layer, with a progress bar."""
-    results: list[Result] = []
+    request = Request(tuple(sizes), hardware, objective)
     with progress(len(layers), "searching") as step:
-        for layer in layers:
-            results += search(layer, sizes, hardware, objective)
-            step()
-    return results
+        found = search_layers(layers, request, jobs=jobs, store=store, progress=lambda layer: step())
+    return [result for results in found for result in results]
 
 
 def _is_set(names: Sequence[str]) -> bool:
