@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import hwgen.search.batch
-
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
