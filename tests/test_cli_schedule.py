@@ -34,8 +34,9 @@ def test_schedules_for_two_sizes(run: Run, tmp_path: Path) -> None:
         assert entry["counts"] == prediction.counts.as_json()
         assert entry["total_bytes"] == prediction.total_bytes
         assert sum(entry["need"].values()) == prediction.need_bytes.total <= entry["buffer_bytes"]
-        ratio = bounds(schedule.layer, entry["buffer_bytes"]).ratio(prediction.total_bytes)
-        assert entry["bound_ratio"] == pytest.approx(ratio, abs=1e-6)
+        marks = bounds(schedule.layer, entry["buffer_bytes"])
+        assert entry["bound_ratio"] == pytest.approx(marks.ratio(prediction.total_bytes), abs=1e-6)
+        assert entry["compulsory_ratio"] == pytest.approx(prediction.total_bytes / marks.compulsory, abs=1e-6)
         assert entry["candidates"]["covered"] > entry["candidates"]["pruned"] > 0
     totals = {(entry["layer"], entry["buffer_bytes"]): entry["total_bytes"] for entry in entries}
     assert totals["C3", 1024] < totals["C3", 256]

@@ -11,7 +11,7 @@ from hwgen.cli.workload import HardwareOption, best_schedules, read_hardware
 from hwgen.ir.document import InputError
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import save_schedule
-from hwgen.model.bounds import bounds
+from hwgen.model.bounds import Bounds, bounds
 from hwgen.search.optimal import Objective, Result
 
 __all__ = ["schedule"]
@@ -60,7 +60,8 @@ def schedule(
         "needs",
         "bytes",
         "words",
-        "bytes / bound",
+        "/ compulsory",
+        "/ bound",
         "schedules covered",
         "pruned",
         "seconds",
@@ -72,7 +73,8 @@ def schedule(
             result.need.total,
             result.total_bytes,
             result.counts.total_words(),
-            _bound_ratio(result),
+            result.total_bytes / _bounds(result).compulsory,
+            _bounds(result).ratio(result.total_bytes),
             result.covered,
             result.pruned,
             result.seconds,
@@ -97,9 +99,8 @@ def _remarks(result: Result, hardware: str | None, objective: str) -> list[str]:
     ]
 
 
-def _bound_ratio(result: Result) -> float:
-    layer = result.schedule.layer
-    return bounds(layer, result.buffer_bytes, result.schedule.bits).ratio(result.total_bytes)
+def _bounds(result: Result) -> Bounds:
+    return bounds(result.schedule.layer, result.buffer_bytes, result.schedule.bits)
 
 
 def _as_json(result: Result, path: Path | None) -> dict[str, object]:
@@ -110,7 +111,8 @@ def _as_json(result: Result, path: Path | None) -> dict[str, object]:
         "counts": result.counts.as_json(),
         "total_bytes": result.total_bytes,
         "need": {operand: result.need[operand] for operand in ("I", "W", "O")},
-        "bound_ratio": round(_bound_ratio(result), 6),
+        "bound_ratio": round(_bounds(result).ratio(result.total_bytes), 6),
+        "compulsory_ratio": round(result.total_bytes / _bounds(result).compulsory, 6),
         "candidates": {"covered": result.covered, "pruned": result.pruned},
         "seconds": round(result.seconds, 6),
     }
