@@ -21,7 +21,7 @@ from cosim.toolchain import Simulator, ToolError, cache_folder, environment, fin
 __all__ = ["Build", "build", "failure", "launch", "start", "stop"]
 
 HARNESS = Path(__file__).resolve().parent / "harness"
-FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-CFLAGS", "-O3"]
+FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table", "-CFLAGS", "-O2"]
 QUICK = ["-O3", "--assert", "--output-split", "0", "-CFLAGS", "-O0"]
 _KEPT_SECONDS = 30 * 24 * 3600
 

@@ -98,6 +98,7 @@ module tcdm_port (
   // Only what has to happen in every cycle stands outside the branches: simulation speed is part of the contract.
   logic [ 3:0] index;
   logic [32:0] fresh;
+  logic [ 2:0] place;
   logic        pushes;
   logic        pops;
   always_ff @(posedge clk) begin
@@ -134,7 +135,8 @@ module tcdm_port (
         pushes = accept && !(pops && level == 0);
         if (pops) answer <= level == 0 ? fresh : queue[first];
         if (pops && level != 0) first <= first + 3'd1;
-        if (pushes) queue[first+level[2:0]] <= fresh;
+        place = first + level[2:0];  // wraps; as an index it would not under Icarus
+        if (pushes) queue[place] <= fresh;
         level     <= level + 4'(pushes) - 4'(pops && level != 0);
         ready     <= random[7:0] >= stall_rate && level < 4'd7;
         answering <= pops;
