@@ -183,7 +183,7 @@ class ControlRegisters(wiring.Component):
                 m.d.comb += refusal.eq(ErrorCode.WRITTEN_WHILE_BUSY)
         m.d.comb += accepted.eq(writes & (refusal == ErrorCode.NONE))
         for name, value in held.items():
-            with m.If(accepted & (self.port.add[:12] == registers[name].address)):
+            with m.If(accepted), m.If(self.port.add[:12] == registers[name].address):
                 m.d.sync += value.eq(self.port.wdata)
         control = Control(self.port.wdata[: Control.as_shape().size])
         starts, clears = Signal(), Signal()

@@ -61,11 +61,14 @@ class InputMemory(wiring.Component):
             m.d.comb += [
                 read.addr.eq(read_line + self._wraps(bank, read_bank)),
                 offset.eq(bank - write_bank),
-                write.addr.eq(write_line + self._wraps(bank, write_bank)),
             ]
-            for i in range(WRITES):
-                with m.If((offset == i) & self.write_enable[i]):
-                    m.d.comb += [write.en.eq(1), write.data.eq(self.write_data[i])]
+            # Most cycles write nothing: a simulator passes over the rest then.
+            with m.If(self.write_enable.any()):
+                m.d.comb += write.addr.eq(write_line + self._wraps(bank, write_bank))
+                with m.Switch(offset):
+                    for i in range(WRITES):
+                        with m.Case(i):
+                            m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
         # Rotate by one bit of the bank number at a time.
         rotated = list(banks)
         for bit in range(select):
