@@ -1,5 +1,7 @@
 """The read sequencer: walks the whole nest, one lane vector a cycle, and says where its operands lie."""
 
+from collections.abc import Callable
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -11,6 +13,8 @@ from hwgen.gateware.stride import phase_base
 from hwgen.gateware.token import column_shape, input_token, operation, quotient_shape, row_shape
 
 __all__ = ["Sequencer"]
+
+Step = Callable[[Value], Value]
 
 
 class Sequencer(wiring.Component):
@@ -37,8 +41,8 @@ class Sequencer(wiring.Component):
         The box that ended last has left (a pulse).
     output_unloaded : In
         Vectors of that box that have left already.
-    i_access : In(stream of unload and load operations)
-        Served before computing: the drain's reads, the writes of partial sums.
+    access_valid, access_load, access_index : In, access_ready : Out(1)
+        An operation of the output stream, served before computing: load a vector of partial sums, or unload one.
     o_operation : Out(operation)
         Valid where one of ``compute``, ``load``, ``unload`` is set.
     overflow : Out(1)
@@ -183,14 +187,14 @@ class Sequencer(wiring.Component):
         count, marker = len(p.loops), p.input_marker
         inner = range(marker + 1, count)
 
-        def ring_step(j: int) -> object:
+        def ring_step(j: int) -> Step:
             def step(value: Value) -> Value:
                 reached = value + getattr(settings, f"input_ring_step_{j}")
                 return Mux(reached >= settings.input_ring, reached - settings.input_ring, reached)
 
             return step
 
-        def phase_step(j: int) -> object:
+        def phase_step(j: int) -> Step:
             def step(value: Value) -> Value:
                 phase = value[:2] + getattr(settings, f"input_phase_step_{j}")
                 wraps = phase >= settings.stride_x
@@ -200,7 +204,7 @@ class Sequencer(wiring.Component):
 
             return step
 
-        def quotient_step(j: int) -> object:
+        def quotient_step(j: int) -> Step:
             def step(value: Value) -> Value:
                 return _pack(value[:2], value[2:] + getattr(settings, f"step_{j}_x"), quotient_shape(p).width)
 
@@ -279,7 +283,7 @@ class Sequencer(wiring.Component):
         ]
 
 
-def _adding(step: Value) -> object:
+def _adding(step: Value) -> Step:
     return lambda value: value + step
 
 
