@@ -121,6 +121,18 @@ def test_bad_tables_are_refused(run: Run, tmp_path: Path, changes: dict[str, Any
     refused(run("layers", path), f"table.yaml: {message}")
 
 
+def test_nothing_from_a_file_reaches_the_terminal_as_an_escape(run: Run, tmp_path: Path) -> None:
+    table = load_layer_set("lenet").as_data() | {"network": "\x1b[31m[bold]x[/nope] :smile:\n\x07"}
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump(table), encoding="utf-8")
+    shown = run("layers", path)
+    assert shown.status == 0
+    assert shown.out.startswith("?[31m[bold]x[/nope] :smile: ?")
+    assert "\x1b" not in shown.out
+    refused(run("layers", f"{path}:\x1b[2J"), "no layer's name starts with")
+    refused(run("layers", "\udc80\x1b"), "??: expected a file")
+
+
 def test_wrong_usage_is_refused(run: Run) -> None:
     refused(run("layers"), "Missing argument 'SET'")
     refused(run("layers", "nonet"), "nonet: expected a file or one of the built-in layersets: alexnet, ")

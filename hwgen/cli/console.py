@@ -23,6 +23,7 @@ __all__ = [
     "note",
     "print_json",
     "print_table",
+    "printable",
     "progress",
     "size_text",
 ]
@@ -57,14 +58,14 @@ def progress(total: int, what: str) -> Iterator[Any]:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table on standard output: text left, numbers right and with separators, all of it shown in a pipe too."""
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=printable(title), title_justify="left", header_style="bold")
     cells = [list(row) for row in rows]
     for index, column in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in cells)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         table.add_row(*map(_cell, row))
-    console = Console(markup=False)
+    console = Console(markup=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, 200)
     console.print(table)
@@ -80,7 +81,12 @@ def _cell(value: object) -> str:
             return f"{value:,}"
         case float():
             return f"{value:.3f}"
-    return str(value)
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Text from files and arguments as it may go to a terminal: no line breaks, no escape sequences."""
+    return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
 
 
 def buffer_sizes(text: str) -> list[int]:

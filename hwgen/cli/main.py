@@ -8,6 +8,7 @@ import typer
 
 from cosim.toolchain import ToolError
 from hwgen import __version__
+from hwgen.cli.console import printable
 from hwgen.cli.cosim import cosim
 from hwgen.cli.demo import demo
 from hwgen.cli.generate import generate
@@ -82,5 +83,5 @@ def main() -> None:
 def _refuse(line: str) -> int:
     """Bad input: one line on standard error, whatever the message had in it."""
     if line:
-        sys.stderr.write(f"hwgen: {' '.join(line.split())}\n")
+        sys.stderr.write(f"hwgen: {printable(line)}\n")
     return BAD_INPUT
