@@ -6,7 +6,7 @@ accesses do not depend on the other operands' markers is used, so that a nest is
 Compiled, because a small layer has some hundred thousand schedules.
 """
 
-from itertools import pairwise, permutations, product
+from itertools import permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -73,8 +73,6 @@ def best_schedules(
         if hardware:
             tiles = len(nest) - sum(extent > 1 for extent in layer.extents.values())
             costs = np.concatenate([costs, above_idle_loops(layer, nest, bits, lanes, tiles)])
-            if not _whole_vectors(layer, nest, lanes):
-                costs[:, 2, RUNS] *= _x_outside(nest)
         _combine(
             costs,
             np.array(sizes, np.int64),
@@ -91,26 +89,13 @@ def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: int, tiles: in
     """Costs of markers above a loop over a dimension of extent 1, right below each loop of the nest.
 
     Such a loop carries nothing over, so it never saves; but hardware may accept a marker there that it refuses above
-    the loop around it: I's above x or l, O's if the idle loop is one of the reduction. ``tiles`` loops are tile loops.
+    the loop around it: I's above x or l, O's if the idle loop is one of the reduction. The first ``tiles`` of the
+    nest are tile loops.
     """
     costs = operand_costs(layer, nest, bits, lanes, idle=True)[:-1]
     outer, inner = layer.extents["c"] == 1, 1 in (layer.extents[dim] for dim in ("c", "k", "l"))
     costs[:, 2, RUNS] = [outer if place < tiles - 1 else inner for place in range(len(nest))]
     return costs
-
-
-def _whole_vectors(layer: Layer, nest: Nest, lanes: int) -> bool:
-    """Whether no x loop but the last breaks a lane vector, those of one iteration left aside."""
-    sizes = [layer.extents["x"], *(step for dim, step in nest if dim == 3)]
-    steps = [step for above, step in pairwise(sizes) if step < above]
-    return all(step % lanes == 0 for step in steps[:-1])
-
-
-def _x_outside(nest: Nest) -> NDArray[np.int64]:
-    """For each place of O's marker, then for those above idle loops, whether all x loops but the last are outside."""
-    loops = [index for index, (dim, _) in enumerate(nest) if dim == 3][:-1]
-    places = [*range(len(nest) + 1), *range(len(nest))]
-    return np.array([int(all(index <= place for index in loops)) for place in places], np.int64)
 
 
 def operand_costs(layer: Layer, nest: Nest, bits: Bits, lanes: int = 1, *, idle: bool = False) -> NDArray[np.int64]:

@@ -57,47 +57,36 @@ def brute_force(layers: list[Layer], budget: int) -> int | None:
 
 
 def _best_of_order(layers: list[Layer], outer: list[int], inner: list[int], budget: int) -> int | None:
-    """One order: over all places of the markers (also above idle loops), steps, splits.
-
-    An x loop within O's box that is not the last must go in whole lane vectors, in every layer; unless there is only
-    one x loop, for all layers: then the tile loop is idle or takes at most the lanes.
-    """
+    """One order: over all places of the markers (also above idle loops), steps, splits."""
     best = None
-    for x_loops in ("both", "tile loop", "inner loop") if 3 in outer else ("both",):
-        choices = [list(_costs(layer, outer, inner, x_loops)) for layer in layers]
-        places = len(outer) + len(inner)
-        for i, w, o in product(range(2 * places + 1), repeat=3):
-            inside = 3 in outer and outer.index(3) > (o if o <= places else o - places - 1)
-            points = []
-            for of_layer in choices:
-                rows = [
-                    _point(costs, (i, w, o))
-                    for x_step, costs in of_layer
-                    if costs[i, 0, 4] * costs[w, 1, 4] * costs[o, 2, 4]
-                    and not (x_loops == "both" and inside and x_step % LANES)
-                ]
-                points.append(np.array(rows).reshape(-1, 4))
-            if all(len(rows) for rows in points):
-                found = _best_split(points, budget)
-                best = found if best is None or (found is not None and found < best) else best
+    choices = [list(_costs(layer, outer, inner)) for layer in layers]
+    for places in product(range(2 * (len(outer) + len(inner)) + 1), repeat=3):
+        points = [
+            np.array([_point(costs, places) for costs in of_layer if _runs(costs, places)]).reshape(-1, 4)
+            for of_layer in choices
+        ]
+        if all(len(rows) for rows in points):
+            found = _best_split(points, budget)
+            best = found if best is None or (found is not None and found < best) else best
     return best
 
 
-def _costs(layer: Layer, outer: list[int], inner: list[int], x_loops: str) -> Iterator[tuple[int, np.ndarray]]:
-    """For each choice of steps, the step of x and the costs of all places."""
+def _costs(layer: Layer, outer: list[int], inner: list[int]) -> Iterator[np.ndarray]:
+    """For each choice of steps, the costs of all places."""
     extents = [layer.extents[dim] for dim in DIMS]
     for steps in product(*(range(1, extents[dim] + 1) for dim in outer)):
         size = dict(zip(outer, steps, strict=True))
-        x_step = size.get(3, 0)
-        if (x_loops == "inner loop" and x_step != extents[3]) or (x_loops == "tile loop" and x_step > LANES):
-            continue
         nest = [*zip(outer, steps, strict=True)]
         nest += [(dim, min(LANES if dim == 3 else 1, size.get(dim, extents[dim]))) for dim in inner]
         costs = operand_costs(layer, tuple(nest), Bits(), LANES)
-        yield x_step, np.concatenate([costs, above_idle_loops(layer, tuple(nest), Bits(), LANES, len(outer))])
+        yield np.concatenate([costs, above_idle_loops(layer, tuple(nest), Bits(), LANES, len(outer))])
 
 
-def _point(costs: np.ndarray, places: tuple[int, int, int]) -> tuple[int, ...]:
+def _runs(costs: np.ndarray, places: tuple[int, ...]) -> bool:
+    return all(costs[place, operand, 4] for operand, place in enumerate(places))
+
+
+def _point(costs: np.ndarray, places: tuple[int, ...]) -> tuple[int, ...]:
     total = sum(int(costs[place, operand, 0]) for operand, place in enumerate(places))
     memories = [
         max(int(costs[place, operand, 3]), 2 * unit)

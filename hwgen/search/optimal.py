@@ -172,7 +172,7 @@ def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | No
     covered = orders.placements
     for steps in allowed.values():
         covered *= int(steps.sum())
-    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps, loop_set), covered, allowed)
+    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps), covered, allowed)
 
 
 def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:

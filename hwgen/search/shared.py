@@ -129,13 +129,12 @@ def _with_slack(needed: tuple[int, int, int], budget: int, target: Target) -> di
 
 @dataclass(frozen=True)
 class _Variant:
-    """One choice of loops, with each layer's tables; ``absent``: dimensions without any loop."""
+    """One choice of loops and the steps that each layer may take; ``absent``: dimensions without any loop."""
 
     orders: Orders
     loop_set: LoopSet
     absent: tuple[Dim, ...]
     loops: int
-    tables: tuple[Tables, ...]
     allowed: tuple[dict[Dim, NDArray[np.bool_]], ...]
 
     @property
@@ -180,8 +179,12 @@ class _Job:
     goal: int
     bits: Bits
     costed: int = 0
-    _tables: dict[tuple[Dim, ...], tuple[Tables, ...]] = field(default_factory=dict)
     _known_lists: dict[tuple[int, Dim, bytes, bool], StepLists] = field(default_factory=dict)
+
+    @cached_property
+    def tables(self) -> tuple[Tables, ...]:
+        """The tables of each layer."""
+        return tuple(tables(layer, self.bits, self.target) for layer in self.layers)
 
     def given(self, fixed: FixedOrder) -> _Variant:
         """The one variant of a given order."""
@@ -206,20 +209,15 @@ class _Job:
         return any(layer.extents[dim] > self.target.lane(dim) for layer in self.layers)
 
     def _variant(self, orders: Orders, loop_set: LoopSet, absent: tuple[Dim, ...], loops: int) -> _Variant:
-        strict = tuple(dim for dim in loop_set.tiled if self.target.lane(dim) > 1)
-        if strict not in self._tables:
-            self._tables[strict] = tuple(
-                tables(layer, self.bits, self.target, None, loop_set) for layer in self.layers
-            )
         allowed = tuple(steps_allowed(layer, self.target, loop_set) for layer in self.layers)
-        return _Variant(orders, loop_set, absent, loops, self._tables[strict], allowed)
+        return _Variant(orders, loop_set, absent, loops, allowed)
 
     def _lists(self, variant: _Variant, layer: int, *, words: bool) -> Lists:
         """One layer's step lists; a dimension's are the same wherever it has the same loops."""
-        t, allowed = variant.tables[layer], variant.allowed[layer]
+        t, allowed = self.tables[layer], variant.allowed[layer]
         found = []
         for dim in TILED:
-            key = (id(t), dim, allowed[dim].tobytes(), words)
+            key = (layer, dim, allowed[dim].tobytes(), words)
             if key not in self._known_lists:
                 self._known_lists[key] = step_list(t, dim, allowed[dim], words=words)
             found.append(self._known_lists[key])
@@ -238,12 +236,12 @@ class _Job:
 
     def _leads(self, variant: _Variant, limit: float, *, words: bool) -> list[_Lead]:
         """Triples whose least costs do not sum up to more than the limit."""
-        triples = undominated(variant.orders, variant.tables, words=words, hardware=self.target.hardware)
+        triples = undominated(variant.orders, self.tables, words=words, hardware=self.target.hardware)
         lists = tuple(self._lists(variant, layer, words=words) for layer in range(len(self.layers)))
         alone = self._alone if variant.orders is all_orders() else np.zeros(len(self.layers))
         sums = np.zeros(len(triples.index))
         found = np.zeros((len(self.layers), len(triples.index)))
-        for n, (t, steps) in enumerate(zip(variant.tables, lists, strict=True)):
+        for n, (t, steps) in enumerate(zip(self.tables, lists, strict=True)):
             spent = np.where(np.isfinite(sums), sums, np.inf) + alone[n + 1 :].sum()
             limits = np.where(np.isfinite(spent), limit - np.where(np.isfinite(spent), spent, 0), -1.0)
             self.costed += least_of_each(t, steps, triples.states, self.budget, self.goal, limits, found[n])
@@ -258,8 +256,7 @@ class _Job:
     def _alone(self) -> NDArray[np.float64]:
         """What each layer costs with an HWC of its own and whatever loops: no choice of loops costs less."""
         costs = np.zeros(len(self.layers))
-        for n, layer in enumerate(self.layers):
-            t = tables(layer, self.bits, self.target)
+        for n, (layer, t) in enumerate(zip(self.layers, self.tables, strict=True)):
             allowed = steps_allowed(layer, self.target, None)
             triples = undominated(all_orders(), [t], words=self.goal != 0, hardware=self.target.hardware)
             lists = lists_of([step_list(t, dim, allowed[dim], words=self.goal != 0) for dim in TILED])
@@ -288,7 +285,7 @@ class _Job:
         if lead.bound == best.goal and (loops > best.loops or (loops == best.loops and not exact)):
             return
         points = []
-        for t, lists, least in zip(lead.variant.tables, lead.lists, lead.by_layer, strict=True):
+        for t, lists, least in zip(self.tables, lead.lists, lead.by_layer, strict=True):
             limit = target - (lead.bound - least)
             points.append(self._frontier(t, lists, lead.triples.states[lead.triple], limit, exact=exact))
         ends = np.cumsum([len(some) for some in points])

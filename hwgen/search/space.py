@@ -131,9 +131,8 @@ def tables(
     bits: Bits,
     target: Target,
     caps: Mapping[ArrayName, int] | None = None,
-    loop_set: LoopSet | None = None,
 ) -> Tables:
-    """The tables of one layer; ``caps``: given sizes of the three memories, ``loop_set``: the loops of an order."""
+    """The tables of one layer; ``caps`` are given sizes of the three memories."""
     sizes = layer.extents
     width, partial = bits.I // 8, bits.acc // 8
     rows = window(
@@ -149,8 +148,6 @@ def tables(
     needs = (rows.need, columns.need, groups.need)
     if target.hardware:
         sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
-        for table, dim in zip(sums, ("m", "y", "x"), strict=True):
-            table[0, _uneven(layer, target, dim, loop_set)] = IMPOSSIBLE  # type: ignore[arg-type]
         needs = _runnable(layer, rows, columns, groups)
     scale = Scale(
         i_bytes=width * layer.channels_per_group,
@@ -207,18 +204,6 @@ def _runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> 
         if slide:
             column_need[state, columns.shared[state] > 0] = IMPOSSIBLE
     return row_need, column_need, np.where(groups.need > 1, IMPOSSIBLE, groups.need)
-
-
-def _uneven(layer: Layer, target: Target, dim: Dim, loop_set: LoopSet | None) -> NDArray[np.bool_]:
-    """Steps of a tile loop within O's box that would leave broken lane vectors.
-
-    A loop of one iteration is dropped from the nest, which leaves one loop and nothing broken, unless the order is
-    given.
-    """
-    steps, lane = np.arange(layer.extents[dim] + 1), target.lane(dim)
-    if loop_set is None:
-        return (steps % lane != 0) & (steps > lane) & (steps != layer.extents[dim])
-    return (steps % lane != 0) if dim in loop_set.tiled else np.zeros(len(steps), np.bool_)
 
 
 def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dict[Dim, NDArray[np.bool_]]:
