@@ -215,6 +215,11 @@ class BusBench:
         await self._wait(20)
         await FallingEdge(self.dut.clk)
 
+    @property
+    def irq(self) -> bool:
+        """The interrupt, now."""
+        return bool(self.dut.irq.value == 1)
+
     def region(self, address: int) -> int:
         """Index of the region that an address lies in; that of ``elsewhere`` if in none."""
         inside = (i for i, (base, size) in enumerate(self._regions) if base <= address < base + size)

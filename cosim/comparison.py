@@ -1,22 +1,19 @@
 """One run of a layer against model and reference: what was counted, what is in memory, and what is wrong."""
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cosim.jobs import Direction, Job, JobResult, Port, Region
-from cosim.layer_data import LayerData
+from cosim.jobs import Direction, JobResult, Port, Region
+from cosim.preparation import Run
 from cosim.toolchain import Simulator
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.schedule import Schedule
-from hwgen.lower import Program
 from hwgen.model.prediction import Prediction
 
-__all__ = ["EXPECTED", "LayerResult", "Run", "judge", "least_cycles"]
+__all__ = ["EXPECTED", "LayerResult", "judge", "least_cycles"]
 
 EXPECTED: Mapping[tuple[Port, Region, Direction], Key] = {
     ("i", "input", "read"): ("tcdm", "I", "read"),
@@ -86,18 +83,6 @@ class LayerResult:
             "seconds": round(self.seconds, 3),
             "failures": list(self.failures),
         }
-
-
-@dataclass(frozen=True)
-class Run:
-    """One schedule on its way through the simulator."""
-
-    index: int
-    program: Program
-    prediction: Prediction
-    data: LayerData
-    job: Job
-    expected: "Future[NDArray[np.int8]]"
 
 
 def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:

@@ -103,6 +103,7 @@ class JobResult:
     status : the status register when the run had finished.
     values : the registers in the job's ``reads``.
     refused : addresses on the configuration port that were answered with an error, in order.
+    irq : the interrupt after the run, before and after it was acknowledged.
     timed_out : the cycle limit came before the interrupt.
     cycles : from the grant of the start write to the interrupt.
     accesses : by port, region and direction; what is absent is zero.
@@ -117,6 +118,7 @@ class JobResult:
     status: int
     values: tuple[int, ...]
     refused: tuple[int, ...]
+    irq: tuple[bool, bool]
     timed_out: bool
     cycles: int
     accesses: Mapping[tuple[Port, Region, Direction], Access]
@@ -145,6 +147,7 @@ class JobResult:
             status=data["status"],
             values=tuple(data["values"]),
             refused=tuple(data["refused"]),
+            irq=(data["irq"][0], data["irq"][1]),
             timed_out=data["timed_out"],
             cycles=data["cycles"],
             accesses={key: value for key, value in accesses.items() if value != Access()},

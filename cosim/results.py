@@ -4,29 +4,23 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from cosim.comparison import LayerResult, Run, judge
-from cosim.jobs import Job, JobResult
-from cosim.layer_data import expected_output, random_data
+from cosim.comparison import LayerResult, judge
+from cosim.jobs import JobResult
+from cosim.preparation import Run, prepare
 from cosim.runner import Bench, run_jobs
 from cosim.toolchain import Simulator
 from hwgen.export import verilog
-from hwgen.gateware.csr import Control
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower import compile_layer
-from hwgen.model.access import predict
 
 __all__ = ["LayerResult", "cosimulate"]
-
-ACKNOWLEDGE: int = Control.const({"clear": 1}).as_bits()
-"""Written to the register that starts a layer: takes the interrupt back."""
 
 
 def cosimulate(
@@ -66,10 +60,21 @@ def cosimulate(
     names = _file_names(schedules)
     results: dict[int, LayerResult] = {}
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as folder:
-        preparation = _Preparation(hardware, seed, stalls, references, Path(folder))
+        kept = Path(folder)
         for parameters, indices in groups.items():
             text = verilog(parameters)
-            runs = [preparation.run(index, schedules[index]) for index in indices]
+            runs = [
+                prepare(
+                    schedules[index],
+                    hardware,
+                    index=index,
+                    seed=seed,
+                    stalls=stalls,
+                    references=references,
+                    folder=kept,
+                )
+                for index in indices
+            ]
             runs.sort(key=lambda run: -run.prediction.iterations)  # the longest first
             by_name = {run.job.name: run for run in runs}
 
@@ -104,51 +109,6 @@ def _file_names(schedules: Sequence[Schedule]) -> list[str]:
         number = seen[schedule.layer.name]
         names.append(schedule.layer.name if number == 1 else f"{schedule.layer.name}-{number}")
     return names
-
-
-class _Preparation:
-    """Makes test data, program and memory image of each schedule; references are computed in the background."""
-
-    def __init__(
-        self, hardware: Hardware | None, seed: int, stalls: bool, references: ThreadPoolExecutor, folder: Path
-    ) -> None:
-        self._hardware, self._seed, self._stalls = hardware, seed, stalls
-        self._references, self._folder = references, folder
-
-    def run(self, index: int, schedule: Schedule) -> Run:
-        """What one schedule needs to be simulated and judged."""
-        layer = schedule.layer
-        rng = np.random.default_rng([self._seed, index])
-        data = random_data(layer, rng)
-        program = compile_layer(schedule, self._hardware, shift=data.shift, relu=data.relu)
-        prediction = predict(schedule)
-        image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
-        for name in ("output", "partial"):  # what was there before must not matter
-            region = program.regions[name]
-            words = slice(region.base // 4, (region.base + region.size) // 4)
-            image[words] = rng.integers(0, 1 << 32, words.stop - words.start, dtype=np.uint32)
-        file = self._folder / f"{index}.npy"
-        np.save(file, image)
-        job = Job(
-            name=f"{index}:{layer.name}",
-            registers=program.registers,
-            start=program.start,
-            status=program.status,
-            acknowledge=(program.start[0], ACKNOWLEDGE),
-            regions={name: (region.base, region.size) for name, region in program.regions.items()},
-            image=np.load(file, mmap_mode="r"),  # a layer set's images together may be more than the memory
-            cycle_limit=100_000 + 40 * (prediction.iterations + prediction.counts.total_words()),
-            random=int(rng.integers(1, 1 << 32)),
-        )
-        if self._stalls:
-            rates = [int(rate) for rate in rng.integers(0, 200, 6)]
-            job = replace(
-                job,
-                stall_rates=(rates[0], rates[1], rates[2]),
-                delay_rates=(rates[3], rates[4], rates[5]),
-                cycle_limit=16 * job.cycle_limit,
-            )
-        return Run(index, program, prediction, data, job, self._references.submit(expected_output, layer, data))
 
 
 def _dump(folder: Path, name: str, run: Run, outcome: JobResult) -> None:

@@ -55,15 +55,18 @@ class Session:
         timed_out = bench.timed_out
         status = await self._access(job["status"])
         values = [await self._access(address) for address in job["reads"]]
+        irq = [bench.irq]
         self.reset_needed = timed_out or job["acknowledge"] is None
         if not self.reset_needed:
             await self._access(*job["acknowledge"])
         await bench.settle()
+        irq.append(bench.irq)
         result = {
             "name": job["name"],
             "status": status,
             "values": values,
             "refused": self.refused,
+            "irq": irq,
             "timed_out": timed_out,
             "cycles": bench.cycles,
             "counters": {port: bench.counters(port) for port in "iwo"},
