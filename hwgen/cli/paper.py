@@ -1,0 +1,114 @@
+"""``hwgen paper``: the figures of a publication, computed anew, beside what it claims."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hwgen.cli.console import Json, buffer_sizes, note, print_json, progress
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.report.claims import claims
+from hwgen.report.documents import Found, readme, tables, write_bytes
+from hwgen.report.stoutchinin import (
+    HWC_BYTES,
+    READINGS,
+    TABLE,
+    Search,
+    engines,
+    exceptions,
+    median_ratios,
+    network_of,
+    order_quality,
+    totals,
+    traffic,
+)
+
+__all__ = ["paper"]
+
+Publication = Annotated[
+    Literal["stoutchinin-2019"], typer.Argument(metavar="PAPER", help="Which one: stoutchinin-2019.")
+]
+Folder = Annotated[
+    Path, typer.Option("-o", "--output", metavar="DIR", help="Where to; what is finished there is not done again.")
+]
+Networks = Annotated[
+    str | None, typer.Option("--networks", metavar="NAME[,NAME...]", help="Only these networks or rows.")
+]
+Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Buffer sizes of Fig. 4 and 5.")]
+Orders = Annotated[bool, typer.Option("--orders/--no-orders", help="Fig. 7 too: a second or so for each layer.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
+
+STORE = ".found"
+"""Folder, beside the figures, of the results of each finished layer."""
+PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"
+
+
+def paper(
+    name: Publication,
+    *,
+    output: Folder,
+    networks: Networks = None,
+    buffer: Buffers = PAPER_SIZES,
+    orders: Orders = True,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+) -> None:
+    """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
+    sizes = buffer_sizes(buffer)
+    layers = _layers(networks)
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    passes = len(READINGS) + 1 + orders
+    with progress(passes * len(layers), "searching") as step:
+        how = Search(jobs, output / STORE, lambda layer: step())
+        rows = [row for reading in READINGS for row in traffic(layers, sizes, reading, how)]
+        pairs = engines(layers, how)
+        quality = order_quality(layers, HWC_BYTES, how) if orders else []
+    found = Found(rows, totals(rows), pairs, quality, claims(rows, pairs, quality))
+    note("drawing")
+    text = readme(found)
+    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tables(found).items()}}
+    files |= _drawn(found)
+    for file, data in files.items():
+        write_bytes(output / file, data)
+    if as_json:
+        print_json(
+            {
+                "paper": name,
+                "layers": len(layers),
+                "buffer_bytes": sizes,
+                "claims": [asdict(claim) for claim in found.stated],
+                "median_ratios": {str(size): round(ratio, 6) for size, ratio in median_ratios(rows).items()},
+                "exceptions": [asdict(row) for row in exceptions(rows)],
+                "files": sorted(str(output / file) for file in files),
+            }
+        )
+    else:
+        sys.stdout.write(text)
+
+
+def _drawn(found: Found) -> dict[str, bytes]:
+    # The plotting library is slow to load, and no other command needs it.
+    from hwgen.report.figures import figure_4, figure_5, figure_7, figure_10, rendered
+
+    figures = {"fig4": figure_4(found.sums), "fig5": figure_5(found.sums), "fig10": figure_10(found.pairs)}
+    if found.quality:
+        figures["fig7"] = figure_7(found.quality)
+    return {f"{stem}.{suffix}": data for stem, figure in figures.items() for suffix, data in rendered(figure).items()}
+
+
+def _layers(networks: str | None) -> tuple[Layer, ...]:
+    """The rows of the paper's tables whose names start with one of the given names."""
+    every = load_layer_set(TABLE).convolutions()
+    if networks is None:
+        return every
+    wanted = [name.strip() for name in networks.split(",")]
+    for name in wanted:
+        if not any(name in (layer.name, network_of(layer)) for layer in every):
+            known = ", ".join(dict.fromkeys(map(network_of, every)))
+            raise InputError(f"--networks: expected some of {known}, or single rows, got {name[:40]!r}")
+    return tuple(layer for layer in every if layer.name in wanted or network_of(layer) in wanted)

@@ -1,0 +1,1 @@
+"""What was computed, as figures and tables beside what was published."""
