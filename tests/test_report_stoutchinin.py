@@ -101,9 +101,8 @@ def brute_force(loops: str, layer: Layer) -> dict[int, int]:
 def test_an_order_reaches_what_brute_force_reaches(number: int) -> None:
     layer = Layer(**{**TINY.model_dump(), "kernel": (2, 2), "output_width": 2, "padding": (0, 0, 0, 0)})
     found = brute_force(published_loops()[number], layer)
-    for size in (14, 22, 30, 60, 120):
+    for size in (14, 30, 60):
         least = min(total for need, total in found.items() if need <= size)
-        assert least_by_order(layer, size, 10**6)[number] == least
         assert least_by_order(layer, size, least)[number] == least
         assert least_by_order(layer, size, least - 1)[number] is None
 

@@ -70,7 +70,7 @@ def figure_5(sums: Sequence[Traffic]) -> Figure:
         axes.set(title=f"PEEMEN over ours, {reading}", xlabel="buffer, KiB", ylabel="overhead, %")
         axes.set_xscale("log", base=2)
         axes.grid(alpha=0.3)
-        axes.legend()
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 
