@@ -193,7 +193,7 @@ def test_given_order(seed: int) -> None:
 
 
 def every_schedule_on_hardware(layer: Layer, order: Order) -> Iterator[Schedule]:
-    """All steps that the loops of an order can take on 16 lanes; a lone loop over x takes any step up to the lanes."""
+    """All steps that the loops of an order can take on 16 lanes; a lone x loop takes any step up to the lanes."""
     loops = [item for item in order if not isinstance(item, Marker)]
     free, most = [], []
     for index, dim in enumerate(loops):

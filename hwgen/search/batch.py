@@ -7,8 +7,10 @@ import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from hwgen.ir.document import InputError, write_atomically
@@ -121,19 +123,30 @@ def _search_side_by_side(
 ) -> None:
     """Search in processes of their own, the largest layers first; an interrupt drops only what is not finished."""
     largest_first = sorted(keys, key=lambda key: (-layers[key].macs, key))
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_follow_the_parent)
+    done = False
     try:
         waiting: dict[Future[list[Result]], str] = {
             pool.submit(request.search, layers[key]): key for key in largest_first
         }
         for future in as_completed(waiting):
             finish(waiting[future], future.result(), new=True)
+        done = True
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=done, cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _follow_the_parent() -> None:
+    """In a process that searches: leave interrupts to the parent, and do not outlive it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _renamed(schedule: Schedule, layer: Layer) -> Schedule:

@@ -21,21 +21,29 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.search.dominance import StepLists
+from hwgen.search.orders import TILED
+from hwgen.search.space import Scale, Tables
 
 __all__ = [
     "CRITERIA",
     "FOUND",
     "GOALS",
     "Lists",
+    "Problem",
     "advance",
     "criteria",
+    "improve",
     "lists_of",
     "memories",
     "missing_bytes",
     "prepare",
+    "problem",
     "search",
 ]
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Lists = tuple[StepLists, StepLists, StepLists, StepLists]
 GOALS = {"traffic": 0, "words": 1, "cycles": 2, "need": 3}
 """First criterion. Traffic: bytes, then words. Words: words, then bytes. Cycles: cycles, then bytes, then words.
 Need: nothing, so that the bytes of the memories decide."""
@@ -45,100 +53,107 @@ FOUND = 10
 """A found candidate: its criteria, its triple, its steps of m, c, y, x."""
 
 
-class Lists(NamedTuple):
-    """The step lists of m, c, y, x, as the kernels take them."""
-
-    m_start: NDArray[np.int64]
-    m_steps: NDArray[np.int64]
-    c_start: NDArray[np.int64]
-    c_steps: NDArray[np.int64]
-    y_start: NDArray[np.int64]
-    y_steps: NDArray[np.int64]
-    x_start: NDArray[np.int64]
-    x_steps: NDArray[np.int64]
-
-
-def lists_of(lists: Sequence[StepLists]) -> Lists:
-    """Pack the lists of m, c, y, x."""
-    return Lists(*(array for one in lists for array in (one.start, one.steps)))
-
-
-# Factors that one step contributes, as rows [step, factor]; the last row holds the smallest of each.
+# Factors that a step contributes to a triple, one row for each step of a list.
 # m: fetched, groups, size, sums, iterations, loops.  c: channels, size, rounds, loops.
 # y: fetched, cuts, rows, sums, iterations, loops.
 # x: fetched, cuts, columns, sums, iterations, loops, words, output words.
 
 
-@njit(cache=True)
-def _list(start, steps, combination):  # type: ignore[no-untyped-def]
-    return steps[start[combination] : start[combination + 1]].copy()
+class Dimension(NamedTuple):
+    """The step lists of one dimension, one after the other, for each combination of states (see `StepLists`).
+
+    Members
+    -------
+    start : [combination + 1], where each list starts.
+    steps : the steps.
+    rows : [step, factor], what they contribute.
+    lowest : [combination, factor], the smallest of each factor.
+    """
+
+    start: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    rows: Floats
+    lowest: Floats
+
+
+class Problem(NamedTuple):
+    """What the kernels need of one layer: its scale, its memories, sizes of pieces modulo 4, and its lists."""
+
+    scale: Scale
+    units: Floats
+    least: Floats
+    caps: Floats
+    m_residues: Floats
+    c_residues: Floats
+    m: Dimension
+    c: Dimension
+    y: Dimension
+    x: Dimension
+
+
+def lists_of(lists: Sequence[StepLists]) -> Lists:
+    """The lists of m, c, y, x."""
+    m, c, y, x = lists
+    return m, c, y, x
+
+
+def search(t: Tables, lists: Lists, triples: Ints, sizes: Floats, goal: int, exact: int, best: Floats) -> int:
+    """`improve` for tables and lists as they are."""
+    costed: int = improve(problem(t, lists), triples, sizes, goal, exact, best)
+    return costed
+
+
+def problem(t: Tables, lists: Lists) -> Problem:
+    """Gather what the steps of m, c, y, x contribute."""
+    dimensions = []
+    for dim, one in zip(TILED, lists, strict=True):
+        combination = np.repeat(np.arange(len(one.start) - 1), np.diff(one.start))
+        i, w, o, n = combination // 9, combination // 3 % 3, combination % 3, one.steps
+        match dim:
+            case "m":
+                factors = [t.m_fetched[i, n], t.m_groups[i, n], t.m_sizes[w, n], t.m_sums[o, n], t.m_cuts[2, n]]
+                factors.append(_loops(t.m_cuts)[n])
+            case "c":
+                factors = [t.c_sizes[i, n], t.c_sizes[w, n], t.c_cuts[o, n], _loops(t.c_cuts)[n]]
+            case "y":
+                factors = [t.y_fetched[i, n], t.y_cuts[w, n], t.y_rows[i, n], t.y_sums[o, n], t.y_cuts[2, n]]
+                factors.append(_loops(t.y_cuts)[n])
+            case _:
+                factors = [t.x_fetched[i, n], t.x_cuts[w, n], t.x_columns[i, n], t.x_sums[o, n], t.x_cuts[2, n]]
+                factors += [_loops(t.x_cuts)[n], t.x_words[i, n], t.x_output_words[o, n]]
+        rows = np.ascontiguousarray(np.stack(factors, axis=1))
+        lowest = np.full((len(one.start) - 1, len(factors)), np.inf)
+        np.minimum.at(lowest, combination, rows)
+        dimensions.append(Dimension(one.start, one.steps, rows, lowest))
+    return Problem(t.scale, t.units, t.least, t.caps, t.m_residues, t.c_residues, *dimensions)
+
+
+def _loops(cuts: Floats) -> Floats:
+    """Loops of more than one iteration among the tile loop and the inner loop, by step."""
+    return (cuts[1] > 1).astype(np.float64) + (cuts[2] > cuts[1])
 
 
 @njit(cache=True)
-def _gather(t, lists, s):  # type: ignore[no-untyped-def]
-    """(steps, factor rows) of m, c, y, x for one triple's states."""
-    ms = _list(lists.m_start, lists.m_steps, (s[0] * 3 + s[4]) * 3 + s[10])
-    cs = _list(lists.c_start, lists.c_steps, (s[1] * 3 + s[5]) * 3 + s[13])
-    ys = _list(lists.y_start, lists.y_steps, (s[2] * 3 + s[8]) * 3 + s[11])
-    xs = _list(lists.x_start, lists.x_steps, (s[3] * 3 + s[9]) * 3 + s[12])
-    m, c = np.empty((len(ms) + 1, 6)), np.empty((len(cs) + 1, 4))
-    y, x = np.empty((len(ys) + 1, 6)), np.empty((len(xs) + 1, 8))
-    for n in range(len(ms)):
-        at = ms[n]
-        m[n, 0], m[n, 1], m[n, 2] = t.m_fetched[s[0], at], t.m_groups[s[0], at], t.m_sizes[s[4], at]
-        m[n, 3], m[n, 4], m[n, 5] = t.m_sums[s[10], at], t.m_cuts[2, at], _loops(t.m_cuts, at)
-    for n in range(len(cs)):
-        at = cs[n]
-        c[n, 0], c[n, 1], c[n, 2] = t.c_sizes[s[1], at], t.c_sizes[s[5], at], t.c_cuts[s[13], at]
-        c[n, 3] = _loops(t.c_cuts, at)
-    for n in range(len(ys)):
-        at = ys[n]
-        y[n, 0], y[n, 1], y[n, 2] = t.y_fetched[s[2], at], t.y_cuts[s[8], at], t.y_rows[s[2], at]
-        y[n, 3], y[n, 4], y[n, 5] = t.y_sums[s[11], at], t.y_cuts[2, at], _loops(t.y_cuts, at)
-    for n in range(len(xs)):
-        at = xs[n]
-        x[n, 0], x[n, 1], x[n, 2] = t.x_fetched[s[3], at], t.x_cuts[s[9], at], t.x_columns[s[3], at]
-        x[n, 3], x[n, 4], x[n, 5] = t.x_sums[s[12], at], t.x_cuts[2, at], _loops(t.x_cuts, at)
-        x[n, 6], x[n, 7] = t.x_words[s[3], at], t.x_output_words[s[12], at]
-    return ms, m, cs, c, ys, y, xs, x
-
-
-@njit(cache=True)
-def _loops(cuts, step):  # type: ignore[no-untyped-def]
-    """Loops of more than one iteration among the tile loop and the inner loop."""
-    return (1.0 if cuts[1, step] > 1 else 0.0) + (1.0 if cuts[2, step] > cuts[1, step] else 0.0)
-
-
-@njit(cache=True)
-def _set_smallest(rows, number):  # type: ignore[no-untyped-def]
-    """Keep the smallest factors of the first rows in the last row."""
-    for factor in range(rows.shape[1]):
-        low = rows[0, factor]
-        for n in range(1, number):
-            low = min(low, rows[n, factor])
-        rows[-1, factor] = low
-
-
-@njit(cache=True)
-def _need(scale, units, least, caps, s, m, c, y, x):  # type: ignore[no-untyped-def]
+def _need(p, s, m, c, y, x):  # type: ignore[no-untyped-def]
     """Bytes of the three memories together; infinite if one exceeds its given size."""
-    inputs, weights, outputs = memories(scale, units, least, s, m, c, y, x)
-    if inputs > caps[0] or weights > caps[1] or outputs > caps[2]:
+    inputs, weights, outputs = memories(p, s, m, c, y, x)
+    if inputs > p.caps[0] or weights > p.caps[1] or outputs > p.caps[2]:
         return np.inf
     return inputs + weights + outputs
 
 
 @njit(cache=True)
-def memories(scale, units, least, s, m, c, y, x):  # type: ignore[no-untyped-def]
+def memories(p, s, m, c, y, x):  # type: ignore[no-untyped-def]
     """Bytes of the I, W and O memories."""
-    box = c[1] * m[2] * scale.w_element
+    box = c[1] * m[2] * p.scale.w_element
     if not s[6]:
-        box *= scale.k_size
+        box *= p.scale.k_size
     if not s[7]:
-        box *= scale.l_size
-    inputs = max(np.ceil(m[1] * c[0] * y[2] * x[2] * scale.i_element / units[0]) * units[0], least[0])
+        box *= p.scale.l_size
+    units, least = p.units, p.least
+    inputs = max(np.ceil(m[1] * c[0] * y[2] * x[2] * p.scale.i_element / units[0]) * units[0], least[0])
     weights = max(np.ceil(box / units[1]) * units[1], least[1])
-    outputs = max(np.ceil(m[3] * y[3] * x[3] * scale.o_element / units[2]) * units[2], least[2])
+    outputs = max(np.ceil(m[3] * y[3] * x[3] * p.scale.o_element / units[2]) * units[2], least[2])
     return inputs, weights, outputs
 
 
@@ -169,15 +184,15 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def missing_bytes(t, s, m, c):  # type: ignore[no-untyped-def]
+def missing_bytes(p, s, m, c):  # type: ignore[no-untyped-def]
     """Bytes by which the words of all boxes of W together exceed their bytes, for steps m and c."""
-    k_box, k_boxes = (1.0, t.scale.k_size) if s[6] else (t.scale.k_size, 1.0)
-    l_box, l_boxes = (1.0, t.scale.l_size) if s[7] else (t.scale.l_size, 1.0)
-    rest = int(k_box * l_box * t.scale.w_element) % 4
+    k_box, k_boxes = (1.0, p.scale.k_size) if s[6] else (p.scale.k_size, 1.0)
+    l_box, l_boxes = (1.0, p.scale.l_size) if s[7] else (p.scale.l_size, 1.0)
+    rest = int(k_box * l_box * p.scale.w_element) % 4
     total = 0.0
     for a in range(1, 4):
         for b in range(1, 4):
-            total += t.m_residues[s[4], m, a] * t.c_residues[s[5], c, b] * ((-(a * b * rest)) % 4)
+            total += p.m_residues[s[4], m, a] * p.c_residues[s[5], c, b] * ((-(a * b * rest)) % 4)
     return total * k_boxes * l_boxes
 
 
@@ -196,20 +211,30 @@ def _before(first, second, third, need, loops, known):  # type: ignore[no-untype
 
 
 @njit(cache=True)
-def is_open(t, s, goal, m, c, y, x, exact, sizes, best):  # type: ignore[no-untyped-def]
+def _is_open(p, s, goal, m, c, y, x, exact, sizes, best):  # type: ignore[no-untyped-def]
     """Whether something below these lowest factors could be better than what is known."""
-    need = _need(t.scale, t.units, t.least, t.caps, s, m, c, y, x)
+    need = _need(p, s, m, c, y, x)
     fits = np.searchsorted(sizes, need)
     if fits == len(sizes):
         return False
-    first, second, third = criteria(t.scale, s, goal, m, c, y, x, 0.0 if exact or goal != 0 else -1.0)
+    first, second, third = criteria(p.scale, s, goal, m, c, y, x, 0.0 if exact or goal != 0 else -1.0)
     if not exact:
         return first < best[fits, 0]
     return _before(first, second, third, need, m[5] + c[3] + y[5] + x[5], best[fits])
 
 
 @njit(cache=True)
-def _trim(t, s, goal, which, rows, steps, number, m, c, y, x, exact, sizes, best):  # type: ignore[no-untyped-def]
+def _copied(dimension, combination):  # type: ignore[no-untyped-def]
+    """Steps of one list, and their rows with the lowest factors as the last."""
+    start, stop = dimension.start[combination], dimension.start[combination + 1]
+    rows = np.empty((stop - start + 1, dimension.rows.shape[1]))
+    rows[:-1] = dimension.rows[start:stop]
+    rows[-1] = dimension.lowest[combination]
+    return dimension.steps[start:stop].copy(), rows
+
+
+@njit(cache=True)
+def _trim(p, s, goal, which, rows, steps, number, m, c, y, x, exact, sizes, best):  # type: ignore[no-untyped-def]
     """Take steps that cannot lead anywhere out of one list; returns how many stay."""
     left = 0
     for n in range(number):
@@ -222,30 +247,37 @@ def _trim(t, s, goal, which, rows, steps, number, m, c, y, x, exact, sizes, best
             y = row
         else:
             x = row
-        stays = is_open(t, s, goal, m, c, y, x, exact, sizes, best)
-        if stays:
+        if _is_open(p, s, goal, m, c, y, x, exact, sizes, best):
             rows[left], steps[left] = row, steps[n]
             left += 1
-    if left > 0:
-        _set_smallest(rows, left)
+    for factor in range(rows.shape[1] if left > 0 else 0):
+        low = rows[0, factor]
+        for n in range(1, left):
+            low = min(low, rows[n, factor])
+        rows[-1, factor] = low
     return left
 
 
 @njit(cache=True)
-def prepare(t, lists, s, goal, exact, sizes, best):  # type: ignore[no-untyped-def]
-    """Trimmed steps and factor rows of m, c, y, x for one triple, and how many there are; none if all is cut."""
-    ms, m, cs, c, ys, y, xs, x = _gather(t, lists, s)
+def prepare(p, s, goal, exact, sizes, best):  # type: ignore[no-untyped-def]
+    """(Numbers, steps and factor rows of m, c, y, x) for one triple, trimmed; the numbers are 0 if all is cut."""
+    of_m, of_c = (s[0] * 3 + s[4]) * 3 + s[10], (s[1] * 3 + s[5]) * 3 + s[13]
+    of_y, of_x = (s[2] * 3 + s[8]) * 3 + s[11], (s[3] * 3 + s[9]) * 3 + s[12]
+    lowest = (p.m.lowest[of_m], p.c.lowest[of_c], p.y.lowest[of_y], p.x.lowest[of_x])
+    finite = lowest[0][0] + lowest[1][0] + lowest[2][0] + lowest[3][0] < np.inf
+    if not finite or not _is_open(p, s, goal, *lowest, exact, sizes, best):
+        none, no_rows = np.empty(0, np.int64), np.empty((0, 0))
+        return np.zeros(4, np.int64), none, no_rows, none, no_rows, none, no_rows, none, no_rows
+    ms, m = _copied(p.m, of_m)
+    cs, c = _copied(p.c, of_c)
+    ys, y = _copied(p.y, of_y)
+    xs, x = _copied(p.x, of_x)
     counts = np.array([len(ms), len(cs), len(ys), len(xs)])
-    if counts.min() > 0:
-        for rows, number in ((m, counts[0]), (c, counts[1]), (y, counts[2]), (x, counts[3])):
-            _set_smallest(rows, number)
-        if not is_open(t, s, goal, m[-1], c[-1], y[-1], x[-1], exact, sizes, best):
-            counts[:] = 0
     for _ in range(2):
         for which, rows, steps in ((3, x, xs), (2, y, ys), (0, m, ms), (1, c, cs)):
             if counts.min() > 0:
                 counts[which] = _trim(
-                    t, s, goal, which, rows, steps, counts[which], m[-1], c[-1], y[-1], x[-1], exact, sizes, best
+                    p, s, goal, which, rows, steps, counts[which], m[-1], c[-1], y[-1], x[-1], exact, sizes, best
                 )
     if counts.min() == 0:
         counts[:] = 0
@@ -253,10 +285,11 @@ def prepare(t, lists, s, goal, exact, sizes, best):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):  # type: ignore[no-untyped-def]
+def advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):  # type: ignore[no-untyped-def]
     """Move ``at``, the rows of m, c, y, x, on to the next candidate that is not cut; false after the last.
 
-    Row -1, the smallest factors, stands for what is not settled: all of ``at`` before the first candidate.
+    Row -1, the smallest factors, stands for what is not settled: all four before the first candidate. ``at[4]``
+    counts the candidates that were costed.
     """
     level = 0 if at[1] < 0 else 3
     while level >= 0:
@@ -265,7 +298,9 @@ def advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):  # type: ig
         if at[which] == counts[which]:
             at[which] = -1
             level -= 1
-        elif is_open(t, s, goal, m[at[0]], c[at[1]], y[at[2]], x[at[3]], exact, sizes, best):
+            continue
+        at[4] += level == 3
+        if _is_open(p, s, goal, m[at[0]], c[at[1]], y[at[2]], x[at[3]], exact, sizes, best):
             if level == 3:
                 return True
             level += 1
@@ -273,7 +308,7 @@ def advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):  # type: ig
 
 
 @njit(cache=True)
-def search(t, lists, triples, sizes, goal, exact, best):  # type: ignore[no-untyped-def]
+def improve(p, triples, sizes, goal, exact, best):  # type: ignore[no-untyped-def]
     """Make ``best`` [size, FOUND] the best candidate of each size; returns the number of candidates costed.
 
     With ``exact`` zero only the goal counts (then triple and steps are one that reaches it). ``best`` starts with
@@ -281,17 +316,18 @@ def search(t, lists, triples, sizes, goal, exact, best):  # type: ignore[no-unty
     the first steps of y, x, m, c win.
     """
     costed = 0
-    at = np.empty(4, np.int64)
+    at = np.empty(5, np.int64)
     for n in range(len(triples)):
         s = triples[n]
-        counts, ms, m, cs, c, ys, y, xs, x = prepare(t, lists, s, goal, exact, sizes, best)
-        at[:] = -1
-        while advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):
-            costed += 1
-            a, e, b, d = at
-            need = _need(t.scale, t.units, t.least, t.caps, s, m[a], c[e], y[b], x[d])
-            missing = missing_bytes(t, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
-            first, second, third = criteria(t.scale, s, goal, m[a], c[e], y[b], x[d], missing)
+        counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, goal, exact, sizes, best)
+        if counts[0] == 0:
+            continue
+        at[:4], at[4] = -1, 0
+        while advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):
+            a, e, b, d = at[0], at[1], at[2], at[3]
+            need = _need(p, s, m[a], c[e], y[b], x[d])
+            missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
+            first, second, third = criteria(p.scale, s, goal, m[a], c[e], y[b], x[d], missing)
             loops = m[a, 5] + c[e, 3] + y[b, 5] + x[d, 5]
             size = np.searchsorted(sizes, need)
             if not exact:
@@ -301,4 +337,5 @@ def search(t, lists, triples, sizes, goal, exact, best):  # type: ignore[no-unty
                 found[0], found[1], found[2], found[3], found[4] = first, second, third, need, loops
                 found[5], found[6], found[7], found[8], found[9] = n, ms[a], cs[e], ys[b], xs[d]
                 size += 1
+        costed += at[4]
     return costed

@@ -3,26 +3,26 @@
 import numpy as np
 from numba import njit
 
-from hwgen.search.branch import advance, criteria, memories, missing_bytes, prepare, search
+from hwgen.search.branch import advance, criteria, improve, memories, missing_bytes, prepare
 
 __all__ = ["frontier", "least_of_each", "split"]
 
 
 @njit(cache=True)
-def least_of_each(t, lists, triples, budget, goal, limits, found):  # type: ignore[no-untyped-def]
+def least_of_each(p, triples, budget, goal, limits, found):  # type: ignore[no-untyped-def]
     """Make ``found`` [triple] the least goal of each triple within ``budget``; infinite above its limit."""
     costed = 0
     sizes, best = np.array([budget]), np.empty((1, 10))
     for n in range(len(triples)):
         best[0, :] = np.inf
         best[0, 0] = limits[n] + 0.5
-        costed += search(t, lists, triples[n : n + 1], sizes, goal, 0, best)
+        costed += improve(p, triples[n : n + 1], sizes, goal, 0, best)
         found[n] = best[0, 0] if best[0, 0] <= limits[n] else np.inf
     return costed
 
 
 @njit(cache=True)
-def frontier(t, lists, s, budget, goal, exact, limit, found):  # type: ignore[no-untyped-def]
+def frontier(p, s, budget, goal, exact, limit, found):  # type: ignore[no-untyped-def]
     """All candidates of one triple within budget and limit that no other undercuts in cost and all memories.
 
     Rows of ``found``: goal, second criterion (0 if not ``exact``), bytes of I, W, O, steps of m, c, y, x. Returns
@@ -31,14 +31,14 @@ def frontier(t, lists, s, budget, goal, exact, limit, found):  # type: ignore[no
     sizes, best = np.array([budget]), np.full((1, 10), np.inf)
     best[0, 0] = limit + 0.5
     number = 0
-    counts, ms, m, cs, c, ys, y, xs, x = prepare(t, lists, s, goal, exact, sizes, best)
-    at = np.full(4, -1, np.int64)
+    counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, goal, exact, sizes, best)
+    at = np.full(5, -1, np.int64)
     row = np.zeros(9)
-    while advance(t, s, goal, exact, sizes, best, counts, m, c, y, x, at):
-        a, e, b, d = at
-        missing = missing_bytes(t, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
-        row[0], row[1], _ = criteria(t.scale, s, goal, m[a], c[e], y[b], x[d], missing)
-        row[2], row[3], row[4] = memories(t.scale, t.units, t.least, s, m[a], c[e], y[b], x[d])
+    while counts[0] > 0 and advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):
+        a, e, b, d = at[0], at[1], at[2], at[3]
+        missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
+        row[0], row[1], _ = criteria(p.scale, s, goal, m[a], c[e], y[b], x[d], missing)
+        row[2], row[3], row[4] = memories(p, s, m[a], c[e], y[b], x[d])
         row[5], row[6], row[7], row[8] = ms[a], cs[e], ys[b], xs[d]
         if not exact:
             row[1] = 0.0

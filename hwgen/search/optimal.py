@@ -33,8 +33,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.access import predict
 from hwgen.model.prediction import PerOperand
-from hwgen.search.branch import FOUND, GOALS, Lists, lists_of
-from hwgen.search.branch import search as branch
+from hwgen.search.branch import FOUND, GOALS, Problem, improve, lists_of, problem
 from hwgen.search.dominance import Triples, step_list, undominated
 from hwgen.search.nests import fixed_schedule, free_schedule
 from hwgen.search.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
@@ -86,10 +85,10 @@ class _Room:
     covered: int
     allowed: dict[Dim, NDArray[np.bool_]]
 
-    def pruned_space(self, *, words: bool) -> tuple[Lists, Triples]:
+    def pruned_space(self, *, words: bool) -> tuple[Problem, Triples]:
         triples = undominated(self.orders, [self.tables], words=words, hardware=self.target.hardware)
         lists = [step_list(self.tables, dim, self.allowed[dim], words=words) for dim in TILED]
-        return lists_of(lists), triples
+        return problem(self.tables, lists_of(lists)), triples
 
     def schedule(self, triples: Triples, found: NDArray[np.float64]) -> Schedule:
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -137,17 +136,17 @@ def search(
     sizes = sorted(set(buffer_bytes))
     goal = GOALS[objective]
     best = np.full((len(sizes), FOUND), np.inf)
-    lists, triples = room.pruned_space(words=objective != "traffic")
-    costed = branch(room.tables, lists, triples.states, np.array(sizes, dtype=np.float64), goal, 0, best)
+    pruned, triples = room.pruned_space(words=objective != "traffic")
+    costed = improve(pruned, triples.states, np.array(sizes, dtype=np.float64), goal, 0, best)
     if not np.isfinite(best[0, 0]):
         raise InputError(_too_small(room, sizes[0]))
     if objective == "traffic":
-        lists, triples = room.pruned_space(words=True)
+        pruned, triples = room.pruned_space(words=True)
     chosen = []
     for size, known in zip(sizes, best[:, 0], strict=True):
         found = np.full((1, FOUND), np.inf)
         found[0, 0] = known
-        more = branch(room.tables, lists, triples.states, np.array([float(size)]), goal, 1, found)
+        more = improve(pruned, triples.states, np.array([float(size)]), goal, 1, found)
         schedule = room.schedule(triples, found[0])
         chosen.append((schedule, found[0], costed + more))
     seconds = (time.perf_counter() - started) / len(sizes)
@@ -182,9 +181,9 @@ def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
 
 
 def _too_small(room: _Room, size: int) -> str:
-    lists, triples = room.pruned_space(words=False)
+    pruned, triples = room.pruned_space(words=False)
     found = np.full((1, FOUND), np.inf)
-    branch(room.tables, lists, triples.states, np.array([np.inf]), GOALS["need"], 1, found)
+    improve(pruned, triples.states, np.array([np.inf]), GOALS["need"], 1, found)
     where = f"{room.layer.name}: no schedule fits a buffer of {size} bytes"
     if not np.isfinite(found[0, 3]):
         return f"{where}, nor any other size: the hardware runs none with this order and these memories"

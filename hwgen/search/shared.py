@@ -28,8 +28,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Marker
-from hwgen.search.branch import FOUND, GOALS, Lists, lists_of
-from hwgen.search.branch import search as branch
+from hwgen.search.branch import FOUND, GOALS, Problem, improve, lists_of, problem
 from hwgen.search.dominance import StepLists, Triples, step_list, undominated
 from hwgen.search.frontier import frontier, least_of_each, split
 from hwgen.search.optimal import Objective, Result, search
@@ -148,7 +147,7 @@ class _Lead:
     """A triple in a variant that may be the best: the least cost of each layer within the whole budget."""
 
     variant: _Variant
-    lists: tuple[Lists, ...]
+    problems: tuple[Problem, ...]
     triples: Triples
     triple: int
     by_layer: tuple[float, ...]
@@ -212,8 +211,8 @@ class _Job:
         allowed = tuple(steps_allowed(layer, self.target, loop_set) for layer in self.layers)
         return _Variant(orders, loop_set, absent, loops, allowed)
 
-    def _lists(self, variant: _Variant, layer: int, *, words: bool) -> Lists:
-        """One layer's step lists; a dimension's are the same wherever it has the same loops."""
+    def _problem(self, variant: _Variant, layer: int, *, words: bool) -> Problem:
+        """One layer's problem; a dimension's lists are the same wherever it has the same loops."""
         t, allowed = self.tables[layer], variant.allowed[layer]
         found = []
         for dim in TILED:
@@ -221,7 +220,7 @@ class _Job:
             if key not in self._known_lists:
                 self._known_lists[key] = step_list(t, dim, allowed[dim], words=words)
             found.append(self._known_lists[key])
-        return lists_of(found)
+        return problem(t, lists_of(found))
 
     def solve(self, variants: list[_Variant]) -> _Best:
         """The best (goal, loops), then among what reaches it the best by the second criterion."""
@@ -237,17 +236,17 @@ class _Job:
     def _leads(self, variant: _Variant, limit: float, *, words: bool) -> list[_Lead]:
         """Triples whose least costs do not sum up to more than the limit."""
         triples = undominated(variant.orders, self.tables, words=words, hardware=self.target.hardware)
-        lists = tuple(self._lists(variant, layer, words=words) for layer in range(len(self.layers)))
+        problems = tuple(self._problem(variant, layer, words=words) for layer in range(len(self.layers)))
         alone = self._alone if variant.orders is all_orders() else np.zeros(len(self.layers))
         sums = np.zeros(len(triples.index))
         found = np.zeros((len(self.layers), len(triples.index)))
-        for n, (t, steps) in enumerate(zip(self.tables, lists, strict=True)):
+        for n, p in enumerate(problems):
             spent = np.where(np.isfinite(sums), sums, np.inf) + alone[n + 1 :].sum()
             limits = np.where(np.isfinite(spent), limit - np.where(np.isfinite(spent), spent, 0), -1.0)
-            self.costed += least_of_each(t, steps, triples.states, self.budget, self.goal, limits, found[n])
+            self.costed += least_of_each(p, triples.states, self.budget, self.goal, limits, found[n])
             sums += found[n]
         leads = [
-            _Lead(variant, lists, triples, triple, tuple(found[:, triple].tolist()))
+            _Lead(variant, problems, triples, triple, tuple(found[:, triple].tolist()))
             for triple in np.flatnonzero(sums < np.inf).tolist()
         ]
         return sorted(leads, key=lambda lead: lead.bound)
@@ -259,9 +258,11 @@ class _Job:
         for n, (layer, t) in enumerate(zip(self.layers, self.tables, strict=True)):
             allowed = steps_allowed(layer, self.target, None)
             triples = undominated(all_orders(), [t], words=self.goal != 0, hardware=self.target.hardware)
-            lists = lists_of([step_list(t, dim, allowed[dim], words=self.goal != 0) for dim in TILED])
+            lists = [step_list(t, dim, allowed[dim], words=self.goal != 0) for dim in TILED]
             best = np.full((1, FOUND), np.inf)
-            self.costed += branch(t, lists, triples.states, np.array([self.budget]), self.goal, 0, best)
+            self.costed += improve(
+                problem(t, lists_of(lists)), triples.states, np.array([self.budget]), self.goal, 0, best
+            )
             costs[n] = best[0, 0]
         return costs
 
@@ -285,9 +286,9 @@ class _Job:
         if lead.bound == best.goal and (loops > best.loops or (loops == best.loops and not exact)):
             return
         points = []
-        for t, lists, least in zip(self.tables, lead.lists, lead.by_layer, strict=True):
+        for p, least in zip(lead.problems, lead.by_layer, strict=True):
             limit = target - (lead.bound - least)
-            points.append(self._frontier(t, lists, lead.triples.states[lead.triple], limit, exact=exact))
+            points.append(self._frontier(p, lead.triples.states[lead.triple], limit, exact=exact))
         ends = np.cumsum([len(some) for some in points])
         known = np.full(6, np.inf)
         if exact:
@@ -301,13 +302,11 @@ class _Job:
             if not exact:
                 best.second = best.needed = np.inf
 
-    def _frontier(
-        self, t: Tables, lists: Lists, states: NDArray[np.int64], limit: float, *, exact: bool
-    ) -> NDArray[np.float64]:
+    def _frontier(self, p: Problem, states: NDArray[np.int64], limit: float, *, exact: bool) -> NDArray[np.float64]:
         room = 1024
         while True:
             found = np.empty((room, 9))
-            number = frontier(t, lists, states, self.budget, self.goal, int(exact), limit, found)
+            number = frontier(p, states, self.budget, self.goal, int(exact), limit, found)
             if number >= 0:
                 return found[:number]
             room *= 4
