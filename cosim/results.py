@@ -4,13 +4,15 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from cosim.comparison import LayerResult, judge
-from cosim.jobs import JobResult
+from cosim.divergence import divergences
+from cosim.jobs import Job, JobResult
 from cosim.preparation import Run, prepare
 from cosim.runner import Bench, run_jobs
 from cosim.toolchain import Simulator
@@ -21,6 +23,9 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower import compile_layer
 
 __all__ = ["LayerResult", "cosimulate"]
+
+EXPLAINED = 3
+"""Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
 
 
 def cosimulate(
@@ -40,7 +45,8 @@ def cosimulate(
     """Run each schedule on the hardware and compare counts and output; results in the order of ``schedules``.
 
     Schedules for the same HWC share one build. Raises `InputError` where the hardware cannot run a schedule, before
-    anything is simulated, and `ToolError` if a simulator is missing or fails.
+    anything is simulated, and `ToolError` if a simulator is missing or fails. Where counts differ, the layer is run
+    again with a trace, and its failures name the first iteration at which model and hardware part ways.
 
     Parameters
     ----------
@@ -59,10 +65,8 @@ def cosimulate(
         groups[compile_layer(schedule, hardware).parameters].append(index)
     names = _file_names(schedules)
     results: dict[int, LayerResult] = {}
-    with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as folder:
-        kept = Path(folder)
+    with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
         for parameters, indices in groups.items():
-            text = verilog(parameters)
             runs = [
                 prepare(
                     schedules[index],
@@ -71,33 +75,65 @@ def cosimulate(
                     seed=seed,
                     stalls=stalls,
                     references=references,
-                    folder=kept,
+                    folder=Path(images),
                 )
                 for index in indices
             ]
-            runs.sort(key=lambda run: -run.prediction.iterations)  # the longest first
-            by_name = {run.job.name: run for run in runs}
-
-            def arrived(outcome: JobResult, by_name: dict[str, Run] = by_name) -> None:
-                run = by_name[outcome.name]
-                if dump is not None:
-                    _dump(dump, names[run.index], run, outcome)
-                result = judge(run, outcome, simulator)
-                results[run.index] = result
-                progress(result)
-
-            for batch in [runs] if waves is None else [[run] for run in runs]:
-                run_jobs(
-                    text,
-                    [run.job for run in batch],
-                    simulator=simulator,
-                    bench=bench,
-                    processes=jobs,
-                    waves=None if waves is None else waves / f"{names[batch[0].index]}.fst",
-                    fast=fast,
-                    on_result=arrived,
-                )
+            block = _OneBlock(verilog(parameters), simulator, bench, jobs, fast, dump, waves, names, progress)
+            results.update(block.results(runs))
     return [results[index] for index in range(len(schedules))]
+
+
+@dataclass(frozen=True)
+class _OneBlock:
+    """The schedules of one HWC; the fields are `cosimulate`'s parameters, the Verilog, and the layers' file names."""
+
+    text: str
+    simulator: Simulator
+    bench: Bench | None
+    jobs: int
+    fast: bool
+    dump: Path | None
+    waves: Path | None
+    names: Sequence[str]
+    progress: Callable[[LayerResult], None]
+
+    def results(self, runs: list[Run]) -> dict[int, LayerResult]:
+        """Simulate and judge: results by the runs' index."""
+        results: dict[int, LayerResult] = {}
+        different: list[tuple[Run, JobResult]] = []
+        by_name = {run.job.name: run for run in runs}
+
+        def arrived(outcome: JobResult) -> None:
+            run = by_name[outcome.name]
+            if self.dump is not None:
+                _dump(self.dump, self.names[run.index], run, outcome)
+            result = judge(run, outcome, self.simulator)
+            if not result.equal:
+                different.append((run, outcome))
+            results[run.index] = result
+            self.progress(result)
+
+        longest_first = sorted(runs, key=lambda run: -run.prediction.iterations)
+        for batch in [longest_first] if self.waves is None else [[run] for run in runs]:
+            run_jobs(
+                self.text,
+                [run.job for run in batch],
+                simulator=self.simulator,
+                bench=self.bench,
+                processes=self.jobs,
+                waves=None if self.waves is None else self.waves / f"{self.names[batch[0].index]}.fst",
+                fast=self.fast,
+                on_result=arrived,
+            )
+        for run, outcome in different[:EXPLAINED]:
+            result = results[run.index]
+            reasons = divergences(run, outcome, self._once_more)
+            results[run.index] = replace(result, failures=(*result.failures, *reasons))
+        return results
+
+    def _once_more(self, job: Job) -> JobResult:
+        return run_jobs(self.text, [job], simulator=self.simulator, fast=self.fast)[0]
 
 
 def _file_names(schedules: Sequence[Schedule]) -> list[str]:

@@ -164,10 +164,20 @@ class _Collection:
             Path(f"{stem}.{used}.npy").unlink()
         trace = None
         if job.trace is not None:
-            file = Path(f"{stem}.trace.hex")
-            numbers = file.read_text(encoding="ascii").split() if file.exists() else []
-            trace = np.array([int(text, 16) for text in numbers], dtype=np.uint32).reshape(-1, 2)
+            trace = _trace(Path(f"{stem}.trace.hex"))
         return JobResult.from_data(data, memory, trace)
+
+
+def _trace(file: Path) -> np.ndarray:
+    """The lines ``AAAAAAAA MM`` of a trace, in hexadecimal, as numbers; unknown digits (Icarus) become 0."""
+    if not file.exists():
+        return np.empty((0, 2), np.uint32)
+    digits = np.zeros(256, np.uint32)
+    for value in range(16):
+        digits[ord(f"{value:x}")] = value
+    lines = digits[np.fromfile(file, np.uint8).reshape(-1, len("AAAAAAAA MM\n"))]
+    addresses = sum(lines[:, place] << (28 - 4 * place) for place in range(8))
+    return np.stack([addresses, lines[:, 9] << 4 | lines[:, 10]], axis=1).astype(np.uint32)
 
 
 def _stands_still(folder: Path) -> bool:
