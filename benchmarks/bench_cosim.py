@@ -1,7 +1,8 @@
 """Cosimulation speed: cycles per second of the native run loop, against the same RTL in a bare C++ simulation.
 
 Marks: at least 0.9 of the bare simulation with the same harness and the same flags, and at least 2 million cycles a
-second, in processor time, since other work on the machine is none of ours. Outputs are checked in every run, since a simulation whose results nobody reads may be optimised away.
+second, in processor time, since other work on the machine is none of ours. Outputs are checked in every run, since a
+simulation whose results nobody reads may be optimised away.
 """
 
 import hashlib
@@ -146,7 +147,8 @@ def main() -> bool:
     met = ratio >= LEAST_RATIO and ours >= LEAST_CYCLES_PER_SECOND
     verdict = "met" if met else "MISSED"
     print(
-        f"{best['cosim'].cycles:,} cycles, outputs checked in every run, best of {ROUNDS}; million cycles per CPU second:"
+        f"{best['cosim'].cycles:,} cycles, outputs checked in every run, best of {ROUNDS}; "
+        "million cycles per CPU second:"
     )
     print(f"  design and harness, bare C++ main   {bare / 1e6:6.2f}")
     print(f"  design alone, memory in C++         {alone / 1e6:6.2f}  (counts nothing, checks nothing)")
