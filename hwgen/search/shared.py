@@ -137,6 +137,12 @@ class _Variant:
     allowed: tuple[dict[Dim, NDArray[np.bool_]], ...]
 
     @property
+    def reduced(self) -> set[tuple[str, Dim]]:
+        """What it lacks of all loops: dimensions with one loop, by which one."""
+        stepped, whole = self.loop_set.stepped, self.loop_set.whole
+        return {("stepped", dim) for dim in stepped} | {("whole", dim) for dim in whole if dim not in self.absent}
+
+    @property
     def covered(self) -> int:
         """Nests of all layers."""
         return sum(self.orders.placements * prod(int(a.sum()) for a in steps.values()) for steps in self.allowed)
@@ -178,6 +184,7 @@ class _Job:
     goal: int
     bits: Bits
     costed: int = 0
+    _known_triples: dict[bool, Triples] = field(default_factory=dict)
     _known_lists: dict[tuple[int, Dim, bytes, bool], StepLists] = field(default_factory=dict)
 
     @cached_property
@@ -190,7 +197,10 @@ class _Job:
         return self._variant(fixed.orders, fixed.loop_set, (), len(fixed.loops))
 
     def variants(self) -> list[_Variant]:
-        """All choices of loops: for each of m, c, y, x both loops, one of them, or none where no layer needs one."""
+        """All choices of loops: for each of m, c, y, x both loops, one of them, or none where no layer needs one.
+
+        The first has all loops.
+        """
         kernels = [dim for dim in ("k", "l") if any(layer.extents[dim] > 1 for layer in self.layers)]
         kinds = {dim: ("tiled", "stepped", "whole") if self._needs_loop(dim) else ("absent",) for dim in TILED}
         found = []
@@ -223,19 +233,38 @@ class _Job:
         return problem(t, lists_of(found))
 
     def solve(self, variants: list[_Variant]) -> _Best:
-        """The best (goal, loops), then among what reaches it the best by the second criterion."""
+        """The best (goal, loops), then among what reaches it the best by the second criterion.
+
+        The first variant has all loops, so no other one costs less: they matter only if they have fewer. Fewer loops
+        never cost less, so what misses the goal with one dimension's loops reduced misses it with others reduced too.
+        """
         best = _Best()
-        for variant in variants:  # the first has all loops: its costs prune those of the others
-            self._settle(self._leads(variant, best.goal, words=self.goal != 0), best, exact=False)
-        if best.variant is not None:
-            for variant in variants:
-                if variant.loops == best.loops:
-                    self._settle(self._leads(variant, best.goal, words=True), best, exact=True)
+        self._settle(self._leads(variants[0], np.inf, words=self.goal != 0), best, exact=False)
+        if best.variant is None:
+            return best
+        hopeless: list[set[tuple[str, Dim]]] = []
+        for variant in sorted(variants[1:], key=lambda variant: (len(variant.reduced), variant.loops)):
+            if any(less <= variant.reduced for less in hopeless):
+                continue
+            found = _Best(best.goal + 0.5)
+            self._settle(self._leads(variant, best.goal, words=self.goal != 0), found, exact=False)
+            if found.variant is None:
+                hopeless.append(variant.reduced)
+            elif found.loops < best.loops:
+                best = found
+        for variant in variants:
+            if variant.loops == best.loops and not any(less <= variant.reduced for less in hopeless):
+                self._settle(self._leads(variant, best.goal, words=True), best, exact=True)
         return best
+
+    def _triples(self, orders: Orders, *, words: bool) -> Triples:
+        if words not in self._known_triples:
+            self._known_triples[words] = undominated(orders, self.tables, words=words, hardware=self.target.hardware)
+        return self._known_triples[words]
 
     def _leads(self, variant: _Variant, limit: float, *, words: bool) -> list[_Lead]:
         """Triples whose least costs do not sum up to more than the limit."""
-        triples = undominated(variant.orders, self.tables, words=words, hardware=self.target.hardware)
+        triples = self._triples(variant.orders, words=words)
         problems = tuple(self._problem(variant, layer, words=words) for layer in range(len(self.layers)))
         alone = self._alone if variant.orders is all_orders() else np.zeros(len(self.layers))
         sums = np.zeros(len(triples.index))
