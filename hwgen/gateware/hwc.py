@@ -1,6 +1,6 @@
 """The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
 
-from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -154,6 +154,8 @@ class Hwc(wiring.Component):
             (ErrorCode.OUTPUT_OVERFLOW, sequencer.overflow, 0),
         ]
         m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
+        faulty = Signal()
+        m.d.comb += faulty.eq(Cat(happened for _, happened, _ in faults).any())
         with m.If(registers.start):
             m.d.sync += [busy.eq(1), halting.eq(0), error.eq(ErrorCode.NONE)]
         with m.Elif(busy):
@@ -161,7 +163,8 @@ class Hwc(wiring.Component):
                 with m.If(quiet):
                     m.d.comb += registers.ended.eq(1)
                     m.d.sync += busy.eq(0)
-            with m.Elif(output.finished & sequencer.finished & quiet):
+            # The answer to the very last access may be an error.
+            with m.Elif(output.finished & sequencer.finished & quiet & ~faulty):
                 m.d.comb += registers.ended.eq(1)
                 m.d.sync += busy.eq(0)
             for code, happened, address in reversed(faults):
