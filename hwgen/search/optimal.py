@@ -39,7 +39,7 @@ from hwgen.search.nests import fixed_schedule, free_schedule
 from hwgen.search.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.space import Tables, Target, steps_allowed, tables
 
-__all__ = ["Objective", "Result", "result_of", "search"]
+__all__ = ["Objective", "Result", "goal_of", "result_of", "search"]
 
 Objective = Literal["traffic", "words", "cycles"]
 
@@ -211,6 +211,16 @@ def _replayed(
             f"{[*believed, memories]} for {schedule.as_data()['nest']}"
         )
     return result
+
+
+def goal_of(result: Result, objective: Objective) -> int:
+    """What a search for this objective makes least."""
+    match objective:
+        case "traffic":
+            return result.total_bytes
+        case "words":
+            return result.counts.total_words()
+    return result.cycles
 
 
 def result_of(
