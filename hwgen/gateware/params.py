@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-__all__ = ["DIMS", "REDUCTION", "WORD_BYTES", "HwcParameters", "ParameterError"]
+__all__ = ["DIMS", "LANES", "REDUCTION", "WORD_BYTES", "HwcParameters", "ParameterError"]
 
 DIMS = ("m", "c", "y", "x", "k", "l")
 REDUCTION = frozenset("ckl")
+LANES = 16
 WORD_BYTES = 4
 SUM_BYTES = 4
 
@@ -26,9 +27,10 @@ class HwcParameters:
         Index of the loop that the operand's buffer marker stands above; ``len(loops)`` without a marker, which means
         below the innermost loop: nothing is kept from one iteration to the next.
     input_bytes, weight_bytes, output_bytes
-        Sizes of the three local memories: multiples of the lanes, of 4, and of 4 times the lanes, at least two deep.
-    lanes
-        Output columns computed in one cycle.
+        Sizes of the three local memories: multiples of `input_unit`, `weight_unit` and `output_unit`, at least two
+        deep.
+    lane_m, lane_y, lane_x
+        Output channels, rows and columns computed in one cycle: powers of two, 16 together.
     position_bits
         Width of a coordinate; every extent is below ``2 ** position_bits``.
     """
@@ -40,7 +42,9 @@ class HwcParameters:
     input_bytes: int
     weight_bytes: int
     output_bytes: int
-    lanes: int = 16
+    lane_m: int = 1
+    lane_y: int = 1
+    lane_x: int = 16
     position_bits: int = 16
 
     def __post_init__(self) -> None:
@@ -55,21 +59,64 @@ class HwcParameters:
                 f"output_marker: loop {self.loops[self.output_marker]} carries no reuse of O; "
                 "move the marker further in, above a c, k or l loop"
             )
-        if self.lanes != 16:
-            raise ParameterError(f"lanes: expected 16 along x, got {self.lanes}")
+        shape = (self.lane_m, self.lane_y, self.lane_x)
+        if self.lanes != LANES or any(lanes < 1 for lanes in shape):
+            raise ParameterError(
+                f"lanes: expected m times y times x to be {LANES}, got {' x '.join(map(str, shape))}"
+            )
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
-        for operand, unit in (("input", self.lanes), ("weight", WORD_BYTES), ("output", SUM_BYTES * self.lanes)):
-            size = getattr(self, f"{operand}_bytes")
+        for operand in ("input", "weight", "output"):
+            size, unit = getattr(self, f"{operand}_bytes"), getattr(self, f"{operand}_unit")
             if size % unit or not 2 * unit <= size <= 1 << 16:
                 raise ParameterError(
                     f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to 65536, got {size}"
                 )
 
     @property
+    def lanes(self) -> int:
+        """Multiply-accumulates in one cycle."""
+        return self.lane_m * self.lane_y * self.lane_x
+
+    def lanes_along(self, dim: str) -> int:
+        """Lanes along one dimension."""
+        return {"m": self.lane_m, "y": self.lane_y, "x": self.lane_x}.get(dim, 1)
+
+    @property
+    def input_banks(self) -> int:
+        """Byte-wide banks of one copy of the input memory: a lane row is read, a word is written in one cycle."""
+        return max(WORD_BYTES, self.lane_x)
+
+    @property
+    def input_elements(self) -> int:
+        """Elements that the input memory holds; it holds each as often as there are lanes along y, which read rows
+        of their own."""
+        return self.input_bytes // self.lane_y
+
+    @property
+    def weight_banks(self) -> int:
+        """Byte-wide banks of the weight memory: a weight for each lane along m is read, a word is written."""
+        return max(WORD_BYTES, self.lane_m)
+
+    @property
+    def input_unit(self) -> int:
+        """Bytes by which the input memory grows."""
+        return self.input_banks * self.lane_y
+
+    @property
+    def weight_unit(self) -> int:
+        """Bytes by which the weight memory grows."""
+        return self.weight_banks
+
+    @property
+    def output_unit(self) -> int:
+        """Bytes by which the output memory grows: one 32-bit sum for each lane."""
+        return SUM_BYTES * self.lanes
+
+    @property
     def input_depth(self) -> int:
-        """Lines of one byte per lane in the input memory."""
-        return self.input_bytes // self.lanes
+        """Lines of the input memory's banks."""
+        return self.input_bytes // self.input_unit
 
     @property
     def weight_depth(self) -> int:
@@ -79,7 +126,7 @@ class HwcParameters:
     @property
     def output_depth(self) -> int:
         """Vectors of one 32-bit sum per lane in the output memory."""
-        return self.output_bytes // (SUM_BYTES * self.lanes)
+        return self.output_bytes // self.output_unit
 
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""
