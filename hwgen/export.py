@@ -97,7 +97,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     ``memories`` has I, W and O; ``beside`` has the queues of each block, and the vector registers (the vector that is
     drained, and the products between multiplication and sum).
     """
-    operands = {"hwc.input.memory": "I", "hwc.weight": "W", "hwc.datapath": "O"}
+    operands = {"hwc.weight.memory": "W", "hwc.datapath": "O"}
+    operands |= {f"hwc.input.memory_{copy}": "I" for copy in range(parameters.lane_y)}
     bits: dict[str, int] = dict.fromkeys("IWO", 0)
     queues: dict[str, int] = {}
     for array in memories(verilog(parameters)):

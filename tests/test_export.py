@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
     assert storage(PARAMETERS)["memories"] == {"I": 128, "W": 108, "O": 768}
     arrays = memories(verilog(PARAMETERS))
-    banks = [array for array in arrays if array.instance == "hwc.input.memory"]
+    banks = [array for array in arrays if array.instance == "hwc.input.memory_0"]
     assert sorted((bank.width, bank.depth) for bank in banks) == [(8, 8)] * 16
 
 

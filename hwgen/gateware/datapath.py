@@ -45,7 +45,7 @@ class Datapath(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
         lanes = parameters.lanes
-        flat = (parameters.input_bytes - 1).bit_length() + 1
+        flat = (parameters.input_elements - 1).bit_length() + 1
         sums = data.ArrayLayout(signed(32), lanes)
         super().__init__(
             {

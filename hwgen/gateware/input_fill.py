@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.gateware.input_memory import WRITES
+from hwgen.gateware.byte_memory import WRITES
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.stride import phase_base, quotient_and_phase, times_stride
 
@@ -13,7 +13,7 @@ __all__ = ["InputFill", "input_place"]
 
 def input_place(parameters: HwcParameters) -> data.StructLayout:
     """Where a word's columns go: the element of its first byte at phase 0, its phase, and the used bytes."""
-    flat = (parameters.input_bytes - 1).bit_length() + 1
+    flat = (parameters.input_elements - 1).bit_length() + 1
     return data.StructLayout({"address": flat, "phase": 2, "enable": 4})
 
 
@@ -31,7 +31,7 @@ class InputFill(wiring.Component):
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
-        flat = (parameters.input_bytes - 1).bit_length() + 1
+        flat = (parameters.input_elements - 1).bit_length() + 1
         word = data.StructLayout({"place": input_place(parameters), "data": 32})
         super().__init__(
             {

@@ -6,8 +6,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.gateware.box_queue import BoxQueue
+from hwgen.gateware.byte_memory import ByteMemory
 from hwgen.gateware.input_fill import InputFill, input_place
-from hwgen.gateware.input_memory import InputMemory
 from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import settings_signature
@@ -98,15 +98,15 @@ class InputStream(wiring.Component):
         A box that is completely in the ring. Taken at its first use.
     release : In(1)
         The box in use has been used for the last time.
-    read_address : In, read_data : Out
-        Lanes consecutive elements of the ring, one cycle later.
+    read_address : In, one per lane along y; read_data : Out
+        For each of them as many consecutive elements as there are lanes along x, one cycle later.
     overflow : Out(1)
         A box needs more slabs than the ring has.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        self.flat = (parameters.input_bytes - 1).bit_length() + 1
+        self.flat = (parameters.input_elements - 1).bit_length() + 1
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
@@ -115,8 +115,8 @@ class InputStream(wiring.Component):
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
                 "o_token": Out(stream.Signature(input_token(parameters))),
                 "release": In(1),
-                "read_address": In(self.flat),
-                "read_data": Out(data.ArrayLayout(8, parameters.lanes)),
+                "read_address": In(data.ArrayLayout(self.flat, parameters.lane_y)),
+                "read_data": Out(data.ArrayLayout(8, parameters.lane_y * parameters.lane_x)),
                 "overflow": Out(1),
             }
         )
@@ -124,7 +124,6 @@ class InputStream(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, bits, flat = self.parameters, self.parameters.position_bits, self.flat
-        m.submodules.memory = memory = InputMemory(depth=p.input_depth, lanes=p.lanes)
         m.submodules.fill = fill = InputFill(p)
         m.submodules.boxes = boxes = BoxQueue(token=input_token(p), entry=input_place(p), room=flat)
         connect(m, boxes.o_word, fill.i_word)
@@ -134,12 +133,8 @@ class InputStream(wiring.Component):
             boxes.release.eq(self.release),
             fill.stride_x.eq(self.settings.stride_x),
             *(getattr(fill, f"input_phase_{i}").eq(getattr(self.settings, f"input_phase_{i}")) for i in (1, 2, 3)),
-            memory.write_address.eq(fill.address),
-            memory.write_enable.eq(fill.enable),
-            memory.write_data.eq(fill.data),
-            memory.read_address.eq(self.read_address),
-            self.read_data.eq(memory.read_data),
         ]
+        self._hold(m, fill)
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
         ranges = nest.follow(m, self.settings)
 
@@ -179,6 +174,21 @@ class InputStream(wiring.Component):
                     with m.If(nest.finished):
                         m.next = "Idle"
         return m
+
+    def _hold(self, m: Module, fill: InputFill) -> None:
+        """The ring, as often as there are lanes along y: each reads a row of its own."""
+        p = self.parameters
+        for copy in range(p.lane_y):
+            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.lane_x)
+            m.submodules[f"memory_{copy}"] = memory
+            m.d.comb += [
+                memory.write_address.eq(fill.address),
+                memory.write_enable.eq(fill.enable),
+                memory.write_data.eq(fill.data),
+                memory.read_address.eq(self.read_address[copy]),
+            ]
+            for lane in range(p.lane_x):
+                m.d.comb += self.read_data[copy * p.lane_x + lane].eq(memory.read_data[lane])
 
     def _place(
         self,

@@ -40,7 +40,7 @@ def settings_of(parameters: HwcParameters) -> tuple[Setting, ...]:
 
 
 def _input_settings(parameters: HwcParameters) -> list[Setting]:
-    bits, flat = parameters.position_bits, (parameters.input_bytes - 1).bit_length() + 1
+    bits, flat = parameters.position_bits, (parameters.input_elements - 1).bit_length() + 1
     inside = parameters.inside
     marker = parameters.input_marker
     settings = [

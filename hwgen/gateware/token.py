@@ -29,7 +29,7 @@ def input_token(parameters: HwcParameters) -> data.StructLayout:
     """
     return data.StructLayout(
         {
-            "ring": (parameters.input_bytes - 1).bit_length() + 1,
+            "ring": (parameters.input_elements - 1).bit_length() + 1,
             "row": row_shape(parameters),
             "column": column_shape(parameters),
             "quotient": quotient_shape(parameters),
@@ -51,7 +51,7 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
             "load": 1,
             "unload": 1,
             "fresh": 1,
-            "input_address": (parameters.input_bytes - 1).bit_length() + 1,
+            "input_address": (parameters.input_elements - 1).bit_length() + 1,
             "row": row_shape(parameters),
             "column": column_shape(parameters),
             "width": parameters.lanes.bit_length(),

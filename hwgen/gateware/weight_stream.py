@@ -1,13 +1,13 @@
 """The weights' stream: packed boxes in fetch order, kept in a ring of words."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.gateware.box_queue import BoxQueue
+from hwgen.gateware.byte_memory import ByteMemory
 from hwgen.gateware.nest import LoopNest
-from hwgen.gateware.params import HwcParameters
+from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.tcdm import Request, read_request
 
@@ -36,8 +36,10 @@ class WeightStream(wiring.Component):
         The first word of a box that is completely in the ring. Taken at its first use.
     release : In(1)
         The box in use has been used for the last time.
-    read_word, read_byte : In, read_data : Out(8)
-        One weight, one cycle later.
+    read_address : In
+        Of a byte in the ring.
+    read_data : Out
+        As many consecutive weights from there as there are lanes along m, one cycle later.
     overflow : Out(1)
         A box is larger than the ring.
     """
@@ -53,9 +55,8 @@ class WeightStream(wiring.Component):
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
                 "o_token": Out(stream.Signature(self.index)),
                 "release": In(1),
-                "read_word": In(self.index),
-                "read_byte": In(2),
-                "read_data": Out(8),
+                "read_address": In((parameters.weight_bytes - 1).bit_length()),
+                "read_data": Out(data.ArrayLayout(8, parameters.lane_m)),
                 "overflow": Out(1),
             }
         )
@@ -162,15 +163,14 @@ class WeightStream(wiring.Component):
 
     def _hold(self, m: Module, boxes: BoxQueue) -> None:
         """The ring: words in, bytes out."""
-        m.submodules.memory = memory = Memory(shape=32, depth=self.parameters.weight_depth, init=[])
-        write, read = memory.write_port(), memory.read_port()
-        byte = Signal(2)
-        m.d.sync += byte.eq(self.read_byte)
+        p = self.parameters
+        depth = p.weight_bytes // p.weight_banks
+        m.submodules.memory = memory = ByteMemory(depth=depth, banks=p.weight_banks, lanes=p.lane_m)
         m.d.comb += [
             boxes.o_word.ready.eq(1),
-            write.en.eq(boxes.o_word.valid),
-            write.addr.eq(boxes.o_word.payload.place),
-            write.data.eq(boxes.o_word.payload.data),
-            read.addr.eq(self.read_word),
-            self.read_data.eq(read.data.word_select(byte, 8)),
+            memory.write_enable.eq(boxes.o_word.valid.replicate(WORD_BYTES)),
+            memory.write_address.eq(boxes.o_word.payload.place << 2),
+            memory.write_data.eq(boxes.o_word.payload.data),
+            memory.read_address.eq(self.read_address),
+            self.read_data.eq(memory.read_data),
         ]

@@ -1,0 +1,103 @@
+"""A memory of byte-wide banks: any run of consecutive bytes is read, a word's bytes are written, in one cycle."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["WRITES", "ByteMemory"]
+
+WRITES = 4
+"""Bytes that are written in one cycle at most."""
+
+
+class ByteMemory(wiring.Component):
+    """``depth`` lines of ``banks`` bytes: byte e lies in bank ``e % banks``, line ``e // banks``.
+
+    A run wraps at the memory's end. Addresses may be negative, down to one line before the first byte: what lies
+    before it is undefined, what follows is not.
+
+    Parameters
+    ----------
+    depth
+        Lines, at least 2.
+    banks
+        A power of two, at least `WRITES`.
+    lanes
+        Consecutive bytes that are read in one cycle: at most ``banks``.
+
+    Members
+    -------
+    read_address : In
+        First byte; ``read_data[i]`` is byte ``read_address + i`` in the next cycle.
+    read_data : Out
+    write_address : In
+        First byte; where ``write_enable[i]`` is set, byte ``write_address + i`` becomes ``write_data[i]``.
+    write_enable : In(4)
+    write_data : In
+    """
+
+    def __init__(self, *, depth: int, banks: int, lanes: int) -> None:
+        if depth < 2:
+            raise ValueError(f"depth: expected at least 2 lines, got {depth}")
+        if banks < WRITES or banks & (banks - 1):
+            raise ValueError(f"banks: expected a power of two from {WRITES}, got {banks}")
+        if not 1 <= lanes <= banks:
+            raise ValueError(f"lanes: expected 1 to {banks}, got {lanes}")
+        self._depth, self._banks, self._lanes = depth, banks, lanes
+        address = (depth * banks - 1).bit_length() + 1
+        super().__init__(
+            {
+                "read_address": In(address),
+                "read_data": Out(data.ArrayLayout(8, lanes)),
+                "write_address": In(address),
+                "write_enable": In(WRITES),
+                "write_data": In(data.ArrayLayout(8, WRITES)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        select = (self._banks - 1).bit_length()
+        read_bank, write_bank = self.read_address[:select], self.write_address[:select]
+        read_line, read_next = self._lines(m, self.read_address[select:], "read")
+        write_line, write_next = self._lines(m, self.write_address[select:], "write")
+        turned = Signal(select)
+        m.d.sync += turned.eq(read_bank)
+        banks: list[Value] = []
+        for bank in range(self._banks):
+            m.submodules[f"bank_{bank}"] = memory = Memory(shape=8, depth=self._depth, init=[])
+            read, write = memory.read_port(), memory.write_port()
+            banks.append(read.data)
+            offset = Signal(select, name=f"offset_{bank}")
+            m.d.comb += [
+                read.addr.eq(self._line(bank, read_bank, read_line, read_next)),
+                offset.eq(bank - write_bank),
+            ]
+            # Most cycles write nothing: a simulator passes over the rest then.
+            with m.If(self.write_enable.any()):
+                m.d.comb += write.addr.eq(self._line(bank, write_bank, write_line, write_next))
+                with m.Switch(offset):
+                    for i in range(WRITES):
+                        with m.Case(i):
+                            m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
+        # Rotate by one bit of the bank number at a time; the last stages only make what is read.
+        rotated = banks
+        for bit in reversed(range(select)):
+            needed = min(self._banks, self._lanes + (1 << bit) - 1)
+            stage = [Signal(8, name=f"rotated_{bit}_{place}") for place in range(needed)]
+            for place, value in enumerate(stage):
+                m.d.comb += value.eq(Mux(turned[bit], rotated[(place + (1 << bit)) % self._banks], rotated[place]))
+            rotated = list(stage)
+        m.d.comb += self.read_data.eq(Cat(*rotated))
+        return m
+
+    def _lines(self, m: Module, line: Value, name: str) -> tuple[Signal, Signal]:
+        """The line of a run's first byte, and the next one, which a run that goes on in bank 0 reaches."""
+        first, following = Signal(len(line), name=f"{name}_line"), Signal(len(line), name=f"{name}_next")
+        m.d.comb += [first.eq(line), following.eq(Mux(line == self._depth - 1, 0, line + 1))]
+        return first, following
+
+    def _line(self, bank: int, first: Value, line: Signal, following: Signal) -> Value:
+        """Where in ``bank`` a run lies that begins in bank ``first``."""
+        return line if bank == self._banks - 1 else Mux(bank < first, following, line)
