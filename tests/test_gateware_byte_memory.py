@@ -52,12 +52,3 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(depth: int, banks
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
-
-
-@pytest.mark.parametrize(
-    ("depth", "banks", "lanes", "message"),
-    [(1, 4, 4, "depth: .* got 1"), (2, 6, 4, "banks: .* got 6"), (2, 2, 2, "banks"), (2, 4, 5, "lanes: .* got 5")],
-)
-def test_refuses_what_it_cannot_be(depth: int, banks: int, lanes: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ByteMemory(depth=depth, banks=banks, lanes=lanes)

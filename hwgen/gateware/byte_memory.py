@@ -38,12 +38,6 @@ class ByteMemory(wiring.Component):
     """
 
     def __init__(self, *, depth: int, banks: int, lanes: int) -> None:
-        if depth < 2:
-            raise ValueError(f"depth: expected at least 2 lines, got {depth}")
-        if banks < WRITES or banks & (banks - 1):
-            raise ValueError(f"banks: expected a power of two from {WRITES}, got {banks}")
-        if not 1 <= lanes <= banks:
-            raise ValueError(f"lanes: expected 1 to {banks}, got {lanes}")
         self._depth, self._banks, self._lanes = depth, banks, lanes
         address = (depth * banks - 1).bit_length() + 1
         super().__init__(
