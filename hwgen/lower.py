@@ -4,7 +4,7 @@ The one seam between the two worlds: above it are layers and nests, below it par
 cannot run is refused here, with a reason.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.gateware.csr import register_map
-from hwgen.gateware.params import HwcParameters, ParameterError
+from hwgen.gateware.params import HwcParameters, ParameterError, memory_units
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.layer import Dim
@@ -23,11 +23,8 @@ from hwgen.model.access import allocation
 
 __all__ = ["Program", "compile_layer", "parameters_for"]
 
-LANES = 16
 MAX_KERNEL = 11
 MAX_STRIDE = 4
-SMALLEST = {"I": 2 * LANES, "W": 8, "O": 2 * 4 * LANES}
-"""The least each memory can hold: two entries."""
 
 Range = tuple[int, int]
 
@@ -70,9 +67,18 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
     """
     where = schedule.layer.name
     need = allocation(schedule)
+    shape = _shape(schedule.lanes)
+    if hardware is not None and _shape(hardware.lanes) != shape:
+        raise InputError(
+            f"{where}: lanes: expected {hardware.lanes} of hardware {hardware.name}, got {schedule.lanes}"
+        )
     if hardware is not None and hardware.order is not None and hardware.order != order_of(schedule):
         raise InputError(f"{where}: nest: expected the loop order and markers of hardware {hardware.name}")
-    buffers = {array: max(need[array], SMALLEST[array]) for array in ARRAYS}
+    try:
+        units = memory_units(*shape)
+    except ParameterError as error:
+        raise InputError(f"{where}: {error}") from None
+    buffers = {array: max(need[array], 2 * unit) for array, unit in zip(ARRAYS, units, strict=True)}
     if hardware is not None and hardware.buffers is not None:
         for array in ARRAYS:
             if need[array] > hardware.buffers[array]:
@@ -97,9 +103,16 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             input_bytes=buffers["I"],
             weight_bytes=buffers["W"],
             output_bytes=buffers["O"],
+            lane_m=shape[0],
+            lane_y=shape[1],
+            lane_x=shape[2],
         )
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
+    return lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)
 
 
 def compile_layer(
@@ -136,9 +149,6 @@ def _check_format(schedule: Schedule) -> None:
     bits = schedule.bits
     if (bits.I, bits.W, bits.O, bits.acc) != (8, 8, 8, 32):
         raise InputError(f"{where}: bits: the HWC computes with 8-bit operands and 32-bit sums")
-    shape = {dim: lanes for dim, lanes in schedule.lanes.items() if lanes > 1}
-    if shape != {"x": LANES}:
-        raise InputError(f"{where}: lanes: the HWC has {{x: {LANES}}}, got {schedule.lanes}")
     if any(isinstance(item, Marker) and item.level != "local" for item in schedule.nest):
         raise InputError(f"{where}: nest: one HWC has one memory level, got a tcdm marker")
     if any(loop.over for loop in schedule.loops):
@@ -201,10 +211,10 @@ class _Lowering:
         channels = max(stop - start for start, stop in self.pieces("c", self._input_depth))
         slab = max(1, line * channels)
         rows = self._most_rows()
-        slabs = p.input_bytes // slab
+        slabs = p.input_elements // slab
         if slabs < max(rows, 1):
             raise InputError(
-                f"{layer.name}: I needs {rows * slab} bytes in lines of {line}, the memory has {p.input_bytes}"
+                f"{layer.name}: I needs {rows * slab} bytes in lines of {line}, the memory has {p.input_elements}"
             )
         ring = slab * slabs
         values = {
@@ -218,6 +228,7 @@ class _Lowering:
             "input_slab": slab,
             "input_slabs": slabs,
             "input_ring": ring,
+            **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lane_y)},
             **{f"input_phase_{i}": sum(phases[:i]) for i in (1, 2, 3)},
         }
         for j in range(p.input_marker + 1, len(self.loops)):

@@ -169,7 +169,7 @@ def pack_weights(schedule: Schedule, weights: Bytes) -> Bytes:
     sizes = _box_sizes(ranges)
     padded = -(-sizes // WORD) * WORD
     begin = np.cumsum(padded) - padded
-    for loop in inner:
+    for loop in (*inner, Loop("m", 1)):  # the lanes along m come last
         ranges, _ = _split(ranges, loop)
     order = [ranges[dim][0] for dim in ("m", "c", "k", "l")]
     within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -228,7 +228,7 @@ class ControlRegisters(wiring.Component):
             checks.append((ErrorCode.STEP, getattr(settings, f"step_{j}_{dim}") == 0))
         for dim in DIMS:
             left = getattr(settings, f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}")
-            checks.append((ErrorCode.STEP, left > (p.lanes if dim == "x" else 1)))
+            checks.append((ErrorCode.STEP, left > p.lanes_along(dim)))
         for axis in "yx":
             stride = getattr(settings, f"stride_{axis}")
             checks.append((ErrorCode.STRIDE, (stride == 0) | (stride > 4)))
@@ -236,7 +236,7 @@ class ControlRegisters(wiring.Component):
             (ErrorCode.EXTENT, (settings.input_height == 0) | (settings.input_width == 0)),
             (ErrorCode.GROUP, settings.group_outputs == 0),
             (ErrorCode.INPUT_RING, (settings.input_slabs == 0) | (settings.input_slab == 0)),
-            (ErrorCode.INPUT_RING, settings.input_ring > p.input_bytes),
+            (ErrorCode.INPUT_RING, settings.input_ring > p.input_elements),
             (ErrorCode.INPUT_RING, settings.input_slab > settings.input_ring),
         ]
         unsound = Signal(ErrorCode)

@@ -30,7 +30,7 @@ class Datapath(wiring.Component):
     i_operation : In(operation)
     input_address : Out, input_data : In
         To the input stream's memory, one cycle of latency.
-    weight_word, weight_byte : Out, weight_data : In
+    weight_address : Out, weight_data : In
         To the weight stream's memory, one cycle of latency.
     load_data : In
         The vector that a ``load`` operation writes; held until `loaded`.
@@ -45,17 +45,16 @@ class Datapath(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
         lanes = parameters.lanes
-        flat = (parameters.input_elements - 1).bit_length() + 1
+        layout = operation(parameters)
         sums = data.ArrayLayout(signed(32), lanes)
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
-                "i_operation": In(operation(parameters)),
-                "input_address": Out(flat),
-                "input_data": In(data.ArrayLayout(8, lanes)),
-                "weight_word": Out(max(1, (parameters.weight_depth - 1).bit_length())),
-                "weight_byte": Out(2),
-                "weight_data": In(8),
+                "i_operation": In(layout),
+                "input_address": Out(layout["input_address"].shape),
+                "input_data": In(data.ArrayLayout(8, parameters.lane_y * parameters.lane_x)),
+                "weight_address": Out(layout["weight_address"].shape),
+                "weight_data": In(data.ArrayLayout(8, parameters.lane_m)),
                 "load_data": In(sums),
                 "loaded": Out(1),
                 "unload_data": Out(sums),
@@ -71,28 +70,37 @@ class Datapath(wiring.Component):
 
         # Address: the memories of the streams answer in the next cycle.
         op = self.i_operation
-        used = Signal(p.lanes)
-        row_inside = (op.row >= 0) & (op.row < settings.input_height)
-        for lane in range(p.lanes):
-            at = Signal(op.column.shape(), name=f"column_{lane}")
+        across = p.lane_y * p.lane_x
+        used = Signal(across)
+        rows_inside, columns_inside = Signal(p.lane_y), Signal(p.lane_x)
+        for j in range(p.lane_y):
+            row = Signal(op.row.shape(), name=f"row_{j}")
             m.d.comb += [
-                at.eq(op.column + times_stride(lane, settings.stride_x)),
-                used[lane].eq(row_inside & (lane < op.width) & (at >= 0) & (at < settings.input_width)),
+                row.eq(op.row + times_stride(j, settings.stride_y)),
+                rows_inside[j].eq((j < op.rows) & (row >= 0) & (row < settings.input_height)),
             ]
+        for i in range(p.lane_x):
+            column = Signal(op.column.shape(), name=f"column_{i}")
+            m.d.comb += [
+                column.eq(op.column + times_stride(i, settings.stride_x)),
+                columns_inside[i].eq((i < op.columns) & (column >= 0) & (column < settings.input_width)),
+            ]
+        for j in range(p.lane_y):
+            m.d.comb += used[j * p.lane_x : (j + 1) * p.lane_x].eq(Mux(rows_inside[j], columns_inside, 0))
         m.d.comb += [
             self.input_address.eq(op.input_address),
-            self.weight_word.eq(op.weight_word),
-            self.weight_byte.eq(op.weight_byte),
+            self.weight_address.eq(op.weight_address),
         ]
 
-        # Multiply: lanes on padding or beyond the row's end count nothing.
-        multiply, multiply_used = Signal(layout), Signal(p.lanes)
+        # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
+        multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
+        pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
+        for n, pixel in enumerate(pixels):
+            m.d.comb += pixel.eq(Mux(multiply_used[n], self.input_data[n], 0))
         products = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes)]
         for lane in range(p.lanes):
-            pixel = Signal(signed(8), name=f"pixel_{lane}")
-            m.d.comb += pixel.eq(Mux(multiply_used[lane], self.input_data[lane], 0))
-            m.d.sync += products[lane].eq(pixel * self.weight_data.as_signed())
+            m.d.sync += products[lane].eq(pixels[lane % across] * self.weight_data[lane // across].as_signed())
 
         # Accumulate: the sum was addressed one stage earlier.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes, depth=p.output_depth, init=[])

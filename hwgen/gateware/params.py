@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["DIMS", "LANES", "REDUCTION", "WORD_BYTES", "HwcParameters", "ParameterError"]
+__all__ = ["DIMS", "LANES", "REDUCTION", "WORD_BYTES", "HwcParameters", "ParameterError", "memory_units"]
 
 DIMS = ("m", "c", "y", "x", "k", "l")
 REDUCTION = frozenset("ckl")
@@ -13,6 +13,18 @@ SUM_BYTES = 4
 
 class ParameterError(ValueError):
     """A combination of parameters that cannot be built; the text says which and why."""
+
+
+def memory_units(lane_m: int, lane_y: int, lane_x: int) -> tuple[int, int, int]:
+    """Bytes by which the input, weight and output memories of such lanes grow; raises `ParameterError`.
+
+    The input memory holds every element as often as there are lanes along y, which read rows of their own; a copy
+    has a byte-wide bank for each lane along x, the weight memory one for each lane along m, and both at least the
+    four that a word is written to. The output memory has a 32-bit sum for each lane.
+    """
+    if lane_m * lane_y * lane_x != LANES or min(lane_m, lane_y, lane_x) < 1:
+        raise ParameterError(f"lanes: expected m times y times x to be {LANES}, got {lane_m} x {lane_y} x {lane_x}")
+    return lane_y * max(WORD_BYTES, lane_x), max(WORD_BYTES, lane_m), SUM_BYTES * LANES
 
 
 @dataclass(frozen=True)
@@ -27,8 +39,7 @@ class HwcParameters:
         Index of the loop that the operand's buffer marker stands above; ``len(loops)`` without a marker, which means
         below the innermost loop: nothing is kept from one iteration to the next.
     input_bytes, weight_bytes, output_bytes
-        Sizes of the three local memories: multiples of `input_unit`, `weight_unit` and `output_unit`, at least two
-        deep.
+        Sizes of the three local memories: multiples of `memory_units`, at least two deep.
     lane_m, lane_y, lane_x
         Output channels, rows and columns computed in one cycle: powers of two, 16 together.
     position_bits
@@ -59,15 +70,11 @@ class HwcParameters:
                 f"output_marker: loop {self.loops[self.output_marker]} carries no reuse of O; "
                 "move the marker further in, above a c, k or l loop"
             )
-        shape = (self.lane_m, self.lane_y, self.lane_x)
-        if self.lanes != LANES or any(lanes < 1 for lanes in shape):
-            raise ParameterError(
-                f"lanes: expected m times y times x to be {LANES}, got {' x '.join(map(str, shape))}"
-            )
+        units = memory_units(self.lane_m, self.lane_y, self.lane_x)
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
-        for operand in ("input", "weight", "output"):
-            size, unit = getattr(self, f"{operand}_bytes"), getattr(self, f"{operand}_unit")
+        for operand, unit in zip(("input", "weight", "output"), units, strict=True):
+            size = getattr(self, f"{operand}_bytes")
             if size % unit or not 2 * unit <= size <= 1 << 16:
                 raise ParameterError(
                     f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to 65536, got {size}"
@@ -84,39 +91,23 @@ class HwcParameters:
 
     @property
     def input_banks(self) -> int:
-        """Byte-wide banks of one copy of the input memory: a lane row is read, a word is written in one cycle."""
+        """Byte-wide banks of one copy of the input memory."""
         return max(WORD_BYTES, self.lane_x)
 
     @property
     def input_elements(self) -> int:
-        """Elements that the input memory holds; it holds each as often as there are lanes along y, which read rows
-        of their own."""
+        """Elements that one copy of the input memory holds."""
         return self.input_bytes // self.lane_y
 
     @property
     def weight_banks(self) -> int:
-        """Byte-wide banks of the weight memory: a weight for each lane along m is read, a word is written."""
+        """Byte-wide banks of the weight memory."""
         return max(WORD_BYTES, self.lane_m)
-
-    @property
-    def input_unit(self) -> int:
-        """Bytes by which the input memory grows."""
-        return self.input_banks * self.lane_y
-
-    @property
-    def weight_unit(self) -> int:
-        """Bytes by which the weight memory grows."""
-        return self.weight_banks
-
-    @property
-    def output_unit(self) -> int:
-        """Bytes by which the output memory grows: one 32-bit sum for each lane."""
-        return SUM_BYTES * self.lanes
 
     @property
     def input_depth(self) -> int:
         """Lines of the input memory's banks."""
-        return self.input_bytes // self.input_unit
+        return self.input_elements // self.input_banks
 
     @property
     def weight_depth(self) -> int:
@@ -126,7 +117,7 @@ class HwcParameters:
     @property
     def output_depth(self) -> int:
         """Vectors of one 32-bit sum per lane in the output memory."""
-        return self.output_bytes // self.output_unit
+        return self.output_bytes // (SUM_BYTES * self.lanes)
 
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""

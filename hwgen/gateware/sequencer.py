@@ -123,21 +123,21 @@ class Sequencer(wiring.Component):
             self.stall_weight.eq(active & ~waits_input & waits_weight),
             self.stall_output.eq(active & ~waits_input & ~waits_weight & ~fire),
         ]
-        address, row, column = self._input(m, nest, fire, input_fresh)
-        weight_word, weight_byte = self._weight(m, nest, fire, weight_fresh)
-        width = ranges.high["x"] - ranges.low["x"]
+        lane_rows, row, column = self._input(m, nest, fire, input_fresh)
+        sizes = {dim: ranges.high[dim] - ranges.low[dim] for dim in "myx"}
+        weight_address = self._weight(m, nest, fire, weight_fresh, sizes["m"])
         operation_ = self.o_operation
         m.d.sync += [
             operation_.compute.eq(fire),
             operation_.load.eq(self.access_valid & self.access_load),
             operation_.unload.eq(self.access_valid & ~self.access_load),
             operation_.fresh.eq(fresh_sum),
-            operation_.input_address.eq(address),
+            *(operation_.input_address[j].eq(address) for j, address in enumerate(lane_rows)),
             operation_.row.eq(row),
             operation_.column.eq(column),
-            operation_.width.eq(width),
-            operation_.weight_word.eq(weight_word),
-            operation_.weight_byte.eq(weight_byte),
+            operation_.rows.eq(sizes["y"]),
+            operation_.columns.eq(sizes["x"]),
+            operation_.weight_address.eq(weight_address),
             operation_.output_index.eq(Mux(self.access_valid, self.access_index, output_index)),
         ]
         return m
@@ -181,8 +181,8 @@ class Sequencer(wiring.Component):
         m.d.comb += fresh_sum.eq(first_touch & ~resumes)
         return register.value, may_start, fresh_sum
 
-    def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[Value, Value, Value]:
-        """Element address of lane 0 in the input ring, and its row and column in the image."""
+    def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[list[Value], Value, Value]:
+        """Address of the first element of each lane row in the input ring; row and column of lane 0 in the image."""
         p, settings, token = self.parameters, self.settings, self.i_input.payload
         count, marker = len(p.loops), p.input_marker
         inner = range(marker + 1, count)
@@ -244,11 +244,19 @@ class Sequencer(wiring.Component):
             self._follow(m, register, nest, fire, fresh, base)
             values[name] = register.value
         phase, quotient = values["place"][:2], values["place"][2:].as_signed()
-        address = values["ring"] + values["line"] + quotient + phase_base(settings, phase)
-        return address, values["row"], values["column"]
+        within_slab = values["line"] + quotient + phase_base(settings, phase)
+        lane_rows: list[Value] = [values["ring"] + within_slab]
+        for j in range(1, p.lane_y):
+            reached, slab = Signal(token.ring.shape().width + 1), Signal(token.ring.shape(), name=f"slab_{j}")
+            m.d.comb += [
+                reached.eq(values["ring"] + getattr(settings, f"input_lane_row_{j}")),
+                slab.eq(Mux(reached >= settings.input_ring, reached - settings.input_ring, reached)),
+            ]
+            lane_rows.append(slab + within_slab)
+        return lane_rows, values["row"], values["column"]
 
-    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[Value, Value]:
-        """Word and byte of the weight: boxes are packed in the order of first use, so the offset counts on."""
+    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal, channels: Value) -> Value:
+        """Byte of the first lane's weight: boxes are packed in the order of first use, so the offset counts on."""
         p = self.parameters
         bits = (p.weight_bytes - 1).bit_length() + 1
         held_base, held_offset = Signal(self.i_weight.payload.shape()), Signal(bits)
@@ -257,7 +265,7 @@ class Sequencer(wiring.Component):
         inner = range(p.weight_marker + 1, len(p.loops))
         begins = {j: Signal(bits, name=f"weight_begin_{j}") for j in inner if p.loops[j] in "yx"}
         following = Signal(bits)
-        m.d.comb += following.eq(offset + 1)
+        m.d.comb += following.eq(offset + channels)
         for j, begin in begins.items():
             with m.If(nest.turning[j]):
                 m.d.comb += following.eq(Mux(fresh, 0, begin))
@@ -268,8 +276,9 @@ class Sequencer(wiring.Component):
                     m.d.sync += begin.eq(following)
                 with m.Elif(fresh):
                     m.d.sync += begin.eq(0)
-        word = base + offset[2:]
-        return Mux(word >= p.weight_depth, word - p.weight_depth, word), offset[:2]
+        address = Signal(bits)
+        m.d.comb += address.eq((base << 2) + offset)
+        return Mux(address >= p.weight_bytes, address - p.weight_bytes, address)
 
     @staticmethod
     def _follow(

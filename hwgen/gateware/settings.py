@@ -54,6 +54,10 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("input_slab", flat, "elements of one row of all channels of a box"),
         Setting("input_slabs", flat, "slabs that the input memory holds"),
         Setting("input_ring", flat, "input_slab times input_slabs: the size of the ring in elements"),
+        *(
+            Setting(f"input_lane_row_{j}", flat, f"elements from lane row 0 to lane row {j}, modulo the ring")
+            for j in range(1, parameters.lane_y)
+        ),
         *(Setting(f"input_phase_{p}", flat, f"where columns of stride phase {p} begin in a line") for p in (1, 2, 3)),
     ]
     for j in inside(marker, "yk"):

@@ -42,8 +42,9 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
     """One step of the datapath.
 
     ``compute`` multiplies and accumulates; ``load`` writes the partial sums that were fetched; ``unload`` reads a
-    vector for the drain. ``fresh`` starts a sum from zero. Lane i is used if i < ``width``, the row is inside the
-    input and column + i * stride is.
+    vector for the drain. ``fresh`` starts a sum from zero. ``input_address`` has the first element of each lane row.
+    A lane in row j and column i of the lanes is used if j < ``rows``, i < ``columns``, row + j * stride is inside the
+    input and column + i * stride is too; ``weight_address`` is the byte of the first lane's weight.
     """
     return data.StructLayout(
         {
@@ -51,12 +52,12 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
             "load": 1,
             "unload": 1,
             "fresh": 1,
-            "input_address": (parameters.input_elements - 1).bit_length() + 1,
+            "input_address": data.ArrayLayout((parameters.input_elements - 1).bit_length() + 1, parameters.lane_y),
             "row": row_shape(parameters),
             "column": column_shape(parameters),
-            "width": parameters.lanes.bit_length(),
-            "weight_word": max(1, (parameters.weight_depth - 1).bit_length()),
-            "weight_byte": 2,
+            "rows": parameters.lane_y.bit_length(),
+            "columns": parameters.lane_x.bit_length(),
+            "weight_address": (parameters.weight_bytes - 1).bit_length(),
             "output_index": (parameters.output_depth - 1).bit_length(),
         }
     )

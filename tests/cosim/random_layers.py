@@ -9,40 +9,38 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower import compile_layer
 
-__all__ = ["HWCS", "hwc", "random_layer", "schedules_for"]
+__all__ = ["HWCS", "hwc", "order_from", "random_layer", "schedules_for"]
 
-LANES = 16
-
-# Loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
-HWCS: dict[str, str] = {
-    "fig8": "m y x O c IW y k m l",  # Stoutchinin et al. 2019, Fig. 8: rows of I slide, W stays for them
-    "two_tiles": "m c y x O c y k W I m x l",  # I held over m; partial sums leave; two splits of m, c, y, x
-    "inputs_far_out": "W m I y x k l O c",  # I slides along y over the whole width; W held for everything
-    "rows_of_kernel": "x m c k O c I y W x m l k",  # k split in two; I replaced along c
-    "kept_in_registers": "m y x c k l",  # no marker at all: everything is fetched in every iteration
-    "partial_sums": "c m k y x O l I m c y x k",  # the kernel's loops around and inside O's
+# Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
+HWCS: dict[str, tuple[dict[Dim, int], str]] = {
+    "fig8": ({"x": 16}, "m y x O c IW y k m l"),  # Stoutchinin et al. 2019, Fig. 8: rows slide, W stays for them
+    "two_tiles": ({"x": 16}, "m c y x O c y k W I m x l"),  # I held over m; partial sums leave; two splits
+    "inputs_far_out": ({"x": 16}, "W m I y x k l O c"),  # I slides along y over the whole width; W is held for all
+    "rows_of_kernel": ({"x": 16}, "x m c k O c I y W x m l k"),  # k split in two; I replaced along c
+    "kept_in_registers": ({"x": 16}, "m y x c k l"),  # no marker at all: everything is fetched in every iteration
+    "partial_sums": ({"x": 16}, "c m k y x O l I m c y x k"),  # the kernel's loops around and inside O's
 }
 
 
 def hwc(name: str) -> Hardware:
     """One of the HWCs above, with room for any small layer."""
-    order: list[Dim | Marker] = []
-    for word in HWCS[name].split():
-        if word.isupper():
-            order.append(Marker(tuple(word)))  # type: ignore[arg-type]
-        else:
-            order.append(word)  # type: ignore[arg-type]
-    buffers = {"I": 768, "W": 256, "O": 2048}
-    return Hardware(name=name, budget=4096, buffers=buffers, order=tuple(order))
+    lanes, order = HWCS[name]
+    buffers = {"I": 768 * lanes.get("y", 1), "W": 256, "O": 4096}
+    return Hardware(name=name, lanes=lanes, budget=1 << 15, buffers=buffers, order=order_from(order))
 
 
-def schedules_for(hardware: Hardware, rng: Random, count: int, most_iterations: int) -> list[Schedule]:
+def order_from(text: str) -> Order:
+    """An order from its short form."""
+    return tuple(Marker(tuple(word)) if word.isupper() else word for word in text.split())  # type: ignore[arg-type, misc]
+
+
+def schedules_for(hardware: Hardware, rng: Random, count: int, most_macs: int) -> list[Schedule]:
     """So many random schedules that the hardware runs; layers without any are drawn again."""
     assert hardware.order is not None
     found: list[Schedule] = []
     for _ in range(1000 * count):
-        layer = random_layer(rng, f"random_{len(found)}", most_iterations)
-        schedule = _scheduled(rng, layer, hardware.order)
+        layer = random_layer(rng, f"random_{len(found)}", most_macs)
+        schedule = _scheduled(rng, layer, hardware)
         if schedule is not None and _runs(schedule, hardware):
             found.append(schedule)
             if len(found) == count:
@@ -50,11 +48,11 @@ def schedules_for(hardware: Hardware, rng: Random, count: int, most_iterations: 
     raise AssertionError(f"{hardware.name}: only {len(found)} of {count} schedules can be run")
 
 
-def random_layer(rng: Random, name: str, most_iterations: int) -> Layer:
+def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
     """Strides to 4, kernels to 11, unequal padding, groups, depthwise, maps smaller than the kernel."""
     while True:
         groups = rng.choice((1, 1, 1, 2, 3))
-        per_group, outputs = rng.randint(1, 5), groups * rng.randint(1, 5)
+        per_group, outputs = rng.randint(1, 5), groups * rng.randint(1, rng.choice((5, 20)))
         if rng.random() < 0.15:
             groups = rng.randint(2, 5)
             per_group, outputs = 1, groups * rng.randint(1, 2)
@@ -78,13 +76,13 @@ def random_layer(rng: Random, name: str, most_iterations: int) -> Layer:
             padding=padding,
             groups=groups,
         )
-        iterations = layer.macs // layer.output_width * -(-layer.output_width // LANES)
-        if most_iterations // 20 <= iterations <= most_iterations:
+        if most_macs // 20 <= layer.macs <= most_macs:
             return layer
 
 
-def _scheduled(rng: Random, layer: Layer, order: Order) -> Schedule | None:
+def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None:
     """Random steps for the loops of an order; None if the last loop of a dimension cannot get down to the lanes."""
+    order, lanes = hardware.order or (), hardware.lanes
     left = dict(layer.extents)
     last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
     nest: list[Loop | Marker] = []
@@ -92,13 +90,13 @@ def _scheduled(rng: Random, layer: Layer, order: Order) -> Schedule | None:
         if isinstance(item, Marker):
             nest.append(item)
             continue
-        most = LANES if item == "x" else 1
+        most = lanes.get(item, 1)
         steps = _steps(rng, left[item], most) if index < last[item] else (most, most, rng.randint(1, most))
         left[item] = min(left[item], rng.choice(tuple(steps)))
         nest.append(Loop(item, left[item]))
-    if any(rest > (LANES if dim == "x" else 1) for dim, rest in left.items()):
+    if any(rest > lanes.get(dim, 1) for dim, rest in left.items()):
         return None
-    return Schedule(layer=layer, nest=tuple(nest), lanes={"x": LANES})
+    return Schedule(layer=layer, nest=tuple(nest), lanes=dict(lanes))
 
 
 def _steps(rng: Random, extent: int, unit: int) -> Iterator[int]:
