@@ -13,12 +13,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
-__all__ = ["Best", "above_idle_loops", "best_schedules", "every_nest", "operand_costs", "with_markers"]
+__all__ = ["Best", "Shape", "above_idle_loops", "best_schedules", "every_nest", "operand_costs", "with_markers"]
 
 Nest = tuple[tuple[int, int], ...]
+Shape = tuple[int, int, int]
+"""Lanes along m, y, x."""
 BYTES, WORDS, NEED, STORED, RUNS = range(5)
 
 
@@ -31,7 +33,12 @@ class Best(NamedTuple):
     need: int
 
 
-def every_nest(layer: Layer, lanes: int = 1) -> list[Nest]:
+def lanes_along(lanes: Shape, dim: int) -> int:
+    """Lanes along the dimension of this number."""
+    return {"m": lanes[0], "y": lanes[1], "x": lanes[2]}.get(DIMS[dim], 1)
+
+
+def every_nest(layer: Layer, lanes: Shape = (1, 1, 1)) -> list[Nest]:
     """Tile loops in any order outermost, inner loops in any order; no loops over a dimension of extent 1, but one.
 
     Loops of one iteration stay: a marker above one holds a whole box at once. For the same reason the tile loop of
@@ -44,14 +51,16 @@ def every_nest(layer: Layer, lanes: int = 1) -> list[Nest]:
     nests: dict[Nest, None] = {}
     for steps in product(*(range(1, extents[dim] + 1) for dim in tiled)):
         size = dict(zip(tiled, steps, strict=True))
-        inner = [(dim, min(lanes if DIMS[dim] == "x" else 1, size.get(dim, extents[dim]))) for dim in cut]
+        inner = [(dim, min(lanes_along(lanes, dim), size.get(dim, extents[dim]))) for dim in cut]
         for first in permutations(size.items()):
             for last in permutations(inner):
                 nests[(*around, *first, *last)] = None
     return list(nests)
 
 
-def with_markers(layer: Layer, nest: Nest, places: tuple[int, int, int], bits: Bits, lanes: int = 1) -> Schedule:
+def with_markers(
+    layer: Layer, nest: Nest, places: tuple[int, int, int], bits: Bits, lanes: Shape = (1, 1, 1)
+) -> Schedule:
     """A nest with the markers of I, W, O above the loops at the given places (its length: no marker)."""
     items: list[Loop | Marker] = []
     for index, (dim, step) in enumerate(nest):
@@ -59,11 +68,18 @@ def with_markers(layer: Layer, nest: Nest, places: tuple[int, int, int], bits: B
         if arrays:
             items.append(Marker(arrays))
         items.append(Loop(DIMS[dim], step))
-    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes={"x": lanes} if lanes > 1 else {})
+    shape: dict[Dim, int] = {dim: along for dim, along in zip(("m", "y", "x"), lanes, strict=True) if along > 1}
+    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes=shape)
 
 
 def best_schedules(
-    layer: Layer, sizes: list[int], *, bits: Bits, lanes: int = 1, hardware: bool = False, goal: str = "traffic"
+    layer: Layer,
+    sizes: list[int],
+    *,
+    bits: Bits,
+    lanes: Shape = (1, 1, 1),
+    hardware: bool = False,
+    goal: str = "traffic",
 ) -> list[Best]:
     """The best criteria for each buffer size, over every nest of `every_nest` and every place of every marker."""
     best = np.full((len(sizes), 4), -1, np.int64)
@@ -85,7 +101,7 @@ def best_schedules(
     return [Best(*(int(value) for value in row)) for row in best]
 
 
-def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: int, tiles: int) -> NDArray[np.int64]:
+def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: Shape, tiles: int) -> NDArray[np.int64]:
     """Costs of markers above a loop over a dimension of extent 1, right below each loop of the nest.
 
     Such a loop carries nothing over, so it never saves; but hardware may accept a marker there that it refuses above
@@ -98,7 +114,9 @@ def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: int, tiles: in
     return costs
 
 
-def operand_costs(layer: Layer, nest: Nest, bits: Bits, lanes: int = 1, *, idle: bool = False) -> NDArray[np.int64]:
+def operand_costs(
+    layer: Layer, nest: Nest, bits: Bits, lanes: Shape = (1, 1, 1), *, idle: bool = False
+) -> NDArray[np.int64]:
     """[place, operand, (bytes, words, bytes of need, bytes stored by hardware, whether hardware runs it)].
 
     ``idle``: for markers above a loop of one iteration right below each loop.
@@ -254,8 +272,10 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
                 in_output[m, y, x] = box
                 done[m, y, x] += (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
         most_sums = max(most_sums, touched)
-        vectors = _vectors(dims, steps, depth, low[3], high[3])
-        most_vectors = max(most_vectors, (high[0] - low[0]) * (high[2] - low[2]) * vectors)
+        vectors = 1
+        for dim in (0, 2, 3):
+            vectors *= _vectors(dims, steps, depth, dim, low[dim], high[dim])
+        most_vectors = max(most_vectors, vectors)
         before_low, before_high = low.copy(), high.copy()
         moved = _next_box(dims, steps, extents, depth, at, low, high)
         held = place < len(dims) and moved == place and not idle
@@ -276,9 +296,10 @@ def _run(dims, steps, extents, shape, widths, place, idle, lanes, costs):  # typ
             break
     costs[0, 2], costs[1, 2], costs[2, 2] = most_needed * widths[0], most_weights * widths[1], most_sums * widths[3]
     stored = most_channels * most_rows * most_columns
-    costs[0, 3] = -(-stored // lanes) * lanes * widths[0]
-    costs[1, 3] = -(-(most_weights * widths[1]) // 4) * 4
-    costs[2, 3] = most_vectors * lanes * widths[3]
+    units = _units(lanes)
+    costs[0, 3] = -(-(stored * widths[0] * lanes[1]) // units[0]) * units[0]
+    costs[1, 3] = -(-(most_weights * widths[1]) // units[1]) * units[1]
+    costs[2, 3] = most_vectors * lanes[0] * lanes[1] * lanes[2] * widths[3]
     costs[0, 4], costs[1, 4] = runs_input, 1
     costs[2, 4] = 1 if marked == -1 or marked == 1 or marked >= 4 else 0
 
@@ -289,11 +310,18 @@ def _pairs(a, a_end, b, b_end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _vectors(dims, steps, depth, low, high):  # type: ignore[no-untyped-def]
-    """Innermost iterations along x within one box."""
+def _units(lanes):  # type: ignore[no-untyped-def]
+    """Bytes in which the memories of I, W, O grow: a copy of I's for each lane along y."""
+    m, y, x = lanes
+    return max(4, x) * y, max(4, m), 4 * m * y * x
+
+
+@njit(cache=True)
+def _vectors(dims, steps, depth, dim, low, high):  # type: ignore[no-untyped-def]
+    """Innermost iterations along one dimension within one box."""
     pieces = [(low, high)]
     for loop in range(depth, len(dims)):
-        if dims[loop] == 3:
+        if dims[loop] == dim:
             pieces = [
                 (start, min(start + steps[loop], stop))
                 for first, stop in pieces
@@ -306,6 +334,7 @@ def _vectors(dims, steps, depth, low, high):  # type: ignore[no-untyped-def]
 def _combine(costs, sizes, hardware, lanes, iterations, goal, best):  # type: ignore[no-untyped-def]
     """Every combination of the three markers' places against the best of each size."""
     places = len(costs)
+    units = _units(lanes)
     for i in range(places):
         for w in range(places):
             for o in range(places):
@@ -314,7 +343,7 @@ def _combine(costs, sizes, hardware, lanes, iterations, goal, best):  # type: ig
                     continue
                 need = a[2] + b[2] + c[2]
                 if hardware:
-                    need = max(a[3], 2 * lanes) + max(b[3], 8) + max(c[3], 8 * lanes)
+                    need = max(a[3], 2 * units[0]) + max(b[3], 2 * units[1]) + max(c[3], 2 * units[2])
                 total, words, third = a[0] + b[0] + c[0], a[1] + b[1] + c[1], 0
                 first, second = total, words
                 if goal == 1:

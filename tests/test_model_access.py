@@ -141,13 +141,13 @@ def test_allocation_of_columns_with_gaps() -> None:
     # taps 0 1 touch columns -4 -3, -1 0, 2 3 .. 17 18, taps 2 3 touch -2 -1, 1 2, .. 16 17, 19 20: of both 13 exist
     assert predict(Schedule(layer=layer, nest=nest)).need.I == 13
     assert allocation(Schedule(layer=layer, nest=nest)).I == 2 * 8  # clipped by 2, less than a stride: x from 0 on
-    assert allocation(Schedule(layer=layer, nest=(Loop("x", 7), *nest))).I == 2 * 7
+    assert allocation(Schedule(layer=layer, nest=(Loop("x", 7), *nest))).I == 2 * 7 + 2  # to words
     first = Layer(**{**layer.model_dump(), "kernel": (1, 2), "padding": (0, 4, 0, 0), "input_width": 19})
-    assert allocation(Schedule(layer=first, nest=nest)).I == 2 * 7  # clipped by 4: x from 1 on
+    assert allocation(Schedule(layer=first, nest=nest)).I == 2 * 7 + 2  # clipped by 4: x from 1 on
 
 
 def test_allocation_rounds_up_the_need_of_every_box() -> None:
-    """O in lane vectors, W in words, I in lanes, each found box by box."""
+    """O in lane vectors, W in words or lanes, I so too and a copy for each lane along y, each found box by box."""
     for schedule in cases(77, 600):
         across = schedule.lanes.get("x", 1)
         lanes = across * schedule.lanes.get("y", 1) * schedule.lanes.get("m", 1)
@@ -158,10 +158,13 @@ def test_allocation_rounds_up_the_need_of_every_box() -> None:
                 vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
         found, predicted = allocation(schedule), predict(schedule)
         assert found["O"] == vectors * lanes * schedule.bits.acc // 8, schedule.as_data()
-        assert found.W == -(-predicted.need_bytes.W // 4) * 4
+        unit_w = max(4, schedule.lanes.get("m", 1))
+        weight_words = -(-predicted.need_bytes.W // unit_w)
+        assert found["W"] == weight_words * unit_w
         assert found.I >= predicted.need_bytes.I
         if schedule.layer.stride[1] <= 1:
-            assert found["I"] == -(-predicted.need.I // across) * across * schedule.bits.I // 8
+            unit = max(4, across)
+            assert found["I"] == -(-predicted.need_bytes.I // unit) * unit * schedule.lanes.get("y", 1)
 
 
 def _inside(schedule: Schedule) -> int:

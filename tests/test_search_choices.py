@@ -119,7 +119,8 @@ def test_lanes_over_any_dimensions(seed: int) -> None:
     layer = layer_of(rng, ("m", "c", "y", "x", "k", "l"), 0)
     lanes: dict[Dim, int] = {dim: rng.randint(2, 3) for dim in ("m", "y", "x") if rng.random() < 0.7} or {"m": 2}
     hardware = Hardware(name="lanes", lanes=lanes)
-    units = (lanes.get("x", 1), 4, 4 * lanes.get("m", 1) * lanes.get("y", 1) * lanes.get("x", 1))
+    m, y, x = (lanes.get(dim, 1) for dim in ("m", "y", "x"))
+    units = (max(4, x) * y, max(4, m), 4 * m * y * x)
     found = []
     for schedule in schedules_on(layer, lanes):
         p = predict(schedule)

@@ -7,17 +7,28 @@ import pytest
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order, order_of
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.lower import compile_layer
 from hwgen.model.access import predict
 from hwgen.model.walk import walk
 from hwgen.search.axes import PAIR_STATES, TILE, window
 from hwgen.search.optimal import Objective, Result, search
-from tests.brute_force import Best, best_schedules, every_nest, operand_costs, with_markers
+from tests.brute_force import Best, Shape, best_schedules, every_nest, operand_costs, with_markers
 from tests.cases import random_layer as any_layer
 
 LAYERS, HARDWARE_LAYERS = 516, 204
+SHAPES: tuple[dict[Dim, int], ...] = (
+    {"x": 2},
+    {"x": 4},
+    {"x": 8},
+    {"m": 2},
+    {"m": 8},
+    {"y": 2},
+    {"m": 2, "y": 2},
+    {"y": 4, "x": 2},
+    {"m": 4, "x": 2},
+)
 PARTS = 12
 """The random layers come in so many tests each, so that they can run side by side."""
 LANES = 16
@@ -55,9 +66,19 @@ def random_layer(rng: Random, *, most_x: int = 7) -> Layer:
             )
 
 
+def shape_of(hardware: Hardware | None) -> Shape:
+    return (1, 1, 1) if hardware is None else tuple(hardware.lanes.get(dim, 1) for dim in ("m", "y", "x"))  # type: ignore[return-value, arg-type]
+
+
+def units_of(shape: Shape) -> tuple[int, int, int]:
+    """Bytes in which the memories of I, W, O come; each is at least two of them."""
+    m, y, x = shape
+    return max(4, x) * y, max(4, m), 4 * m * y * x
+
+
 def random_sizes(rng: Random, layer: Layer, hardware: Hardware | None) -> list[int]:
     """Buffer sizes from hopeless to everything, most of them tight."""
-    least = 6 if hardware is None else 2 * hardware.lanes["x"] * 5 + 8
+    least = 6 if hardware is None else 2 * sum(units_of(shape_of(hardware)))
     most = layer.input_elements + layer.weight_elements + 4 * layer.output_elements
     return [least - 1, *(least + int(rng.random() ** 3 * most) for _ in range(3)), least + 64 * most]
 
@@ -67,8 +88,8 @@ def criteria(result: Result, hardware: Hardware | None, objective: Objective) ->
     words = prediction.counts.total_words()
     need = prediction.need_bytes.total
     if hardware is not None:
-        lanes, stored = hardware.lanes["x"], prediction.allocation
-        need = max(stored.I, 2 * lanes) + max(stored.W, 8) + max(stored.O, 8 * lanes)
+        units = zip(("I", "W", "O"), units_of(shape_of(hardware)), strict=True)
+        need = sum(max(prediction.allocation[array], 2 * unit) for array, unit in units)  # type: ignore[index]
     match objective:
         case "traffic":
             return Best(prediction.total_bytes, words, 0, need)
@@ -83,8 +104,9 @@ def criteria(result: Result, hardware: Hardware | None, objective: Objective) ->
 
 def check(layer: Layer, sizes: list[int], hardware: Hardware | None, objective: Objective, bits: Bits) -> None:
     """The search finds what brute force finds, for every size, and refuses exactly what nothing fits."""
-    lanes = 1 if hardware is None else hardware.lanes["x"]
-    best = best_schedules(layer, sizes, bits=bits, lanes=lanes, hardware=hardware is not None, goal=objective)
+    best = best_schedules(
+        layer, sizes, bits=bits, lanes=shape_of(hardware), hardware=hardware is not None, goal=objective
+    )
     fitting = [size for size, found in zip(sizes, best, strict=True) if found.goal >= 0]
     for size in set(sizes) - set(fitting):
         with pytest.raises(InputError, match=f"no schedule fits a buffer of {size} bytes"):
@@ -103,7 +125,7 @@ def check(layer: Layer, sizes: list[int], hardware: Hardware | None, objective: 
 def test_brute_force_counts_what_the_oracle_counts() -> None:
     rng = Random(3)
     for number in range(30):
-        layer, lanes = random_layer(rng), rng.choice((1, 3))
+        layer, lanes = random_layer(rng), rng.choice(((1, 1, 1), (1, 1, 3), (3, 2, 1), (1, 4, 2), (5, 1, 6)))
         bits = Bits(
             I=8 * rng.randint(1, 4), W=8 * rng.randint(1, 3), O=8 * rng.randint(1, 4), acc=8 * rng.choice((2, 4, 5))
         )
@@ -132,7 +154,7 @@ def test_optimum_is_that_of_brute_force(part: int) -> None:
 def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
     rng = Random(2000 + part)
     for number in range(HARDWARE_LAYERS // PARTS):
-        hardware = Hardware(name="small", lanes={"x": rng.choice((2, 4))})
+        hardware = Hardware(name="small", lanes=rng.choice(SHAPES))
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
         layer = random_layer(rng, most_x=13)
         check(layer, random_sizes(rng, layer, hardware), hardware, objective, Bits())

@@ -16,7 +16,7 @@ from hwgen.search.shared import Shared, best_shared
 from tests.brute_force import above_idle_loops, operand_costs
 
 LANES = 2
-UNITS = (LANES, 4, 4 * LANES)
+UNITS = (4, 4, 4 * LANES)
 
 
 def random_set(rng: Random) -> list[Layer]:
@@ -78,8 +78,8 @@ def _costs(layer: Layer, outer: list[int], inner: list[int]) -> Iterator[np.ndar
         size = dict(zip(outer, steps, strict=True))
         nest = [*zip(outer, steps, strict=True)]
         nest += [(dim, min(LANES if dim == 3 else 1, size.get(dim, extents[dim]))) for dim in inner]
-        costs = operand_costs(layer, tuple(nest), Bits(), LANES)
-        yield np.concatenate([costs, above_idle_loops(layer, tuple(nest), Bits(), LANES, len(outer))])
+        costs = operand_costs(layer, tuple(nest), Bits(), (1, 1, LANES))
+        yield np.concatenate([costs, above_idle_loops(layer, tuple(nest), Bits(), (1, 1, LANES), len(outer))])
 
 
 def _runs(costs: np.ndarray, places: tuple[int, ...]) -> bool:

@@ -39,14 +39,15 @@ WORD = 4
 def predict(schedule: Schedule) -> Prediction:
     """Counts, buffer needs and allocation of a schedule; raises `InputError` for more than one memory level."""
     require_one_level(schedule)
-    inputs, needed_inputs, allocated_inputs = _inputs(schedule)
+    inputs, needed_inputs, stored_inputs = _inputs(schedule)
     weights, needed_weights = _weights(schedule)
     outputs, needed_outputs, allocated_outputs = _outputs(schedule)
     need = PerOperand(needed_inputs, needed_weights, needed_outputs)
     need_bytes = need.in_bytes(schedule.bits)
+    lanes_m, lanes_y, lanes_x = (schedule.lanes.get(dim, 1) for dim in ("m", "y", "x"))
     allocated = PerOperand(
-        I=allocated_inputs * schedule.bits.I // 8,
-        W=_round_up(need_bytes.W, WORD),
+        I=_round_up(stored_inputs * schedule.bits.I // 8, max(WORD, lanes_x)) * lanes_y,
+        W=_round_up(need_bytes.W, max(WORD, lanes_m)),
         O=allocated_outputs * schedule.bits.acc // 8,
     )
     iterations = 1
@@ -58,10 +59,11 @@ def predict(schedule: Schedule) -> Prediction:
 def allocation(schedule: Schedule) -> PerOperand:
     """Bytes of the I, W and O memories that the hardware needs for this schedule.
 
-    I: the need, rounded up to a multiple of the lanes along x. Columns with gaps (the box's kernel extent is below
-    the stride and it has several output columns) are stored kernel extent by output column, counted from the first
-    output column that is not wholly in the left padding. W: the need, rounded up to words. O: a full lane vector of
-    sums for each innermost iteration within the largest box.
+    I: what the largest box stores, rounded up to a word or to the lanes along x, whichever is more, once for each
+    lane along y (which read rows of their own, so that the memory holds a copy for each). Columns with gaps (the
+    box's kernel extent is below the stride and it has several output columns) are stored kernel extent by output
+    column, counted from the first output column that is not wholly in the left padding. W: the need, rounded up to a
+    word or to the lanes along m. O: a full lane vector of sums for each innermost iteration within the largest box.
     """
     return predict(schedule).allocation
 
@@ -188,7 +190,7 @@ class _Channels:
 
 
 def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
-    """Counts of I, the need in elements, and the allocation in elements."""
+    """Counts of I, the need in elements, and the elements that the largest box stores."""
     layer = schedule.layer
     rows = _window(schedule, "y", "k")
     columns = _window(schedule, "x", "l")
@@ -200,8 +202,8 @@ def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     words = lines * _column_words(fetched_columns, size)
     box = channels.largest * int(rows.lengths.sum(axis=0).max())
     need = box * int(columns.lengths.sum(axis=0).max())
-    allocated = _round_up(box * _stored_columns(layer, columns), schedule.lanes.get("x", 1))
-    return {("tcdm", "I", "read"): Access(elements, elements * size, words)}, need, allocated
+    stored = box * _stored_columns(layer, columns)
+    return {("tcdm", "I", "read"): Access(elements, elements * size, words)}, need, stored
 
 
 def _channels(schedule: Schedule) -> _Channels:

@@ -16,6 +16,7 @@ from hwgen.search.orders import TILED, LoopSet
 __all__ = ["IMPOSSIBLE", "Scale", "Tables", "Target", "steps_allowed", "tables"]
 
 Floats = NDArray[np.float64]
+WORD = 4
 IMPOSSIBLE = 1e15
 """Need of what the hardware cannot run: more than any buffer, and finite, so that products of it stay comparable."""
 
@@ -59,8 +60,8 @@ class Target:
         """Multiples, in bytes, in which the I, W and O memories come."""
         if not self.hardware:
             return (1, 1, 1)
-        lanes = self.lanes[0] * self.lanes[1] * self.lanes[2]
-        return (self.lanes[2], 4, 4 * lanes)
+        m, y, x = self.lanes
+        return (max(WORD, x) * y, max(WORD, m), 4 * m * y * x)
 
     @property
     def least(self) -> tuple[int, int, int]:
@@ -76,7 +77,7 @@ class Scale(NamedTuple):
     returns for each iteration of k or l. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
     its bytes and what every box lacks to a full word, by 4; those of O = ``o_rows * x_output_words +
     o_partial_words * (rounds - 1)``. Innermost iterations = ``taps`` times the cuts by the inner loops. Needs are
-    products, by bytes an element.
+    products, by bytes an element (``i_element``: of all copies that the hardware keeps).
     """
 
     i_bytes: float
@@ -152,7 +153,7 @@ def tables(
     scale = Scale(
         i_bytes=width * layer.channels_per_group,
         i_lines=layer.channels_per_group,
-        i_element=width,
+        i_element=width * (target.lane("y") if target.hardware else 1),
         w_bytes=bits.W // 8 * layer.weight_elements,
         w_element=bits.W // 8,
         o_bytes=bits.O // 8 * layer.output_elements,
