@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from cosim.build import FAST, HARNESS
+from cosim.build import FAST, FAST_COMPILED, HARNESS
 from cosim.jobs import Job
 from cosim.layer_data import expected_output, random_data
 from cosim.runner import run_jobs
@@ -64,7 +64,7 @@ def build_bare(text: str, main: str, folder: Path) -> Path:
     own = Path(__file__).resolve().parent / main
     with_harness = main == "bare_harness.cpp"
     sources = [HARNESS / "publish.vlt", HARNESS / "harness.sv", HARNESS / "tcdm_port.sv"] if with_harness else []
-    state = hashlib.sha256("".join([text, *FAST, fingerprint("verilator")]).encode())
+    state = hashlib.sha256("".join([text, *FAST, *FAST_COMPILED, fingerprint("verilator")]).encode())
     for source in (*sources, own):
         state.update(source.read_bytes())
     target = cache_folder() / "bare" / state.hexdigest()[:24]
@@ -85,6 +85,7 @@ def build_bare(text: str, main: str, folder: Path) -> Path:
         "--prefix",
         "Vtop",
         *FAST,
+        *("-CFLAGS", " ".join(FAST_COMPILED)),
         "-Wno-fatal",
     ]
     steps = [[*command, *sources, design, own], ["make", "-j2", "-C", target, "-f", "Vtop.mk"]]

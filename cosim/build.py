@@ -1,21 +1,20 @@
 """Builds of generated hardware for a simulator, each made once and kept."""
 
-import fcntl
 import hashlib
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import cosim.compiling
+from cosim.compiling import CommandFailed, compile_model, locked, stop, verilate
 from cosim.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
 
 __all__ = ["Build", "build", "failure", "launch", "start", "stop"]
@@ -23,12 +22,12 @@ __all__ = ["Build", "build", "failure", "launch", "start", "stop"]
 HARNESS = Path(__file__).resolve().parent / "harness"
 # Measured on generated HWCs: without Verilator's data flow passes and lookup tables the branches of the source stay,
 # most of which are not taken; g++ does better with less cleverness on what is one very long function.
-FAST = [
-    *("-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table"),
-    *("-CFLAGS", "-O2 -fno-schedule-insns2 -fno-tree-vectorize -fno-gcse -fno-tree-pre"),
-]
-QUICK = ["-O3", "--assert", "--output-split", "0", "-CFLAGS", "-O0"]
+FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table"]
+FAST_COMPILED = ["-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre"]
+QUICK = ["-O3", "--assert", "--output-split", "0"]
+QUICK_COMPILED = ["-O0"]
 _KEPT_SECONDS = 30 * 24 * 3600
+_UNFINISHED_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -63,26 +62,52 @@ class Build:
         """Names this build: the same for the same sources, options and tools."""
         text = json.dumps([asdict(self), fingerprint(self.simulator)])
         state = hashlib.sha256(text.encode())
-        for source in (*sorted(HARNESS.iterdir()), Path(__file__)):
+        for source in (*sorted(HARNESS.iterdir()), Path(__file__), Path(cosim.compiling.__file__)):
             state.update(source.read_bytes())
         return state.hexdigest()[:24]
 
-    def request(self, folder: Path) -> dict[str, Any]:
-        """What `cosim.launch` has to ask of cocotb's runner."""
-        sources = [str(folder / "hwc.v")]
-        arguments: list[str] = []
+    @property
+    def _sources(self) -> list[Path]:
+        """What the simulator reads besides the design."""
+        return [HARNESS / "harness.sv", HARNESS / "tcdm_port.sv"] if self.harness else []
+
+    @property
+    def _arguments(self) -> list[str]:
+        """Options and control files for Verilator."""
+        arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal"]
         if self.harness:
-            sources += [str(HARNESS / "harness.sv"), str(HARNESS / "tcdm_port.sv")]
+            arguments += ["--no-public-flat-rw", str(HARNESS / "publish.vlt")]
+        return arguments
+
+    def make(self, folder: Path) -> None:
+        """Build in a folder; `ToolError` if a tool refuses."""
+        design = folder / "hwc.v"
+        design.write_text(self.verilog, encoding="utf-8")
+        if self.simulator == "icarus" or self.waves:
+            launch(self._request(folder), folder)
+            return
+        log, sources = folder / "build.log", [str(file) for file in (design, *self._sources)]
+        parameters = [f"-GDepthLog2={self.depth_log2}"] if self.harness else []
+        try:
+            verilate(folder / "sim", self.top, [*self._arguments, *parameters, *sources], log)
+            flags = FAST_COMPILED if self.fast else QUICK_COMPILED
+            compile_model(folder / "sim", self.top, flags, [HARNESS / "native.cpp"] if self.harness else [], log)
+        except CommandFailed:
+            raise ToolError(failure({"simulator": "verilator", "step": "build", "log_file": str(log)})) from None
+
+    def _request(self, folder: Path) -> dict[str, Any]:
+        """What `cosim.launch` has to ask of cocotb's runner, which knows Icarus, and what waveforms need."""
+        arguments: list[str] = []
         if self.simulator == "verilator":
-            arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal", "-LDFLAGS", "-rdynamic"]
-            if self.waves:
-                arguments += ["--trace-fst", "--trace-structs"]
+            flags = FAST_COMPILED if self.fast else QUICK_COMPILED
+            arguments = [*self._arguments, "-CFLAGS", " ".join(flags), "-LDFLAGS", "-rdynamic"]
+            arguments += ["--trace-fst", "--trace-structs"]
             if self.harness:
-                arguments += ["--no-public-flat-rw", str(HARNESS / "publish.vlt"), str(HARNESS / "native.cpp")]
+                arguments.append(str(HARNESS / "native.cpp"))
         return {
             "simulator": self.simulator,
             "step": "build",
-            "sources": sources,
+            "sources": [str(folder / "hwc.v"), *map(str, self._sources)],
             "build_args": arguments,
             "parameters": {"DepthLog2": self.depth_log2} if self.harness else {},
             "hdl_toplevel": self.top,
@@ -97,18 +122,22 @@ class Build:
 def build(wanted: Build) -> Path:
     """The folder of this build, made unless it is there; a lock keeps two processes from making the same one.
 
-    Raises `ToolError` with the log's last lines if the simulator refuses the sources.
+    It is made under another name first: what a process that was killed leaves behind is in nobody's way. Raises
+    `ToolError` with the log's last lines if the simulator refuses the sources.
     """
     require_tools(wanted.simulator, waves=wanted.waves)
     folder = cache_folder() / "builds" / wanted.digest
     stamp = folder / "complete"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder.with_suffix(".lock")):
+    with locked(folder.with_suffix(".lock")):
         if not stamp.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            (folder / "hwc.v").write_text(wanted.verilog, encoding="utf-8")
-            launch(wanted.request(folder), folder)
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{wanted.digest}.") as name:
+                fresh = Path(name) / "build"
+                fresh.mkdir()
+                wanted.make(fresh)
+                shutil.rmtree(folder, ignore_errors=True)
+                (fresh / "complete").touch()
+                fresh.rename(folder)
             _remove_old(folder.parent)
         stamp.touch()
     return folder / "sim"
@@ -142,13 +171,6 @@ def start(
         )
 
 
-def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End a step and whatever it started; nothing happens if it has ended."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 def failure(request: dict[str, Any]) -> str:
     """One line on a step that failed, with the errors that its logs show; the logs are kept in the cache folder."""
     text = ""
@@ -163,15 +185,11 @@ def failure(request: dict[str, Any]) -> str:
     return f"{request['simulator']}: {request['step']} failed: {shown or 'no output'} (log: {kept})"
 
 
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    with file.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
 def _remove_old(builds: Path) -> None:
-    """Drop builds that nobody has asked for in a month."""
+    """Drop builds that nobody has asked for in a month, and what killed processes left behind."""
     for stamp in builds.glob("*/complete"):
         if time.time() - stamp.stat().st_mtime > _KEPT_SECONDS:
             shutil.rmtree(stamp.parent, ignore_errors=True)
+    for unfinished in builds.glob("*.*/"):
+        if unfinished.is_dir() and time.time() - unfinished.stat().st_mtime > _UNFINISHED_SECONDS:
+            shutil.rmtree(unfinished, ignore_errors=True)
