@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.gateware.csr import register_map
-from hwgen.gateware.params import HwcParameters, ParameterError, memory_units
+from hwgen.gateware.params import REDUCTION, HwcParameters, ParameterError, memory_units
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.layer import Dim
-from hwgen.ir.schedule import ARRAYS, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.memory_layout import MemoryLayout, Region, Words, layout_of, row_pitch
 from hwgen.model.access import allocation
 
-__all__ = ["Program", "compile_layer", "parameters_for"]
+__all__ = ["Program", "compile_layer", "parameters_for", "with_output_at_reduction"]
 
 MAX_KERNEL = 11
 MAX_STRIDE = 4
@@ -66,13 +66,15 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
     Raises `InputError` where the schedule does not fit the hardware.
     """
     where = schedule.layer.name
+    orders = (order_of(schedule), order_of(with_output_at_reduction(schedule)))
+    schedule = with_output_at_reduction(schedule)
     need = allocation(schedule)
     shape = _shape(schedule.lanes)
     if hardware is not None and _shape(hardware.lanes) != shape:
         raise InputError(
             f"{where}: lanes: expected {hardware.lanes} of hardware {hardware.name}, got {schedule.lanes}"
         )
-    if hardware is not None and hardware.order is not None and hardware.order != order_of(schedule):
+    if hardware is not None and hardware.order is not None and hardware.order not in orders:
         raise InputError(f"{where}: nest: expected the loop order and markers of hardware {hardware.name}")
     try:
         units = memory_units(*shape)
@@ -111,6 +113,28 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         raise InputError(f"{where}: {error}") from None
 
 
+def with_output_at_reduction(schedule: Schedule) -> Schedule:
+    """The same schedule with O's marker above a reduction loop, as the HWC has it.
+
+    From one iteration of a loop over m, y or x to the next no output stays, so a marker above such a loop means as
+    much as one right inside it. Where no reduction loop stands there, one of a single iteration does.
+    """
+    marked = schedule.marked_loop("O")
+    if marked is None or schedule.loops[marked].dim in REDUCTION:
+        return schedule
+    below = schedule.loops[marked + 1 : marked + 2]
+    idle = [] if below and below[0].dim in REDUCTION else [Loop("c", schedule.iteration_size(marked + 1)["c"])]
+    nest: list[Loop | Marker] = []
+    loops = 0
+    for item in schedule.nest:
+        if isinstance(item, Loop):
+            nest += [item, Marker(("O",)), *idle] if loops == marked else [item]
+            loops += 1
+        elif rest := tuple(array for array in item.arrays if array != "O"):
+            nest.append(Marker(rest))
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
 def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
     return lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)
 
@@ -118,9 +142,13 @@ def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
 def compile_layer(
     schedule: Schedule, hardware: Hardware | None = None, *, shift: int = 0, relu: bool = False
 ) -> Program:
-    """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it."""
+    """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
+
+    The program's schedule has O's marker above a reduction loop, see `with_output_at_reduction`.
+    """
     _check_format(schedule)
     parameters = parameters_for(schedule, hardware)
+    schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
     values = _Lowering(schedule, parameters, layout).registers() | {"shift": shift, "relu": int(relu)}
     known = {register.name: register for register in register_map(parameters)}

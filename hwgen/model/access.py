@@ -157,7 +157,7 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     row_words = int(((columns.stop * final - 1) // WORD - columns.start * final // WORD + 1).sum())
     swapped = Access(returned, returned * partial, returned * -(-partial // WORD))
     biases = layer.output_channels
-    biases *= len(_pieces(schedule, "y", execution)) * len(_pieces(schedule, "x", execution))
+    biases *= len(_pieces(schedule, "y", iteration)) * len(columns)
     need = allocated = 1
     over: tuple[Dim, ...] = ("m", "y", "x")
     for dim in over:

@@ -176,9 +176,11 @@ def _walk_outputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acc
         number = len(unfinished)
         tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
         tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
+        channels = len({element[0] for element in finished})  # each box of final outputs needs its biases
+        tally["B", "read"] += Access(channels, 4 * channels, channels)
 
     need = 0
-    for execution, iterations in executions(schedule, "O"):
+    for _, iterations in executions(schedule, "O"):
         held: set[Element] = set()
         for box in iterations:
             touched = _touched_outputs(box)
@@ -189,7 +191,4 @@ def _walk_outputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acc
             need = max(need, len(touched))
             held = touched
         drop(held)
-        if all(done[element] == reduction for element in _touched_outputs(execution)):
-            channels = len(execution["m"])
-            tally["B", "read"] += Access(channels, 4 * channels, channels)
     return need

@@ -18,6 +18,7 @@ HWCS: dict[str, tuple[dict[Dim, int], str]] = {
     "inputs_far_out": ({"x": 16}, "W m I y x k l O c"),  # I slides along y over the whole width; W is held for all
     "rows_of_kernel": ({"x": 16}, "x m c k O c I y W x m l k"),  # k split in two; I replaced along c
     "kept_in_registers": ({"x": 16}, "m y x c k l"),  # no marker at all: everything is fetched in every iteration
+    "outputs_of_a_row": ({"x": 16}, "m c O y I x W k m l"),  # O's marker above a loop that keeps nothing of it
     "partial_sums": ({"x": 16}, "c m k y x O l I m c y x k"),  # the kernel's loops around and inside O's
 }
 
