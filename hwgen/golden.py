@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.layer import Layer
 
-__all__ = ["convolve", "requantise"]
+__all__ = ["convolve", "requantise", "safe_product_shift"]
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
@@ -15,14 +15,24 @@ _COLUMN_BYTES = 1 << 26
 """Rows of outputs are done together up to this size of the unrolled input."""
 
 
-def convolve(layer: Layer, inputs: NDArray[np.signedinteger], weights: NDArray[np.signedinteger]) -> Int32:
+def convolve(
+    layer: Layer,
+    inputs: NDArray[np.signedinteger],
+    weights: NDArray[np.signedinteger],
+    product_shift: int = 0,
+) -> Int32:
     """Sums of one layer, wrapped to 32 bits: inputs[C,H,W] and weights[M,C/groups,R,S] give sums[M,E,F].
 
-    The products are summed in float64 by matrix multiplication, which is exact below 2**53: for 8-bit operands up to
-    2**39 of them for one output, for 16-bit operands 2**23. Wrapping once at the end equals wrapping at every step.
+    Each product is first shifted right arithmetically by ``product_shift`` (it rounds down), so that sums of 16-bit
+    operands stay within 32 bits, see `safe_product_shift`. Wrapping once at the end equals wrapping at every step.
+
+    Without a shift the products are summed in float64 by matrix multiplication, which is exact below 2**53: for 8-bit
+    operands up to 2**39 of them for one output, for 16-bit operands 2**23.
     """
     _check("inputs", inputs, (layer.input_channels, layer.input_height, layer.input_width))
     _check("weights", weights, (layer.output_channels, layer.channels_per_group, *layer.kernel))
+    if not 0 <= product_shift <= 31:
+        raise ValueError(f"product_shift: expected 0 to 31, got {product_shift}")
     terms = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
     if terms << (_bits(inputs) + _bits(weights) - 2) > 1 << 53:
         raise ValueError(f"{layer.name}: {terms} products of these widths are beyond exact float64 sums")
@@ -34,9 +44,29 @@ def convolve(layer: Layer, inputs: NDArray[np.signedinteger], weights: NDArray[n
     for first in range(0, layer.output_height, height):
         last = min(first + height, layer.output_height)
         columns = _unrolled(layer, padded, first, last)
-        exact = np.matmul(matrices, columns).astype(np.int64)
+        if product_shift:
+            exact = _sum_of_shifted(matrices.astype(np.int64), columns.astype(np.int64), product_shift)
+        else:
+            exact = np.matmul(matrices, columns).astype(np.int64)
         sums[:, first:last] = exact.astype(np.int32).reshape(layer.output_channels, last - first, -1)
     return sums
+
+
+def safe_product_shift(layer: Layer, bits: int) -> int:
+    """The least shift of the products with which no sum of products of two operands of so many bits overflows."""
+    terms = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
+    shift = 0
+    while terms * (1 << (2 * bits - 2) >> shift) > (1 << 31) - 1:
+        shift += 1
+    return shift
+
+
+def _sum_of_shifted(matrices: NDArray[np.int64], columns: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """Matrix products [group, m, n] whose single products are shifted right before they are summed."""
+    result = np.zeros((*matrices.shape[:2], columns.shape[2]), np.int64)
+    for term in range(matrices.shape[2]):
+        result += (matrices[:, :, term, None] * columns[:, None, term, :]) >> shift
+    return result
 
 
 def _unrolled(layer: Layer, padded: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:

@@ -230,7 +230,7 @@ class _Lowering:
 
     def _input(self) -> dict[str, int]:
         layer, p = self.layer, self.parameters
-        pitch = row_pitch(layer.input_width)
+        pitch = row_pitch(layer.input_width, self.schedule.bits.I)
         self._check_groups()
         slides, rows_per_output = self._rows_that_stay()
         self._check_columns()
@@ -379,7 +379,7 @@ class _Lowering:
 
     def _output(self) -> dict[str, int]:
         layer, p = self.layer, self.parameters
-        pitch = row_pitch(layer.output_width)
+        pitch = row_pitch(layer.output_width, self.schedule.bits.O)
         depth = min(p.output_marker + 1, len(self.loops)) if p.output_marker < len(self.loops) else len(self.loops)
         rows = max(stop - start for start, stop in self.pieces("y", depth))
         vectors = max(self._vectors(stop - start, depth) for start, stop in self.pieces("x", depth))

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from hwgen.ir.schedule import Loop, Schedule
 
-__all__ = ["MemoryLayout", "Region", "layout_of"]
+__all__ = ["MemoryLayout", "Region", "element_type", "layout_of", "row_pitch"]
 
 WORD = 4
 ALIGNMENT = 64
-Bytes = NDArray[np.int8]
+Elements = NDArray[np.signedinteger]
 Words = NDArray[np.uint32]
 
 
@@ -54,53 +54,62 @@ class MemoryLayout:
         """The regions by name."""
         return {name: getattr(self, name) for name in ("input", "weights", "bias", "output", "partial")}
 
-    def image(self, inputs: Bytes, weights: Bytes, bias: NDArray[np.int32]) -> Words:
+    def image(self, inputs: Elements, weights: Elements, bias: NDArray[np.int32]) -> Words:
         """The memory before the layer runs, as 32-bit words from address 0.
 
-        ``inputs`` is int8 [C, H, W], ``weights`` int8 [M, C/groups, R, S], ``bias`` int32 [M].
+        ``inputs`` [C, H, W] and ``weights`` [M, C/groups, R, S] are int8 or int16, as the schedule says; ``bias`` is
+        int32 [M].
         """
-        layer = self.schedule.layer
+        layer, bits = self.schedule.layer, self.schedule.bits
         expected = (layer.input_channels, layer.input_height, layer.input_width)
-        _require(inputs, np.int8, expected, "inputs")
-        _require(weights, np.int8, (layer.output_channels, layer.channels_per_group, *layer.kernel), "weights")
-        _require(bias, np.int32, (layer.output_channels,), "bias")
+        _require(inputs, element_type(bits.I), expected, "inputs")
+        shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)
+        _require(weights, element_type(bits.W), shape, "weights")
+        _require(bias, np.dtype(np.int32), (layer.output_channels,), "bias")
         memory = np.zeros(self.size, dtype=np.int8)
-        rows = np.zeros((*expected[:2], row_pitch(layer.input_width)), dtype=np.int8)
+        in_row = row_pitch(layer.input_width, bits.I) // inputs.itemsize
+        rows = np.zeros((*expected[:2], in_row), dtype=inputs.dtype)
         rows[:, :, : layer.input_width] = inputs
-        memory[self.input.base : self.input.base + rows.size] = rows.reshape(-1)
+        memory[self.input.base : self.input.base + rows.nbytes] = rows.reshape(-1).view(np.int8)
         packed = pack_weights(self.schedule, weights)
         memory[self.weights.base : self.weights.base + packed.size] = packed
         memory[self.bias.base : self.bias.base + 4 * bias.size] = bias.astype("<i4").view(np.int8)
         return memory.view("<u4")
 
-    def output_of(self, words: Words) -> Bytes:
-        """The output int8 [M, E, F] that a run left in the memory."""
-        layer = self.schedule.layer
-        shape = (layer.output_channels, layer.output_height, row_pitch(layer.output_width))
+    def output_of(self, words: Words) -> Elements:
+        """The output [M, E, F] that a run left in the memory, int8 or int16."""
+        layer, bits = self.schedule.layer, self.schedule.bits
+        dtype = element_type(bits.O)
+        in_row = row_pitch(layer.output_width, bits.O) // dtype.itemsize
+        shape = (layer.output_channels, layer.output_height, in_row)
         first = self.output.base // WORD
-        rows = np.ascontiguousarray(words[first : first + self.output.size // WORD]).view(np.int8)
+        rows = np.ascontiguousarray(words[first : first + self.output.size // WORD]).view(dtype)
         return rows[: int(np.prod(shape))].reshape(shape)[:, :, : layer.output_width]
 
 
-def _require(array: NDArray[np.generic], dtype: type, shape: Sequence[int], name: str) -> None:
+def element_type(bits: int) -> np.dtype[np.signedinteger]:
+    """The array type of operands of 8 or 16 bits."""
+    return np.dtype(f"int{bits}")
+
+
+def _require(array: NDArray[np.generic], dtype: np.dtype[np.signedinteger], shape: Sequence[int], name: str) -> None:
     if array.dtype != dtype or array.shape != tuple(shape):
-        expected = f"{np.dtype(dtype)} {list(shape)}"
-        raise ValueError(f"{name}: expected {expected}, got {array.dtype} {list(array.shape)}")
+        raise ValueError(f"{name}: expected {dtype} {list(shape)}, got {array.dtype} {list(array.shape)}")
 
 
-def row_pitch(width: int) -> int:
-    """Bytes from row to row: the width rounded up to words."""
-    return -(-width // WORD) * WORD
+def row_pitch(width: int, bits: int) -> int:
+    """Bytes from row to row: so many elements of these bits, rounded up to words."""
+    return -(-width * bits // 8 // WORD) * WORD
 
 
 def layout_of(schedule: Schedule) -> MemoryLayout:
     """Regions one after the other, each aligned, in the order input, weights, bias, output, partial sums."""
-    layer = schedule.layer
+    layer, bits = schedule.layer, schedule.bits
     sizes = {
-        "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width),
+        "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I),
         "weights": _packed_size(schedule),
         "bias": 4 * layer.output_channels,
-        "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width),
+        "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width, bits.O),
         "partial": 4 * layer.output_elements if spills(schedule) else 0,
     }
     regions, at = {}, 0
@@ -160,19 +169,23 @@ def _box_sizes(ranges: Ranges) -> NDArray[np.int64]:
 
 def _packed_size(schedule: Schedule) -> int:
     sizes = _box_sizes(_fetch_boxes(schedule)[0])
-    return int((-(-sizes // WORD) * WORD).sum())
+    return int((-(-sizes * (schedule.bits.W // 8) // WORD) * WORD).sum())
 
 
-def pack_weights(schedule: Schedule, weights: Bytes) -> Bytes:
-    """The weights [M, C/groups, R, S] in fetch order: boxes on word boundaries, inside in the order of first use."""
+def pack_weights(schedule: Schedule, weights: Elements) -> NDArray[np.int8]:
+    """The bytes of weights [M, C/groups, R, S] in fetch order.
+
+    Boxes begin on word boundaries and are in the order of first use inside.
+    """
     ranges, inner = _fetch_boxes(schedule)
     sizes = _box_sizes(ranges)
-    padded = -(-sizes // WORD) * WORD
+    in_word = WORD // weights.itemsize
+    padded = -(-sizes // in_word) * in_word
     begin = np.cumsum(padded) - padded
     for loop in (*inner, Loop("m", 1)):  # the lanes along m come last
         ranges, _ = _split(ranges, loop)
     order = [ranges[dim][0] for dim in ("m", "c", "k", "l")]
     within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    packed = np.zeros(int(padded.sum()), np.int8)
+    packed = np.zeros(int(padded.sum()), weights.dtype)
     packed[np.repeat(begin, sizes) + within] = weights[tuple(order)]
-    return packed
+    return packed.view(np.int8)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwgen import golden
-from hwgen.golden import convolve, requantise
+from hwgen.golden import convolve, requantise, safe_product_shift
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 
@@ -19,7 +19,7 @@ def wrapped(value: int) -> int:
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def naive(layer: Layer, inputs: Any, weights: Any) -> list[int]:
+def naive(layer: Layer, inputs: Any, weights: Any, product_shift: int = 0) -> list[int]:
     """Wraps at every step, as the accumulators of the hardware do."""
     extent = layer.extents
     top, left, _, _ = layer.padding
@@ -30,7 +30,8 @@ def naive(layer: Layer, inputs: Any, weights: Any) -> list[int]:
             row, column = y * layer.stride[0] + k - top, x * layer.stride[1] + l - left
             if 0 <= row < layer.input_height and 0 <= column < layer.input_width:
                 channel = m // layer.outputs_per_group * layer.channels_per_group + c
-                total = wrapped(total + int(inputs[channel, row, column]) * int(weights[m, c, k, l]))
+                product = int(inputs[channel, row, column]) * int(weights[m, c, k, l])
+                total = wrapped(total + product // (1 << product_shift))
         sums.append(total)
     return sums
 
@@ -59,12 +60,12 @@ def operands(layer: Layer, start: int, dtype: Any = np.int8) -> tuple[Any, Any]:
 
 
 @settings(max_examples=200)
-@given(layers(), st.integers(0, 1 << 30), st.sampled_from([np.int8, np.int16]))
-def test_equals_the_naive_nest(layer: Layer, start: int, dtype: Any) -> None:
+@given(layers(), st.integers(0, 1 << 30), st.sampled_from([np.int8, np.int16]), st.integers(0, 12))
+def test_equals_the_naive_nest(layer: Layer, start: int, dtype: Any, product_shift: int) -> None:
     inputs, weights = operands(layer, start, dtype)
-    sums = convolve(layer, inputs, weights)
+    sums = convolve(layer, inputs, weights, product_shift)
     assert (sums.dtype, sums.shape) == (np.int32, tuple(layer.extents[dim] for dim in ("m", "y", "x")))
-    assert sums.reshape(-1).tolist() == naive(layer, inputs, weights)
+    assert sums.reshape(-1).tolist() == naive(layer, inputs, weights, product_shift)
 
 
 def test_row_chunks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +89,16 @@ def test_sums_wrap_at_32_bits(channels: int) -> None:
     assert sums.item() == wrapped(channels << 14)
     highest = np.full((1, channels, 1, 1), 127, np.int8)
     assert convolve(row(channels), lowest, highest).item() == wrapped(-128 * 127 * channels)
+
+
+@pytest.mark.parametrize(("channels", "shift"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (1 << 16, 16)])
+def test_the_safe_product_shift_is_the_least_without_overflow(channels: int, shift: int) -> None:
+    lowest = np.full((channels, 1, 1), -(1 << 15), np.int16)
+    weights = lowest.reshape(1, channels, 1, 1)
+    assert safe_product_shift(row(channels), 16) == shift
+    assert convolve(row(channels), lowest, weights, shift).item() == channels << 30 >> shift
+    if shift:
+        assert convolve(row(channels), lowest, weights, shift - 1).item() != channels << 30 >> (shift - 1)
 
 
 def test_what_float64_cannot_sum_is_refused() -> None:
