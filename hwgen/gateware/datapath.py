@@ -1,6 +1,6 @@
 """The datapath: lanes that multiply and accumulate; it knows neither layer nor schedule."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -33,7 +33,8 @@ class Datapath(wiring.Component):
     weight_address : Out, weight_data : In
         To the weight stream's memory, one cycle of latency.
     load_data : In
-        The vector that a ``load`` operation writes; held until `loaded`.
+        The vector that a ``load`` operation writes; held until `loaded`. With 16-bit operands, the first half of it
+        is the half vector; so it is with ``unload_data``.
     loaded : Out(1)
     unload_data : Out
         The vector that an ``unload`` operation read, while ``unloaded`` is set.
@@ -52,9 +53,9 @@ class Datapath(wiring.Component):
                 "settings": In(settings_signature(parameters)),
                 "i_operation": In(layout),
                 "input_address": Out(layout["input_address"].shape),
-                "input_data": In(data.ArrayLayout(8, parameters.lane_y * parameters.lane_x)),
+                "input_data": In(data.ArrayLayout(8, parameters.lane_y * parameters.input_reads)),
                 "weight_address": Out(layout["weight_address"].shape),
-                "weight_data": In(data.ArrayLayout(8, parameters.lane_m)),
+                "weight_data": In(data.ArrayLayout(8, parameters.weight_reads)),
                 "load_data": In(sums),
                 "loaded": Out(1),
                 "unload_data": Out(sums),
@@ -95,12 +96,7 @@ class Datapath(wiring.Component):
         # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
-        pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
-        for n, pixel in enumerate(pixels):
-            m.d.comb += pixel.eq(Mux(multiply_used[n], self.input_data[n], 0))
-        products = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes)]
-        for lane in range(p.lanes):
-            m.d.sync += products[lane].eq(pixels[lane % across] * self.weight_data[lane // across].as_signed())
+        products = self._multiply(m, multiply_used)
 
         # Accumulate: the sum was addressed one stage earlier.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes, depth=p.output_depth, init=[])
@@ -114,16 +110,74 @@ class Datapath(wiring.Component):
             write.en.eq(accumulate.compute | accumulate.load),
             self.loaded.eq(accumulate.load),
             self.unloaded.eq(accumulate.unload),
-            self.unload_data.as_value().eq(read.data),
         ]
-        for lane in range(p.lanes):
-            before = Signal(signed(32), name=f"before_{lane}")
+        befores = [read.data.word_select(lane, 32).as_signed() for lane in range(p.lanes)]
+        afters, unloads = [], list(befores)
+        for lane, before in enumerate(befores):
             after = Signal(signed(32), name=f"after_{lane}")
+            m.d.comb += after.eq(
+                Mux(accumulate.load, self.load_data[lane], Mux(accumulate.fresh, 0, before) + products[lane])
+            )
+            afters.append(after)
+        if p.wide:
+            # Eight sums: those of one half of the vector change, the others stay.
+            for lane in range(0, p.lanes, 2):
+                before = Signal(signed(32), name=f"half_before_{lane}")
+                after = Signal(signed(32), name=f"half_after_{lane}")
+                m.d.comb += [
+                    before.eq(Mux(accumulate.half, befores[lane + 1], befores[lane])),
+                    after.eq(
+                        Mux(
+                            accumulate.load,
+                            self.load_data[lane // 2],
+                            Mux(accumulate.fresh, 0, before) + products[lane],
+                        )
+                    ),
+                ]
+                unloads[lane // 2] = Mux(settings.wide, before, unloads[lane // 2])
+                for half in range(2):
+                    kept = Mux(accumulate.half == half, after, befores[lane + half])
+                    afters[lane + half] = Mux(settings.wide, kept, afters[lane + half])
+        for lane in range(p.lanes):
             m.d.comb += [
-                before.eq(Mux(accumulate.fresh, 0, read.data.word_select(lane, 32))),
-                after.eq(before + products[lane]),
-                write.data.word_select(lane, 32).eq(Mux(accumulate.load, self.load_data[lane], after)),
+                write.data.word_select(lane, 32).eq(afters[lane]),
+                self.unload_data[lane].eq(unloads[lane]),
             ]
         pending = [stage.compute | stage.load | stage.unload for stage in (op, multiply, accumulate)]
         m.d.comb += self.busy.eq(pending[0] | pending[1] | pending[2])
         return m
+
+    def _multiply(self, m: Module, used: Value) -> list[Signal]:
+        """The products of all lanes; with 16-bit operands those of the even lanes, shifted."""
+        p = self.parameters
+        across = p.lane_y * p.lane_x
+        reads = p.input_reads
+        pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
+        for n, pixel in enumerate(pixels):
+            row, column = divmod(n, p.lane_x)
+            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * reads + column], 0))
+        weights = [self.weight_data[channel].as_signed() for channel in range(p.lane_m)]
+        products = [Signal(signed(32 if p.wide else 16), name=f"product_{lane}") for lane in range(p.lanes)]
+        _, wide_rows, wide_columns = p.wide_lanes
+        for lane in range(p.lanes):
+            pixel, weight = pixels[lane % across], weights[lane // across]
+            if not p.wide or lane % 2:
+                m.d.sync += products[lane].eq(pixel * weight)
+                continue
+            channel, place = divmod(lane // 2, wide_rows * wide_columns)
+            row, column = divmod(place, wide_columns)
+            first = row * reads + 2 * column
+            wide_pixel, wide_weight = Signal(signed(16), name=f"wide_pixel_{lane}"), Signal(signed(16))
+            product = Signal(signed(32), name=f"exact_product_{lane}")
+            m.d.comb += [
+                wide_pixel.eq(
+                    Mux(used[row * p.lane_x + column], Cat(self.input_data[first], self.input_data[first + 1]), 0)
+                ),
+                wide_weight.eq(Cat(self.weight_data[2 * channel], self.weight_data[2 * channel + 1])),
+                product.eq(
+                    Mux(self.settings.wide, wide_pixel, pixel).as_signed()
+                    * Mux(self.settings.wide, wide_weight, weight).as_signed()
+                ),
+            ]
+            m.d.sync += products[lane].eq(product >> self.settings.product_shift)
+        return products

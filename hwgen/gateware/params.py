@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-__all__ = ["DIMS", "LANES", "REDUCTION", "WORD_BYTES", "HwcParameters", "ParameterError", "memory_units"]
+__all__ = [
+    "DIMS",
+    "LANES",
+    "REDUCTION",
+    "WORD_BYTES",
+    "HwcParameters",
+    "ParameterError",
+    "halved_lanes",
+    "memory_units",
+]
 
 DIMS = ("m", "c", "y", "x", "k", "l")
 REDUCTION = frozenset("ckl")
@@ -15,16 +24,27 @@ class ParameterError(ValueError):
     """A combination of parameters that cannot be built; the text says which and why."""
 
 
-def memory_units(lane_m: int, lane_y: int, lane_x: int) -> tuple[int, int, int]:
+def halved_lanes(lane_m: int, lane_y: int, lane_x: int) -> tuple[int, int, int]:
+    """The lanes for 16-bit operands: half as many along x, else along m, else along y."""
+    if lane_x > 1:
+        return lane_m, lane_y, lane_x // 2
+    if lane_m > 1:
+        return lane_m // 2, lane_y, lane_x
+    return lane_m, lane_y // 2, lane_x
+
+
+def memory_units(lane_m: int, lane_y: int, lane_x: int, operand_bits: int = 8) -> tuple[int, int, int]:
     """Bytes by which the input, weight and output memories of such lanes grow; raises `ParameterError`.
 
     The input memory holds every element as often as there are lanes along y, which read rows of their own; a copy
-    has a byte-wide bank for each lane along x, the weight memory one for each lane along m, and both at least the
-    four that a word is written to. The output memory has a 32-bit sum for each lane.
+    has a byte-wide bank for each byte that the lanes along x read, the weight memory one for each byte that the
+    lanes along m read, and both at least the four that a word is written to. The output memory has a 32-bit sum for
+    each lane.
     """
     if lane_m * lane_y * lane_x != LANES or min(lane_m, lane_y, lane_x) < 1:
         raise ParameterError(f"lanes: expected m times y times x to be {LANES}, got {lane_m} x {lane_y} x {lane_x}")
-    return lane_y * max(WORD_BYTES, lane_x), max(WORD_BYTES, lane_m), SUM_BYTES * LANES
+    weights = lane_m if operand_bits == 8 else max(lane_m, 2 * halved_lanes(lane_m, lane_y, lane_x)[0])
+    return lane_y * max(WORD_BYTES, lane_x), max(WORD_BYTES, weights), SUM_BYTES * LANES
 
 
 @dataclass(frozen=True)
@@ -42,6 +62,8 @@ class HwcParameters:
         Sizes of the three local memories: multiples of `memory_units`, at least two deep.
     lane_m, lane_y, lane_x
         Output channels, rows and columns computed in one cycle: powers of two, 16 together.
+    operand_bits
+        8, or 16: then layers with 16-bit operands run too, on `halved_lanes`.
     position_bits
         Width of a coordinate; every extent is below ``2 ** position_bits``.
     """
@@ -56,6 +78,7 @@ class HwcParameters:
     lane_m: int = 1
     lane_y: int = 1
     lane_x: int = 16
+    operand_bits: int = 8
     position_bits: int = 16
 
     def __post_init__(self) -> None:
@@ -70,7 +93,9 @@ class HwcParameters:
                 f"output_marker: loop {self.loops[self.output_marker]} carries no reuse of O; "
                 "move the marker further in, above a c, k or l loop"
             )
-        units = memory_units(self.lane_m, self.lane_y, self.lane_x)
+        if self.operand_bits not in (8, 16):
+            raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
+        units = memory_units(self.lane_m, self.lane_y, self.lane_x, self.operand_bits)
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
         for operand, unit in zip(("input", "weight", "output"), units, strict=True):
@@ -90,19 +115,39 @@ class HwcParameters:
         return {"m": self.lane_m, "y": self.lane_y, "x": self.lane_x}.get(dim, 1)
 
     @property
+    def wide(self) -> bool:
+        """Whether 16-bit operands are computed with, too."""
+        return self.operand_bits == 16
+
+    @property
+    def wide_lanes(self) -> tuple[int, int, int]:
+        """Lanes along m, y, x for 16-bit operands."""
+        return halved_lanes(self.lane_m, self.lane_y, self.lane_x)
+
+    @property
+    def input_reads(self) -> int:
+        """Consecutive bytes that are read for one lane row."""
+        return max(self.lane_x, 2 * self.wide_lanes[2]) if self.wide else self.lane_x
+
+    @property
+    def weight_reads(self) -> int:
+        """Consecutive bytes that are read from the weight memory."""
+        return max(self.lane_m, 2 * self.wide_lanes[0]) if self.wide else self.lane_m
+
+    @property
     def input_banks(self) -> int:
         """Byte-wide banks of one copy of the input memory."""
         return max(WORD_BYTES, self.lane_x)
 
     @property
     def input_elements(self) -> int:
-        """Elements that one copy of the input memory holds."""
+        """Bytes that one copy of the input memory holds."""
         return self.input_bytes // self.lane_y
 
     @property
     def weight_banks(self) -> int:
         """Byte-wide banks of the weight memory."""
-        return max(WORD_BYTES, self.lane_m)
+        return max(WORD_BYTES, self.weight_reads)
 
     @property
     def input_depth(self) -> int:

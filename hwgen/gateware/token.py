@@ -44,10 +44,12 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
     ``compute`` multiplies and accumulates; ``load`` writes the partial sums that were fetched; ``unload`` reads a
     vector for the drain. ``fresh`` starts a sum from zero. ``input_address`` has the first element of each lane row.
     A lane in row j and column i of the lanes is used if j < ``rows``, i < ``columns``, row + j * stride is inside the
-    input and column + i * stride is too; ``weight_address`` is the byte of the first lane's weight.
+    input and column + i * stride is too; ``weight_address`` is the byte of the first lane's weight. With 16-bit
+    operands a vector is half of the one at ``output_index``: the upper one where ``half`` is set.
     """
     return data.StructLayout(
         {
+            **({"half": 1} if parameters.wide else {}),
             "compute": 1,
             "load": 1,
             "unload": 1,
