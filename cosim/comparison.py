@@ -37,7 +37,8 @@ class LayerResult:
     failures : everything that is wrong, a line each; empty if all is well.
     least_cycles : what no HWC can beat: an iteration a cycle, an access a cycle on each port.
     cycles : measured, from the start write to the interrupt.
-    seconds : wall clock time of the run itself.
+    seconds, cpu_seconds : wall clock and processor time of the run itself.
+    stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.
     """
 
     schedule: Schedule
@@ -50,6 +51,8 @@ class LayerResult:
     cycles: int
     seconds: float
     failures: tuple[str, ...] = field(default=())
+    cpu_seconds: float = 0.0
+    stalls: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def layer(self) -> str:
@@ -80,7 +83,9 @@ class LayerResult:
             "macs": self.schedule.layer.macs,
             "cycles": {"predicted": self.least_cycles, "measured": self.cycles},
             "utilisation": round(self.utilisation, 4),
+            "stalls": dict(self.stalls),
             "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
             "failures": list(self.failures),
         }
 
@@ -131,6 +136,8 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
         cycles=outcome.cycles,
         seconds=outcome.seconds,
         failures=tuple(failures),
+        cpu_seconds=outcome.cpu_seconds,
+        stalls=dict(zip(run.stalls, outcome.values, strict=True)),
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosim.jobs import Job
 from cosim.layer_data import LayerData, expected_output, random_data
-from hwgen.gateware.csr import Control
+from hwgen.gateware.csr import Control, register_map
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower import Program, compile_layer
@@ -20,6 +20,8 @@ __all__ = ["ACKNOWLEDGE", "Run", "prepare"]
 
 ACKNOWLEDGE: int = Control.const({"clear": 1}).as_bits()
 """Written to the register that starts a layer: takes the interrupt back."""
+STALL = "stall_"
+"""How the names of the registers begin that count cycles in which the datapath waited."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Run:
     program, prediction : the schedule for the hardware, and what the model says about it.
     data : what the layer computes with.
     job : what the simulator is told.
+    stalls : what the registers in the job's ``reads`` count stalls of.
     expected : the output [M, E, F].
     """
 
@@ -40,6 +43,7 @@ class Run:
     prediction: Prediction
     data: LayerData
     job: Job
+    stalls: tuple[str, ...]
     expected: "Future[NDArray[np.int8]]"
 
 
@@ -49,6 +53,7 @@ def prepare(
     *,
     index: int = 0,
     seed: int = 0,
+    stream: int | None = None,
     stalls: bool = False,
     references: Executor | None = None,
     folder: Path | None = None,
@@ -58,14 +63,15 @@ def prepare(
     Parameters
     ----------
     hardware : the HWC; None: the smallest one that runs the schedule.
-    index, seed : of the random numbers; two calls with both alike give the same.
+    index : place among the schedules of a call.
+    seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
     stalls : grants and responses are to be withheld at random.
     references : computes the reference output meanwhile; without, it is computed here and now.
     folder : where the memory image is kept, a layer set's images together being more than the memory may hold;
         without, it is kept in memory.
     """
     layer = schedule.layer
-    rng = np.random.default_rng([seed, index])
+    rng = np.random.default_rng([seed, index if stream is None else stream])
     data = random_data(layer, rng)
     program = compile_layer(schedule, hardware, shift=data.shift, relu=data.relu)
     prediction = predict(schedule)
@@ -77,6 +83,7 @@ def prepare(
     if folder is not None:
         np.save(folder / f"{index}.npy", image)
         image = np.load(folder / f"{index}.npy", mmap_mode="r")
+    counters = [entry for entry in register_map(program.parameters) if entry.name.startswith(STALL)]
     job = Job(
         name=f"{index}:{layer.name}",
         registers=program.registers,
@@ -87,6 +94,7 @@ def prepare(
         image=image,
         cycle_limit=100_000 + 40 * (prediction.iterations + prediction.counts.total_words()),
         random=int(rng.integers(1, 1 << 32)),
+        reads=tuple(counter.address for counter in counters),
     )
     if stalls:
         job = _stalled(job, rng)
@@ -95,7 +103,8 @@ def prepare(
         expected.set_result(expected_output(layer, data))
     else:
         expected = references.submit(expected_output, layer, data)
-    return Run(index, program, prediction, data, job, expected)
+    stalled = tuple(counter.name.removeprefix(STALL) for counter in counters)
+    return Run(index, program, prediction, data, job, stalled, expected)
 
 
 def _stalled(job: Job, rng: np.random.Generator) -> Job:

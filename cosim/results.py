@@ -12,11 +12,11 @@ import numpy as np
 
 from cosim.comparison import LayerResult, judge
 from cosim.divergence import divergences
+from cosim.generation import generated
 from cosim.jobs import Job, JobResult
 from cosim.preparation import Run, prepare
 from cosim.runner import Bench, run_jobs
 from cosim.toolchain import Simulator
-from hwgen.export import verilog
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
@@ -35,6 +35,7 @@ def cosimulate(
     simulator: Simulator = "verilator",
     bench: Bench | None = None,
     seed: int = 0,
+    streams: Sequence[int] | None = None,
     jobs: int = 1,
     stalls: bool = False,
     dump: Path | None = None,
@@ -53,6 +54,7 @@ def cosimulate(
     hardware : the HWC; None: for each schedule the smallest one that runs it.
     bench : see `run_jobs`.
     seed : of the test data, the stalls and the unused bytes; the same seed gives the same runs.
+    streams : for each schedule a number that, with the seed, gives its random numbers; by default its place.
     jobs : simulators at a time.
     stalls : grants and responses are withheld at random.
     dump : folder for inputs, weights, biases and outputs of each layer.
@@ -73,13 +75,14 @@ def cosimulate(
                     hardware,
                     index=index,
                     seed=seed,
+                    stream=None if streams is None else streams[index],
                     stalls=stalls,
                     references=references,
                     folder=Path(images),
                 )
                 for index in indices
             ]
-            block = _OneBlock(verilog(parameters), simulator, bench, jobs, fast, dump, waves, names, progress)
+            block = _OneBlock(generated(parameters), simulator, bench, jobs, fast, dump, waves, names, progress)
             results.update(block.results(runs))
     return [results[index] for index in range(len(schedules))]
 

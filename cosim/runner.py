@@ -15,7 +15,7 @@ from cosim.build import Build, build, failure, start, stop
 from cosim.jobs import Job, JobResult
 from cosim.toolchain import Simulator, ToolError
 
-__all__ = ["Bench", "run_jobs"]
+__all__ = ["Bench", "depth_for", "run_jobs"]
 
 Bench = Literal["native", "gpi", "bus"]
 """What is around the HWC: the harness in HDL, with the clock from the run loop that is linked into Verilator's
@@ -61,7 +61,7 @@ def run_jobs(
         raise ValueError("jobs: expected a name of its own for each")
     if not jobs:
         return []
-    depth = _depth(simulator, max(len(job.image) for job in jobs))
+    depth = depth_for(simulator, max(len(job.image) for job in jobs))
     harness = bench != "bus"
     simulation = build(
         Build(verilog, simulator, harness=harness, depth_log2=depth, waves=waves is not None, fast=fast)
@@ -83,7 +83,7 @@ def run_jobs(
             return _Collection(folder, jobs, simulators, on_result).complete()
 
 
-def _depth(simulator: Simulator, words: int) -> int:
+def depth_for(simulator: Simulator, words: int) -> int:
     """Words of the harness' memory as a power of two: one of few, so that one build serves many layers."""
     for depth in _DEPTHS[simulator]:
         if words <= 1 << depth:

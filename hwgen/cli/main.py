@@ -15,6 +15,7 @@ from hwgen.cli.generate import generate
 from hwgen.cli.layers import layers
 from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
+from hwgen.cli.regress import regress
 from hwgen.cli.schedule import schedule
 from hwgen.ir.document import InputError
 
@@ -56,6 +57,7 @@ app.command()(generate)
 app.command()(cosim)
 app.command()(demo)
 app.command()(paper)
+app.command()(regress)
 
 
 def main() -> None:

@@ -30,11 +30,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.hardware import Order
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.access import predict
 
 __all__ = [
+    "FIG8",
     "Baseline",
     "Reading",
     "Tile",
@@ -50,6 +52,8 @@ Model = Literal["CACHE", "PEEMEN"]
 Ints = NDArray[np.int64]
 TILED: tuple[Dim, ...] = ("m", "c", "y", "x")
 EIGHT_BITS = Bits()
+FIG8: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l")
+"""The published HWC's loops, sixteen columns at a time in the lanes (their Fig. 8; c is never tiled there)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,27 +247,30 @@ def _tile(steps: Mapping[Dim, Sequence[int]], shape: tuple[int, ...], flat: int)
 # --- engines that are nests ---
 
 
-def hwce(layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS) -> Schedule:
+def hwce(
+    layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS, lanes: Mapping[Dim, int] | None = None
+) -> Schedule:
     """The HWCE's nest (Stoutchinin et al. 2019, Fig. 11), the image cut into stripes of so many output columns.
 
     One input channel convolved into one output channel at a time, with a line buffer of kernel-height rows, one
     kernel of weights, and every partial sum in memory between input channels. The figure marks I and W above its
     loops of one iteration over m and c; those carry nothing, so by Eq. 2 the buffer is that of the row loop below,
     where the markers stand here: the traffic is the same, the need is the line buffer. Tiles over y (iss) are the
-    whole height.
+    whole height. With ``lanes`` along x a row is done so many columns at a time: the bytes moved are the same.
     """
+    columns = min(stripe or layer.output_width, layer.output_width)
     nest: tuple[Loop | Marker, ...] = (
-        Loop("x", min(stripe or layer.output_width, layer.output_width)),
+        Loop("x", columns),
         Loop("m", 1),
         Loop("c", 1),
         Marker(("I", "W")),
         Loop("y", 1),
-        Loop("x", 1),
+        Loop("x", min((lanes or {}).get("x", 1), columns)),
         Marker(("O",)),
         Loop("k", 1),
         Loop("l", 1),
     )
-    return Schedule(layer=layer, bits=bits, nest=nest)
+    return Schedule(layer=layer, bits=bits, nest=nest, lanes=dict(lanes or {}))
 
 
 def hwce_stripe(layer: Layer, budget: int, *, bits: Bits = EIGHT_BITS) -> int | None:

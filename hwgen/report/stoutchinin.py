@@ -15,17 +15,16 @@ from statistics import median
 from typing import Literal
 
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Bits, Marker
+from hwgen.ir.schedule import Bits
 from hwgen.model.access import predict
-from hwgen.model.baselines import Reading, best_baselines, hwce, hwce_stripe
+from hwgen.model.baselines import FIG8, Reading, best_baselines, hwce, hwce_stripe
 from hwgen.model.bounds import bounds
 from hwgen.report.sampling import least_by_order
 from hwgen.search.batch import Request, search_layers
 
 __all__ = [
-    "FIG8",
     "HWC_BYTES",
     "NETWORKS",
     "READINGS",
@@ -48,8 +47,6 @@ TABLE = "stoutchinin_2019"
 NETWORKS = ("alexnet", "zfnet", "vgg", "inception", "resnet")
 SIZES = tuple(1024 << power for power in range(9))
 HWC_BYTES = 1024
-FIG8: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l")
-"""The published HWC's loops, sixteen columns at a time in the lanes (their Fig. 8; c is never tiled there)."""
 
 Kind = Literal["bytes", "elements"]
 READINGS: dict[Kind, tuple[Bits, Reading]] = {
