@@ -9,7 +9,7 @@ STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test nightly bench regress lint format clean icarus
+.PHONY: demo test nightly bench regress regress-hwce lint format clean icarus
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -23,8 +23,12 @@ nightly: $(STAMP) icarus
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+# Both go on where they were interrupted.
 regress: $(STAMP)
-	$(BIN)/hwgen cosim stoutchinin_2019 --buffer 1KiB --sim verilator -j $(JOBS) -o results/regress.json
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --per-layer --shared -j $(JOBS) -o results/regress
+
+regress-hwce: $(STAMP)
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -201,7 +201,7 @@ class Regression:
     def _add(self, row_key: tuple[Row, str], result: dict[str, Any]) -> None:
         row, key = row_key
         self._ledger.add(key, result)
-        self._outcome.results[row.configuration, row.layer] = result
+        self._outcome.results[row.configuration, row.layer] = {"key": key, **result}
         self._outcome.simulated += 1
         self.arrived(result, len(self._outcome.results), self._known)
 

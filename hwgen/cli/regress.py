@@ -69,7 +69,7 @@ def regress(
         "simulated": outcome.simulated,
         "seconds": round(seconds, 1),
         "cpu_seconds": {kind: round(spent, 1) for kind, spent in outcome.spent.by_kind.items()},
-        "results": [{"key": key[1], **result} for key, result in outcome.results.items()],
+        "results": list(outcome.results.values()),
     }
     if as_json:
         print_json(document)
