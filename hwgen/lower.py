@@ -244,7 +244,7 @@ class _Lowering:
             raise InputError(
                 f"{layer.name}: I needs {rows * slab} bytes in lines of {line}, the memory has {p.input_elements}"
             )
-        ring = slab * slabs
+        ring = p.input_elements
         values = {
             "input_base": (self.layout.input.base - layer.padding[0] * pitch) % (1 << 32),
             "input_height": layer.input_height,
@@ -255,7 +255,6 @@ class _Lowering:
             "input_line": line,
             "input_slab": slab,
             "input_slabs": slabs,
-            "input_ring": ring,
             **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lane_y)},
             **{f"input_phase_{i}": sum(phases[:i]) for i in (1, 2, 3)},
         }

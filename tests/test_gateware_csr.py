@@ -24,7 +24,7 @@ START, CLEAR = 1, 2
 def sound() -> dict[str, int]:
     """Settings that nothing speaks against: a layer of one multiplication."""
     values = {register.name: 0 for register in register_map(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
-    ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_ring", "input_height", "input_width")
+    ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
     return {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
 
 
@@ -135,7 +135,7 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
         ("stride_y", 0, ErrorCode.STRIDE),
         ("stride_x", 5, ErrorCode.STRIDE),
         ("input_slabs", 0, ErrorCode.INPUT_RING),
-        ("input_ring", 129, ErrorCode.INPUT_RING),
+        ("input_slab", 129, ErrorCode.INPUT_RING),
         ("group_outputs", 0, ErrorCode.GROUP),
     ],
 )

@@ -47,7 +47,7 @@ def test_rings_and_steps_of_a_sliding_window() -> None:
     values = registers(compile_layer(schedule(FIG_8)))
     # 17 of 20 columns and the halo: padding takes no room. Three rows of 18 (the second tile begins inside the image:
     # columns 15 to 19), held in 64 bytes.
-    assert (values["input_line"], values["input_slabs"], values["input_ring"]) == (17, 3, 51)
+    assert (values["input_line"], values["input_slab"], values["input_slabs"]) == (17, 17, 3)
     assert values["input_slides"] == 1
     assert (values["output_channel_step"], values["output_row_step"]) == (2, 1)
     assert values["input_base"] == (1 << 32) - 20  # one row of padding above address 0

@@ -236,8 +236,7 @@ class ControlRegisters(wiring.Component):
             (ErrorCode.EXTENT, (settings.input_height == 0) | (settings.input_width == 0)),
             (ErrorCode.GROUP, settings.group_outputs == 0),
             (ErrorCode.INPUT_RING, (settings.input_slabs == 0) | (settings.input_slab == 0)),
-            (ErrorCode.INPUT_RING, settings.input_ring > p.input_elements),
-            (ErrorCode.INPUT_RING, settings.input_slab > settings.input_ring),
+            (ErrorCode.INPUT_RING, settings.input_slab > p.input_elements),
         ]
         unsound = Signal(ErrorCode)
         for code, wrong in reversed(checks):

@@ -1,6 +1,6 @@
 """Writes the input's words into its memory, columns of one stride phase side by side."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,9 +12,12 @@ __all__ = ["InputFill", "input_place"]
 
 
 def input_place(parameters: HwcParameters) -> data.StructLayout:
-    """Where a word's columns go: the element of its first byte at phase 0, its phase, and the used bytes."""
+    """Where a word's columns go: the element of its first byte at phase 0, its phase, and the used bytes.
+
+    The element is negative where a line begins behind the word's first byte, at the beginning of the ring.
+    """
     flat = (parameters.input_elements - 1).bit_length() + 1
-    return data.StructLayout({"address": flat, "phase": 2, "enable": 4})
+    return data.StructLayout({"address": signed(flat), "phase": 2, "enable": 4})
 
 
 class InputFill(wiring.Component):
@@ -31,8 +34,9 @@ class InputFill(wiring.Component):
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
         flat = (parameters.input_elements - 1).bit_length() + 1
-        word = data.StructLayout({"place": input_place(parameters), "data": 32})
+        word = data.StructLayout({"data": 32, "place": input_place(parameters)})
         super().__init__(
             {
                 "stride_x": In(3),
@@ -46,26 +50,30 @@ class InputFill(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
+        elements = self.parameters.input_elements
         place, word = self.i_word.payload.place, self.i_word.payload.data
         written, left, taken, lowest = Signal(4), Signal(4), Signal(4), Signal(2)
-        m.d.comb += left.eq(place.enable & ~written)
-        for byte in reversed(range(4)):
-            with m.If(left[byte]):
-                m.d.comb += lowest.eq(byte)
-        quotient, phase = quotient_and_phase(m, place.phase + lowest, self.stride_x, "byte")
-        m.d.comb += self.address.eq(place.address + quotient + phase_base(self, phase))
-        for i in range(WRITES):
-            position = Signal(4, name=f"position_{i}")
-            m.d.comb += position.eq(lowest + times_stride(i, self.stride_x) if i else lowest)
-            with m.If(position < 4):
-                m.d.comb += [
-                    self.enable[i].eq(left.bit_select(position[:2], 1) & self.i_word.valid),
-                    self.data[i].eq(word.word_select(position[:2], 8)),
-                    taken.bit_select(position[:2], 1).eq(1),
-                ]
         m.d.comb += self.i_word.ready.eq((left & ~taken) == 0)
+        # Most cycles write nothing: a simulator passes over the rest then.
         with m.If(self.i_word.valid):
-            m.d.sync += written.eq(written | taken)
-            with m.If(self.i_word.ready):
-                m.d.sync += written.eq(0)
+            m.d.comb += left.eq(place.enable & ~written)
+            for byte in reversed(range(4)):
+                with m.If(left[byte]):
+                    m.d.comb += lowest.eq(byte)
+            quotient, phase = quotient_and_phase(m, place.phase + lowest, self.stride_x, "byte")
+            element = Signal(signed(len(self.address) + 1))
+            m.d.comb += [
+                element.eq(place.address + quotient + phase_base(self, phase)),
+                self.address.eq(Mux(element >= elements, element - elements, element)),
+            ]
+            for i in range(WRITES):
+                position = Signal(4, name=f"position_{i}")
+                m.d.comb += position.eq(lowest + times_stride(i, self.stride_x) if i else lowest)
+                with m.If(position < 4):
+                    m.d.comb += [
+                        self.enable[i].eq(left.bit_select(position[:2], 1)),
+                        self.data[i].eq(word.word_select(position[:2], 8)),
+                        taken.bit_select(position[:2], 1).eq(1),
+                    ]
+            m.d.sync += written.eq(Mux(self.i_word.ready, 0, written | taken))
         return m

@@ -190,7 +190,7 @@ class Sequencer(wiring.Component):
         def ring_step(j: int) -> Step:
             def step(value: Value) -> Value:
                 reached = value + getattr(settings, f"input_ring_step_{j}")
-                return Mux(reached >= settings.input_ring, reached - settings.input_ring, reached)
+                return self._around(reached)
 
             return step
 
@@ -245,15 +245,20 @@ class Sequencer(wiring.Component):
             values[name] = register.value
         phase, quotient = values["place"][:2], values["place"][2:].as_signed()
         within_slab = values["line"] + quotient + phase_base(settings, phase)
-        lane_rows: list[Value] = [values["ring"] + within_slab]
+        lane_rows: list[Value] = [self._around(values["ring"] + within_slab)]
         for j in range(1, p.lane_y):
             reached, slab = Signal(token.ring.shape().width + 1), Signal(token.ring.shape(), name=f"slab_{j}")
             m.d.comb += [
                 reached.eq(values["ring"] + getattr(settings, f"input_lane_row_{j}")),
-                slab.eq(Mux(reached >= settings.input_ring, reached - settings.input_ring, reached)),
+                slab.eq(self._around(reached)),
             ]
-            lane_rows.append(slab + within_slab)
+            lane_rows.append(self._around(slab + within_slab))
         return lane_rows, values["row"], values["column"]
+
+    def _around(self, element: Value) -> Value:
+        """An element of the input's ring, which may lie up to once around behind its end; the ring is the memory."""
+        elements = self.parameters.input_elements
+        return Mux(element >= elements, element - elements, element)
 
     def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal, channels: Value) -> Value:
         """Byte of the first lane's weight: boxes are packed in the order of first use, so the offset counts on."""

@@ -53,15 +53,14 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("input_line", flat, "elements of one row of one channel in the input memory"),
         Setting("input_slab", flat, "elements of one row of all channels of a box"),
         Setting("input_slabs", flat, "slabs that the input memory holds"),
-        Setting("input_ring", flat, "input_slab times input_slabs: the size of the ring in elements"),
         *(
-            Setting(f"input_lane_row_{j}", flat, f"elements from lane row 0 to lane row {j}, modulo the ring")
+            Setting(f"input_lane_row_{j}", flat, f"elements from lane row 0 to lane row {j}, modulo the memory")
             for j in range(1, parameters.lane_y)
         ),
         *(Setting(f"input_phase_{p}", flat, f"where columns of stride phase {p} begin in a line") for p in (1, 2, 3)),
     ]
     for j in inside(marker, "yk"):
-        settings.append(Setting(f"input_ring_step_{j}", flat, f"elements that loop {j} advances, modulo the ring"))
+        settings.append(Setting(f"input_ring_step_{j}", flat, f"elements that loop {j} advances, modulo the memory"))
     for j in inside(marker, "c"):
         settings.append(Setting(f"input_line_step_{j}", flat, f"elements that loop {j} advances inside a slab"))
     for j in inside(marker, "y"):

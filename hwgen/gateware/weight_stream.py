@@ -1,17 +1,29 @@
 """The weights' stream: packed boxes in fetch order, kept in a ring of words."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.gateware.box_queue import BoxQueue
+from hwgen.gateware.box_queue import BoxQueue, WordQueue
 from hwgen.gateware.byte_memory import ByteMemory
-from hwgen.gateware.nest import LoopNest
+from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.tcdm import Request, read_request
 
 __all__ = ["WeightStream"]
+
+SIZE_DIMS = "mckl"
+
+
+class _Box:
+    """The next box: whether it is fetched, where from, and how large it is."""
+
+    def __init__(self) -> None:
+        self.fetches = Signal(init=1)
+        self.address = Signal(32)
+        self.size = Signal(32)
+        self.words = Signal(30)
 
 
 class WeightStream(wiring.Component):
@@ -19,7 +31,7 @@ class WeightStream(wiring.Component):
 
     A box is what one iteration of the marked loop uses, in the order of its first use, starting on a word. Boxes lie
     in memory in the order in which they are first fetched, so the address only ever counts on, and goes back where a
-    loop over output rows or columns starts its next iteration.
+    loop over output rows or columns starts its next iteration. While one box is fetched, the next one is placed.
 
     Parameters
     ----------
@@ -63,114 +75,143 @@ class WeightStream(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, settings, index = self.parameters, self.settings, self.index
-        m.submodules.boxes = boxes = BoxQueue(token=index, entry=index, room=index + 1)
-        connect(m, flipped(self.i_response), boxes.i_response)
+        p = self.parameters
+        m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
+        m.submodules.words = words = WordQueue(place=None, waits=False)
+        connect(m, flipped(self.i_response), words.i_response)
         connect(m, boxes.o_token, flipped(self.o_token))
-        m.d.comb += boxes.release.eq(self.release)
-        self._hold(m, boxes)
-
+        m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
+        self._hold(m, words)
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.weight_marker + 1], bits=p.position_bits)
-        ranges = nest.follow(m, settings)
-        extents = [ranges.high[dim] - ranges.low[dim] for dim in "mckl"]
-        fetches, address = self._address(m, nest)
+        box, offered, taken = _Box(), Signal(), Signal()
+        self._place(m, nest, box, offered, taken)
+        self._announce(m, boxes, box)
+        self._fetch(m, boxes, words, box, offered, taken)
+        return m
 
-        size, words, words_left = Signal(32), Signal(30), Signal(30)
-        # Words are written one after the other; a box that is held begins where it was written.
-        write_word, box_word, live = Signal(index), Signal(index), Signal(index + 1)
-        enable = Signal(4)
-        m.d.comb += [
-            words.eq((size + 3) >> 2),
-            boxes.i_box.payload.token.eq(Mux(fetches, write_word, box_word)),
-            boxes.i_box.payload.drop.eq(Mux(fetches, live, 0)),
-            enable.eq(Mux((words_left == 1) & (size[:2] != 0), (1 << size[:2]) - 1, 0xF)),
-        ]
-        entry, request = boxes.i_entry, self.o_request
-        with m.FSM(name="fetch"):
+    def _place(self, m: Module, nest: LoopNest, box: _Box, offered: Signal, taken: Signal) -> None:
+        """The size of each box: a product, of which only what has changed since the last box is multiplied again."""
+        p = self.parameters
+        ranges = nest.follow(m, self.settings)
+        self._address(m, nest, box)
+        # The dimension whose loops turn most often comes last.
+        innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in SIZE_DIMS}
+        dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
+        products: list[Signal] = [Signal(16, name=f"size_{dim}") for dim in dims[:-1]]
+        m.d.comb += box.words.eq((box.size + WORD_BYTES - 1) >> 2)
+        with m.FSM(name="place"):
             with m.State("Idle"):
                 with m.If(self.start):
                     m.d.comb += nest.start.eq(1)
                     m.next = "Size-0"
-            for i, extent in enumerate(extents):
+            for i, dim in enumerate(dims):
                 with m.State(f"Size-{i}"):
-                    m.d.sync += size.eq(size[:16] * extent if i else extent)
-                    m.next = f"Size-{i + 1}" if i + 1 < len(extents) else "Announce"
-            with m.State("Announce"):
-                m.d.comb += boxes.i_box.valid.eq(1)
-                with m.If(boxes.i_box.ready):
-                    m.next = "End-Box"
-                    with m.If(fetches):
-                        m.d.sync += [box_word.eq(write_word), live.eq(words), words_left.eq(words)]
-                        m.next = "Fetch"
-                        with m.If(words > p.weight_depth):
-                            m.next = "Overflow"
-            with m.State("Overflow"):
-                m.d.comb += self.overflow.eq(1)
-            with m.State("Fetch"):
-                room = boxes.used != p.weight_depth
-                m.d.comb += [
-                    request.valid.eq(room & entry.ready),
-                    request.payload.eq(read_request(address, enable)),
-                    entry.valid.eq(room & request.ready),
-                    entry.payload.place.eq(write_word),
-                ]
-                with m.If(room & entry.ready & request.ready):
-                    m.d.comb += boxes.claim.eq(1)
-                    m.d.sync += [
-                        address.eq(address + 4),
-                        words_left.eq(words_left - 1),
-                        write_word.eq(Mux(write_word == p.weight_depth - 1, 0, write_word + 1)),
-                    ]
-                    with m.If(words_left == 1):
-                        m.next = "End-Box"
-            with m.State("End-Box"):
-                m.d.comb += [entry.payload.end.eq(1), entry.valid.eq(1)]
-                with m.If(entry.ready):
+                    extent = self._extent(ranges, dim)
+                    value = extent if i == 0 else products[i - 1] * extent
+                    m.d.sync += (box.size if i == len(dims) - 1 else products[i]).eq(value)
+                    m.next = "Offer" if i == len(dims) - 1 else f"Size-{i + 1}"
+            with m.State("Offer"):
+                m.d.comb += offered.eq((box.words <= p.weight_depth) | ~box.fetches)
+                m.d.comb += self.overflow.eq(~offered)
+                with m.If(taken):
                     m.d.comb += nest.advance.eq(1)
-                    m.next = "Size-0"
+                    # The loop that turns sets every loop inside it back: their dimensions change too.
+                    for i, dim in reversed(list(enumerate(dims))):
+                        if innermost[dim] >= 0:
+                            with m.If(nest.turning[: innermost[dim] + 1].any()):
+                                m.next = f"Size-{i}"
                     with m.If(nest.finished):
                         m.next = "Idle"
-        return m
 
-    def _address(self, m: Module, nest: LoopNest) -> tuple[Signal, Signal]:
-        """Whether the present iteration fetches its box; and the address of the next word.
+    @staticmethod
+    def _extent(ranges: Ranges, dim: str) -> Value:
+        return Value.cast(ranges.high[dim]) - ranges.low[dim]
+
+    def _address(self, m: Module, nest: LoopNest, box: _Box) -> None:
+        """Whether the present iteration fetches its box, and where from.
 
         A loop over output rows or columns uses the same weights again: the address goes back to where the loop's
         execution began. The marked loop itself, if it is such a loop, holds its box and fetches nothing again.
         """
         p = self.parameters
-        fetches, address = Signal(init=1), Signal(32)
         holds = p.weight_marker < len(p.loops) and p.loops[p.weight_marker] in "yx"
         begins = {
             j: Signal(32, name=f"begin_{j}")
             for j, dim in enumerate(nest.loops)
             if dim in "yx" and j != p.weight_marker
         }
-        following = Signal(32)
-        m.d.comb += following.eq(address)
-        for j, begin in begins.items():
-            with m.If(nest.turning[j]):
-                m.d.comb += following.eq(begin)
         with m.If(nest.start):
-            m.d.sync += address.eq(self.settings.weight_base)
+            m.d.sync += box.address.eq(self.settings.weight_base)
             m.d.sync += [begin.eq(self.settings.weight_base) for begin in begins.values()]
         with m.Elif(nest.advance):
-            m.d.sync += [address.eq(following), fetches.eq(~nest.turning[p.weight_marker] if holds else 1)]
+            following = Signal(32)
+            m.d.comb += following.eq(Mux(box.fetches, box.address + (box.words << 2), box.address))
+            for j, begin in begins.items():
+                with m.If(nest.turning[j]):
+                    m.d.comb += following.eq(begin)
+            m.d.sync += [box.address.eq(following), box.fetches.eq(~nest.turning[p.weight_marker] if holds else 1)]
             for j, begin in begins.items():
                 with m.If(nest.turning[:j].any()):
                     m.d.sync += begin.eq(following)
-        return fetches, address
 
-    def _hold(self, m: Module, boxes: BoxQueue) -> None:
+    def _announce(self, m: Module, boxes: BoxQueue, box: _Box) -> None:
+        """Words are written one after the other; a box that is held begins where it was written."""
+        depth = self.parameters.weight_depth
+        write_word, box_word, live = Signal(self.index), Signal(self.index), Signal(depth.bit_length())
+        m.d.comb += [
+            boxes.i_box.payload.token.eq(Mux(box.fetches, write_word, box_word)),
+            boxes.i_box.payload.drop.eq(Mux(box.fetches, live, 0)),
+        ]
+        with m.If(boxes.i_box.valid & boxes.i_box.ready & box.fetches):
+            reached = Signal(self.index + 1)
+            m.d.comb += reached.eq(write_word + box.words)
+            m.d.sync += [
+                box_word.eq(write_word),
+                live.eq(box.words),
+                write_word.eq(Mux(reached >= depth, reached - depth, reached)),
+            ]
+
+    def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue, box: _Box, offered: Signal, taken: Signal) -> None:
+        """A word a cycle; with the last one of a box the next box is taken."""
+        entry, request = words.i_entry, self.o_request
+        address, words_left, last_enable = Signal(32), Signal(boxes.free.shape()), Signal(4)
+        active, is_last, goes, takes = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            active.eq(words_left != 0),
+            is_last.eq(words_left == 1),
+            goes.eq(active & (boxes.free != 0) & entry.ready & request.ready),
+            takes.eq(Mux(active, goes & is_last & box.fetches, box.fetches | entry.ready)),
+            boxes.i_box.valid.eq(offered & takes),
+            taken.eq(boxes.i_box.valid & boxes.i_box.ready),
+            boxes.claim.eq(goes),
+            request.valid.eq(active & (boxes.free != 0) & entry.ready),
+            request.payload.eq(read_request(address, Mux(is_last, last_enable, 0xF))),
+            entry.valid.eq(goes | (~active & taken & ~box.fetches)),
+            entry.payload.word.eq(active),
+            entry.payload.end.eq(~active | is_last),
+        ]
+        with m.If(goes):
+            m.d.sync += [address.eq(address + WORD_BYTES), words_left.eq(words_left - 1)]
+        with m.If(taken & box.fetches):
+            m.d.sync += [
+                address.eq(box.address),
+                words_left.eq(box.words),
+                last_enable.eq(Mux(box.size[:2] == 0, 0xF, (1 << box.size[:2]) - 1)),
+            ]
+
+    def _hold(self, m: Module, words: WordQueue) -> None:
         """The ring: words in, bytes out."""
         p = self.parameters
         depth = p.weight_bytes // p.weight_banks
         m.submodules.memory = memory = ByteMemory(depth=depth, banks=p.weight_banks, lanes=p.lane_m)
+        place = Signal(self.index)
         m.d.comb += [
-            boxes.o_word.ready.eq(1),
-            memory.write_enable.eq(boxes.o_word.valid.replicate(WORD_BYTES)),
-            memory.write_address.eq(boxes.o_word.payload.place << 2),
-            memory.write_data.eq(boxes.o_word.payload.data),
+            words.o_word.ready.eq(1),
+            memory.write_enable.eq(words.o_word.valid.replicate(WORD_BYTES)),
+            memory.write_address.eq(place << 2),
+            memory.write_data.eq(words.o_word.payload.data),
             memory.read_address.eq(self.read_address),
             self.read_data.eq(memory.read_data),
         ]
+        with m.If(words.o_word.valid):
+            m.d.sync += place.eq(Mux(place == p.weight_depth - 1, 0, place + 1))

@@ -1,0 +1,374 @@
+"""Where the next box of the input lies: its rows and columns, what of it stays in the ring, and what is new."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl._ast import Assign
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.gateware.nest import LoopNest, Ranges
+from hwgen.gateware.params import HwcParameters
+from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.stride import times_stride
+from hwgen.gateware.token import input_token
+
+__all__ = ["InputPlacer", "input_box"]
+
+
+def input_box(parameters: HwcParameters) -> wiring.Signature:
+    """A box, seen from the placer; a stream's handshake without its payload in one piece.
+
+    Members
+    -------
+    valid : Out(1), ready : In(1)
+    rows, channels : Out
+        New rows (there may be none), and channels.
+    words, first, last : Out
+        Words of a line, less one; first used byte of its first, last used byte of its last word.
+    quotient, phase : Out
+        Place of the first word's first byte in a line; the quotient is negative where the line begins behind it.
+    gaps, kernel_columns : Out
+        Whether only so many columns of each stride are used.
+    run, kernel_rows, row_gaps : Out
+        New rows before the next gap between rows, rows between two gaps, and whether there are gaps.
+    address : Out(32)
+        Of the first word of the first new row.
+    slot : Out
+        Element of the ring at which the first new row begins.
+    """
+    bits, ring = parameters.position_bits, parameters.input_elements
+    return wiring.Signature(
+        {
+            "valid": Out(1),
+            "ready": In(1),
+            "rows": Out(bits + 3),
+            "channels": Out(bits),
+            "words": Out(bits),
+            "first": Out(2),
+            "last": Out(2),
+            "quotient": Out(signed(3)),
+            "phase": Out(2),
+            "gaps": Out(1),
+            "kernel_columns": Out(2),
+            "run": Out(2),
+            "kernel_rows": Out(2),
+            "row_gaps": Out(1),
+            "address": Out(32),
+            "slot": Out((ring - 1).bit_length()),
+        }
+    )
+
+
+class _Product:
+    """One multiplier for all addresses: what it multiplies depends on the state."""
+
+    def __init__(self, m: Module, bits_a: int, bits_b: int) -> None:
+        self._a, self._b, self.value = Signal(bits_a), Signal(bits_b), Signal(32)
+        m.d.comb += self.value.eq(self._a * self._b)
+
+    def of(self, a: Value, b: Value) -> list[Assign]:
+        return [self._a.eq(a), self._b.eq(b)]
+
+
+class _Rows:
+    """Rows of the box; they count from the padding's edge."""
+
+    def __init__(self, bits: int) -> None:
+        # The box's first and last row, and the rows at hand: all of them, or those up to a gap.
+        self.corner, self.last, self.at = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
+        self.span, self.kernel = Signal(bits + 3), Signal(bits)
+        # The first row behind the last box that is still in the ring.
+        self.next_new = Signal(bits + 3)
+        # Rows above the first new one, those of them that lie in the ring, new ones, and the first new one.
+        self.skipped, self.kept, self.new = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
+        self.first_new = Signal(bits + 3)
+
+
+class _Columns:
+    """Columns of the box; corner and end count from the padding's edge, the used ones from the image's."""
+
+    def __init__(self, bits: int) -> None:
+        self.corner, self.last, self.kernel = Signal(bits + 3), Signal(bits + 3), Signal(bits)
+        self.several = Signal()
+        self.first_used, self.last_used = Signal(bits + 3), Signal(signed(bits + 4))
+        self.clip = Signal(bits)
+        # Where the corner lies or would lie in a line; the first word's first byte, at first left of the line.
+        self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
+        self.word_quotient, self.word_phase = Signal(signed(3)), Signal(signed(4))
+        self.begin, self.placed = Signal(), Signal()
+
+
+class InputPlacer(wiring.Component):
+    """Walks the loops down to the marked one: five cycles for a box, six where rows stay, two where all of it does.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+        Begin with the first box (after a reset).
+    o_box : Out
+        One box after the other.
+    token : Out
+        What the sequencer learns about it.
+    drop : Out
+        Elements of the box before that it does not keep.
+    overflow : Out(1)
+        A box needs more slabs than the ring has.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_box": Out(input_box(parameters)),
+                "token": Out(input_token(parameters)),
+                "drop": Out(parameters.input_elements.bit_length()),
+                "overflow": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, bits, box, settings = self.parameters, self.parameters.position_bits, self.o_box, self.settings
+        m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
+        ranges = nest.follow(m, settings)
+        rows, columns, product = _Rows(bits), _Columns(bits), _Product(m, bits + 3, 28)
+        ring = Signal(signed(33))
+        m.d.comb += [
+            self.token.ring.eq(ring),
+            self.token.row.eq(rows.corner - settings.padding_top),
+            self.token.column.eq(columns.corner - settings.padding_left),
+            self.token.quotient.eq(columns.quotient),
+            self.token.phase.eq(columns.phase),
+            box.words.eq((columns.last_used >> 2) - (columns.first_used >> 2)),
+            box.first.eq(columns.first_used),
+            box.last.eq(columns.last_used),
+            box.quotient.eq(columns.word_quotient),
+            box.phase.eq(columns.word_phase),
+            box.gaps.eq((columns.kernel < settings.stride_x) & columns.several),
+            box.kernel_columns.eq(columns.kernel),
+            box.kernel_rows.eq(rows.kernel),
+            box.row_gaps.eq(rows.kernel < settings.stride_y),
+        ]
+        # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
+        with m.If(ring < 0):
+            m.d.sync += ring.eq(ring + p.input_elements)
+        stays, whole = self._what_stays(m, nest)
+        with m.FSM(name="place"):
+            self._begin(m, nest, ranges, rows, columns, product, stays, whole)
+            self._count_rows(m, rows, columns)
+            self._multiply(m, rows, columns, product, ring)
+            with m.State("Overflow"):
+                m.d.comb += self.overflow.eq(1)
+            with m.State("Offer"):
+                m.d.comb += box.valid.eq((ring >= 0) & columns.placed)
+                with m.If(box.valid & box.ready):
+                    m.d.comb += nest.advance.eq(1)
+                    # As it is for a box that stays.
+                    m.d.sync += [box.rows.eq(0), self.drop.eq(0)]
+                    m.next = "Begin"
+                    with m.If(nest.finished):
+                        m.next = "Idle"
+        self._place_columns(m, columns)
+        return m
+
+    def _begin(
+        self,
+        m: Module,
+        nest: LoopNest,
+        ranges: Ranges,
+        rows: _Rows,
+        columns: _Columns,
+        product: _Product,
+        stays: Value,
+        whole: Value,
+    ) -> None:
+        """Find the group of the output channels; then from loops to rows, columns and the channel's address."""
+        settings, bits = self.settings, self.parameters.position_bits
+        low, high = ranges.low, ranges.high
+        group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
+        same_group = Signal()
+        with m.State("Idle"):
+            with m.If(self.start):
+                m.d.comb += nest.start.eq(1)
+                m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
+                m.next = "Begin"
+        with m.State("Begin"):
+            with m.If(low["m"] >= group_end):
+                m.d.sync += [
+                    group_begin.eq(group_end),
+                    group_end.eq(group_end + settings.group_outputs),
+                    group_channel.eq(group_channel + settings.group_inputs),
+                    same_group.eq(0),
+                ]
+            with m.Elif(low["m"] < group_begin):
+                m.d.sync += [
+                    group_begin.eq(group_begin - settings.group_outputs),
+                    group_end.eq(group_begin),
+                    group_channel.eq(group_channel - settings.group_inputs),
+                    same_group.eq(0),
+                ]
+            with m.Elif(whole & same_group):
+                m.next = "Offer"
+            with m.Else():
+                corner_row = times_stride(low["y"], settings.stride_y) + low["k"]
+                last_row = times_stride((high["y"] - 1)[:bits], settings.stride_y) + (high["k"] - 1)[:bits]
+                kernel_rows = high["k"] - low["k"]
+                m.d.comb += product.of(group_channel + low["c"], settings.input_plane)
+                m.d.sync += [
+                    self.o_box.address.eq(settings.input_base + product.value),
+                    self.o_box.channels.eq(high["c"] - low["c"]),
+                    rows.corner.eq(corner_row),
+                    rows.at.eq(corner_row),
+                    rows.last.eq(last_row),
+                    rows.kernel.eq(kernel_rows),
+                    rows.span.eq(Mux(kernel_rows < settings.stride_y, kernel_rows, last_row + 1 - corner_row)),
+                    rows.skipped.eq(0),
+                    rows.kept.eq(0),
+                    rows.new.eq(0),
+                    columns.corner.eq(times_stride(low["x"], settings.stride_x) + low["l"]),
+                    columns.last.eq(times_stride((high["x"] - 1)[:bits], settings.stride_x) + (high["l"] - 1)[:bits]),
+                    columns.kernel.eq(high["l"] - low["l"]),
+                    columns.several.eq(high["x"] - low["x"] != 1),
+                    columns.placed.eq(0),
+                    same_group.eq(1),
+                ]
+                with m.If(~(stays & same_group)):
+                    m.d.sync += rows.next_new.eq(0)
+                m.next = "Count-Rows"
+
+    def _what_stays(self, m: Module, nest: LoopNest) -> tuple[Value, Value]:
+        """Whether rows, and whether all rows of the box before stay: only inside an execution, where only the marked
+        loop turns."""
+        p = self.parameters
+        same_execution, nothing = Signal(), Value.cast(0)
+        if p.input_marker < len(p.loops):
+            with m.If(nest.advance):
+                m.d.sync += same_execution.eq(nest.turning[p.input_marker])
+        match p.loops[p.input_marker] if p.input_marker < len(p.loops) else None:
+            case "m":
+                return nothing, same_execution
+            case "y" | "k":
+                return same_execution & self.settings.input_slides, nothing
+        return nothing, nothing
+
+    def _count_rows(self, m: Module, rows: _Rows, columns: _Columns) -> None:
+        """All rows at once, or, where they have gaps, the rows of one output row a cycle."""
+        settings, bits = self.settings, self.parameters.position_bits
+        top, left = settings.padding_top, settings.padding_left
+        bottom, right = top + settings.input_height, left + settings.input_width
+
+        def above(row: Value, name: str) -> Signal:
+            """How many of the rows at hand lie above a row."""
+            distance, count = Signal(signed(bits + 4), name=f"to_{name}"), Signal(bits + 3, name=f"above_{name}")
+            m.d.comb += [
+                distance.eq(row - rows.at),
+                count.eq(Mux(distance < 0, 0, Mux(distance > rows.span, rows.span, distance))),
+            ]
+            return count
+
+        with m.State("Count-Rows"):
+            above_image = above(top, "image")
+            above_new = above(Mux(rows.next_new > top, rows.next_new, top), "new")
+            above_bottom = above(bottom, "bottom")
+            m.d.sync += [
+                rows.skipped.eq(rows.skipped + above_new),
+                rows.kept.eq(rows.kept + above_new - above_image),
+                rows.new.eq(rows.new + above_bottom - above_new),
+                rows.at.eq(rows.at + settings.stride_y),
+                columns.first_used.eq(Mux(columns.corner > left, columns.corner - left, 0)),
+                columns.clip.eq(Mux(columns.corner > left, 0, left - columns.corner)),
+                columns.last_used.eq(Mux(columns.last >= right, right - 1, columns.last) - left),
+            ]
+            with m.If(rows.new == 0):
+                m.d.sync += [rows.first_new.eq(rows.at + above_new), self.o_box.run.eq(rows.kernel - above_new)]
+            with m.If(rows.at + rows.span > rows.last):
+                m.d.comb += columns.begin.eq(1)
+                m.d.sync += rows.next_new.eq(Mux(rows.last >= bottom, bottom, rows.last + 1))
+                m.next = "Place-Rows"
+
+    def _multiply(self, m: Module, rows: _Rows, columns: _Columns, product: _Product, ring: Signal) -> None:
+        """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
+        settings, box, elements = self.settings, self.o_box, self.parameters.input_elements
+        # Where the next new row will be written, and the elements in the ring that belong to this box.
+        write, live = Signal(box.slot.shape()), Signal(self.drop.shape())
+        kept = Signal.like(rows.kept)
+        with m.State("Place-Rows"):
+            m.d.comb += product.of(rows.first_new, settings.input_pitch)
+            m.d.sync += [
+                box.address.eq(box.address + product.value + (columns.first_used & ~3)),
+                ring.eq(write),
+                self.drop.eq(live),
+                live.eq(0),
+            ]
+            # Without columns in the image there is nothing in the ring either.
+            with m.If((columns.last_used >= 0) & (columns.last_used >= columns.first_used)):
+                m.d.sync += [box.rows.eq(rows.new), kept.eq(rows.kept)]
+            with m.Else():
+                m.d.sync += [box.rows.eq(0), kept.eq(0)]
+            m.next = "Place-Corner"
+            with m.If(rows.skipped == 0):
+                m.next = "Place-End"
+        with m.State("Place-Corner"):
+            m.d.comb += product.of(rows.skipped, settings.input_slab)
+            m.d.sync += ring.eq(write - product.value)
+            m.next = "Place-End"
+            with m.If(kept == rows.skipped):
+                m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
+            with m.Elif(kept != 0):
+                m.next = "Place-Kept"
+        with m.State("Place-Kept"):
+            m.d.comb += product.of(kept, settings.input_slab)
+            m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
+            m.next = "Place-End"
+        with m.State("Place-End"):
+            reached = Signal(33)
+            m.d.comb += [product.of(box.rows, settings.input_slab), reached.eq(write + product.value)]
+            m.d.sync += [
+                box.slot.eq(write),
+                write.eq(Mux(reached >= elements, reached - elements, reached)),
+                live.eq(live + product.value),
+            ]
+            m.next = "Offer"
+            with m.If(box.rows + kept > settings.input_slabs):
+                m.next = "Overflow"
+
+    def _place_columns(self, m: Module, columns: _Columns) -> None:
+        """Where a line begins: at its first column inside the image, or, where columns have gaps, at the first output
+        column that uses any. Meanwhile rows are placed."""
+        stride, gaps = self.settings.stride_x, self.o_box.gaps
+        quotient, word_quotient, word_phase = columns.quotient, columns.word_quotient, columns.word_phase
+        with m.FSM(name="columns"):
+            with m.State("Idle"):
+                with m.If(columns.begin):
+                    m.d.sync += [quotient.eq(0), columns.phase.eq(0), word_quotient.eq(0)]
+                    m.next = "Place-Column"
+            with m.State("Place-Column"):
+                with m.If(stride == 1):
+                    m.d.sync += [
+                        quotient.eq(-columns.clip),
+                        word_quotient.eq(-columns.first_used[:2]),
+                        word_phase.eq(0),
+                        columns.placed.eq(1),
+                    ]
+                    m.next = "Idle"
+                with m.Elif(columns.clip >= stride):
+                    m.d.sync += [columns.clip.eq(columns.clip - stride), quotient.eq(quotient - 1)]
+                with m.Else():
+                    m.d.sync += word_phase.eq(Mux(gaps, columns.clip[:2], 0) - columns.first_used[:2])
+                    with m.If(~gaps & (columns.clip != 0)):
+                        m.d.sync += [columns.phase.eq(stride - columns.clip), quotient.eq(quotient - 1)]
+                    m.next = "Place-Word"
+            with m.State("Place-Word"):
+                # The first word's first byte may lie left of the line's first column.
+                with m.If(word_phase < 0):
+                    m.d.sync += [word_phase.eq(word_phase + stride), word_quotient.eq(word_quotient - 1)]
+                with m.Else():
+                    m.d.sync += columns.placed.eq(1)
+                    m.next = "Idle"
