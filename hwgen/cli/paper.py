@@ -3,16 +3,20 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from hwgen.cli.console import Json, buffer_sizes, note, print_json, progress
+from cosim.plans import Configuration
+from cosim.regression import expected_rows
+from hwgen.cli.console import Json, buffer_sizes, note, print_json, printable, progress
+from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.report.claims import claims
 from hwgen.report.documents import Found, readme, tables, write_bytes
+from hwgen.report.measured import measured_csv, measured_engines, measured_readme
 from hwgen.report.stoutchinin import (
     HWC_BYTES,
     READINGS,
@@ -40,6 +44,11 @@ Networks = Annotated[
 ]
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Buffer sizes of Fig. 4 and 5.")]
 Orders = Annotated[bool, typer.Option("--orders/--no-orders", help="Fig. 7 too: a second or so for each layer.")]
+Rtl = Annotated[
+    bool, typer.Option("--rtl", help="Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce).")
+]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="With --rtl: where hwgen regress left them.")]
+LayerSet = Annotated[str, typer.Option("--layers", metavar="SET", help="With --rtl: layers other than the paper's.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
 
 STORE = ".found"
@@ -55,13 +64,20 @@ def paper(
     buffer: Buffers = PAPER_SIZES,
     orders: Orders = True,
     jobs: Jobs = 1,
+    rtl: Rtl = False,
+    results: Results = Path("results/regress"),
+    layer_set: LayerSet = TABLE,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
     sizes = buffer_sizes(buffer)
-    layers = _layers(networks)
+    if layer_set != TABLE and not rtl:
+        raise InputError("--layers: expected with --rtl")
+    layers = _layers(networks, layer_set)
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
+    if rtl:
+        return _measured(layers, layer_set, results, output, as_json=as_json)
     passes = len(READINGS) + 1 + orders
     with progress(passes * len(layers), "searching") as step:
         how = Search(jobs, output / STORE, lambda layer: step())
@@ -89,6 +105,50 @@ def paper(
         )
     else:
         sys.stdout.write(text)
+    return 0
+
+
+def _measured(layers: tuple[Layer, ...], layer_set: str, results: Path, output: Path, *, as_json: bool) -> int:
+    """Fig. 10 from the results of a regression; 1 if one of them is not what was predicted."""
+    hwc = _results(layers, layer_set, Configuration("per-layer", HWC_BYTES), results)
+    theirs = _results(layers, layer_set, Configuration("hwce", HWC_BYTES), results)
+    counts = [
+        {name: Counts.from_json(result["measured"]) for name, result in found.items()} for found in (hwc, theirs)
+    ]
+    rows = measured_engines(layers, *counts)
+    text = measured_readme(rows)
+    from hwgen.report.figures import figure_10_measured, rendered
+
+    files = {"README.md": text.encode(), "fig10_rtl.csv": measured_csv(rows).encode()}
+    files |= {f"fig10_rtl.{suffix}": data for suffix, data in rendered(figure_10_measured(rows)).items()}
+    for file, data in files.items():
+        write_bytes(output / file, data)
+    wrong = [f"{name}: {failure}" for found in (hwc, theirs) for name, result in found.items()
+             for failure in result["failures"]]  # fmt: skip
+    if as_json:
+        entries = [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows]
+        print_json({"rows": entries, "failures": wrong, "files": sorted(str(output / file) for file in files)})
+    else:
+        sys.stdout.write(text)
+        for line in wrong:
+            typer.echo(printable(line))
+    return 1 if wrong else 0
+
+
+def _results(
+    layers: tuple[Layer, ...], layer_set: str, configuration: Configuration, folder: Path
+) -> dict[str, dict[str, Any]]:
+    """The results of a configuration; all of them, or a refusal that says how to come by them."""
+    found = expected_rows(layers, configuration, folder)
+    missing = [name for name, result in found.items() if result is None]
+    if missing:
+        kind = configuration.kind
+        target = "make regress" if kind == "per-layer" else f"make regress-{kind}"
+        raise InputError(
+            f"--results: {folder}: {len(missing)} of {len(found)} rows of {kind} are missing, or of another state of "
+            f"the generator, {missing[0]} the first: run {target} (hwgen regress {layer_set} --{kind} -o {folder})"
+        )
+    return {name: result for name, result in found.items() if result is not None}
 
 
 def _drawn(found: Found) -> dict[str, bytes]:
@@ -101,9 +161,9 @@ def _drawn(found: Found) -> dict[str, bytes]:
     return {f"{stem}.{suffix}": data for stem, figure in figures.items() for suffix, data in rendered(figure).items()}
 
 
-def _layers(networks: str | None) -> tuple[Layer, ...]:
-    """The rows of the paper's tables whose names start with one of the given names."""
-    every = load_layer_set(TABLE).convolutions()
+def _layers(networks: str | None, layer_set: str) -> tuple[Layer, ...]:
+    """The rows of the paper's tables, or of another set, whose names start with one of the given names."""
+    every = load_layer_set(layer_set).convolutions()
     if networks is None:
         return every
     wanted = [name.strip() for name in networks.split(",")]

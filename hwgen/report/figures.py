@@ -6,9 +6,10 @@ from io import BytesIO
 import matplotlib
 from matplotlib.figure import Figure
 
+from hwgen.report.measured import PUBLISHED_MOST, MeasuredEngines
 from hwgen.report.stoutchinin import HWC_BYTES, NETWORKS, Engines, OrderQuality, Traffic
 
-__all__ = ["figure_4", "figure_5", "figure_7", "figure_10", "rendered"]
+__all__ = ["figure_4", "figure_5", "figure_7", "figure_10", "figure_10_measured", "rendered"]
 
 LINES: tuple[tuple[str, str, str], ...] = (
     ("cache", "CACHE", "s-"),
@@ -93,6 +94,33 @@ def figure_10(pairs: Sequence[Engines]) -> Figure:
             axes.bar(places, [ratio(pair) or 0.0 for pair in group], width=0.4, label=label)
         axes.set_xticks(range(len(group)), [pair.layer for pair in group], rotation=90)
         axes.set(title=f"HWCE over HWC at {HWC_BYTES} bytes, {title}", ylabel="traffic ratio")
+        axes.grid(axis="y", alpha=0.3)
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def figure_10_measured(rows: Sequence[MeasuredEngines]) -> Figure:
+    """HWCE over HWC as counted in the RTL, a pair of bars for each layer; 1x1 kernels below; the paper's largest."""
+    groups = [
+        ("larger kernels", [row for row in rows if not row.pointwise]),
+        ("1x1 kernels, HWCE by the model", [row for row in rows if row.pointwise]),
+    ]
+    groups = [(title, group) for title, group in groups if group]
+    figure = Figure(
+        figsize=(max(6.0, 0.28 * max(len(g) for _, g in groups)), 4.2 * len(groups)), layout="constrained"
+    )
+    for axes, (title, group) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
+        for number, (label, ratios) in enumerate(
+            (
+                ("sums of 32 bits, measured", [row.ratio_32 for row in group]),
+                ("sums of 16 bits, counted elements", [row.ratio_16 for row in group]),
+            )
+        ):
+            places = [index + 0.4 * number - 0.2 for index in range(len(group))]
+            axes.bar(places, [ratio or 0.0 for ratio in ratios], width=0.4, label=label)
+        axes.axhline(PUBLISHED_MOST, color="r", linestyle="--", label=f"the paper's largest, {PUBLISHED_MOST}")
+        axes.set_xticks(range(len(group)), [row.layer for row in group], rotation=90)
+        axes.set(title=f"HWCE over HWC at {HWC_BYTES} bytes in the RTL, {title}", ylabel="traffic ratio")
         axes.grid(axis="y", alpha=0.3)
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
