@@ -1,0 +1,220 @@
+"""A network as depth-first execution sees it: feature maps, who reads which of them, and how far each reads.
+
+Map 0 is the network's input, map i what row i of the table produces. A *stack* is an interval of the rows; it reads
+maps from before it (its inputs) and writes those that somebody reads after it, or nobody at all (its outputs).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from hwgen.ir.document import InputError
+from hwgen.ir.network import Network, Node
+
+__all__ = ["Edge", "FeatureMap", "Graph", "LineAxis", "Reach", "Rules", "Span"]
+
+LineAxis = Literal["W", "H"]
+"""Along which axis of the maps a line of pixels lies; the scan steps along it first."""
+
+Rules = Literal["default", "published"]
+"""``default``: each skip inside a stack is kept in its map's ring or sent through DRAM, as chosen. ``published``
+(Goetschalckx 2019): long skips go through DRAM, short ones cost nothing and are never cut."""
+
+Kind = Literal["window", "join", "shuffle", "whole"]
+
+LONG_SKIP = 8
+"""A skip over more weighted rows than that is long. Residual blocks have two to four of them."""
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """One feature map; sizes in pixels."""
+
+    name: str
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def elements(self) -> int:
+        """Elements of the whole map."""
+        return self.channels * self.height * self.width
+
+    def line(self, axis: LineAxis) -> int:
+        """Pixels of a line."""
+        return self.width if axis == "W" else self.height
+
+    def lines(self, axis: LineAxis) -> int:
+        """Number of lines."""
+        return self.height if axis == "W" else self.width
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a reader needs along one axis.
+
+    Output o reads inputs ceil((o stride - before) / up) to floor((o stride + after) / up).
+    ``up`` is above 1 for what enlarges a map; padding is not clipped here.
+    """
+
+    stride: int = 1
+    up: int = 1
+    before: int = 0
+    after: int = 0
+
+    def first(self, output: int) -> int:
+        """The first input that an output reads."""
+        return -((self.before - output * self.stride) // self.up)
+
+    def last(self, output: int) -> int:
+        """The last input that an output reads."""
+        return (output * self.stride + self.after) // self.up
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A row reads a map. ``whole``: into an accumulator, pixel by pixel as they come, so that nothing has to wait."""
+
+    producer: int
+    consumer: int
+    kind: Kind
+    rows: Reach
+    columns: Reach
+
+    def along(self, axis: LineAxis) -> Reach:
+        """The reach within a line."""
+        return self.columns if axis == "W" else self.rows
+
+    def across(self, axis: LineAxis) -> Reach:
+        """The reach over lines."""
+        return self.rows if axis == "W" else self.columns
+
+
+@dataclass(frozen=True)
+class Span:
+    """The rows of a stack, first to last, counted from 1."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """All maps of a network, the weights of the row behind each, and who reads what, in the table's order."""
+
+    network: str
+    maps: tuple[FeatureMap, ...]
+    weights: tuple[int, ...]
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, network: Network) -> "Graph":
+        """The graph of a connected network; `InputError` for a layer list."""
+        if network.kind != "network" or network.input is None:
+            raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
+        source = network.input
+        maps = [FeatureMap(source.name, source.channels, source.height, source.width)]
+        numbers, edges = {source.name: 0}, []
+        for number, node in enumerate(network.layers, start=1):
+            for name in dict.fromkeys(node.inputs):
+                edges.append(_edge(node, numbers[name], number, maps[numbers[name]]))
+            numbers[node.name] = number
+            maps.append(FeatureMap(node.name, node.output_channels, node.output_height, node.output_width))
+        weights = (0, *(node.weights for node in network.layers))
+        return cls(network.network, tuple(maps), weights, tuple(edges))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the table."""
+        return len(self.maps) - 1
+
+    @cached_property
+    def readers(self) -> tuple[tuple[Edge, ...], ...]:
+        """For each map the edges out of it."""
+        return tuple(
+            tuple(edge for edge in self.edges if edge.producer == number) for number in range(len(self.maps))
+        )
+
+    @cached_property
+    def reads(self) -> tuple[tuple[Edge, ...], ...]:
+        """For each row the edges into it, in the order of its inputs."""
+        return tuple(
+            tuple(edge for edge in self.edges if edge.consumer == number) for number in range(len(self.maps))
+        )
+
+    def inside(self, number: int, span: Span) -> tuple[Edge, ...]:
+        """Who reads a map in a stack."""
+        return tuple(edge for edge in self.readers[number] if span.first <= edge.consumer <= span.last)
+
+    def sources(self, span: Span) -> tuple[int, ...]:
+        """The maps that a stack reads from DRAM, in order."""
+        return tuple(number for number in range(span.first) if self.inside(number, span))
+
+    def outputs(self, span: Span) -> tuple[int, ...]:
+        """The maps that a stack writes to DRAM for others, in order."""
+        return tuple(n for n in range(span.first, span.last + 1) if self.leaves(n, span))
+
+    def leaves(self, number: int, span: Span) -> bool:
+        """Whether a map of the stack is read after it, or by nobody."""
+        readers = self.readers[number]
+        return not readers or readers[-1].consumer > span.last
+
+    def line_axis(self, span: Span) -> LineAxis:
+        """Lines lie along the shorter axis of the stack's first input; along W when both are equal."""
+        entry = self.maps[self.reads[span.first][0].producer]
+        return "W" if entry.width <= entry.height else "H"
+
+    def largest_factor(self, span: Span) -> int:
+        """The largest tiling factor that leaves every output at least a column a tile."""
+        axis = self.line_axis(span)
+        return min(self.maps[number].line(axis) for number in self.outputs(span))
+
+    def is_long(self, edge: Edge) -> bool:
+        """Whether an edge skips more than `LONG_SKIP` weighted rows."""
+        passed = self.weights[edge.producer + 1 : edge.consumer]
+        return edge.kind == "join" and sum(weight > 0 for weight in passed) > LONG_SKIP
+
+    def may_start(self, row: int) -> bool:
+        """Whether the published rules let a stack start at a row: no short skip is cut."""
+        return not any(
+            edge.kind == "join" and edge.producer < row - 1 < edge.consumer and not self.is_long(edge)
+            for edge in self.edges
+        )
+
+    def spans(self, rules: Rules = "default") -> Iterator[Span]:
+        """All stacks that there may be."""
+        starts = [row for row in range(1, self.rows + 1) if rules == "default" or self.may_start(row)]
+        ends = [row - 1 for row in starts[1:]] + [self.rows]
+        for first in starts:
+            yield from (Span(first, last) for last in ends if last >= first)
+
+    def final(self) -> tuple[int, ...]:
+        """The maps that nobody reads: the network's outputs."""
+        return tuple(number for number in range(1, len(self.maps)) if not self.readers[number])
+
+
+def _edge(node: Node, producer: int, consumer: int, source: FeatureMap) -> Edge:
+    kind: Kind = "window"
+    if node.op in ("add", "concat"):
+        kind = "join"
+    elif node.op == "pixel_shuffle":
+        kind = "shuffle"
+    elif node.op == "fc" or node.global_pool:
+        kind = "whole"
+    if node.op == "fc":
+        return Edge(producer, consumer, kind, Reach(after=source.height - 1), Reach(after=source.width - 1))
+    return Edge(producer, consumer, kind, _reach(node, 0), _reach(node, 1))
+
+
+def _reach(node: Node, axis: int) -> Reach:
+    kernel, stride, pad = node.kernel[axis], node.stride[axis], node.padding[axis]
+    match node.op:
+        case "conv" | "depthwise_conv" | "pool":
+            return Reach(stride=stride, before=pad, after=kernel - 1 - pad)
+        case "deconv":
+            return Reach(up=stride, before=kernel - 1 - pad, after=pad)
+        case "pixel_shuffle":
+            assert node.factor is not None
+            return Reach(up=node.factor, before=node.factor - 1)
+    return Reach()
