@@ -10,9 +10,9 @@ Section 2.3), made exact. One feature or weight is one element.
 - *Tiles* cut the lines of a stack: outputs at floor(t N / factor), earlier maps where their readers' needs end. A
   tile of a map is a contiguous run of columns: the new ones, and before them the *overlap*, the old ones from the
   first that the tile uses.
-- *DRAM*: a map that crosses a cut is written once and read once by each stack that uses it; an operand of a join may go
-  through DRAM instead of staying in the ring, which costs one more read. An overlap column is read once by each later
-  tile that uses it and written once, unless its map is in DRAM anyway.
+- *DRAM*: a map that crosses a cut is written once and read once by each stack that uses it; an operand of a join may
+  go through DRAM instead of staying in the ring, which costs one more read. An overlap column is read once by each
+  later tile that uses it and written once, unless its map is in DRAM anyway.
 - *Weights* are resident (all of them on chip, no traffic) or fetched once for each stack (on chip while it runs).
 
 `hwgen.model.fusion_walk` does the same pixel by pixel and judges this file.
