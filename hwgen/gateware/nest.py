@@ -100,6 +100,8 @@ class LoopNest(wiring.Component):
         m.d.comb += self.finished.eq(self.last.all())
         for j in range(count):
             m.d.comb += self.turning[j].eq(~self.last[j] & self.last[j + 1 :].all())
+        # A simulator passes over the rest while nothing moves.
+        moves = self.start | self.advance | self.rewind
         next_lo = [Signal(bits, name=f"next_lo_{j}") for j in range(count)]
         next_hi = [Signal(bits, name=f"next_hi_{j}") for j in range(count)]
         for j in range(count):
@@ -107,14 +109,14 @@ class LoopNest(wiring.Component):
             begin = 0 if parent is None else next_lo[parent]
             end = self.extent[j] if parent is None else next_hi[parent]
             restart = Signal(name=f"restart_{j}")
-            m.d.comb += restart.eq(self.start | Mux(self.rewind, j >= self._rewind, self.turning[:j].any()))
             reach = Signal(bits + 1, name=f"reach_{j}")
-            m.d.comb += [
-                next_lo[j].eq(Mux(restart, begin, Mux(self.turning[j] & ~self.rewind, self.hi[j], self.lo[j]))),
-                reach.eq(next_lo[j] + self.step[j]),
-                next_hi[j].eq(Mux(reach < end, reach, end)),
-            ]
-            with m.If(self.start | self.advance | self.rewind):
+            with m.If(moves):
+                m.d.comb += [
+                    restart.eq(self.start | Mux(self.rewind, j >= self._rewind, self.turning[:j].any())),
+                    next_lo[j].eq(Mux(restart, begin, Mux(self.turning[j] & ~self.rewind, self.hi[j], self.lo[j]))),
+                    reach.eq(next_lo[j] + self.step[j]),
+                    next_hi[j].eq(Mux(reach < end, reach, end)),
+                ]
                 m.d.sync += [
                     self.lo[j].eq(next_lo[j]),
                     self.hi[j].eq(next_hi[j]),
