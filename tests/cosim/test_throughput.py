@@ -1,19 +1,14 @@
 """The streams keep up with the datapath: with room for a second box it hardly ever waits for input or weights."""
 
-from dataclasses import replace
-
 import pytest
 
 from cosim.comparison import judge
 from cosim.preparation import prepare
 from cosim.runner import run_jobs
 from hwgen.export import verilog
-from hwgen.gateware.csr import register_map
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
-
-COUNTERS = ("stall_input", "stall_weight")
 
 
 def layer(name: str, *, kernel: int, stride: int = 1, padding: int = 0, outputs: int = 24) -> Layer:
@@ -39,13 +34,10 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     steps += [Loop("k", 1), Marker(("W",)), Loop("l", 1), Loop("m", 1), Loop("y", 1), Loop("x", 14)]
     schedule = Schedule(layer=of, nest=tuple(steps), lanes={"x": 16})
     run = prepare(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes={"x": 16}))
-    addresses = {register.name: register.address for register in register_map(run.program.parameters)}
-    job = replace(run.job, reads=tuple(addresses[name] for name in COUNTERS))
-    (result,) = run_jobs(verilog(run.program.parameters), [job], fast=False)
-    judged = judge(run, result, "verilator")
-    assert judged.passed, judged.failures
-    input_, weight = result.values
-    return run.prediction.iterations, input_, weight
+    (outcome,) = run_jobs(verilog(run.program.parameters), [run.job], fast=False)
+    result = judge(run, outcome, "verilator")
+    assert result.passed, result.failures
+    return run.prediction.iterations, result.stalls["input"], result.stalls["weight"]
 
 
 @pytest.mark.parametrize(
