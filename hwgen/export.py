@@ -94,8 +94,9 @@ def memories(text: str) -> tuple[MemoryArray, ...]:
 def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     """Bytes that the Verilog's arrays hold: the three local memories, and all that is beside them.
 
-    ``memories`` has I, W and O; ``beside`` has the queues of each block, and the vector registers (the vector that is
-    drained, and the products between multiplication and sum).
+    ``memories`` has I, W and O; ``beside`` has the queues of each block, and the vector registers: the vector that is
+    drained, the products between multiplication and sum, the biases of a vector's channels, and for each row of a
+    vector the outputs that do not fill a word yet.
     """
     operands = {"hwc.weight.memory": "W", "hwc.datapath": "O"}
     operands |= {f"hwc.input.memory_{copy}": "I" for copy in range(parameters.lane_y)}
@@ -107,7 +108,12 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         else:
             block = array.instance.split(".")[1]
             queues[block] = queues.get(block, 0) + array.bits
-    vectors = {"drained_vector": 32 * parameters.lanes, "products": 16 * parameters.lanes}
+    vectors = {
+        "drained_vector": 32 * parameters.lanes,
+        "products": 16 * parameters.lanes,
+        "biases": 32 * parameters.lane_m,
+        "outputs_that_wait_for_a_word": 24 * parameters.lane_m * parameters.lane_y,
+    }
     beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
     return {
         "memories": {operand: -(-size // 8) for operand, size in bits.items()},

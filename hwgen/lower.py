@@ -379,9 +379,11 @@ class _Lowering:
     def _output(self) -> dict[str, int]:
         layer, p = self.layer, self.parameters
         pitch = row_pitch(layer.output_width, self.schedule.bits.O)
-        depth = min(p.output_marker + 1, len(self.loops)) if p.output_marker < len(self.loops) else len(self.loops)
-        rows = max(stop - start for start, stop in self.pieces("y", depth))
-        vectors = max(self._vectors(stop - start, depth) for start, stop in self.pieces("x", depth))
+        depth = min(p.output_marker + 1, len(self.loops))
+        over: tuple[Dim, ...] = ("m", "y", "x")
+        channels, rows, columns = (
+            max(self._pieces_of(dim, stop - start, depth) for start, stop in self.pieces(dim, depth)) for dim in over
+        )
         values = {
             "weight_base": self.layout.weights.base,
             "output_base": self.layout.output.base,
@@ -391,24 +393,18 @@ class _Lowering:
             "partial_pitch": 4 * layer.output_width,
             "partial_plane": 4 * layer.output_width * layer.output_height,
             "bias_base": self.layout.bias.base,
-            "output_channel_step": rows * vectors,
-            "output_row_step": vectors,
+            "output_box_vectors": channels * rows * columns,
         }
         for j in p.output_box:
-            step = self.loops[j].step
-            match self.loops[j].dim:
-                case "m":
-                    values[f"output_index_step_{j}"] = step * rows * vectors
-                case "y":
-                    values[f"output_index_step_{j}"] = step * vectors
-                case "x":
-                    values[f"output_index_step_{j}"] = self._vectors(step, j + 1)
+            dim, within = self.loops[j].dim, {"m": rows * columns, "y": columns, "x": 1}
+            if dim in within:
+                values[f"output_index_step_{j}"] = self._pieces_of(dim, self.loops[j].step, j + 1) * within[dim]
         return values
 
-    def _vectors(self, columns: int, depth: int) -> int:
-        """Lane vectors that the x loops from ``depth`` on cut so many columns into."""
-        pieces = [(0, columns)]
+    def _pieces_of(self, dim: Dim, extent: int, depth: int) -> int:
+        """What the loops from ``depth`` on cut so much of a dimension into."""
+        pieces = [(0, extent)]
         for loop in self.loops[depth:]:
-            if loop.dim == "x":
+            if loop.dim == dim:
                 pieces = _cut(pieces, loop.step)
         return len(pieces)

@@ -22,6 +22,7 @@ def test_equals_the_reference() -> None:
     unit = Requantise()
 
     async def bench(ctx: Any) -> None:
+        ctx.set(unit.enable, 1)
         for total, bias, shift, relu in cases:
             for port, value in ((unit.sum, total), (unit.bias, bias), (unit.shift, shift), (unit.relu, relu)):
                 ctx.set(port, value)

@@ -49,7 +49,8 @@ def test_rings_and_steps_of_a_sliding_window() -> None:
     # columns 15 to 19), held in 64 bytes.
     assert (values["input_line"], values["input_slab"], values["input_slabs"]) == (17, 17, 3)
     assert values["input_slides"] == 1
-    assert (values["output_channel_step"], values["output_row_step"]) == (2, 1)
+    assert values["output_box_vectors"] == 4  # two channels of two rows, each of them one vector wide
+    assert (values["output_index_step_6"], values["output_index_step_4"]) == (2, 1)
     assert values["input_base"] == (1 << 32) - 20  # one row of padding above address 0
 
 

@@ -1,12 +1,10 @@
 """The output's stream: fetches partial sums where a box resumes, drains boxes as partial sums or as final outputs."""
 
-from collections.abc import Callable, Iterable
-
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.gateware.nest import LevelRegister, LoopNest
+from hwgen.gateware.output_walk import OutputWalk
 from hwgen.gateware.params import REDUCTION, HwcParameters
 from hwgen.gateware.settings import settings_signature
 from hwgen.gateware.tcdm import Request
@@ -14,14 +12,21 @@ from hwgen.gateware.vector_port import VectorMove, VectorPort
 
 __all__ = ["OutputStream"]
 
+BOXES_AHEAD = 2
+"""Boxes between the one that is drained and the one that is loaded, at most."""
+
 
 class OutputStream(wiring.Component):
     """Walks the boxes of the output: one execution of the loop that O is buffered at, vector by vector.
 
-    A box whose reduction began in an earlier execution is loaded first. When the sequencer has ended a box its
-    vectors are read one by one, channel by channel, row by row, and written: 32-bit partial sums while reduction is
-    still to come, else requantised outputs, packed into words along a row. The bias of a channel is fetched before
-    its first final output.
+    Two walks share one vector port. The drain reads the vectors of a box that the sequencer has ended one by one, and
+    writes them: 32-bit partial sums while reduction is still to come, else requantised outputs, packed into words
+    along a row. The biases of the channels at hand are fetched before their first final output. Where the reduction
+    of a box began in an earlier execution, its partial sums are loaded, ahead of the drain as far as the memory has
+    room: they are needed sooner, and so go first.
+
+    A vector is asked for while the one before is still being written. If it comes too early, because the port stalls,
+    it is asked for again.
 
     Parameters
     ----------
@@ -35,17 +40,17 @@ class OutputStream(wiring.Component):
     o_request, i_response
         To the memory port.
     box_ends : In(1)
-        The sequencer has issued the last operation of the present box (a pulse).
+        The sequencer has issued the last operation of the present box (a pulse); not again before ``drained``.
     loaded : Out(1)
-        The partial sums of the present box are in the output memory (a pulse).
+        The partial sums of one more box are in the output memory (a pulse).
     drained : Out(1)
-        The present box has left (a pulse); ``unloaded`` counts its vectors that have left already.
+        The box that ended has left the output memory (a pulse); ``unloaded`` counts its vectors that have left.
     access_valid, access_load, access_index, access_ready
-        Operations for the datapath: load a vector or unload it.
+        Operations for the datapath: load a vector or unload it; ``access_index`` is its place in the memory.
     load_data : Out, load_done : In
     unload_data : In, unload_done : In
     finished : Out(1)
-        The last box has left.
+        The last box has been written.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -77,188 +82,128 @@ class OutputStream(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, settings = self.parameters, self.settings
-        m.submodules.port = port = VectorPort(lanes=p.lanes)
+        m.submodules.port = port = VectorPort(p)
         connect(m, port.o_request, flipped(self.o_request))
         connect(m, flipped(self.i_response), port.i_response)
-        nest, index = self._nest(m)
-        channel, row = p.output_marker, p.output_marker + 1
-        inner_x = range(p.output_marker + 2, len(nest.loops))
-        reductions = [j for j in range(p.output_marker) if nest.loops[j] in REDUCTION]
-        x = max((j for j, dim in enumerate(nest.loops) if dim == "x"), default=None)
-        x_low = nest.lo[x] if x is not None else 0
-        x_high = nest.hi[x] if x is not None else settings.extent_x
-
-        resumes, is_final, begins_channel, ends_box, ended = (Signal() for _ in range(5))
-        uses_partials = Signal()
-        row_address = Signal(32)
+        m.submodules.drain = drain = OutputWalk(p)
+        connect(m, flipped(settings), drain.settings)
+        started = Signal()
+        with m.If(self.start):
+            m.d.sync += started.eq(1)
         m.d.comb += [
-            resumes.eq(~_all(nest.first[j] for j in reductions)),
-            is_final.eq(_all(nest.last[j] for j in reductions)),
-            begins_channel.eq(_all(nest.first[j] for j in (row, *inner_x))),
-            ends_box.eq(nest.last[p.output_marker :].all()),
-            port.ends_row.eq(_all(nest.last[j] for j in inner_x)),
-            port.width.eq(x_high - x_low),
-            port.address.eq(row_address + Mux(uses_partials, x_low << 2, x_low)),
+            drain.start.eq(self.start),
+            drain.partial.eq(~drain.is_final),
+            port.output_pitch.eq(settings.output_pitch),
+            port.output_plane.eq(settings.output_plane),
+            port.partial_pitch.eq(settings.partial_pitch),
+            port.partial_plane.eq(settings.partial_plane),
             port.shift.eq(settings.shift),
             port.relu.eq(settings.relu),
             port.captured.eq(self.unload_data),
+            port.kept.eq(self.load_done),
             self.load_data.eq(port.vector),
-            self.access_index.eq(index),
+            self.finished.eq(started & ~drain.valid & ~port.busy),
         ]
-        with m.If(self.box_ends):
-            m.d.sync += ended.eq(1)
-        product = Signal(32)
-        multiplies_rows = Signal()
-        factor = Mux(multiplies_rows, nest.lo[row], nest.lo[channel])
-        pitch = Mux(uses_partials, settings.partial_pitch, settings.output_pitch)
-        plane = Mux(uses_partials, settings.partial_plane, settings.output_plane)
-        m.d.comb += product.eq(factor * Mux(multiplies_rows, pitch, plane))
-        base = Mux(uses_partials, settings.partial_base, settings.output_base)
-        with m.FSM(name="box"):
-            with m.State("Idle"):
-                with m.If(self.start):
-                    m.d.comb += nest.start.eq(1)
-                    m.next = "Begin-Box"
-            with m.State("Begin-Box"):
-                m.next = "Await-End"
-                if reductions:
-                    with m.If(resumes):
-                        m.d.sync += uses_partials.eq(1)
-                        m.next = "Place-Load"
-            if reductions:
-                with m.State("Place-Load"):
-                    m.d.sync += row_address.eq(base + product)
-                    m.next = "Load"
-                self._load(m, nest, port, multiplies_rows, row_address, product, ends_box)
-            with m.State("Await-End"):
-                m.d.sync += uses_partials.eq(~is_final)
-                with m.If(ended):
-                    m.d.sync += ended.eq(0)
-                    m.next = "Unload"
-            with m.State("Unload"):
-                m.d.comb += self.access_valid.eq(1)
-                m.d.sync += row_address.eq(base + product)
-                with m.If(self.access_ready):
-                    m.next = "Place-Row"
-            with m.State("Place-Row"):
-                m.d.comb += multiplies_rows.eq(1)
-                m.d.sync += row_address.eq(row_address + product)
-                m.next = "Capture"
-            with m.State("Capture"):
-                m.d.comb += port.capture.eq(self.unload_done)
-                with m.If(self.unload_done):
-                    m.d.sync += self.unloaded.eq(index + 1)
-                    m.next = "Store"
-                    with m.If(is_final & begins_channel):
-                        m.next = "Fetch-Bias"
-            with m.State("Fetch-Bias"):
-                m.d.comb += [
-                    port.start.eq(1),
-                    port.move.eq(VectorMove.FETCH_BIAS),
-                    port.address.eq(settings.bias_base + (nest.lo[channel] << 2)),
-                ]
-                m.next = "Await-Bias"
-            with m.State("Await-Bias"):
-                with m.If(port.done):
-                    m.next = "Store"
-            with m.State("Store"):
-                m.d.comb += [
-                    port.start.eq(1),
-                    port.move.eq(Mux(is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
-                ]
-                m.next = "Await-Store"
-            with m.State("Await-Store"):
-                with m.If(port.done):
-                    m.d.comb += nest.advance.eq(1)
-                    m.next = "Unload"
-                    with m.If(ends_box):
-                        m.d.comb += self.drained.eq(1)
-                        m.d.sync += self.unloaded.eq(0)
-                        m.next = "Begin-Box"
-                        with m.If(nest.finished):
-                            m.next = "Finished"
-            with m.State("Finished"):
-                m.d.comb += self.finished.eq(1)
+        unloading = Signal()
+        wants_load: Value = Signal(name="no_load")
+        if any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
+            wants_load = self._load(m, port, drain, unloading)
+        self._drain(m, port, drain, unloading, wants_load)
         return m
 
-    def _load(
-        self,
-        m: Module,
-        nest: LoopNest,
-        port: VectorPort,
-        multiplies_rows: Signal,
-        row_address: Signal,
-        product: Signal,
-        ends_box: Signal,
-    ) -> None:
-        """Fetch the partial sums of the present box, vector by vector, then go back to its first one."""
-        with m.State("Load"):
-            m.d.comb += multiplies_rows.eq(1)
-            m.d.sync += row_address.eq(row_address + product)
-            m.next = "Load-Vector"
-        with m.State("Load-Vector"):
-            m.d.comb += [port.start.eq(1), port.move.eq(VectorMove.LOAD_PARTIALS)]
-            m.next = "Await-Vector"
-        with m.State("Await-Vector"):
-            with m.If(port.done):
-                m.next = "Keep-Vector"
-        with m.State("Keep-Vector"):
-            m.d.comb += [self.access_valid.eq(1), self.access_load.eq(1)]
-            with m.If(self.access_ready):
-                m.next = "Await-Keeping"
-        with m.State("Await-Keeping"):
-            with m.If(self.load_done):
-                m.next = "Place-Load"
-                with m.If(ends_box):
-                    m.d.comb += [nest.rewind.eq(1), self.loaded.eq(1)]
-                    m.next = "Await-End"
-                with m.Else():
-                    m.d.comb += nest.advance.eq(1)
-
-    def _nest(self, m: Module) -> tuple[LoopNest, Signal]:
-        """The boxes' loops, then channel, row, and the columns' loops; with the vector's index in the memory."""
-        p, settings = self.parameters, self.settings
-        columns = [j for j in p.output_box if p.loops[j] == "x"]
-        outer = p.loops[: p.output_marker]
-        loops = (*outer, "m", "y", *("x" for _ in columns))
-        m.submodules.nest = nest = LoopNest(loops=loops, bits=p.position_bits, rewind=p.output_marker)
-        steps = [
-            *(getattr(settings, f"step_{j}_{dim}") for j, dim in enumerate(outer)),
-            1,
-            1,
-            *(getattr(settings, f"step_{j}_x") for j in columns),
-        ]
-        for j, (dim, step) in enumerate(zip(loops, steps, strict=True)):
-            m.d.comb += [nest.extent[j].eq(getattr(settings, f"extent_{dim}")), nest.step[j].eq(step)]
-        first = p.output_marker
-        strides = {first: settings.output_channel_step, first + 1: settings.output_row_step}
-        strides |= {first + 2 + i: getattr(settings, f"output_index_step_{j}") for i, j in enumerate(columns)}
-        m.submodules.index = index = LevelRegister(
-            loops=len(loops),
-            inner=range(first, len(loops)),
-            step={j: _adding(stride) for j, stride in strides.items()},
-            shape=self.index_bits,
-        )
-        fresh = Signal(init=1)
-        moves = Signal()
+    def _drain(self, m: Module, port: VectorPort, drain: OutputWalk, unloading: Signal, wants_load: Value) -> None:
+        """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
+        ended, has_biases, may_bias, asks = Signal(), Signal(), Signal(), Signal()
+        needs_biases = drain.is_final & ~has_biases
+        with m.If(self.box_ends):
+            m.d.sync += ended.eq(1)
         m.d.comb += [
-            moves.eq(nest.advance | nest.rewind),
-            index.base.eq(0),
-            index.fresh.eq(fresh),
-            index.turning.eq(nest.turning),
-            index.advance.eq(moves),
+            asks.eq(drain.valid & ended & ~unloading & port.ending & ~needs_biases & ~wants_load),
+            may_bias.eq(drain.valid & needs_biases & ~unloading & port.free & ~wants_load),
         ]
-        with m.If(moves):
-            m.d.sync += fresh.eq(nest.rewind | nest.last[first:].all())
-        return nest, index.value
+        with m.If(asks & ~self.access_load):
+            m.d.comb += [self.access_valid.eq(1), self.access_index.eq(drain.place)]
+            with m.If(self.access_ready):
+                m.d.sync += unloading.eq(1)
+        with m.If(may_bias):
+            # From here on they are there whenever the port is free.
+            m.d.sync += has_biases.eq(1)
+            m.d.comb += [
+                port.start.eq(1),
+                port.move.eq(VectorMove.FETCH_BIAS),
+                port.address.eq(self.settings.bias_base + (drain.channel << 2)),
+                port.channels.eq(1),
+                port.rows.eq(1),
+                port.columns.eq(drain.channels),
+            ]
+        with m.If(self.unload_done):
+            m.d.sync += unloading.eq(0)
+            with m.If(port.free & drain.placed):
+                m.d.comb += [
+                    port.capture.eq(1),
+                    port.start.eq(1),
+                    port.move.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
+                    port.address.eq(drain.address),
+                    port.channels.eq(drain.channels),
+                    port.rows.eq(drain.rows),
+                    port.columns.eq(drain.columns),
+                    port.ends_row.eq(drain.ends_row),
+                    drain.advance.eq(1),
+                    self.drained.eq(drain.ends_box),
+                ]
+                m.d.sync += self.unloaded.eq(drain.index + 1)
+                with m.If(drain.ends_channels):
+                    m.d.sync += has_biases.eq(0)
+                with m.If(drain.ends_box):
+                    m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
 
-
-def _adding(stride: ValueLike) -> Callable[[Value], Value]:
-    return lambda value: value + stride
-
-
-def _all(flags: Iterable[Value]) -> ValueLike:
-    result: ValueLike = 1
-    for flag in flags:
-        result = flag & result
-    return result
+    def _load(self, m: Module, port: VectorPort, drain: OutputWalk, unloading: Signal) -> Value:
+        """Load the partial sums of the next box that resumes; whether a vector of it is to be loaded now."""
+        p, settings = self.parameters, self.settings
+        m.submodules.load = load = OutputWalk(p)
+        connect(m, flipped(settings), load.settings)
+        ahead = Signal(range(BOXES_AHEAD + 2))
+        has_room, revisits, wants, begins, keeping, ends_box = (Signal() for _ in range(6))
+        place = Signal(self.index_bits)
+        box, last_box = Signal(len(Cat(*load.box))), Signal(len(Cat(*load.box)))
+        offset = (
+            load.index
+            + Mux(ahead[0], settings.output_box_vectors, 0)
+            + (Mux(ahead[1], settings.output_box_vectors, 0) << 1)
+        )
+        # What is loaded must have been written: the same box must not be waiting for its drain.
+        with m.If(load.valid & load.resumes):
+            m.d.comb += [
+                has_room.eq(offset < p.output_depth + self.unloaded),
+                revisits.eq(((ahead != 0) & (box == Cat(*drain.box))) | (ahead[1] & (box == last_box))),
+                wants.eq(load.placed & has_room & ~revisits & (ahead <= BOXES_AHEAD)),
+            ]
+        m.d.comb += [
+            box.eq(Cat(*load.box)),
+            load.start.eq(self.start),
+            load.partial.eq(1),
+            begins.eq(wants & port.free & ~unloading),
+            load.advance.eq(begins | (load.valid & ~load.resumes & (ahead <= BOXES_AHEAD))),
+        ]
+        m.d.sync += ahead.eq(ahead + (load.advance & load.ends_box) - self.drained)
+        with m.If(load.advance & load.ends_box):
+            m.d.sync += last_box.eq(box)
+        with m.If(begins):
+            m.d.comb += [
+                port.start.eq(1),
+                port.move.eq(VectorMove.LOAD_PARTIALS),
+                port.address.eq(load.address),
+                port.channels.eq(load.channels),
+                port.rows.eq(load.rows),
+                port.columns.eq(load.columns),
+            ]
+            m.d.sync += [place.eq(load.place), ends_box.eq(load.ends_box)]
+        # Asked to be kept before it is complete; if it was not in time, once more.
+        with m.If(port.loading & ~keeping):
+            m.d.comb += [self.access_valid.eq(1), self.access_load.eq(1), self.access_index.eq(place)]
+            with m.If(self.access_ready):
+                m.d.sync += keeping.eq(1)
+        with m.If(self.load_done):
+            m.d.sync += keeping.eq(0)
+            m.d.comb += self.loaded.eq(port.done & ends_box)
+        return wants

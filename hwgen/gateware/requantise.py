@@ -14,12 +14,15 @@ class Requantise(wiring.Component):
 
     Members
     -------
+    enable : In(1)
+        The value is wanted (else it is undefined).
     sum, bias : In(signed(32))
     shift : In(5)
     relu : In(1)
     value : Out(signed(8))
     """
 
+    enable: In(1)
     sum: In(signed(32))
     bias: In(signed(32))
     shift: In(5)
@@ -32,17 +35,18 @@ class Requantise(wiring.Component):
         total = Signal(signed(33))
         doubled = Signal(signed(34))
         rounded = Signal(signed(34))
-        m.d.comb += [
-            total.eq(self.sum + self.bias),
-            doubled.eq((total << 1) >> self.shift),
-            rounded.eq(Mux(self.shift == 0, total, (doubled + 1) >> 1)),
-        ]
-        with m.If((rounded < 0) & self.relu):
-            m.d.comb += self.value.eq(0)
-        with m.Elif(rounded < -128):
-            m.d.comb += self.value.eq(-128)
-        with m.Elif(rounded > 127):
-            m.d.comb += self.value.eq(127)
-        with m.Else():
-            m.d.comb += self.value.eq(rounded)
+        with m.If(self.enable):
+            m.d.comb += [
+                total.eq(self.sum + self.bias),
+                doubled.eq((total << 1) >> self.shift),
+                rounded.eq(Mux(self.shift == 0, total, (doubled + 1) >> 1)),
+            ]
+            with m.If((rounded < 0) & self.relu):
+                m.d.comb += self.value.eq(0)
+            with m.Elif(rounded < -128):
+                m.d.comb += self.value.eq(-128)
+            with m.Elif(rounded > 127):
+                m.d.comb += self.value.eq(127)
+            with m.Else():
+                m.d.comb += self.value.eq(rounded)
         return m

@@ -34,7 +34,7 @@ class Sequencer(wiring.Component):
     release_input, release_weight : Out(1)
         The box in use has been used for the last time.
     output_loaded : In(1)
-        The partial sums of the next box of the output have been fetched (a pulse).
+        The partial sums of one more box of the output have been fetched (a pulse).
     output_ends : Out(1)
         The last operation on the present box of the output is on its way (a pulse).
     output_drained : In(1)
@@ -145,7 +145,7 @@ class Sequencer(wiring.Component):
     def _output(
         self, m: Module, nest: LoopNest, active: Signal, fire: Signal, fresh: Signal, ends: Value
     ) -> tuple[Value, Signal, Signal]:
-        """The vector's index; whether it may be touched; whether its sum starts from zero."""
+        """The vector's place in the memory; whether it may be touched; whether its sum starts from zero."""
         p = self.parameters
         steps = {
             j: _adding(getattr(self.settings, f"output_index_step_{j}")) for j in p.output_box if p.loops[j] in "myx"
@@ -161,25 +161,31 @@ class Sequencer(wiring.Component):
             resumes.eq(~_all(nest.first, outer)),
             first_touch.eq(_all(nest.first, inner)),
         ]
-        # The box that ended last, as long as its vectors are on their way out; partial sums that have come in.
-        draining, loaded = Signal(), Signal()
+        # The box that ended last, as long as its vectors are on their way out; boxes whose partial sums have come in.
+        # A vector takes the place of one that has left: a box begins where the one before it ends, around the memory.
+        vectors = self.settings.output_box_vectors
+        draining, loaded = Signal(), Signal(2)
+        m.d.sync += loaded.eq(loaded + self.output_loaded - (self.output_ends & resumes))
         with m.If(self.output_ends):
-            m.d.sync += [draining.eq(1), loaded.eq(0)]
-        with m.Else():
-            with m.If(self.output_drained):
-                m.d.sync += draining.eq(0)
-            with m.If(self.output_loaded):
-                m.d.sync += loaded.eq(1)
-        may_start = Signal()
+            m.d.sync += draining.eq(1)
+        with m.Elif(self.output_drained):
+            m.d.sync += draining.eq(0)
+        may_start, waits = Signal(), Signal()
         with m.If(resumes):
-            m.d.comb += may_start.eq(loaded)
-        with m.Else():
-            m.d.comb += may_start.eq(~(draining & (ends | (first_touch & (register.value >= self.output_unloaded)))))
+            m.d.comb += waits.eq(loaded == 0)
+        with m.Elif(first_touch & draining):
+            m.d.comb += waits.eq(register.value >= self.output_unloaded + (p.output_depth - vectors))
+        m.d.comb += may_start.eq(~waits & ~(draining & ends))
         with m.If(first_touch & (register.value >= p.output_depth)):
             m.d.comb += [may_start.eq(0), self.overflow.eq(active)]
-        fresh_sum = Signal()
-        m.d.comb += fresh_sum.eq(first_touch & ~resumes)
-        return register.value, may_start, fresh_sum
+        fresh_sum, base, place = Signal(), Signal(self.index_bits), Signal(self.index_bits)
+        m.d.comb += [
+            fresh_sum.eq(first_touch & ~resumes),
+            place.eq(_modulo(base + register.value, p.output_depth)),
+        ]
+        with m.If(self.output_ends):
+            m.d.sync += base.eq(_modulo(base + vectors, p.output_depth))
+        return place, may_start, fresh_sum
 
     def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[list[Value], Value, Value]:
         """Address of the first element of each lane row in the input ring; row and column of lane 0 in the image."""
@@ -299,6 +305,10 @@ class Sequencer(wiring.Component):
 
 def _adding(step: Value) -> Step:
     return lambda value: value + step
+
+
+def _modulo(value: Value, depth: int) -> Value:
+    return Mux(value >= depth, value - depth, value)
 
 
 def _all(flags: Value, indices: list[int]) -> Value | int:

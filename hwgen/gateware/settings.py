@@ -86,8 +86,7 @@ def _output_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("bias_base", ADDRESS_BITS, "byte address of the biases, 32 bits each"),
         Setting("shift", 5, "bits that the sum is shifted right, with rounding"),
         Setting("relu", 1, "negative outputs become zero"),
-        Setting("output_channel_step", index, "vectors from channel to channel in the output memory"),
-        Setting("output_row_step", index, "vectors from row to row in the output memory"),
+        Setting("output_box_vectors", index, "vectors of the largest box in the output memory"),
     ]
     for j in parameters.output_box:
         if parameters.loops[j] in "myx":

@@ -1,15 +1,20 @@
 """Moves one lane vector between its register and the shared memory: partial sums in and out, final outputs out."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.requantise import Requantise
-from hwgen.gateware.tcdm import Request, read_request
+from hwgen.gateware.tcdm import Request
 
 __all__ = ["VectorMove", "VectorPort"]
 
-PIXELS_PER_WORD = 4
+CAPTURE_CYCLES = 3
+"""A vector that is asked for now may be captured so many cycles later."""
+
+WAITING_BYTES = WORD_BYTES - 1
+"""Of a word that is not full yet, at most."""
 
 
 class VectorMove(enum.Enum, shape=2):
@@ -21,54 +26,104 @@ class VectorMove(enum.Enum, shape=2):
     FETCH_BIAS = 3
 
 
+class _Lanes:
+    """Counts through the lanes of a vector that exist: columns innermost, then rows, then channels."""
+
+    def __init__(self, parameters: HwcParameters, name: str) -> None:
+        self._parameters = parameters
+        self.column = Signal(range(parameters.lanes), name=f"{name}_column")
+        self.row = Signal(range(max(parameters.lane_y, 2)), name=f"{name}_row")
+        self.channel = Signal(range(max(parameters.lane_m, 2)), name=f"{name}_channel")
+
+    @property
+    def line(self) -> Value:
+        """Number of the row of lanes."""
+        return ((self.channel << _log2(self._parameters.lane_y)) | self.row)[: self._bits]
+
+    @property
+    def _bits(self) -> int:
+        return max(1, _log2(self._parameters.lane_m * self._parameters.lane_y))
+
+    @property
+    def lane(self) -> Value:
+        """Number of the lane."""
+        return ((self.line << _log2(self._parameters.lane_x)) | self.column)[: _log2(self._parameters.lanes)]
+
+
 class VectorPort(wiring.Component):
-    """One register of a vector's width, and the moves it can make.
+    """One register of a vector's width, the biases of its channels, and the moves that can be made.
+
+    A move that stores takes a cycle for each word; outputs are requantised up to four a cycle. Outputs that do not
+    fill a word wait for the next vector of their rows: one place for each row of lanes. The rows of a vector are
+    aligned alike, so that the same bytes of all of them wait.
 
     Parameters
     ----------
-    lanes
-        Sums of a vector.
+    parameters
+        What the HWC is generated for: the shape of the lanes.
 
     Members
     -------
     start : In(1)
-        Begin ``move``; everything that goes with it is held until ``done``.
+        Begin ``move`` with what goes with it; only while ``free`` is set.
     move : In(VectorMove)
     address : In(32)
-        Byte address of the first element, or of the bias.
-    width : In
-        Elements of the vector that exist.
+        Byte address of the first element, or of the first bias.
+    channels, rows, columns : In
+        Elements of the vector that exist; to fetch biases: how many, as columns of one row and channel.
     ends_row : In(1)
-        The row ends with this vector: a word that it does not fill is written all the same, else it waits for the
-        next vector.
+        The rows end with this vector: words that are not full are written all the same.
+    output_pitch, output_plane, partial_pitch, partial_plane : In
+        Bytes from row to row and from channel to channel.
     shift, relu : In
         For outputs.
     capture : In(1)
-        Take ``captured`` as the vector.
+        Take ``captured`` as the vector; only while ``free`` is set.
     captured : In
     vector : Out
+    loading : Out(1)
+        The vector that is being loaded will be complete in three cycles, if nothing stalls.
+    kept : In(1)
+        The vector was written to the output memory; if it was complete, its move ends.
+    free : Out(1)
+        There is no move, or it ends in this cycle.
+    ending : Out(1)
+        The port will be free in three cycles, if nothing stalls.
     done : Out(1)
-        The move has ended; a pulse.
+        A move ends in this cycle.
+    busy : Out(1)
+        There is a move.
     o_request, i_response
         To the memory port.
     """
 
-    def __init__(self, *, lanes: int) -> None:
-        self._lanes = lanes
-        self._sums = data.ArrayLayout(signed(32), lanes)
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = p = parameters
+        self._sums = data.ArrayLayout(signed(32), p.lanes)
         super().__init__(
             {
                 "start": In(1),
                 "move": In(VectorMove),
                 "address": In(32),
-                "width": In(range(lanes + 1)),
+                "channels": In(range(p.lane_m + 1)),
+                "rows": In(range(p.lane_y + 1)),
+                "columns": In(range(p.lanes + 1)),
                 "ends_row": In(1),
+                "output_pitch": In(32),
+                "output_plane": In(32),
+                "partial_pitch": In(32),
+                "partial_plane": In(32),
                 "shift": In(5),
                 "relu": In(1),
                 "capture": In(1),
                 "captured": In(self._sums),
                 "vector": Out(self._sums),
+                "loading": Out(1),
+                "kept": In(1),
+                "free": Out(1),
+                "ending": Out(1),
                 "done": Out(1),
+                "busy": Out(1),
                 "o_request": Out(stream.Signature(Request)),
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
             }
@@ -76,136 +131,251 @@ class VectorPort(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        address, left, bias = Signal(32), Signal(range(self._lanes + 1)), Signal(32)
+        p = self.parameters
+        self._move, self._left = Signal(VectorMove), Signal(range(4 * p.lanes))
+        self._channels, self._rows = Signal.like(self.channels), Signal.like(self.rows)
+        self._columns, self._ends_row = Signal.like(self.columns), Signal()
+        self._row_address, self._plane_address = Signal(32), Signal(32)
+        self._lanes = _Lanes(p, "at")
+        self._biases = Signal(32 * p.lane_m)
+        self._offset = self._row_address[:2]
         with m.If(self.capture):
             m.d.sync += self.vector.eq(self.captured)
-        packed = self._pack(m, address, left, bias)
-        with m.FSM(name="move"):
-            with m.State("Idle"):
-                with m.If(self.start):
-                    m.d.sync += [address.eq(self.address), left.eq(self.width)]
-                    with m.Switch(self.move):
-                        with m.Case(VectorMove.LOAD_PARTIALS):
-                            m.next = "Load-Partials"
-                        with m.Case(VectorMove.STORE_PARTIALS):
-                            m.next = "Store-Partials"
-                        with m.Case(VectorMove.STORE_OUTPUTS):
-                            m.next = "Store-Outputs"
-                        with m.Case(VectorMove.FETCH_BIAS):
-                            m.next = "Fetch-Bias"
-            self._load_partials(m, address, left)
-            with m.State("Store-Partials"):
-                self._request_write(m, address, 0xF, self.vector[0])
-                with m.If(self.o_request.ready):
-                    m.d.sync += [
-                        address.eq(address + 4),
-                        left.eq(left - 1),
-                        self.vector.eq(self.vector.as_value() >> 32),
-                    ]
-                    with m.If(left == 1):
-                        m.d.comb += self.done.eq(1)
-                        m.next = "Idle"
-            self._store_outputs(m, address, left, *packed)
-            with m.State("Fetch-Bias"):
-                m.d.comb += [self.o_request.valid.eq(1), self.o_request.payload.eq(read_request(address, 0xF))]
-                with m.If(self.o_request.ready):
-                    m.next = "Await-Bias"
-            with m.State("Await-Bias"):
-                with m.If(self.i_response.valid):
-                    m.d.sync += bias.eq(self.i_response.data)
-                    m.d.comb += self.done.eq(1)
-                    m.next = "Idle"
+        self._receive(m)
+        self._request(m)
+        self._begin(m)
         return m
 
-    def _request_write(self, m: Module, address: Value, enable: object, word: Value) -> None:
-        request = self.o_request.payload
+    def _begin(self, m: Module) -> None:
+        """A new move; ``left`` counts the cycles that it takes, or the words that it asks for."""
+        elements, words = Signal(range(self.parameters.lanes + 1)), Signal.like(self._left)
+        reach = self.address[:2] + self.columns
+        rows = Signal(range(self.parameters.lanes + 1))
+        beats = Signal(range(self.parameters.lanes))
+        with m.If(self.start):
+            m.d.comb += [rows.eq(self.channels * self.rows), elements.eq(rows * self.columns)]
+            # The words that a row's outputs reach into are one more than the steps of four outputs at most.
+            steps = (self.columns + WORD_BYTES - 1)[2:]
+            m.d.comb += [
+                beats.eq(Mux(self.ends_row & ((reach + WORD_BYTES - 1)[2:] > steps), steps + 1, steps)),
+                words.eq(rows * beats),
+            ]
+            if self._together > 1:
+                with m.If((reach < WORD_BYTES) & ~self.ends_row):
+                    m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
+            m.d.sync += [
+                self.busy.eq(1),
+                self._move.eq(self.move),
+                self._left.eq(Mux(self.move == VectorMove.STORE_OUTPUTS, words, elements)),
+                self._channels.eq(self.channels),
+                self._rows.eq(self.rows),
+                self._columns.eq(self.columns),
+                self._ends_row.eq(self.ends_row),
+                self._row_address.eq(self.address),
+                self._plane_address.eq(self.address),
+                self._lanes.column.eq(0),
+                self._lanes.row.eq(0),
+                self._lanes.channel.eq(0),
+            ]
+
+    def _request(self, m: Module) -> None:
+        """One word a cycle: lane by lane, or outputs step by step."""
+        lanes, request = self._lanes, self.o_request.payload
+        outputs, moves = Signal(), Signal()
+        asks, enable, word, ends_line = Signal(), Signal(WORD_BYTES), Signal(32), Signal()
+        m.d.comb += outputs.eq(self._move == VectorMove.STORE_OUTPUTS)
+        packed = self._pack(m, outputs, moves)
+        with m.If(self.busy & (self._left != 0)):
+            with m.If(outputs):
+                m.d.comb += [
+                    asks.eq(packed.leaves),
+                    enable.eq(packed.enable),
+                    word.eq(packed.word),
+                    ends_line.eq(packed.ends_line),
+                ]
+            with m.Else():
+                m.d.comb += [
+                    asks.eq(1),
+                    enable.eq(~0),
+                    word.eq(self.vector.as_value().word_select(lanes.lane, 32)),
+                    ends_line.eq(lanes.column + 1 == self._columns),
+                ]
+            m.d.comb += moves.eq(~asks | self.o_request.ready)
         m.d.comb += [
-            self.o_request.valid.eq(1),
-            request.address.eq(address & ~3),
-            request.write.eq(1),
+            self.o_request.valid.eq(asks),
+            request.address.eq((self._row_address[2:] + lanes.column) << 2),
+            request.write.eq(outputs | (self._move == VectorMove.STORE_PARTIALS)),
             request.enable.eq(enable),
             request.data.eq(word),
         ]
+        next_plane = Signal(32)
+        with m.If(moves):
+            m.d.comb += next_plane.eq(self._plane_address + Mux(outputs, self.output_plane, self.partial_plane))
+            m.d.sync += [self._left.eq(self._left - 1), lanes.column.eq(lanes.column + 1)]
+            with m.If(ends_line):
+                m.d.sync += lanes.column.eq(0)
+                with m.If(lanes.row + 1 == self._rows):
+                    m.d.sync += [
+                        lanes.row.eq(0),
+                        lanes.channel.eq(lanes.channel + 1),
+                        self._row_address.eq(next_plane),
+                        self._plane_address.eq(next_plane),
+                    ]
+                with m.Else():
+                    pitch = Mux(outputs, self.output_pitch, self.partial_pitch)
+                    m.d.sync += [lanes.row.eq(lanes.row + 1), self._row_address.eq(self._row_address + pitch)]
+        self._end(m, moves)
 
-    def _load_partials(self, m: Module, address: Signal, left: Signal) -> None:
-        """Sums enter at the top and are moved down, also over the lanes that the row does not fill."""
-        unanswered = Signal(range(self._lanes + 1))
-        turn = Signal(range(self._lanes + 1))
-        with m.State("Load-Partials"):
+    def _end(self, m: Module, moves: Signal) -> None:
+        """When the move ends, and whether that is near."""
+        near = Signal()
+        with m.Switch(self._move):
+            with m.Case(VectorMove.LOAD_PARTIALS):
+                m.d.comb += [
+                    self.done.eq(self.busy & self._complete & self.kept),
+                    self.loading.eq(self.busy & (self._left <= 1)),
+                    near.eq(self._left == 0),
+                ]
+            with m.Case(VectorMove.FETCH_BIAS):
+                m.d.comb += [self.done.eq(self.busy & self._completes), near.eq(self._left < CAPTURE_CYCLES)]
+            with m.Default():
+                m.d.comb += [self.done.eq(moves & (self._left == 1)), near.eq(self._left <= CAPTURE_CYCLES + 1)]
+        m.d.comb += [self.free.eq(~self.busy | self.done), self.ending.eq(~self.busy | near)]
+        with m.If(self.done & ~self.start):
+            m.d.sync += self.busy.eq(0)
+
+    def _pack(self, m: Module, outputs: Signal, moves: Signal) -> "_Packed":
+        """Up to four outputs of a row, moved to their place in the word, after those of the row that wait.
+
+        Where lanes along x are fewer than four, four outputs come from several rows: if they fill no word, all of
+        them go at once to where outputs wait, else one row after the other is written.
+        """
+        p, lanes = self.parameters, self._lanes
+        across, together = min(p.lane_x, WORD_BYTES), self._together
+        taken, enable = Signal(range(across + 1)), Signal(2 * WORD_BYTES - 1)
+        waiting, waiting_enable = Signal(8 * WAITING_BYTES * (p.lanes // p.lane_x)), Signal(WAITING_BYTES)
+        before, carried, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
+        used, flushes, reaches_end, merges = Signal(WORD_BYTES), Signal(), Signal(), Signal()
+        packed = _Packed()
+        group, sub = self._group(merges)
+        old = [Signal(8 * WAITING_BYTES, name=f"old_{i}") for i in range(together)]
+        fresh = [Signal(8 * (2 * WORD_BYTES - 1), name=f"fresh_{i}") for i in range(together)]
+        merged = [Signal(32, name=f"merged_{i}") for i in range(together)]
+        pixels = self._requantised(m, outputs & self.busy, group)
+        with m.If(outputs & self.busy):
+            # Of a row of fewer than four lanes all outputs are taken; the column then counts groups, or is a flush.
+            at = lanes.column << 2
+            left = self._columns - at if together == 1 else self._columns
             m.d.comb += [
-                self.o_request.valid.eq(left != 0),
-                self.o_request.payload.eq(read_request(address, 0xF)),
+                flushes.eq((at >= self._columns) & ~merges),
+                taken.eq(Mux(left > across, across, left[: taken.shape().width])),
+                reaches_end.eq(at + WORD_BYTES >= self._columns),
+                enable.eq(Cat(taken > i for i in range(across)) << self._offset),
+                before.eq(Mux((lanes.column == 0) | merges, waiting_enable, carried)),
+                used.eq(enable[:WORD_BYTES] | before),
+                merges.eq(0 if together == 1 else (self._offset + self._columns < WORD_BYTES) & ~self._ends_row),
+                packed.leaves.eq(used[-1] | flushes | (reaches_end & self._ends_row)),
+                rest.eq(Mux(used[-1], enable[WORD_BYTES:], used[:WAITING_BYTES])),
+                packed.enable.eq(Mux(flushes, carried, used)),
+                packed.ends_line.eq(
+                    flushes | (reaches_end & ~merges & ~(self._ends_row & (enable[WORD_BYTES:] != 0)))
+                ),
             ]
-            asks = (left != 0) & self.o_request.ready
-            with m.If(asks):
-                m.d.sync += [address.eq(address + 4), left.eq(left - 1)]
-            m.d.sync += unanswered.eq(unanswered + asks - self.i_response.valid)
-            with m.If(self.i_response.valid):
-                m.d.sync += self.vector.eq(Cat(self.vector.as_value()[32:], self.i_response.data))
-            with m.If((left == 0) & (unanswered == 0)):
-                m.d.sync += turn.eq(self._lanes - self.width)
-                m.next = "Align-Partials"
-        with m.State("Align-Partials"):
-            with m.If(turn == 0):
-                m.d.comb += self.done.eq(1)
-                m.next = "Idle"
-            with m.Else():
-                m.d.sync += [self.vector.eq(self.vector.as_value().rotate_right(32)), turn.eq(turn - 1)]
+            for i in range(together):
+                m.d.comb += [
+                    old[i].eq(waiting.word_select(self._line_of(group, i), 8 * WAITING_BYTES)),
+                    fresh[i].eq(pixels[8 * across * i : 8 * across * (i + 1)] << (self._offset << 3)),
+                    merged[i].eq(
+                        Cat(
+                            *(
+                                Mux(before[b], old[i].word_select(b, 8), fresh[i].word_select(b, 8))
+                                for b in range(WAITING_BYTES)
+                            ),
+                            fresh[i].word_select(WAITING_BYTES, 8),
+                        )
+                    ),
+                ]
+                here = sub == i if together > 1 else flushes | ~flushes
+                with m.If(here):
+                    m.d.comb += packed.word.eq(Mux(flushes, old[i], merged[i]))
+                with m.If(moves & (here | merges)):
+                    m.d.sync += waiting.word_select(self._line_of(group, i), 8 * WAITING_BYTES).eq(
+                        Mux(used[-1], fresh[i][32:], merged[i][: 8 * WAITING_BYTES])
+                    )
+            with m.If(moves):
+                m.d.sync += carried.eq(rest)
+            with m.If(self.done):
+                m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
+        return packed
 
-    def _pack(self, m: Module, address: Signal, left: Signal, bias: Signal) -> tuple[Signal, Signal, Signal]:
-        """The next four pixels, moved to their place in the word: how many, the bytes, which are used."""
-        pixels = Signal(32)
-        for i in range(PIXELS_PER_WORD):
+    @property
+    def _together(self) -> int:
+        """Rows of lanes that four outputs come from."""
+        return max(1, WORD_BYTES // self.parameters.lane_x)
+
+    def _group(self, merges: Signal) -> tuple[Value, Value]:
+        """Which four lanes are at hand, and which of their rows."""
+        p, lanes = self.parameters, self._lanes
+        if self._together == 1:
+            return ((lanes.line << _log2(p.lane_x // WORD_BYTES)) | lanes.column)[:2], Value.cast(0)
+        bits = _log2(self._together)
+        return Mux(merges, lanes.column[:2], lanes.line[bits:])[:2], lanes.line[:bits]
+
+    def _line_of(self, group: Value, i: int) -> Value:
+        """Number of the row of lanes that the i-th row of a group is."""
+        if self._together == 1:
+            return self._lanes.line
+        return Cat(C(i, _log2(self._together)), group)
+
+    def _requantised(self, m: Module, enable: Value, group: Value) -> Value:
+        """The outputs of four lanes."""
+        p = self.parameters
+        pixels = Signal(8 * WORD_BYTES)
+        sums = Signal(32 * WORD_BYTES)
+        with m.If(enable):
+            m.d.comb += sums.eq(self.vector.as_value().word_select(group, 32 * WORD_BYTES))
+        for i in range(WORD_BYTES):
             m.submodules[f"requantise_{i}"] = unit = Requantise()
+            line = self._line_of(group, i // min(p.lane_x, WORD_BYTES))
+            bias = self._biases.word_select(line[_log2(p.lane_y) :], 32) if p.lane_m > 1 else self._biases
             m.d.comb += [
-                unit.sum.eq(self.vector[i]),
-                unit.bias.eq(bias),
+                unit.enable.eq(enable),
+                unit.sum.eq(sums.word_select(i, 32)),
+                unit.bias.eq(bias.as_signed()),
                 unit.shift.eq(self.shift),
                 unit.relu.eq(self.relu),
                 pixels.word_select(i, 8).eq(unit.value),
             ]
-        taken = Signal(range(PIXELS_PER_WORD + 1))
-        spread, enable = Signal(64), Signal(2 * PIXELS_PER_WORD)
-        m.d.comb += [
-            taken.eq(Mux(left < PIXELS_PER_WORD, left, PIXELS_PER_WORD)),
-            spread.eq(pixels << (address[:2] << 3)),
-            enable.eq(Cat(taken > i for i in range(PIXELS_PER_WORD)) << address[:2]),
-        ]
-        return taken, spread, enable
+        return pixels
 
-    def _store_outputs(
-        self, m: Module, address: Signal, left: Signal, taken: Signal, spread: Signal, enable: Signal
-    ) -> None:
-        """Requantise four lanes a cycle; pixels that do not fill a word wait for the next ones of their row."""
-        waiting, waiting_enable = Signal(32), Signal(PIXELS_PER_WORD)
-        with m.State("Store-Outputs"):
-            merged = Cat(
-                *(
-                    Mux(waiting_enable[i], waiting.word_select(i, 8), spread.word_select(i, 8))
-                    for i in range(PIXELS_PER_WORD)
-                )
-            )
-            used = enable[:PIXELS_PER_WORD] | waiting_enable
-            ends = left <= PIXELS_PER_WORD
-            leaves = used[-1] | (ends & self.ends_row)
-            with m.If(leaves):
-                self._request_write(m, address, used, merged)
-            with m.If(~leaves | self.o_request.ready):
-                m.d.sync += [
-                    waiting.eq(Mux(leaves, spread[32:], merged)),
-                    waiting_enable.eq(Mux(leaves, enable[PIXELS_PER_WORD:], used)),
-                    address.eq(address + taken),
-                    left.eq(left - taken),
-                    self.vector.eq(self.vector.as_value() >> (32 * PIXELS_PER_WORD)),
-                ]
-                with m.If(ends & self.ends_row & (enable[PIXELS_PER_WORD:] != 0)):
-                    m.next = "Flush-Row"
-                with m.Elif(ends):
-                    m.d.comb += self.done.eq(1)
-                    m.next = "Idle"
-        with m.State("Flush-Row"):
-            self._request_write(m, address, waiting_enable, waiting)
-            with m.If(self.o_request.ready):
-                m.d.sync += waiting_enable.eq(0)
-                m.d.comb += self.done.eq(1)
-                m.next = "Idle"
+    def _receive(self, m: Module) -> None:
+        """Words that arrive go to their lanes, or to the biases."""
+        lanes = _Lanes(self.parameters, "received")
+        self._complete, self._completes = Signal(), Signal()
+        with m.If(self.i_response.valid):
+            m.d.sync += lanes.column.eq(lanes.column + 1)
+            with m.If(lanes.column + 1 == self._columns):
+                m.d.sync += [lanes.column.eq(0), lanes.row.eq(lanes.row + 1)]
+                with m.If(lanes.row + 1 == self._rows):
+                    m.d.sync += [lanes.row.eq(0), lanes.channel.eq(lanes.channel + 1)]
+                    with m.If(lanes.channel + 1 == self._channels):
+                        m.d.comb += self._completes.eq(1)
+                        m.d.sync += [self._complete.eq(1), lanes.channel.eq(0)]
+            with m.If(self._move == VectorMove.FETCH_BIAS):
+                m.d.sync += self._biases.word_select(lanes.column, 32).eq(self.i_response.data)
+            with m.Else():
+                m.d.sync += self.vector.as_value().word_select(lanes.lane, 32).eq(self.i_response.data)
+        with m.If(self.start):
+            m.d.sync += self._complete.eq(0)
+
+
+class _Packed:
+    """What becomes of the outputs at hand: a word to write if it ``leaves``; the last one of its row of lanes."""
+
+    def __init__(self) -> None:
+        self.leaves, self.ends_line = Signal(), Signal()
+        self.enable, self.word = Signal(WORD_BYTES), Signal(32)
+
+
+def _log2(power: int) -> int:
+    return power.bit_length() - 1
