@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import hwgen.search.batch
-from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.hardware import Hardware, load_hardware, order_of, save_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
@@ -104,3 +104,42 @@ def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
     assert not folder.exists()
     folder.touch()
     refused(run(*command, "1KiB"), "-o: expected a folder, got the file")
+
+
+def test_a_demand_on_utilisation(run: Run, tmp_path: Path) -> None:
+    demand = ("--min-utilisation", "0.5", "--max-ratio", "5")
+    command = ("schedule", "lenet:C3", "--buffer", "1KiB", *demand, "--lanes", "m8x2", "--json")
+    answer = run(*command, "-o", tmp_path)
+    assert (answer.status, answer.err) == (0, "")
+    (entry,), (hardware,) = answer.json["schedules"], answer.json["hardware"]
+    machine = load_hardware(tmp_path / "hwc_1.hardware.yaml")
+    assert machine == Hardware.from_data(hardware)
+    assert machine.lanes == {"m": 8, "x": 2}
+    assert entry["file"] == str(tmp_path / "hwc_1" / "C3.yaml")
+    schedule = load_schedule(Path(entry["file"]))
+    assert schedule.lanes == machine.lanes
+    assert order_of(schedule) == machine.order
+    assert entry["counts"] == predict(schedule).counts.as_json()
+    assert entry["total_bytes"] == answer.json["total_bytes"] == predict(schedule).total_bytes
+    assert entry["utilisation"] == answer.json["utilisation"] >= 0.5
+    assert run(*command, "-o", tmp_path).out == answer.out
+    spelled = run(*command[:-2], "{m: 8, x: 2}", "--shared", "--json").json
+    assert (spelled["utilisation"] >= 0.5, spelled["hardware"][0]["lanes"]) == (True, {"m": 8, "x": 2})
+    table = run(*command[:-1], "--shared")
+    assert "m8x2" in table.out
+
+
+def test_demands_on_utilisation_that_make_no_sense(run: Run) -> None:
+    command = ("schedule", "lenet:C3", "--buffer", "1KiB")
+    refused(run(*command, "--min-utilisation", "1.2"), "--min-utilisation: expected 0 to 1, got 1.2")
+    for lanes in ("m8x3", "m8x4", "m8q2", "m8m2", "square", "{m: 8}"):
+        refused(run(*command, "--min-utilisation", "0.5", "--lanes", lanes), "--lanes: expected auto or 16 lanes")
+    refused(run(*command, "--lanes", "auto"), "--lanes: expected together with --min-utilisation")
+    refused(run(*command, "--shared"), "--shared: expected together with --min-utilisation")
+    refused(run(*command, "--max-ratio", "2"), "--max-ratio: expected together with --min-utilisation")
+    with_two = (*command[:-1], "1KiB,2KiB", "--min-utilisation", "0.5")
+    refused(run(*with_two), "--min-utilisation: expected one buffer size")
+    busy = (*command, "--min-utilisation", "0.5")
+    refused(run(*busy, "--objective", "words"), "--min-utilisation: expected without --hardware and --objective")
+    refused(run(*busy, "--hardware", "hwc"), "--min-utilisation: expected without --hardware and --objective")
+    refused(run(*command, "--min-utilisation", "0.999", "--lanes", "x16"), "utilisation: no choice reaches 0.999")

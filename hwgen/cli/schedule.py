@@ -7,6 +7,7 @@ import typer
 
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
 from hwgen.cli.layers import LayerSet
+from hwgen.cli.plans import print_plan
 from hwgen.cli.workload import HardwareOption, best_schedules, read_hardware
 from hwgen.ir.document import InputError
 from hwgen.ir.network import load_layer_set
@@ -24,6 +25,25 @@ Folder = Annotated[
         "-o", "--output", metavar="DIR", help="Write the schedules here; what is finished is not done again."
     ),
 ]
+Busy = Annotated[
+    float | None,
+    typer.Option(
+        "--min-utilisation", metavar="U", help="What the mean estimated MAC utilisation must reach, 0 to 1."
+    ),
+]
+Lanes = Annotated[
+    str | None,
+    typer.Option(
+        "--lanes", metavar="auto|SHAPE", help="With --min-utilisation: 16 lanes such as m8x2; any by default."
+    ),
+]
+Ratio = Annotated[
+    float | None,
+    typer.Option(
+        "--max-ratio", min=1.0, help="With --min-utilisation: most traffic, by the least without hardware (1.2)."
+    ),
+]
+OneForAll = Annotated[bool, typer.Option("--shared", help="With --min-utilisation: one HWC for all layers.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
 
 STORE = ".found"
@@ -36,16 +56,34 @@ def schedule(
     buffer: Buffers,
     hardware: HardwareOption = None,
     objective: Goal = "traffic",
+    min_utilisation: Busy = None,
+    lanes: Lanes = None,
+    max_ratio: Ratio = None,
+    shared: OneForAll = False,
     output: Folder = None,
     jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
-    """Find the schedule of least traffic for each layer and buffer size, among all that there are."""
+    """Find the schedule of least traffic for each layer and buffer size, among all that there are.
+
+    With --min-utilisation: schedules and HWCs that move little while the lanes are busy.
+    """
     sizes = buffer_sizes(buffer)
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     layers = load_layer_set(name).convolutions()
     store = None if output is None else output / STORE
+    if min_utilisation is None and (lanes is not None or max_ratio is not None or shared):
+        option = "lanes" if lanes is not None else "max-ratio" if max_ratio is not None else "shared"
+        raise InputError(f"--{option}: expected together with --min-utilisation")
+    if min_utilisation is not None:
+        if hardware is not None or objective != "traffic":
+            raise InputError("--min-utilisation: expected without --hardware and --objective")
+        print_plan(
+            layers, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
+            store=store, jobs=jobs, as_json=as_json,
+        )  # fmt: skip
+        return
     results = best_schedules(layers, sizes, read_hardware(hardware), objective, jobs=jobs, store=store)
     found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
     for result, path in found:

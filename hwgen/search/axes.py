@@ -13,7 +13,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["INNER", "KERNEL", "PAIR_STATES", "TILE", "Channels", "Pieces", "Window", "channels", "pieces", "window"]
+__all__ = [
+    "INNER",
+    "KERNEL",
+    "PAIR_STATES",
+    "TILE",
+    "Channels",
+    "Pieces",
+    "Window",
+    "channels",
+    "mark_box",
+    "pieces",
+    "window",
+]
 
 Floats = NDArray[np.float64]
 TILE, INNER, KERNEL = 1, 2, 4
@@ -115,7 +127,7 @@ def pieces(extent: int, lanes: int = 1, width: int = 1) -> Pieces:
 
 
 @njit(cache=True)
-def _mark(first, last, tap, tap_end, stride, padding, size, width, box, held, seen, word_seen):  # type: ignore[no-untyped-def]
+def mark_box(first, last, tap, tap_end, stride, padding, size, width, box, held, seen, word_seen):  # type: ignore[no-untyped-def]
     """Touch one box; returns (touched, new, words of the new ones). ``held``: box - 1 is still in the buffer."""
     touched, new, words = 0, 0, 0
     for output in range(first, last):
@@ -170,7 +182,7 @@ def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, la
                     held = started and slide != 0
                     started = True
                     box += 1 if held else 2
-                    touched, new, words = _mark(
+                    touched, new, words = mark_box(
                         start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, box, held, seen,
                         word_seen,
                     )  # fmt: skip

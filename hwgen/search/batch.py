@@ -19,7 +19,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
 from hwgen.search.optimal import Objective, Result, result_of, search
 
-__all__ = ["ENGINE", "Request", "search_layers"]
+__all__ = ["ENGINE", "Request", "follow_the_parent", "processors", "search_layers"]
 
 ENGINE = 1
 """Number of the search engine; results that another number stored are not used again."""
@@ -98,7 +98,7 @@ def search_layers(
             open_keys.append(key)
         else:
             finish(key, kept, new=False)
-    workers = min(jobs or _processors(), len(open_keys))
+    workers = min(jobs or processors(), len(open_keys))
     if workers <= 1:
         for key in open_keys:
             finish(key, request.search(distinct[key]), new=True)
@@ -110,7 +110,8 @@ def search_layers(
     ]
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -123,7 +124,7 @@ def _search_side_by_side(
 ) -> None:
     """Search in processes of their own, the largest layers first; an interrupt drops only what is not finished."""
     largest_first = sorted(keys, key=lambda key: (-layers[key].macs, key))
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_follow_the_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent)
     done = False
     try:
         waiting: dict[Future[list[Result]], str] = {
@@ -136,7 +137,7 @@ def _search_side_by_side(
         pool.shutdown(wait=done, cancel_futures=True)
 
 
-def _follow_the_parent() -> None:
+def follow_the_parent() -> None:
     """In a process that searches: leave interrupts to the parent, and do not outlive it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()

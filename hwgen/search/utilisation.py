@@ -1,0 +1,487 @@
+"""Schedules and HWCs that keep the lanes busy: least traffic among those whose estimated utilisation is high enough.
+
+A choice is a shape of the lanes, an order (`hwgen.search.canonical`) and a division of the budget, which make an HWC,
+and for each layer the steps of its tile loops. `shared` chooses one HWC for all layers, `per_layer` a few, each layer
+running on the one that suits it.
+
+*What is proven*: counts and memories are exact. For one HWC each layer's front of traffic and cycles holds every
+schedule of the canonical orders whose steps are multiples of the lanes. *What is not*: cycles are estimated; other
+orders and steps may do better; which few HWCs `per_layer` picks is greedy. The mean of the utilisations is traded
+for traffic by one price for all layers, so that the sum of the traffic is the least for the mean it reaches on the
+fronts of the HWCs chosen; what is left of the demand is spent layer by layer.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.model.access import predict
+from hwgen.search.batch import follow_the_parent, processors
+from hwgen.search.canonical import CANONICAL, order_from_text, points, schedule_of, splits_of
+from hwgen.search.choices import lane_shapes
+from hwgen.search.optimal import search
+from hwgen.search.space import Target, tables
+
+__all__ = ["ENGINE", "Choice", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
+
+ENGINE = 1
+"""Number of this engine; plans that another number stored are not used again."""
+LANES = 16
+MOST_HARDWARE = 20
+"""HWCs that `per_layer` chooses at most."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One layer's schedule, the HWC that it runs on, and what is expected of it."""
+
+    schedule: Schedule
+    hardware: Hardware
+    total_bytes: int
+    cycles: float
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates by lanes and estimated cycles."""
+        lanes = int(np.prod([self.hardware.lanes.get(dim, 1) for dim in ("m", "y", "x")]))
+        return self.schedule.layer.macs / (lanes * self.cycles)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Choices for all layers.
+
+    Members
+    -------
+    choices : in the order of the layers.
+    free_bytes : traffic of the best schedules without hardware (no lanes, exact needs), the measure of the ratio.
+    """
+
+    choices: tuple[Choice, ...]
+    free_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Traffic of all layers."""
+        return sum(choice.total_bytes for choice in self.choices)
+
+    @property
+    def ratio(self) -> float:
+        """Traffic by that of the best schedules without hardware."""
+        return self.total_bytes / self.free_bytes
+
+    @property
+    def utilisation(self) -> float:
+        """Mean of the estimated utilisations."""
+        return sum(choice.utilisation for choice in self.choices) / len(self.choices)
+
+    @property
+    def hardware(self) -> tuple[Hardware, ...]:
+        """The distinct HWCs, in the order of their names."""
+        return tuple(sorted({choice.hardware.name: choice.hardware for choice in self.choices}.values(), key=_name))
+
+
+def _name(hardware: Hardware) -> str:
+    return hardware.name
+
+
+def per_layer(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> list[tuple[Schedule, Hardware]]:
+    """A schedule and an HWC for each layer: `plan_per_layer` without its figures."""
+    plan = plan_per_layer(layers, budget, min_utilisation, max_ratio, lanes=lanes, store=store, jobs=jobs)
+    return [(choice.schedule, choice.hardware) for choice in plan.choices]
+
+
+def shared(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> tuple[Hardware, list[Schedule]]:
+    """One HWC and a schedule for each layer: `plan_shared` without its figures."""
+    plan = plan_shared(layers, budget, min_utilisation, max_ratio, lanes=lanes, store=store, jobs=jobs)
+    return plan.choices[0].hardware, [choice.schedule for choice in plan.choices]
+
+
+def plan_per_layer(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> Plan:
+    """At most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
+
+    Parameters
+    ----------
+    layers
+        The layers; those that differ in nothing but their names share a schedule.
+    budget
+        Bytes of I, W and O memory together.
+    min_utilisation
+        What the mean of the layers' estimated utilisations must reach, 0 to 1.
+    max_ratio
+        What the traffic of all layers may be, by that of the best schedules without hardware.
+    lanes
+        The shape of the lanes; any of 16 lanes if left out.
+    store
+        A folder that keeps plans: the same question is answered from there.
+    jobs
+        Processes that search side by side.
+
+    Raises `InputError` if no choice that was looked at reaches both.
+    """
+    return _plan(layers, budget, min_utilisation, max_ratio, lanes, MOST_HARDWARE, store, jobs)
+
+
+def plan_shared(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> Plan:
+    """One HWC of ``budget`` bytes for all layers; parameters as those of `plan_per_layer`."""
+    return _plan(layers, budget, min_utilisation, max_ratio, lanes, 1, store, jobs)
+
+
+# --- the plan ---
+
+
+def _plan(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    lanes: dict[Dim, int] | None,
+    most_hardware: int,
+    store: Path | None,
+    jobs: int | None,
+) -> Plan:
+    if not 0 <= min_utilisation <= 1:
+        raise InputError(f"utilisation: expected 0 to 1, got {min_utilisation}")
+    if not layers:
+        raise InputError("utilisation: expected at least one layer")
+    distinct: dict[str, Layer] = {}
+    keys = [json.dumps(layer.model_dump(mode="json", exclude={"name", "op"}), sort_keys=True) for layer in layers]
+    for key, layer in zip(keys, layers, strict=True):
+        distinct.setdefault(key, layer)
+    question = json.dumps(
+        {
+            "engine": ENGINE,
+            "orders": CANONICAL,
+            "layers": keys,
+            "budget": budget,
+            "utilisation": min_utilisation,
+            "ratio": max_ratio,
+            "lanes": lanes,
+            "hardware": most_hardware,
+        },
+        sort_keys=True,
+    )
+    file = None if store is None else store / f"{hashlib.sha256(question.encode()).hexdigest()[:32]}.json"
+    kept = None if file is None else _kept(file, question, layers)
+    if kept is not None:
+        return kept
+    few = list(distinct.values())
+    weights = np.array([float(keys.count(key)) for key in distinct])
+    field = _Field.of(few, weights, budget, [lanes] if lanes else lane_shapes(LANES), jobs)
+    chosen = field.choose(min_utilisation, max_ratio, most_hardware)
+    by_key = dict(zip(distinct, chosen, strict=True))
+    numbers = {at: number for number, at in enumerate(sorted({choice.hardware for choice in chosen}), 1)}
+    choices = []
+    for key, layer in zip(keys, layers, strict=True):
+        choices.append(field.choice(layer, by_key[key], numbers[by_key[key].hardware]))
+    plan = Plan(tuple(choices), int(field.free_bytes))
+    if file is not None:
+        write_atomically(file, _text(question, plan))
+    return plan
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A schedule of one layer on one HWC of the field."""
+
+    hardware: int
+    traffic: float
+    cycles: float
+    steps: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class _Front:
+    """Points of one layer, in the order of their HWCs."""
+
+    hardware: Ints
+    traffic: Floats
+    cycles: Floats
+    steps: Ints
+
+
+@dataclass
+class _Field:
+    """All layers against all HWCs that are looked at.
+
+    ``machines``: (shape, order, bytes of I, W, O) of each HWC.
+    """
+
+    layers: list[Layer]
+    weights: Floats
+    budget: int
+    machines: list[tuple[Target, str, tuple[int, int, int]]]
+    fronts: list[_Front]
+    free: Floats
+
+    @classmethod
+    def of(
+        cls, layers: list[Layer], weights: Floats, budget: int, shapes: list[dict[Dim, int]], jobs: int | None
+    ) -> "_Field":
+        """Look at every layer on every HWC."""
+        targets = [Target.of(Hardware(name="lanes", lanes=shape, budget=budget)) for shape in shapes]
+        machines, families = [], []
+        for target in targets:
+            for text in CANONICAL:
+                splits = splits_of(layers, budget, target, text)
+                families.append((target, text, splits))
+                machines += [(target, text, (int(i), int(w), int(o))) for i, w, o in splits]
+        free = np.array([float(search(layer, [budget])[0].total_bytes) for layer in layers])
+        most = free + np.maximum(0.6 * free, 0.01 * float(weights @ free))
+        tasks = [(layer, families, float(bytes_)) for layer, bytes_ in zip(layers, most, strict=True)]
+        fronts = _side_by_side(_front, tasks, jobs)
+        return cls(layers, weights, budget, machines, fronts, free)
+
+    @property
+    def free_bytes(self) -> float:
+        """Traffic of the best schedules without hardware."""
+        return float(self.weights @ self.free)
+
+    def choose(self, min_utilisation: float, max_ratio: float, most_hardware: int) -> list[_Point]:
+        """The point of each layer; see the module's docstring."""
+        best: tuple[float, list[int]] | None = None
+        highest = 0.0
+        for price in np.geomspace(0.02, 50, 28):
+            machines = self._machines(price, most_hardware)
+            if machines is None:
+                continue
+            chosen = self._points(machines, min_utilisation)
+            traffic, utilisation = self._sums(chosen)
+            highest = max(highest, utilisation if traffic <= max_ratio * self.free_bytes else 0.0)
+            if utilisation >= min_utilisation and (best is None or traffic < best[0]):
+                best = traffic, machines
+        if best is None:
+            raise InputError(
+                f"utilisation: no choice reaches {min_utilisation:g} with {self.budget} bytes; the highest mean "
+                f"found within {max_ratio:g} times the least traffic is {highest:.3f}"
+            )
+        if best[0] > max_ratio * self.free_bytes:
+            raise InputError(
+                f"utilisation: {min_utilisation:g} with {self.budget} bytes takes {best[0] / self.free_bytes:.3f} "
+                f"times the least traffic, more than {max_ratio:g}"
+            )
+        return self._give_back(self._points(best[1], min_utilisation), min_utilisation, most_hardware)
+
+    def _utilisation(self, layer: int, cycles: Floats) -> Floats:
+        return self.layers[layer].macs / (LANES * cycles)
+
+    def _costs(self, price: float) -> Floats:
+        """[layer, HWC], traffic in parts of the least one, and the price of the lanes that idle."""
+        costs = np.full((len(self.layers), len(self.machines)), np.inf)
+        for n, front in enumerate(self.fronts):
+            cost = self._cost(n, front.traffic, front.cycles, price)
+            np.minimum.at(costs[n], front.hardware, cost)
+        return costs
+
+    def _cost(self, layer: int, traffic: Floats, cycles: Floats, price: float) -> Floats:
+        idle = 1 - self._utilisation(layer, cycles)
+        cost: Floats = self.weights[layer] * (traffic / self.free_bytes + price * idle / self.weights.sum())
+        return cost
+
+    def _machines(self, price: float, most: int) -> list[int] | None:
+        """HWCs for this price, the one that lowers the costs most at a time; None if some layer runs on none."""
+        costs = self._costs(price)
+        # What a layer costs before any HWC is chosen that runs it: more than anything else.
+        lowest = np.full(len(self.layers), 1e3)
+        costs = np.minimum(costs, 1e3)
+        machines: list[int] = []
+        while len(machines) < most:
+            sums = np.minimum(costs, lowest[:, None]).sum(axis=0)
+            at = int(sums.argmin())
+            if sums[at] >= lowest.sum() * (1 - 1e-4):
+                break
+            machines.append(at)
+            lowest = np.minimum(lowest, costs[:, at])
+        return machines if (lowest < 1e3).all() else None
+
+    def _points(self, machines: list[int], min_utilisation: float) -> list[_Point]:
+        """The least traffic on these HWCs with the mean utilisation demanded; the highest mean if that is not met."""
+        fronts = []
+        for front in self.fronts:
+            here = np.isin(front.hardware, machines)
+            fronts.append(_Front(front.hardware[here], front.traffic[here], front.cycles[here], front.steps[here]))
+        low, high = 0.0, 1e4
+        chosen = self._at_price(fronts, high)
+        for _ in range(40):
+            middle = (low + high) / 2 if low > 0 else high / 10
+            some = self._at_price(fronts, middle)
+            if self._mean(fronts, some) >= min_utilisation:
+                high, chosen = middle, some
+            else:
+                low = middle
+        return [self._point(front, at) for front, at in zip(fronts, chosen, strict=True)]
+
+    @staticmethod
+    def _point(front: _Front, at: int) -> _Point:
+        m, c, y, x = (int(step) for step in front.steps[at])
+        return _Point(int(front.hardware[at]), float(front.traffic[at]), float(front.cycles[at]), (m, c, y, x))
+
+    def _at_price(self, fronts: list[_Front], price: float) -> list[int]:
+        return [int(self._cost(n, f.traffic, f.cycles, price).argmin()) for n, f in enumerate(fronts)]
+
+    def _mean(self, fronts: list[_Front], chosen: list[int]) -> float:
+        each = [
+            float(self._utilisation(n, f.cycles[at])) for n, (f, at) in enumerate(zip(fronts, chosen, strict=True))
+        ]
+        return float(self.weights @ np.array(each) / self.weights.sum())
+
+    def _give_back(self, chosen: list[_Point], min_utilisation: float, most_hardware: int) -> list[_Point]:
+        """Spend what the mean exceeds the demand by on the exchanges that save most traffic, on any HWC if one more
+        is allowed."""
+        chosen = list(chosen)
+        spare = (self._sums(chosen)[1] - min_utilisation) * self.weights.sum()
+        while spare >= 0:
+            best, saving = None, 0.0
+            for n, front in enumerate(self.fronts):
+                others = {point.hardware for at, point in enumerate(chosen) if at != n}
+                saved = self.weights[n] * (chosen[n].traffic - front.traffic)
+                now = self.layers[n].macs / (LANES * chosen[n].cycles)
+                lost = self.weights[n] * (now - self._utilisation(n, front.cycles))
+                allowed = lost <= spare
+                if len(others) >= most_hardware:
+                    allowed &= np.isin(front.hardware, list(others))
+                gain = np.where(allowed, saved, 0.0)
+                at = int(gain.argmax()) if len(gain) else 0
+                if len(gain) and gain[at] > saving:
+                    best, saving = (n, at, float(lost[at])), float(gain[at])
+            if best is None:
+                break
+            n, at, lost_here = best
+            chosen[n] = self._point(self.fronts[n], at)
+            spare -= lost_here
+        return chosen
+
+    def _sums(self, chosen: list[_Point]) -> tuple[float, float]:
+        """Traffic and mean utilisation."""
+        traffic = float(self.weights @ np.array([point.traffic for point in chosen]))
+        each = [layer.macs / (LANES * point.cycles) for layer, point in zip(self.layers, chosen, strict=True)]
+        return traffic, float(self.weights @ np.array(each) / self.weights.sum())
+
+    def choice(self, layer: Layer, point: _Point, number: int) -> Choice:
+        """A point as schedule and hardware, after the model has confirmed it."""
+        target, text, memories = self.machines[point.hardware]
+        schedule = schedule_of(layer, target, text, point.steps)
+        hardware = Hardware(
+            name=f"hwc_{number}",
+            lanes=target.lanes_by_dim,
+            budget=self.budget,
+            buffers=dict(zip(ARRAYS, memories, strict=True)),
+            order=order_from_text(text),
+        )
+        prediction = predict(schedule)
+        fits = all(prediction.allocation[array] <= size for array, size in zip(ARRAYS, memories, strict=True))
+        if prediction.total_bytes != point.traffic or not fits:
+            raise RuntimeError(f"{layer.name}: search and model differ for {text}, {point}, {memories}")
+        return Choice(schedule, hardware, prediction.total_bytes, point.cycles)
+
+
+def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes: float) -> _Front:
+    """All points of one layer; if there are none, those of any traffic and utilisation."""
+    known = {target: tables(layer, Bits(), target) for target, _, _ in families}
+    for most, share in ((most_bytes, 0.8), (4 * most_bytes, 0.5), (np.inf, 1e-3)):
+        found: list[tuple[Ints, Floats, Floats, Ints]] = []
+        first = 0
+        for target, text, splits in families:
+            p = points(layer, target, text, splits, known[target], most, share)
+            found.append((p.split + first, p.traffic, p.cycles, p.steps))
+            first += len(splits)
+        hardware, traffic, cycles, steps = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if len(hardware):
+            return _Front(hardware, traffic, cycles, steps)
+    raise InputError(f"{layer.name}: utilisation: no schedule of the canonical orders fits")
+
+
+def _side_by_side(
+    function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...]], jobs: int | None
+) -> list[_Front]:
+    workers = min(jobs or processors(), len(tasks))
+    if workers <= 1:
+        return [function(*task) for task in tasks]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent) as pool:
+        return [future.result() for future in [pool.submit(function, *task) for task in tasks]]
+
+
+# --- files ---
+
+
+def _text(question: str, plan: Plan) -> str:
+    document = {
+        "format": 1,
+        "kind": "utilisation plan",
+        "question": json.loads(question),
+        "free_bytes": plan.free_bytes,
+        "hardware": [hardware.as_data() for hardware in plan.hardware],
+        "choices": [
+            {"hardware": choice.hardware.name, "schedule": choice.schedule.as_data(), "cycles": choice.cycles}
+            for choice in plan.choices
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _kept(file: Path, question: str, layers: Sequence[Layer]) -> Plan | None:
+    """A stored plan; None if there is none, or none that can be used."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if document["question"] != json.loads(question):
+            return None
+        machines = {data["name"]: Hardware.from_data(data) for data in document["hardware"]}
+        choices = []
+        for row, layer in zip(document["choices"], layers, strict=True):
+            schedule = Schedule.from_data(row["schedule"]).model_copy(update={"layer": layer})
+            total = predict(schedule).total_bytes
+            choices.append(Choice(schedule, machines[row["hardware"]], total, float(row["cycles"])))
+        return Plan(tuple(choices), int(document["free_bytes"]))
+    except (OSError, ValueError, KeyError, TypeError, InputError):
+        return None
