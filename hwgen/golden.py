@@ -78,18 +78,22 @@ def _unrolled(layer: Layer, padded: NDArray[np.float64], first: int, last: int) 
     return unrolled.reshape(layer.groups, layer.channels_per_group * k * l, (last - first) * layer.output_width)
 
 
-def requantise(sums: Int32, bias: Int32, shift: int, *, relu: bool) -> Int8:
+def requantise(sums: Int32, bias: Int32, shift: int, *, relu: bool, ceiling: int = 127) -> Int8:
     """Outputs of one layer: sums[M,E,F] plus bias[M], rounded right shift, ReLU when set, clipped to 8 bits.
+
+    No output is above ``ceiling``; with ReLU that is a clipped ReLU.
 
     The sum with the bias is exact (it does not wrap), half of the shifted-out range is added first for shifts
     above 0, and the shift is arithmetic: it rounds half up.
     """
     if not 0 <= shift <= 31:
         raise ValueError(f"shift: expected 0 to 31, got {shift}")
+    if not 0 <= ceiling <= 127:
+        raise ValueError(f"ceiling: expected 0 to 127, got {ceiling}")
     value = sums.astype(np.int64) + bias.astype(np.int64).reshape(-1, *[1] * (sums.ndim - 1))
     if shift:
         value = (value + (1 << (shift - 1))) >> shift
-    clipped: Int8 = np.clip(value, 0 if relu else -128, 127).astype(np.int8)
+    clipped: Int8 = np.clip(value, 0 if relu else -128, ceiling).astype(np.int8)
     return clipped
 
 

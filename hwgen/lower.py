@@ -140,7 +140,12 @@ def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
 
 
 def compile_layer(
-    schedule: Schedule, hardware: Hardware | None = None, *, shift: int = 0, relu: bool = False
+    schedule: Schedule,
+    hardware: Hardware | None = None,
+    *,
+    shift: int = 0,
+    relu: bool = False,
+    ceiling: int = 127,
 ) -> Program:
     """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
 
@@ -150,7 +155,8 @@ def compile_layer(
     parameters = parameters_for(schedule, hardware)
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
-    values = _Lowering(schedule, parameters, layout).registers() | {"shift": shift, "relu": int(relu)}
+    values = _Lowering(schedule, parameters, layout).registers()
+    values |= {"shift": shift, "relu": int(relu), "ceiling": ceiling}
     known = {register.name: register for register in register_map(parameters)}
     registers = []
     for name, register in known.items():
@@ -200,7 +206,7 @@ class _Lowering:
         self.loops = schedule.loops
 
     def registers(self) -> dict[str, int]:
-        """All settings but shift and relu, by register name."""
+        """All settings but shift, relu and ceiling, by register name."""
         layer = self.layer
         values = {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
         values |= {f"step_{j}_{loop.dim}": loop.step for j, loop in enumerate(self.loops)}

@@ -76,7 +76,7 @@ def test_a_run_in_the_simulator(run: Run, schedule_file: Path, tmp_path: Path) -
     inputs, weights, bias, found = (np.load(dump / f"small.{part}.npy") for part in ("I", "W", "bias", "O"))
     settings = json.loads((dump / "small.json").read_text(encoding="utf-8"))
     sums = convolve(small().layer, inputs, weights)
-    assert np.array_equal(requantise(sums, bias, settings["shift"], relu=settings["relu"]), found)
+    assert np.array_equal(requantise(sums, bias, **settings), found)
 
 
 def test_a_difference_is_told_and_is_status_1(

@@ -41,6 +41,7 @@ class Task:
     depth_in_boxes: float = 1.0
     shift: int = 5
     relu: int = 0
+    ceiling: int = 127
 
     def ranges(self, dim: str, loops: tuple[int, ...], start: Range) -> list[Range]:
         """What some loops cut a range of a dimension into."""
@@ -101,6 +102,7 @@ class Task:
             "bias_base": BIASES,
             "shift": self.shift,
             "relu": self.relu,
+            "ceiling": self.ceiling,
         }
         return values
 
@@ -240,7 +242,9 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     simulator.add_testbench(bench)
     simulator.run()
     assert not compute.work
-    expected = requantise(compute.results.astype(np.int32), biases, task.shift, relu=bool(task.relu))
+    expected = requantise(
+        compute.results.astype(np.int32), biases, task.shift, relu=bool(task.relu), ceiling=task.ceiling
+    )
     return around, expected
 
 
@@ -284,7 +288,8 @@ def task_for(shape: tuple[int, int, int], rng: Random, **changes: Any) -> Task:
         steps[5 + j] = rng.choice((lanes, lanes, rng.randint(1, lanes)))
         steps[j] = steps[5 + j] * rng.choice((1, 2)) + rng.choice((0, 0, 1))
         extents[dim] = steps[j] + rng.choice((0, 1, steps[j] // 2))
-    return Task(shape, extents, steps, shift=rng.choice((0, 24, 25, 31)), relu=rng.randint(0, 1), **changes)
+    final = {"shift": rng.choice((0, 24, 25, 31)), "relu": rng.randint(0, 1), "ceiling": rng.choice((127, 60))}
+    return Task(shape, extents, steps, **final, **changes)
 
 
 def words_of(task: Task) -> Counter[str]:

@@ -169,6 +169,14 @@ def test_requantise_in_unbounded_integers(total: int, bias: int, shift: int, rel
     assert (requantise(sums, biases, shift, relu=relu) == min(max(value, -128), 127)).all()
 
 
+@pytest.mark.parametrize(("total", "relu", "output"), [(7, True, 6), (6, True, 6), (-3, True, 0), (-3, False, -3)])
+def test_no_output_is_above_the_ceiling(total: int, relu: bool, output: int) -> None:
+    sums, biases = np.full((1, 1, 1), total, np.int32), np.zeros(1, np.int32)
+    assert requantise(sums, biases, 0, relu=relu, ceiling=6).item() == output
+    with pytest.raises(ValueError, match="ceiling: expected 0 to 127, got 128"):
+        requantise(sums, biases, 0, relu=relu, ceiling=128)
+
+
 def test_bias_belongs_to_the_output_channel() -> None:
     result = requantise(np.zeros((3, 2, 2), np.int32), np.array([1, 2, 3], np.int32), 0, relu=False)
     assert result[:, 0, 0].tolist() == result[:, 1, 1].tolist() == [1, 2, 3]

@@ -99,6 +99,7 @@ class OutputStream(wiring.Component):
             port.partial_plane.eq(settings.partial_plane),
             port.shift.eq(settings.shift),
             port.relu.eq(settings.relu),
+            port.ceiling.eq(settings.ceiling),
             port.captured.eq(self.unload_data),
             port.kept.eq(self.load_done),
             self.load_data.eq(port.vector),

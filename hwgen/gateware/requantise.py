@@ -1,4 +1,4 @@
-"""From a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip."""
+"""From a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip to a ceiling."""
 
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
@@ -10,6 +10,8 @@ __all__ = ["Requantise"]
 class Requantise(wiring.Component):
     """``v = sum + bias``; add half of ``1 << shift`` unless the shift is 0; shift right arithmetically; ReLU; clip.
 
+    The upper bound of the clip is ``ceiling``: with ReLU, a clipped ReLU.
+
     Nothing wraps: the intermediate values are wide enough for every sum and bias. Combinational.
 
     Members
@@ -19,6 +21,7 @@ class Requantise(wiring.Component):
     sum, bias : In(signed(32))
     shift : In(5)
     relu : In(1)
+    ceiling : In(7)
     value : Out(signed(8))
     """
 
@@ -27,6 +30,7 @@ class Requantise(wiring.Component):
     bias: In(signed(32))
     shift: In(5)
     relu: In(1)
+    ceiling: In(7)
     value: Out(signed(8))
 
     def elaborate(self, _platform: object) -> Module:
@@ -45,8 +49,8 @@ class Requantise(wiring.Component):
                 m.d.comb += self.value.eq(0)
             with m.Elif(rounded < -128):
                 m.d.comb += self.value.eq(-128)
-            with m.Elif(rounded > 127):
-                m.d.comb += self.value.eq(127)
+            with m.Elif(rounded > self.ceiling):
+                m.d.comb += self.value.eq(self.ceiling)
             with m.Else():
                 m.d.comb += self.value.eq(rounded)
         return m

@@ -86,6 +86,7 @@ def _output_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("bias_base", ADDRESS_BITS, "byte address of the biases, 32 bits each"),
         Setting("shift", 5, "bits that the sum is shifted right, with rounding"),
         Setting("relu", 1, "negative outputs become zero"),
+        Setting("ceiling", 7, "the largest output: 127, or the bound of a clipped ReLU"),
         Setting("output_box_vectors", index, "vectors of the largest box in the output memory"),
     ]
     for j in parameters.output_box:

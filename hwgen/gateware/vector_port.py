@@ -75,7 +75,7 @@ class VectorPort(wiring.Component):
         The rows end with this vector: words that are not full are written all the same.
     output_pitch, output_plane, partial_pitch, partial_plane : In
         Bytes from row to row and from channel to channel.
-    shift, relu : In
+    shift, relu, ceiling : In
         For outputs.
     capture : In(1)
         Take ``captured`` as the vector; only while ``free`` is set.
@@ -115,6 +115,7 @@ class VectorPort(wiring.Component):
                 "partial_plane": In(32),
                 "shift": In(5),
                 "relu": In(1),
+                "ceiling": In(7),
                 "capture": In(1),
                 "captured": In(self._sums),
                 "vector": Out(self._sums),
@@ -344,6 +345,7 @@ class VectorPort(wiring.Component):
                 unit.bias.eq(bias.as_signed()),
                 unit.shift.eq(self.shift),
                 unit.relu.eq(self.relu),
+                unit.ceiling.eq(self.ceiling),
                 pixels.word_select(i, 8).eq(unit.value),
             ]
         return pixels

@@ -58,17 +58,20 @@ def test_the_same_seed_gives_the_same_run_and_another_one_other_data() -> None:
 def test_random_data_cover_the_range_and_are_not_clipped_away() -> None:
     largest = max((schedule.layer for schedule in SCHEDULES), key=lambda layer: layer.output_elements)
     layer = largest.model_copy(update={"name": "wide"})
-    shifts, relus = set(), set()
+    shifts, relus, ceilings = set(), set(), set()
     for seed in range(40):
         data = random_data(layer, np.random.default_rng(seed))
         output = expected_output(layer, data)
-        inside = (output > (0 if data.relu else -128)) & (output < 127)
+        inside = (output > (0 if data.relu else -128)) & (output < data.ceiling)
         assert inside.mean() > 0.1
         assert data.inputs.min() == data.weights.min() == -128
         shifts.add(data.shift)
         relus.add(data.relu)
+        ceilings.add(data.ceiling)
     assert len(shifts) >= 3
     assert relus == {False, True}
+    assert 127 in ceilings
+    assert len(ceilings) > 5
 
 
 def outcome_of(run: Run) -> JobResult:
@@ -168,7 +171,7 @@ def test_json_and_dump_hold_what_was_run(tmp_path: Path) -> None:
     for name, schedule in [("random_0", SCHEDULES[0]), ("random_3", SCHEDULES[3]), ("random_0-2", SCHEDULES[0])]:
         arrays = [np.load(tmp_path / f"{name}.{part}.npy") for part in ("I", "W", "bias", "O")]
         settings = json.loads((tmp_path / f"{name}.json").read_text())
-        data = LayerData(*arrays[:3], shift=settings["shift"], relu=settings["relu"])
+        data = LayerData(*arrays[:3], **settings)
         assert np.array_equal(expected_output(schedule.layer, data), arrays[3])
 
 
