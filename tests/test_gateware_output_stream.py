@@ -25,7 +25,7 @@ SHAPES = {
     "y2 x8": (1, 2, 8),
     "y16": (1, 16, 1),
 }
-LOOPS = tuple("myxckmyx")  # O's marker above k: a box has the last three loops
+ORDERS = ("myxckmyx", "cmyxkmyx")  # O's marker above k: a box has the last three loops
 MARKER = 4
 OUTPUTS, PARTIALS, BIASES = 0x1000, 0x8000, 0x400
 Range = tuple[int, int]
@@ -33,9 +33,10 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Task:
-    """A shape of the lanes, a layer, its steps, and what becomes of the sums."""
+    """A shape of the lanes, a loop order, a layer, its steps, and what becomes of the sums."""
 
     lanes: tuple[int, int, int]
+    loops: str
     extents: dict[str, int]
     steps: dict[int, int]
     depth_in_boxes: float = 1.0
@@ -47,7 +48,7 @@ class Task:
         """What some loops cut a range of a dimension into."""
         pieces = [start]
         for j in loops:
-            if LOOPS[j] == dim:
+            if self.loops[j] == dim:
                 step = self.steps[j]
                 pieces = [(at, min(at + step, high)) for low, high in pieces for at in range(low, high, step)]
         return pieces
@@ -58,7 +59,15 @@ class Task:
 
     def box_vectors(self) -> int:
         """Vectors of the largest box."""
-        return int(np.prod([self.pieces(LOOPS[j], min(self.steps[j], self.extents[LOOPS[j]])) for j in range(3)]))
+        return int(np.prod(list(self.largest().values())))
+
+    def largest(self) -> dict[str, int]:
+        """Vectors along each dimension of the largest box."""
+        return {
+            dim: self.pieces(dim, min(self.steps[j], self.extents[dim]))
+            for j, dim in enumerate(self.loops[:MARKER])
+            if dim != "c"
+        }
 
     def depth(self) -> int:
         """Vectors of the memory."""
@@ -67,9 +76,9 @@ class Task:
     def parameters(self) -> HwcParameters:
         m, y, x = self.lanes
         return HwcParameters(
-            loops=LOOPS,
-            input_marker=len(LOOPS),
-            weight_marker=len(LOOPS),
+            loops=tuple(self.loops),
+            input_marker=len(self.loops),
+            weight_marker=len(self.loops),
             output_marker=MARKER,
             input_bytes=256,
             weight_bytes=256,
@@ -84,10 +93,9 @@ class Task:
 
     def settings(self) -> dict[str, int]:
         """The registers, as far as the output's stream uses them."""
-        extents = self.extents
-        largest = {LOOPS[j]: self.pieces(LOOPS[j], min(self.steps[j], extents[LOOPS[j]])) for j in range(3)}
+        extents, largest = self.extents, self.largest()
         values = {f"extent_{dim}": extent for dim, extent in extents.items()}
-        values |= {f"step_{j}_{LOOPS[j]}": step for j, step in self.steps.items()}
+        values |= {f"step_{j}_{self.loops[j]}": step for j, step in self.steps.items()}
         values |= {
             "output_box_vectors": self.box_vectors(),
             "output_index_step_5": largest["y"] * largest["x"],
@@ -108,13 +116,10 @@ class Task:
 
     def boxes(self) -> list[tuple[int, dict[str, Range]]]:
         """Every box: how often it has come before, and what it covers."""
-        whole = {dim: (0, extent) for dim, extent in self.extents.items()}
-        found = []
-        for m in self.ranges("m", (0,), whole["m"]):
-            for y in self.ranges("y", (1,), whole["y"]):
-                for x in self.ranges("x", (2,), whole["x"]):
-                    found += [(c, {"m": m, "y": y, "x": x}) for c in range(self.extents["c"])]
-        return found
+        outer = self.loops[:MARKER]
+        cut = [self.ranges(dim, (j,), (0, self.extents[dim])) for j, dim in enumerate(outer)]
+        boxes = [dict(zip(outer, ranges, strict=True)) for ranges in product(*cut)]
+        return [(box.pop("c")[0], box) for box in boxes]
 
     def vectors(self, box: dict[str, Range]) -> list[tuple[int, dict[str, Range]]]:
         """The vectors of a box: number in the box and range."""
@@ -281,15 +286,16 @@ async def cycle(ctx: Any, stream: OutputStream, around: Around, compute: Compute
     await ctx.tick()
 
 
-def task_for(shape: tuple[int, int, int], rng: Random, **changes: Any) -> Task:
+def task_for(shape: tuple[int, int, int], loops: str, rng: Random, **changes: Any) -> Task:
     """Edges along every dimension, boxes of several vectors, rows that begin and end anywhere in a word."""
-    extents, steps = {"c": rng.randint(1, 3), "k": 1, "l": 1}, {3: 1, 4: 1}
+    extents, steps = {"c": rng.randint(1, 3), "k": 1, "l": 1}, {loops.index("c"): 1, MARKER: 1}
     for j, (dim, lanes) in enumerate(zip("myx", shape, strict=True)):
+        outer = loops.index(dim)
         steps[5 + j] = rng.choice((lanes, lanes, rng.randint(1, lanes)))
-        steps[j] = steps[5 + j] * rng.choice((1, 2)) + rng.choice((0, 0, 1))
-        extents[dim] = steps[j] + rng.choice((0, 1, steps[j] // 2))
+        steps[outer] = steps[5 + j] * rng.choice((1, 2)) + rng.choice((0, 0, 1))
+        extents[dim] = steps[outer] + rng.choice((0, 1, steps[outer] // 2))
     final = {"shift": rng.choice((0, 24, 25, 31)), "relu": rng.randint(0, 1), "ceiling": rng.choice((127, 60))}
-    return Task(shape, extents, steps, **final, **changes)
+    return Task(shape, loops, extents, steps, **final, **changes)
 
 
 def words_of(task: Task) -> Counter[str]:
@@ -313,8 +319,8 @@ def words_of(task: Task) -> Counter[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_outputs_and_words_for_every_shape(shape: str, stalls: bool) -> None:
     rng = Random(f"{shape} {stalls}")
-    for seed in range(3):
-        task = task_for(SHAPES[shape], rng, depth_in_boxes=rng.choice((1.0, 1.5, 2.0, 3.4)))
+    for seed in range(4):
+        task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_boxes=rng.choice((1.0, 1.5, 2.0, 3.4)))
         around, expected = run(task, stalls, seed)
         extents, pitch = task.extents, task.pitch()
         rows = around.memory[OUTPUTS : OUTPUTS + extents["m"] * extents["y"] * pitch].view(np.int8)
