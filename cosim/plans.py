@@ -20,6 +20,7 @@ from hwgen.lower import compile_layer
 from hwgen.model.baselines import FIG8, hwce
 from hwgen.search.batch import Request, search_layers
 from hwgen.search.shared import best_shared
+from hwgen.search.utilisation import per_layer, shared
 
 __all__ = ["KINDS", "Configuration", "Entry", "Kind", "Plan", "make_plan"]
 
@@ -35,15 +36,22 @@ ALONG_X: dict[Dim, int] = {"x": 16}
 
 @dataclass(frozen=True)
 class Configuration:
-    """A kind of HWC, and the bytes of its local memories."""
+    """A kind of HWC, and the bytes of its local memories.
+
+    With a demand on the mean utilisation the HWCs of the first two kinds have lanes of any shape, and as little
+    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic with lanes along x.
+    """
 
     kind: Kind
     budget: int
+    utilisation: float | None = None
+    ratio: float = 1.2
 
     @property
     def name(self) -> str:
         """What results and tables call it."""
-        return f"{self.kind} {self.budget}"
+        name = f"{self.kind} {self.budget}"
+        return name if self.utilisation is None else f"{name} at {self.utilisation:g}, {self.ratio:g}"
 
 
 @dataclass(frozen=True)
@@ -112,9 +120,9 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
     left_out: dict[str, str] = {}
     match configuration.kind:
         case "shared":
-            entries = _shared(layers, budget)
+            entries = _shared(layers, configuration)
         case "per-layer":
-            entries = _per_layer(layers, budget)
+            entries = _per_layer(layers, configuration)
         case "published":
             entries, left_out = _published(layers, budget)
         case "hwce":
@@ -133,12 +141,19 @@ def _key(layers: Sequence[Layer], configuration: Configuration) -> str:
     return digest_of([[layer.model_dump(mode="json") for layer in layers], configuration.name, sources])
 
 
-def _shared(layers: Sequence[Layer], budget: int) -> list[Entry]:
-    best = best_shared(layers, budget)
+def _shared(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
+    if wanted.utilisation is not None:
+        hardware, schedules = shared(layers, wanted.budget, wanted.utilisation, wanted.ratio, jobs=1)
+        return [Entry(schedule, hardware) for schedule in schedules]
+    best = best_shared(layers, wanted.budget)
     return [Entry(result.schedule, best.hardware) for result in best.results]
 
 
-def _per_layer(layers: Sequence[Layer], budget: int) -> list[Entry]:
+def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
+    budget = wanted.budget
+    if wanted.utilisation is not None:
+        chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, jobs=1)
+        return [Entry(schedule, hardware) for schedule, hardware in chosen]
     found = search_layers(layers, Request((budget,), Hardware(name="per_layer", budget=budget)), jobs=1)
     return [Entry(result.schedule, None) for (result,) in found]
 

@@ -173,11 +173,12 @@ class Regression:
             case "plan":
                 plan = value
                 self._plans[plan.configuration] = plan
-                new: dict[HwcParameters, list[Row]] = defaultdict(list)
+                new: dict[tuple[HwcParameters, str], list[Row]] = defaultdict(list)
                 for row in rows_of(value):
-                    new[row.parameters].append(row)
+                    hardware = row.entry.hardware
+                    new[row.parameters, "" if hardware is None else digest_of(hardware.as_data())].append(row)
                     self._known += 1
-                for parameters, rows in new.items():
+                for (parameters, _), rows in new.items():
                     urgency = GENERATE_SECONDS + BUILD_SECONDS + max(row.seconds for row in rows)
                     workers.submit(urgency, Task("generate", generate_task, (parameters, tuple(rows))))
             case "generate":

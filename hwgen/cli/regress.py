@@ -33,6 +33,11 @@ Published = Annotated[
     bool, typer.Option("--published", help="On an HWC for each layer in the loop order of the paper, lanes along x.")
 ]
 Hwce = Annotated[bool, typer.Option("--hwce", help="With the nest of the HWCE: all layers but 1x1 kernels.")]
+MinUtilisation = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Lanes of any shape, this busy in the mean, for --shared and --per-layer."),
+]
+MaxRatio = Annotated[float, typer.Option(min=1, help="With --min-utilisation: traffic by that of the optima.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")]
 
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -47,6 +52,8 @@ def regress(
     per_layer: PerLayer = False,
     published: Published = False,
     hwce: Hwce = False,
+    min_utilisation: MinUtilisation = None,
+    max_ratio: MaxRatio = 1.2,
     seed: Seed = 0,
     jobs: Jobs = PROCESSORS,
     as_json: Json = False,
@@ -56,7 +63,13 @@ def regress(
         raise InputError(f"-o: expected a folder, got the file {output}")
     wanted: dict[Kind, bool] = {"per-layer": per_layer, "shared": shared, "published": published, "hwce": hwce}
     kinds = [kind for kind, chosen in wanted.items() if chosen] or ["per-layer", "shared"]
-    configurations = [Configuration(kind, size) for size in buffer_sizes(buffer) for kind in kinds]
+    configurations = [
+        Configuration(kind, size, min_utilisation, max_ratio)
+        if min_utilisation is not None and kind in ("per-layer", "shared")
+        else Configuration(kind, size)
+        for size in buffer_sizes(buffer)
+        for kind in kinds
+    ]
     require_tools("verilator", waves=False)
     began = time.perf_counter()
     outcome = Regression(_layers(layer_set), configurations, output, seed, jobs, _tell).run()

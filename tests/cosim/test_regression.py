@@ -144,6 +144,21 @@ def test_what_cannot_be_planned_is_a_failure_and_the_rest_is_done(run: Run, smal
     assert answer.json["simulated"] == 3
 
 
+def test_lanes_are_of_any_shape_where_they_are_to_be_busy(run: Run, small: Path, tmp_path: Path) -> None:
+    table = yaml.safe_load(small.read_text(encoding="utf-8"))
+    small.write_text(yaml.safe_dump({**table, "layers": ROWS[1:2]}), encoding="utf-8")
+    demand = ("--min-utilisation", 0.3, "--max-ratio", 3)
+    answer = run("regress", small, "--per-layer", "--shared", *demand, "-j", 1, "-o", tmp_path / "out", "--json")
+    assert answer.status == 0
+    assert {row["configuration"] for row in answer.json["results"]} == {
+        "per-layer 1024 at 0.3, 3",
+        "shared 1024 at 0.3, 3",
+    }
+    for row in answer.json["results"]:
+        assert row["passed"]
+        assert row["hardware"]["lanes"] != {"m": 1, "y": 1, "x": 16}
+
+
 def test_wrong_options_are_refused(run: Run, small: Path, tmp_path: Path) -> None:
     refused(run("regress", small), "Missing option '-o' / '--output'")
     refused(
