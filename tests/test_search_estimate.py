@@ -7,7 +7,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.access import predict
 from hwgen.search.canonical import CANONICAL, order_from_text, schedule_of
-from hwgen.search.estimate import LATENCY, estimate, shapes_of, waiting_of
+from hwgen.search.estimate import DRAIN_LATENCY, LATENCY, estimate, shapes_of, waiting_of
 from hwgen.search.orders import fixed_order
 from hwgen.search.space import Target
 from tests.cases import random_layer
@@ -63,13 +63,14 @@ POINTWISE = Layer(
 TEXT = "MYX[O]C[I]k[W]lmyxc"
 
 
-def cycles(steps: tuple[int, int, int, int], **tight: bool) -> float:
-    """Lanes {m: 8, x: 2}; memories of just the size needed for the operands named, roomy ones else."""
+def cycles(steps: tuple[int, int, int, int], spare: tuple[int, int, int] = (0, 0, 0), **tight: bool) -> float:
+    """Lanes {m: 8, x: 2}; memories of just the size needed for the operands named and so much, roomy ones else."""
     target = Target((8, 1, 2), True)
     fixed = fixed_order(order_from_text(TEXT), target.lane_dims)
     needs = predict(schedule_of(POINTWISE, target, TEXT, steps)).allocation
-    needed = np.array([needs.I, needs.W, needs.O], dtype=np.float64)
-    memories = np.where([array in tight for array in "IWO"], needed, 1e9)
+    _, channels, rows, columns = steps
+    needed = np.array([needs.I, needs.W, needs.O, channels * columns, rows], dtype=np.float64)
+    memories = np.where([array in tight for array in "IWO"], needed[:3], 1e9) + spare
     kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed), waiting_of(POINTWISE, target, fixed)
     return float(estimate(kinds, waiting, *steps, needed, memories))
 
@@ -83,20 +84,29 @@ def test_boxes_that_take_longer_to_fetch_than_to_use() -> None:
 
 def test_a_memory_of_the_size_of_a_box_is_filled_while_nothing_computes() -> None:
     assert cycles((8, 1, 8, 2), I=True) == 16 * (64 * (8 + 8 + LATENCY) + 8)
+    # Half of the next box's eight rows may come early, and of a box of one row nothing.
+    assert cycles((8, 1, 8, 2), (8, 0, 0), I=True) == 16 * (64 * (8 + 4 + LATENCY) + 8)
+    one_row = cycles((16, 1, 1, 8), I=True)
+    assert cycles((16, 1, 1, 8), (4, 0, 0), I=True) == one_row > cycles((16, 1, 1, 8), (8, 0, 0), I=True)
     assert cycles((8, 1, 8, 2), W=True) == 16 * (64 * (8 + 1 + 2 + LATENCY) + 8)
 
 
 def test_vectors_wait_for_those_before_them_in_the_memory() -> None:
-    """The last of 8 vectors, which take 9 cycles each, is touched 7 iterations after the first, or 7 * 4."""
+    """The last of 8 vectors, of 8 words each, is touched 7 iterations after the first, or 7 * 4.
+
+    While it waits, no vector that leaves takes a cycle from the datapath.
+    """
     plain = cycles((8, 1, 8, 2))
-    assert cycles((8, 1, 8, 2), O=True) == plain + 16 * (8 * 9 + LATENCY - 7)
-    assert cycles((8, 4, 8, 2), O=True) - cycles((8, 4, 8, 2)) == 16 * (8 * 9 + LATENCY - 7 * 4)
+    assert cycles((8, 1, 8, 2), O=True) == plain + 16 * (8 * 8 + DRAIN_LATENCY - 7 - 8)
+    assert cycles((8, 4, 8, 2), O=True) - cycles((8, 4, 8, 2)) == 16 * (8 * 8 + DRAIN_LATENCY - 7 * 4 - 8)
+    # Two vectors along a row share their words: 4 words each.
+    assert cycles((8, 1, 4, 4), O=True) - cycles((8, 1, 4, 4)) == 16 * (8 * 4 + DRAIN_LATENCY - 7 - 8)
 
 
 def test_weights_that_stay_and_vectors_that_leave_one_by_one() -> None:
-    """Each vector is a box of O: it stays for 64 iterations and leaves in 10 cycles."""
+    """Each vector is a box of O: it stays for 64 iterations and leaves in 8 cycles."""
     target, text, steps = Target((8, 1, 2), True), "M[W]X[I]Ymyx[O]ckl", (32, 64, 1, 8)
     fixed = fixed_order(order_from_text(text), target.lane_dims)
     kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed), waiting_of(POINTWISE, target, fixed)
     vectors = 4 * 8 * 4
-    assert estimate(kinds, waiting, *steps, np.zeros(3), ROOMY) == vectors * (64 + 1)
+    assert estimate(kinds, waiting, *steps, np.ones(5), ROOMY) == vectors * (64 + 1)

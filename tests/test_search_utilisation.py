@@ -39,6 +39,17 @@ def small_layer(rng: Random, name: str = "small") -> Layer:
     )
 
 
+def box_of(layer: Layer, text: str, steps: tuple[int, int, int]) -> tuple[float, float]:
+    """Elements of a row of the largest box of I, of all its channels; its rows. The layers here have no padding."""
+    channels, rows, columns = steps
+    whole = text.startswith(("MYX[O]C[IW]", "M[W]"))
+    taps, stride = layer.kernel[0], layer.stride[0]
+    vertical = taps if whole else 1
+    height = (rows - 1) * stride + vertical if vertical >= stride else rows * vertical
+    width = (columns - 1) * stride + taps if taps >= stride else columns * taps
+    return float(channels * width), float(height)
+
+
 def brute_force(layer: Layer, target: Target) -> list[tuple[int, float]]:
     """Traffic and estimated utilisation of all schedules of the canonical orders, on the best split for each."""
     found = []
@@ -55,8 +66,8 @@ def brute_force(layer: Layer, target: Target) -> list[tuple[int, float]]:
             ranges.append(sorted({step for step in steps if step <= extent}))
         for m, c, y, x in product(*ranges):
             p = predict(schedule_of(layer, target, text, (m, c, y, x)))
-            needs = np.array([p.allocation.I, p.allocation.W, p.allocation.O], dtype=np.float64)
-            fitting = splits[(needs <= splits).all(axis=1)]
+            needs = np.array([p.allocation.I, p.allocation.W, p.allocation.O, *box_of(layer, text, (c, y, x))])
+            fitting = splits[(needs[:3] <= splits).all(axis=1)]
             cycles = min((estimate(kinds, waiting, m, c, y, x, needs, split) for split in fitting), default=np.inf)
             found.append((p.total_bytes, layer.macs / (16 * cycles)))
     return found

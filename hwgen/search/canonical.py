@@ -139,12 +139,12 @@ def points(
     factors = _factors(t, s, options)
     most_iterations = layer.macs / (np.prod(target.lanes) * least_share)
     budget = float(splits.sum(axis=1).max()) if len(splits) else 0.0
-    candidates = np.empty((4096, 9))
+    candidates = np.empty((4096, 11))
     while True:
         number = _candidates(t, s, *options, *factors, budget, most_bytes, most_iterations, candidates)
         if number >= 0:
             break
-        candidates = np.empty((4 * len(candidates), 9))
+        candidates = np.empty((4 * len(candidates), 11))
     candidates = candidates[:number]
     candidates = candidates[np.lexsort((candidates[:, 0], candidates[:, 1]))]
     found = np.empty((len(splits) * MOST_POINTS, 4))
@@ -153,7 +153,7 @@ def points(
     kinds, waiting = shapes_of(layer, Bits(), target, fixed), waiting_of(layer, target, fixed)
     found = found[: _undominated(kinds, waiting, candidates, splits, found)]
     which = found[:, 3].astype(np.int64)
-    return Points(found[:, 0].astype(np.int64), found[:, 1], found[:, 2], candidates[which, 5:9].astype(np.int64))
+    return Points(found[:, 0].astype(np.int64), found[:, 1], found[:, 2], candidates[which, 7:].astype(np.int64))
 
 
 def _steps(layer: Layer, target: Target, fixed: FixedOrder, dim: Dim) -> Ints:
@@ -184,7 +184,7 @@ def _factors(t: Tables, s: Ints, options: list[Ints]) -> tuple[Floats, Floats, F
 
 @njit(cache=True)
 def _candidates(t, s, ms, cs, ys, xs, m, c, y, x, budget, most_bytes, most_iterations, found):  # type: ignore[no-untyped-def]
-    """Rows of ``found``: iterations, bytes, needs of I, W, O, steps m, c, y, x."""
+    """Rows of ``found``: iterations, bytes, needs of I, W, O, row and rows of I, steps m, c, y, x."""
     number = 0
     for a in range(len(ms)):
         for b in range(len(cs)):
@@ -207,7 +207,8 @@ def _candidates(t, s, ms, cs, ys, xs, m, c, y, x, budget, most_bytes, most_itera
                         return -1
                     row = found[number]
                     row[0], row[1], row[2], row[3], row[4] = iterations, total, i, w, o
-                    row[5], row[6], row[7], row[8] = ms[a], cs[b], ys[d], xs[e]
+                    row[5], row[6] = m[a, 1] * c[b, 0] * x[e, 2], y[d, 2]
+                    row[7], row[8], row[9], row[10] = ms[a], cs[b], ys[d], xs[e]
                     number += 1
                 if beyond:
                     break
@@ -226,8 +227,8 @@ def _undominated(kinds, waiting, candidates, splits, found):  # type: ignore[no-
             row = candidates[at]
             if row[2] > split[0] or row[3] > split[1] or row[4] > split[2] or row[0] >= least * 0.9995:
                 continue
-            steps = row[5:9].astype(np.int64)
-            cycles = estimate(kinds, waiting, steps[0], steps[1], steps[2], steps[3], row[2:5], split)
+            steps = row[7:].astype(np.int64)
+            cycles = estimate(kinds, waiting, steps[0], steps[1], steps[2], steps[3], row[2:7], split)
             if cycles < least * 0.9995:
                 least = cycles
                 if kept == MOST_POINTS:  # the last one makes room

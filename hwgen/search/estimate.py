@@ -7,8 +7,9 @@ What it takes account of, box by box, with boxes of equal shape thrown together:
   cycles, all while the box before it is used, as far as the memory has room beyond a box: what has none is fetched
   while nothing computes;
 - a word of a strided row takes as many cycles to write as the columns in it have places of their own;
-- a vector of O leaves in as many cycles as it has words and one more, and takes one from the datapath; the next box
-  may touch a vector for the first time when the vectors that its place in the memory waits for have left.
+- a vector of O leaves in as many cycles as its box has words for each vector, and takes one from the datapath unless
+  that waits; the next box may touch a vector for the first time when the vectors that its place in the memory waits
+  for have left.
 
 What it neglects: the first box and the last drain of a layer; that a box may be fetched more than one box ahead, so
 that large and small boxes make up for each other; that I, W and O may wait at the same time (their waits are added
@@ -34,6 +35,10 @@ Ints = NDArray[np.int64]
 INPUT_PLACING, WEIGHT_PLACING = 8, 3
 LATENCY = 6
 """Cycles from a word that is asked for to the box's first use."""
+DRAIN_LATENCY = 5
+"""Cycles from the last operation on a box of O to its first vector's way out."""
+LEAST_DRAIN = 4
+"""Cycles in which the outputs of a vector are requantised, four at a time."""
 KINDS = 12
 """Most kinds of boxes along one axis."""
 
@@ -41,8 +46,8 @@ KINDS = 12
 class Shapes(NamedTuple):
     """Kinds of boxes along each axis, [step, kind, figure], for one layer and order; figures by axis.
 
-    Image axes: boxes, new rows (or words of a row), iterations inside, elements. Others: boxes, size, iterations.
-    ``*_number``: [step], kinds.
+    Image axes: boxes, new rows (or words of a row), iterations inside, elements. Others: boxes, size, iterations,
+    aligned words.
     """
 
     rows: Floats
@@ -66,7 +71,8 @@ class Waiting(NamedTuple):
     inner : [m y x, m y x c-tile c k l], whether the loop (below O's marker) is inside the vector loop.
     taps : iterations of k, of l, of c in all.
     weight_box : kernel elements of a box of W. fill_cycles : to write a word.
-    drain : cycles in which a full vector leaves. lane_y : copies of the input. vector_bytes : of a vector of sums.
+    drain : words of a vector, for each word along its row. lane_y : copies of the input.
+    vector_bytes : of a vector of sums.
     """
 
     inner: Ints
@@ -91,7 +97,7 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
     )
     states = np.unravel_index(fixed.orders.numbers[1], WEIGHT_STATES)
     box = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
-    lane_m, lane_y, lane_x = target.lanes
+    lane_m, lane_y, _ = target.lanes
     return Waiting(
         inner,
         float(layer.kernel[0]),
@@ -99,7 +105,7 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
         float(layer.channels_per_group),
         float(box),
         float(min(layer.stride[1], 4)),
-        float(lane_m * lane_y * -(-lane_x // 4) + 1),
+        float(lane_m * lane_y),
         float(lane_y),
         float(target.units[2]),
     )
@@ -160,14 +166,15 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Sh
 
 
 def _cut(extent: int, lanes: int, state: int) -> Floats:
-    table = np.zeros((extent + 1, 4, 3))
+    table = np.zeros((extent + 1, 4, 4))
     _fill_cut(extent, lanes, state, table)
+    table[:, :, 3] /= np.maximum(table[:, :, 0], 1)
     return table
 
 
 @njit(cache=True)
 def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
-    """Kinds of the pieces of one dimension: number, size, innermost iterations."""
+    """Kinds of the pieces of one dimension: number, size, innermost iterations, words of all of them."""
     for step in range(1, extent + 1):
         tile = extent if state == 0 else step
         for start in range(0, extent, tile):
@@ -182,6 +189,7 @@ def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
                     if table[step, kind, 0] == 0 or table[step, kind, 1] == length:
                         table[step, kind, 0] += 1
                         table[step, kind, 1], table[step, kind, 2] = length, inside
+                        table[step, kind, 3] += (start + part + length - 1) // 4 - (start + part) // 4 + 1
                         break
 
 
@@ -243,16 +251,20 @@ def _fill_boxes(mask, slide, extent, kernel, stride, padding, size, width, lanes
 
 @njit(cache=True)
 def estimate(b, q, m, c, y, x, needs, memories):  # type: ignore[no-untyped-def]
-    """Cycles for steps m, c, y, x; ``needs``, ``memories``: bytes of I, W, O that are needed and that there are."""
-    cycles = _input(b, q, m, c, y, x, needs[0], memories[0])
+    """Cycles for steps m, c, y, x.
+
+    ``needs``: bytes of I, W, O that are needed, elements of a row of a box of I (of all its channels), and its rows;
+    ``memories``: bytes that there are. The input's memory holds whole rows.
+    """
+    slack = np.floor(memories[0] / q.lane_y / needs[3]) * needs[3] - needs[3] * needs[4]
+    cycles = _input(b, q, m, c, y, x, slack)
     cycles += _weight(b, q, m, c, y, x, needs[1], memories[1])
     return cycles + _output(b, q, m, c, y, x, (memories[2] - needs[2]) / q.vector_bytes)
 
 
 @njit(cache=True)
-def _input(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
+def _input(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
     """Innermost iterations, and cycles spent waiting for boxes of I."""
-    slack = (memory - need) / q.lane_y
     total = 0.0
     for i in range(4):
         if b.i_m[m, i, 0] == 0:
@@ -342,14 +354,16 @@ def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
                         if q.inner[d, other]:
                             steps[d] *= sizes[other]
                 number = sizes[0] * sizes[1] * sizes[2]
-                wait = max(number * q.drain + LATENCY - number * reduction, 0.0)
+                drain = max(q.drain * b.o_x[x, k, 3] / sizes[2], LEAST_DRAIN)
+                wait = max(number * drain + DRAIN_LATENCY - number * reduction, 0.0)
                 at = 0
                 for v_m in range(int(sizes[0])):
                     for v_y in range(int(sizes[1])):
                         for v_x in range(int(sizes[2])):
                             if at >= slack:
                                 touched = v_m * steps[0] + v_y * steps[1] + v_x * steps[2]
-                                wait = max(wait, (at - slack + 1) * q.drain + LATENCY - touched)
+                                wait = max(wait, (at - slack + 1) * drain + DRAIN_LATENCY - touched)
                             at += 1
-                total += boxes * (number + wait)
+                taken = number if wait == 0 else min(slack, number)  # while it waits nothing is taken
+                total += boxes * max(number, taken + wait)
     return total

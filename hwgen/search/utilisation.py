@@ -36,7 +36,7 @@ from hwgen.search.space import Target, tables
 
 __all__ = ["ENGINE", "Choice", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
-ENGINE = 1
+ENGINE = 3
 """Number of this engine; plans that another number stored are not used again."""
 LANES = 16
 MOST_HARDWARE = 20
