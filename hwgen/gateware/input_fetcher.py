@@ -110,8 +110,9 @@ class InputFetcher(wiring.Component):
                 last_line.eq(box.channels_left == 1),
                 last_row.eq(box.rows_left == 1),
                 is_last.eq(last_word & last_line & last_row),
+                # The whole slab is claimed with its last word, also where the box has fewer channels than others.
                 need.eq(Mux(last_word | (settings.stride_x != 1), line.end, line.at + WORD_BYTES)),
-                room.eq(need <= self.free),
+                room.eq(Mux(last_word & last_line, settings.input_slab, need) <= self.free),
                 # Where columns have gaps, a word may have no used byte at all.
                 empty.eq(enable == 0),
                 goes.eq(room & entry.ready & (empty | request.ready)),
