@@ -5,7 +5,7 @@ from typing import Any
 
 from hwgen.ir.network import Network
 
-__all__ = ["random_network"]
+__all__ = ["random_network", "random_skips"]
 
 Made = tuple[str, int, int, int]
 """A map: name, channels, height, width."""
@@ -90,6 +90,14 @@ class _Table:
         channels = sum(m[1] for m in inputs) if op == "concat" else one[1]
         return self.add_row(op, inputs, channels, (one[2], one[3]))
 
+    def network(self) -> Network:
+        """The rows so far as a network."""
+        _, channels, height, width = self.maps[0]
+        source = {"name": "input", "channels": channels, "height": height, "width": width}
+        return Network.from_data(
+            {"format": 1, "kind": "network", "network": "random", "input": source, "layers": self.rows}
+        )
+
 
 def random_network(rng: random.Random, rows: int = 7, most: int = 9) -> Network:
     """A network of up to ``rows`` rows; the input's sides are at most ``most``."""
@@ -108,7 +116,18 @@ def random_network(rng: random.Random, rows: int = 7, most: int = 9) -> Network:
             table.add_row("pool", [recent], recent[1], (1, 1), kernel=list(recent[2:]), pool="avg", global_pool=True)
         else:
             table.window(recent, same=rng.random() < 0.6)
-    _, channels, height, width = table.maps[0]
-    source = {"name": "input", "channels": channels, "height": height, "width": width}
-    data = {"format": 1, "kind": "network", "network": "random", "input": source, "layers": table.rows}
-    return Network.from_data(data)
+    return table.network()
+
+
+def random_skips(rng: random.Random, rows: int = 5, most: int = 9) -> Network:
+    """A chain of windows of the same size with a skip or two over most of it."""
+    table = _Table(rng, most)
+    for _ in range(rng.randint(2, rows - 1)):
+        table.window(table.maps[-1], same=True)
+    while len(table.rows) < rows:
+        skipped = rng.choice(table.maps[:2])
+        if skipped[1] == table.maps[-1][1] and rng.random() < 0.5:
+            table.add_row("add", [table.maps[-1], skipped], skipped[1], skipped[2:])
+        else:
+            table.add_row("concat", [table.maps[-1], skipped], table.maps[-1][1] + skipped[1], skipped[2:])
+    return table.network()
