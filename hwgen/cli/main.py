@@ -11,6 +11,7 @@ from hwgen import __version__
 from hwgen.cli.console import printable
 from hwgen.cli.cosim import cosim
 from hwgen.cli.demo import demo
+from hwgen.cli.depth_first import depth_first
 from hwgen.cli.generate import generate
 from hwgen.cli.layers import layers
 from hwgen.cli.paper import paper
@@ -57,6 +58,7 @@ app.command()(generate)
 app.command()(cosim)
 app.command()(demo)
 app.command()(paper)
+app.command("depth-first")(depth_first)
 app.command()(regress)
 
 

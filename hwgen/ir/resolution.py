@@ -1,0 +1,87 @@
+"""A network at another resolution of its input: every size follows from the operations."""
+
+from typing import Any
+
+from hwgen.ir.document import InputError
+from hwgen.ir.network import Feature, Network, Node
+
+__all__ = ["at_resolution"]
+
+
+def at_resolution(network: Network, width: int, height: int) -> Network:
+    """The network with an input of ``width`` x ``height`` pixels.
+
+    Padding stays as it is, unless every window of the table is padded as TensorFlow's SAME does it for its size, and
+    some of them unequally: then it is so again. Global pools cover what there is then. `InputError` if a row cannot
+    have the size that it would get.
+    """
+    if network.kind != "network" or network.input is None:
+        raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
+    if (network.input.width, network.input.height) == (width, height):
+        return network
+    source = network.input.model_copy(update={"width": width, "height": height})
+    unequal = any(node.padding[:2] != node.padding[2:] for node in network.layers)
+    same = unequal and all(_is_same(node) for node in network.layers)
+    sizes = {source.name: (height, width)}
+    rows = []
+    for node in network.layers:
+        row = _resized(node, sizes, same=same)
+        sizes[node.name] = (row["output_height"], row["output_width"])
+        rows.append(row)
+    data: dict[str, Any] = {
+        "format": 1,
+        "kind": "network",
+        "network": f"{network.network} at {width}x{height}",
+        "source": network.source,
+        "input": Feature.model_dump(source),
+        "layers": rows,
+    }
+    return Network.from_data(data, f"{network.network} at {width}x{height}")
+
+
+def _same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+def _is_same(node: Node) -> bool:
+    if node.op not in ("conv", "depthwise_conv", "pool") or node.global_pool:
+        return True
+    sizes = (node.input_height, node.input_width)
+    return all(
+        (node.padding[axis], node.padding[2 + axis])
+        == _same_padding(sizes[axis], node.kernel[axis], node.stride[axis])
+        for axis in (0, 1)
+    )
+
+
+def _resized(node: Node, sizes: dict[str, tuple[int, int]], *, same: bool) -> dict[str, Any]:
+    row = node.model_dump(mode="json", exclude_unset=True)
+    given = sizes[node.inputs[0]]
+    if node.op == "fc":
+        if given != (1, 1):
+            raise InputError(f"{node.name}: expected an input of 1x1 pixels for fc, got {given[1]}x{given[0]}")
+        return row
+    kernel, padding = list(node.kernel), list(node.padding)
+    made = [0, 0]
+    for axis, size in enumerate(given):
+        if node.global_pool:
+            kernel[axis], padding[axis], padding[2 + axis] = size, 0, 0
+        elif same and node.op in ("conv", "depthwise_conv", "pool"):
+            padding[axis], padding[2 + axis] = _same_padding(size, kernel[axis], node.stride[axis])
+        made[axis] = _made(node, size, kernel[axis], padding[axis] + padding[2 + axis], axis)
+    row |= {"kernel": kernel, "padding": padding, "input_height": given[0], "input_width": given[1]}
+    return row | {"output_height": made[0], "output_width": made[1]}
+
+
+def _made(node: Node, size: int, kernel: int, pads: int, axis: int) -> int:
+    match node.op:
+        case "conv" | "depthwise_conv" | "pool":
+            if size + pads < kernel:
+                raise InputError(f"{node.name}: an input of {size} pixels is too small for its kernel of {kernel}")
+            return (size + pads - kernel) // node.stride[axis] + 1
+        case "deconv":
+            return (size - 1) * node.stride[axis] - pads + kernel + node.output_padding[axis]
+        case "pixel_shuffle":
+            return size * (node.factor or 1)
+    return size
