@@ -9,11 +9,13 @@ import numpy as np
 from cosim.jobs import Direction, JobResult, Port, Region
 from cosim.preparation import Run
 from cosim.toolchain import Simulator
+from hwgen.gateware.params import HwcParameters
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.schedule import Schedule
-from hwgen.model.prediction import Prediction
+from hwgen.model.cycles import Cycles, cycles
+from hwgen.model.prediction import PerOperand, Prediction
 
-__all__ = ["EXPECTED", "LayerResult", "judge", "least_cycles"]
+__all__ = ["EXPECTED", "LayerResult", "judge", "least_cycles", "predicted_cycles"]
 
 EXPECTED: Mapping[tuple[Port, Region, Direction], Key] = {
     ("i", "input", "read"): ("tcdm", "I", "read"),
@@ -35,10 +37,11 @@ class LayerResult:
     equal : every predicted count is the measured one, and nothing else was accessed.
     output_exact : the output in memory is the reference's, bit for bit.
     failures : everything that is wrong, a line each; empty if all is well.
-    least_cycles : what no HWC can beat: an iteration a cycle, an access a cycle on each port.
-    cycles : measured, from the start write to the interrupt.
+    predicted_cycles : from the start write to the interrupt, with a memory that grants every request at once.
+    cycles : the same, measured.
     seconds, cpu_seconds : wall clock and processor time of the run itself.
     stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.
+    predicted_stalls : the same, predicted.
     """
 
     schedule: Schedule
@@ -47,12 +50,13 @@ class LayerResult:
     measured: Counts
     equal: bool
     output_exact: bool
-    least_cycles: int
+    predicted_cycles: int
     cycles: int
     seconds: float
     failures: tuple[str, ...] = field(default=())
     cpu_seconds: float = 0.0
     stalls: Mapping[str, int] = field(default_factory=dict)
+    predicted_stalls: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def layer(self) -> str:
@@ -81,9 +85,9 @@ class LayerResult:
             "equal": self.equal,
             "output_exact": self.output_exact,
             "macs": self.schedule.layer.macs,
-            "cycles": {"predicted": self.least_cycles, "measured": self.cycles},
+            "cycles": {"predicted": self.predicted_cycles, "measured": self.cycles},
             "utilisation": round(self.utilisation, 4),
-            "stalls": dict(self.stalls),
+            "stalls": {"predicted": dict(self.predicted_stalls), "measured": dict(self.stalls)},
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self.cpu_seconds, 3),
             "failures": list(self.failures),
@@ -125,6 +129,7 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
     if len(wrong):
         exact = False
         failures.append(f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}")
+    timed = predicted_cycles(schedule, run.program.parameters)
     return LayerResult(
         schedule=schedule,
         simulator=simulator,
@@ -132,12 +137,13 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
         measured=measured,
         equal=equal,
         output_exact=exact,
-        least_cycles=least_cycles(run.prediction),
+        predicted_cycles=timed.total,
         cycles=outcome.cycles,
         seconds=outcome.seconds,
         failures=tuple(failures),
         cpu_seconds=outcome.cpu_seconds,
         stalls=dict(zip(run.stalls, outcome.values, strict=True)),
+        predicted_stalls=timed.stalls_by_name(),
     )
 
 
@@ -150,6 +156,12 @@ def _element_bytes(schedule: Schedule, key: Key) -> int:
     bits = schedule.bits
     width = {"I": bits.I, "W": bits.W, "B": 32, "O": bits.O if direction == "write" else bits.acc}
     return width[operand] // 8
+
+
+def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
+    """Cycles of a schedule on an HWC, if the memory grants every request at once."""
+    memories = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
+    return cycles(schedule, memories)
 
 
 def least_cycles(prediction: Prediction) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.build import HARNESS, Build, build
-from cosim.comparison import LayerResult, least_cycles
+from cosim.comparison import LayerResult, least_cycles, predicted_cycles
 from cosim.generation import digest_of, generated, sources_digest
 from cosim.ledger import Ledger
 from cosim.plans import Configuration, Entry, Plan, make_plan
@@ -70,7 +70,7 @@ class Row:
                 verilog_digest,
                 _harness_digest(),
                 prediction.counts.as_json(),
-                least_cycles(prediction),
+                predicted_cycles(self.entry.schedule, self.parameters).total,
                 seed,
             ]
         )

@@ -14,6 +14,8 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.access import predict
+from hwgen.model.cycles import cycles
+from hwgen.model.prediction import PerOperand
 from tests.command_line import Answer, Run, refused
 from tests.test_ir_schedule import fig_8
 
@@ -52,12 +54,16 @@ def test_predict(run: Run, schedule_file: Path) -> None:
     assert entry["counts"] == prediction.counts.as_json()
     assert entry["allocated_bytes"] == prediction.allocated_bytes
     assert entry["buffer"]["O"] == {"elements": 192, "bytes": 768}
-    assert entry["cycles"] == prediction.iterations
+    least = {"I": 32, "W": 8, "O": 128}
+    timed = cycles(Schedule.from_data(fig_8()), PerOperand(*(max(prediction.allocation[o], least[o]) for o in least)))
+    assert entry["cycles"] == timed.total > prediction.iterations == timed.compute
+    assert entry["stalls"] == {"input": timed.stalls.I, "weight": timed.stalls.W, "output": timed.stalls.O}
     (entry,) = run("predict", schedule_file, "--json", "--elements").json["schedules"]
     assert entry["counts"] == prediction.counts.as_json(elements=True)
     table = run("predict", schedule_file.parent)
     assert table.status == 0
     assert f"{prediction.total_bytes:,}" in table.out
+    assert f"{timed.total:,}" in table.out
 
 
 def with_layer(**changes: Any) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def result(schedule: Schedule, measured: Counts | None = None, **changes: Any) -
         measured=measured or prediction.counts,
         equal=measured is None,
         output_exact=True,
-        least_cycles=10,
+        predicted_cycles=19,
         cycles=20,
         seconds=0.5,
     )

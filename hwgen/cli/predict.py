@@ -5,12 +5,16 @@ from typing import Annotated
 
 import typer
 
-from cosim.comparison import least_cycles
+from cosim.comparison import least_cycles, predicted_cycles
 from hwgen.cli.console import Json, load_schedules, print_json, print_table
+from hwgen.cli.workload import HardwareOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
+from hwgen.lower import parameters_for
 from hwgen.model import access
+from hwgen.model.cycles import Cycles
 from hwgen.model.prediction import Prediction
 
 __all__ = ["Schedules", "count_rows", "predict"]
@@ -19,9 +23,16 @@ Schedules = Annotated[list[str], typer.Argument(metavar="SCHEDULE...", help="Sch
 Elements = Annotated[bool, typer.Option("--elements", help="Add elements to the bytes and words of the JSON counts.")]
 
 
-def predict(schedules: Schedules, *, elements: Elements = False, as_json: Json = False) -> None:
-    """Print the exact counts, buffer needs and least cycles of schedules."""
+def predict(
+    schedules: Schedules, *, hardware: HardwareOption = None, elements: Elements = False, as_json: Json = False
+) -> None:
+    """Print the exact counts, buffer needs and cycles of schedules: on a given HWC, or the smallest that runs them.
+
+    Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes.
+    """
+    given = read_hardware(hardware)
     found = [(path, schedule, _predicted(path, schedule)) for path, schedule in load_schedules(schedules)]
+    timed = [_timed(path, schedule, given) for path, schedule, _ in found]
     if as_json:
         document = [
             {
@@ -29,13 +40,14 @@ def predict(schedules: Schedules, *, elements: Elements = False, as_json: Json =
                 "file": str(path),
                 **prediction.as_json(elements=elements),
                 "total_bytes": prediction.total_bytes,
-                "cycles": least_cycles(prediction),
+                "cycles": least_cycles(prediction) if cycles is None else cycles.total,
+                "stalls": None if cycles is None else cycles.stalls_by_name(),
             }
-            for path, schedule, prediction in found
+            for (path, schedule, prediction), cycles in zip(found, timed, strict=True)
         ]
         print_json({"schedules": document})
         return
-    for path, schedule, prediction in found:
+    for (path, schedule, prediction), cycles in zip(found, timed, strict=True):
         rows = count_rows(prediction.counts)
         rows.append(["I+W+O", "total", prediction.total_bytes, prediction.counts.total_words()])
         print_table(f"{schedule.layer.name} ({path})", ["operand", "direction", "bytes", "words"], rows)
@@ -45,9 +57,39 @@ def predict(schedules: Schedules, *, elements: Elements = False, as_json: Json =
         ]
         buffers.append(["total", prediction.need.total, prediction.need_bytes.total, prediction.allocated_bytes])
         print_table("", ["buffer", "elements", "bytes", "bytes allocated"], buffers)
-        macs = schedule.layer.macs
-        cycles = least_cycles(prediction)
-        print_table("", ["MACs", "cycles at least", "MACs per cycle at most"], [[macs, cycles, macs / cycles]])
+        _print_cycles(schedule, prediction, cycles)
+
+
+def _print_cycles(schedule: Schedule, prediction: Prediction, cycles: Cycles | None) -> None:
+    macs = schedule.layer.macs
+    if cycles is None:
+        least = least_cycles(prediction)
+        print_table("", ["MACs", "cycles at least", "MACs per cycle at most"], [[macs, least, macs / least]])
+        return
+    stalls = [cycles.stalls[operand] for operand in ("I", "W", "O")]
+    row = [macs, cycles.total, cycles.startup, cycles.compute, *stalls, cycles.drain, macs / cycles.total]
+    columns = [
+        "MACs",
+        "cycles",
+        "start",
+        "compute",
+        "wait for I",
+        "wait for W",
+        "wait for O",
+        "drain",
+        "MACs per cycle",
+    ]
+    print_table("", columns, [row])
+
+
+def _timed(path: Path, schedule: Schedule, hardware: Hardware | None) -> Cycles | None:
+    """The cycles on the given hardware; without one on the smallest that runs the schedule, None if there is none."""
+    try:
+        return predicted_cycles(schedule, parameters_for(schedule, hardware))
+    except InputError as error:
+        if hardware is not None:
+            raise InputError(f"{path}: {error}") from None
+        return None
 
 
 def _predicted(path: Path, schedule: Schedule) -> Prediction:
