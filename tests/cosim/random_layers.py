@@ -5,11 +5,12 @@ from random import Random
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
-from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower import compile_layer
+from hwgen.search.choices import lane_shapes
 
-__all__ = ["HWCS", "hwc", "order_from", "random_layer", "schedules_for"]
+__all__ = ["HWCS", "hwc", "order_from", "random_hwc", "random_layer", "schedules_for"]
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
 HWCS: dict[str, tuple[dict[Dim, int], str]] = {
@@ -28,6 +29,20 @@ def hwc(name: str) -> Hardware:
     lanes, order = HWCS[name]
     buffers = {"I": 768 * lanes.get("y", 1), "W": 256, "O": 4096}
     return Hardware(name=name, lanes=lanes, budget=1 << 15, buffers=buffers, order=order_from(order))
+
+
+def random_hwc(rng: Random, name: str) -> Hardware:
+    """Any order with one or two loops over each dimension, markers anywhere or nowhere, any shape of the lanes."""
+    loops: list[Dim | Marker] = [dim for dim in DIMS for _ in range(rng.choice((1, 1, 2)))]
+    rng.shuffle(loops)
+    places = {array: rng.randrange(len(loops)) for array in ARRAYS if rng.random() < 0.9}
+    order: list[Dim | Marker] = []
+    for index, loop in enumerate(loops):
+        order += [Marker((array,)) for array in ARRAYS if places.get(array) == index]
+        order.append(loop)
+    lanes = rng.choice(lane_shapes(16))
+    buffers = {"I": 1536 * lanes.get("y", 1), "W": 512, "O": 8192}
+    return Hardware(name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=tuple(order))
 
 
 def order_from(text: str) -> Order:
