@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.gateware.csr import register_map
-from hwgen.gateware.params import REDUCTION, HwcParameters, ParameterError, memory_units
+from hwgen.gateware.params import REDUCTION, HwcParameters, ParameterError, halved_lanes, memory_units
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.layer import Dim
@@ -25,6 +25,7 @@ __all__ = ["Program", "compile_layer", "parameters_for", "with_output_at_reducti
 
 MAX_KERNEL = 11
 MAX_STRIDE = 4
+NARROW, WIDE = 8, 16
 
 Range = tuple[int, int]
 
@@ -69,18 +70,14 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
     orders = (order_of(schedule), order_of(with_output_at_reduction(schedule)))
     schedule = with_output_at_reduction(schedule)
     need = allocation(schedule)
-    shape = _shape(schedule.lanes)
-    if hardware is not None and _shape(hardware.lanes) != shape:
-        raise InputError(
-            f"{where}: lanes: expected {hardware.lanes} of hardware {hardware.name}, got {schedule.lanes}"
-        )
+    shape, operand_bits = _datapath(schedule, hardware)
     if hardware is not None and hardware.order is not None and hardware.order not in orders:
         raise InputError(f"{where}: nest: expected the loop order and markers of hardware {hardware.name}")
     try:
-        units = memory_units(*shape)
+        units = memory_units(*shape, operand_bits)
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
-    buffers = {array: max(need[array], 2 * unit) for array, unit in zip(ARRAYS, units, strict=True)}
+    buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}
     if hardware is not None and hardware.buffers is not None:
         for array in ARRAYS:
             if need[array] > hardware.buffers[array]:
@@ -108,6 +105,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             lane_m=shape[0],
             lane_y=shape[1],
             lane_x=shape[2],
+            operand_bits=operand_bits,
         )
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
@@ -135,6 +133,22 @@ def with_output_at_reduction(schedule: Schedule) -> Schedule:
     return schedule.model_copy(update={"nest": tuple(nest)})
 
 
+def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[tuple[int, int, int], int]:
+    """Lanes along m, y, x of the HWC for 8-bit operands, and the widest operands that it computes with."""
+    wide = schedule.bits.I == WIDE
+    m, y, x = _shape(schedule.lanes)
+    if hardware is None:
+        return ((m, y, 2 * x), WIDE) if wide else ((m, y, x), NARROW)
+    where, shape = schedule.layer.name, _shape(hardware.lanes)
+    if hardware.operand_bits < schedule.bits.I:
+        raise InputError(f"{where}: bits: hardware {hardware.name} computes with {hardware.operand_bits} bits")
+    expected = halved_lanes(*shape) if wide else shape
+    if (m, y, x) != expected:
+        lanes = dict(zip("myx", expected, strict=True))
+        raise InputError(f"{where}: lanes: expected {lanes} of hardware {hardware.name}, got {schedule.lanes}")
+    return shape, hardware.operand_bits
+
+
 def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
     return lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)
 
@@ -145,7 +159,8 @@ def compile_layer(
     *,
     shift: int = 0,
     relu: bool = False,
-    ceiling: int = 127,
+    ceiling: int | None = None,
+    product_shift: int = 0,
 ) -> Program:
     """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
 
@@ -155,8 +170,13 @@ def compile_layer(
     parameters = parameters_for(schedule, hardware)
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
+    highest = (1 << (schedule.bits.O - 1)) - 1
     values = _Lowering(schedule, parameters, layout).registers()
-    values |= {"shift": shift, "relu": int(relu), "ceiling": ceiling}
+    values |= {"shift": shift, "relu": int(relu), "ceiling": highest if ceiling is None else ceiling}
+    if parameters.wide:
+        values |= {"wide": int(schedule.bits.I == WIDE), "product_shift": product_shift}
+    elif product_shift:
+        raise InputError(f"{schedule.layer.name}: product_shift: this HWC does not shift products")
     known = {register.name: register for register in register_map(parameters)}
     registers = []
     for name, register in known.items():
@@ -181,8 +201,8 @@ def compile_layer(
 def _check_format(schedule: Schedule) -> None:
     where, layer = schedule.layer.name, schedule.layer
     bits = schedule.bits
-    if (bits.I, bits.W, bits.O, bits.acc) != (8, 8, 8, 32):
-        raise InputError(f"{where}: bits: the HWC computes with 8-bit operands and 32-bit sums")
+    if (bits.I, bits.W, bits.O, bits.acc) not in ((NARROW, NARROW, NARROW, 32), (WIDE, WIDE, WIDE, 32)):
+        raise InputError(f"{where}: bits: the HWC computes with operands of 8 or of 16 bits, and 32-bit sums")
     if any(isinstance(item, Marker) and item.level != "local" for item in schedule.nest):
         raise InputError(f"{where}: nest: one HWC has one memory level, got a tcdm marker")
     if any(loop.over for loop in schedule.loops):
@@ -241,7 +261,8 @@ class _Lowering:
         slides, rows_per_output = self._rows_that_stay()
         self._check_columns()
         phases = self._phases()
-        line = sum(phases)
+        element = self.schedule.bits.I // 8
+        line = sum(phases) * element
         channels = max(stop - start for start, stop in self.pieces("c", self._input_depth))
         slab = max(1, line * channels)
         rows = self._most_rows()
@@ -262,7 +283,7 @@ class _Lowering:
             "input_slab": slab,
             "input_slabs": slabs,
             **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lane_y)},
-            **{f"input_phase_{i}": sum(phases[:i]) for i in (1, 2, 3)},
+            **{f"input_phase_{i}": sum(phases[:i]) * element for i in (1, 2, 3)},
         }
         for j in range(p.input_marker + 1, len(self.loops)):
             step = self.loops[j].step

@@ -9,7 +9,7 @@ from hwgen.gateware.box_queue import WordQueue
 from hwgen.gateware.input_fill import input_place
 from hwgen.gateware.input_placer import input_box
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
-from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.settings import in_bytes, settings_signature
 from hwgen.gateware.stride import quotient_and_phase, times_stride
 from hwgen.gateware.tcdm import Request, read_request
 
@@ -17,7 +17,7 @@ __all__ = ["InputFetcher"]
 
 
 class _Line:
-    """The words of one channel of the row at hand; offsets count elements of the row's slab."""
+    """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
 
     def __init__(self, bits: int, flat: int) -> None:
         self.address, self.word_address = Signal(32), Signal(32)
@@ -148,7 +148,8 @@ class InputFetcher(wiring.Component):
         m.d.comb += enable.eq(Mux(line.is_first, from_first, whole) & Mux(last_word, to_last, whole))
         with m.If(box.gaps):
             for b in range(WORD_BYTES):
-                _, phase = quotient_and_phase(m, line.phase + b, self.settings.stride_x, f"enable_{b}")
+                column = Mux(self.settings.wide, b // 2, b) if self.parameters.wide else b
+                _, phase = quotient_and_phase(m, line.phase + column, self.settings.stride_x, f"enable_{b}")
                 with m.If(phase >= box.kernel_columns):
                     m.d.comb += enable[b].eq(0)
 
@@ -156,12 +157,14 @@ class InputFetcher(wiring.Component):
         """To the next word, line or row."""
         settings = self.settings
         with m.If(~last_word):
-            columns, phase = quotient_and_phase(m, line.phase + WORD_BYTES, settings.stride_x, "following")
+            p = self.parameters
+            in_word = Mux(settings.wide, WORD_BYTES // 2, WORD_BYTES) if p.wide else WORD_BYTES
+            columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
             m.d.sync += [
                 line.word_address.eq(line.word_address + WORD_BYTES),
                 line.words_left.eq(line.words_left - 1),
                 line.is_first.eq(0),
-                line.at.eq(line.at + columns),
+                line.at.eq(line.at + in_bytes(p, settings, columns)),
                 line.phase.eq(phase),
             ]
         with m.Else():

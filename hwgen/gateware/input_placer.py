@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import HwcParameters
-from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.settings import in_bytes, settings_signature
 from hwgen.gateware.stride import times_stride
 from hwgen.gateware.token import input_token
 
@@ -140,16 +140,20 @@ class InputPlacer(wiring.Component):
         ranges = nest.follow(m, settings)
         rows, columns, product = _Rows(bits), _Columns(bits), _Product(m, bits + 3, 28)
         ring = Signal(signed(33))
+        # Of a line in the shared memory.
+        first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
         m.d.comb += [
             self.token.ring.eq(ring),
             self.token.row.eq(rows.corner - settings.padding_top),
             self.token.column.eq(columns.corner - settings.padding_left),
             self.token.quotient.eq(columns.quotient),
             self.token.phase.eq(columns.phase),
-            box.words.eq((columns.last_used >> 2) - (columns.first_used >> 2)),
-            box.first.eq(columns.first_used),
-            box.last.eq(columns.last_used),
-            box.quotient.eq(columns.word_quotient),
+            first_byte.eq(in_bytes(p, settings, columns.first_used)),
+            last_byte.eq(in_bytes(p, settings, columns.last_used + 1) - 1),
+            box.words.eq((last_byte >> 2) - (first_byte >> 2)),
+            box.first.eq(first_byte),
+            box.last.eq(last_byte),
+            box.quotient.eq(in_bytes(p, settings, columns.word_quotient)),
             box.phase.eq(columns.word_phase),
             box.gaps.eq((columns.kernel < settings.stride_x) & columns.several),
             box.kernel_columns.eq(columns.kernel),
@@ -302,7 +306,9 @@ class InputPlacer(wiring.Component):
         with m.State("Place-Rows"):
             m.d.comb += product.of(rows.first_new, settings.input_pitch)
             m.d.sync += [
-                box.address.eq(box.address + product.value + (columns.first_used & ~3)),
+                box.address.eq(
+                    box.address + product.value + (in_bytes(self.parameters, settings, columns.first_used) & ~3)
+                ),
                 ring.eq(write),
                 self.drop.eq(live),
                 live.eq(0),
@@ -344,6 +350,10 @@ class InputPlacer(wiring.Component):
         column that uses any. Meanwhile rows are placed."""
         stride, gaps = self.settings.stride_x, self.o_box.gaps
         quotient, word_quotient, word_phase = columns.quotient, columns.word_quotient, columns.word_phase
+        # Columns in the first word before the first used one.
+        before: Value = columns.first_used[:2]
+        if self.parameters.wide:
+            before = before & Mux(self.settings.wide, 1, 3)
         with m.FSM(name="columns"):
             with m.State("Idle"):
                 with m.If(columns.begin):
@@ -353,7 +363,7 @@ class InputPlacer(wiring.Component):
                 with m.If(stride == 1):
                     m.d.sync += [
                         quotient.eq(-columns.clip),
-                        word_quotient.eq(-columns.first_used[:2]),
+                        word_quotient.eq(-before),
                         word_phase.eq(0),
                         columns.placed.eq(1),
                     ]
@@ -361,7 +371,7 @@ class InputPlacer(wiring.Component):
                 with m.Elif(columns.clip >= stride):
                     m.d.sync += [columns.clip.eq(columns.clip - stride), quotient.eq(quotient - 1)]
                 with m.Else():
-                    m.d.sync += word_phase.eq(Mux(gaps, columns.clip[:2], 0) - columns.first_used[:2])
+                    m.d.sync += word_phase.eq(Mux(gaps, columns.clip[:2], 0) - before)
                     with m.If(~gaps & (columns.clip != 0)):
                         m.d.sync += [columns.phase.eq(stride - columns.clip), quotient.eq(quotient - 1)]
                     m.next = "Place-Word"

@@ -59,7 +59,7 @@ class InputStream(wiring.Component):
                 "o_token": Out(stream.Signature(input_token(parameters))),
                 "release": In(1),
                 "read_address": In(data.ArrayLayout(self.flat, parameters.lane_y)),
-                "read_data": Out(data.ArrayLayout(8, parameters.lane_y * parameters.lane_x)),
+                "read_data": Out(data.ArrayLayout(8, parameters.lane_y * parameters.input_reads)),
                 "overflow": Out(1),
             }
         )
@@ -80,6 +80,8 @@ class InputStream(wiring.Component):
         for name in placer.o_box.signature.members:
             if name not in ("valid", "ready"):
                 m.d.comb += getattr(fetcher.i_box, name).eq(getattr(placer.o_box, name))
+        if p.wide:
+            m.d.comb += fill.wide.eq(self.settings.wide)
         m.d.comb += [
             placer.start.eq(self.start),
             self.overflow.eq(placer.overflow),
@@ -102,7 +104,7 @@ class InputStream(wiring.Component):
         """The ring, as often as there are lanes along y: each reads a row of its own."""
         p = self.parameters
         for copy in range(p.lane_y):
-            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.lane_x)
+            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads)
             m.submodules[f"memory_{copy}"] = memory
             m.d.comb += [
                 memory.write_address.eq(fill.address),
@@ -110,5 +112,5 @@ class InputStream(wiring.Component):
                 memory.write_data.eq(fill.data),
                 memory.read_address.eq(self.read_address[copy]),
             ]
-            for lane in range(p.lane_x):
-                m.d.comb += self.read_data[copy * p.lane_x + lane].eq(memory.read_data[lane])
+            for byte in range(p.input_reads):
+                m.d.comb += self.read_data[copy * p.input_reads + byte].eq(memory.read_data[byte])

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import REDUCTION, HwcParameters
-from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.settings import in_bytes, settings_signature
 from hwgen.gateware.stride import phase_base
 from hwgen.gateware.token import column_shape, input_token, operation, quotient_shape, row_shape
 
@@ -250,7 +250,7 @@ class Sequencer(wiring.Component):
             self._follow(m, register, nest, fire, fresh, base)
             values[name] = register.value
         phase, quotient = values["place"][:2], values["place"][2:].as_signed()
-        within_slab = values["line"] + quotient + phase_base(settings, phase)
+        within_slab = values["line"] + in_bytes(p, settings, quotient) + phase_base(settings, phase)
         lane_rows: list[Value] = [self._around(values["ring"] + within_slab)]
         for j in range(1, p.lane_y):
             reached, slab = Signal(token.ring.shape().width + 1), Signal(token.ring.shape(), name=f"slab_{j}")
@@ -276,7 +276,7 @@ class Sequencer(wiring.Component):
         inner = range(p.weight_marker + 1, len(p.loops))
         begins = {j: Signal(bits, name=f"weight_begin_{j}") for j in inner if p.loops[j] in "yx"}
         following = Signal(bits)
-        m.d.comb += following.eq(offset + channels)
+        m.d.comb += following.eq(offset + in_bytes(p, self.settings, channels))
         for j, begin in begins.items():
             with m.If(nest.turning[j]):
                 m.d.comb += following.eq(Mux(fresh, 0, begin))

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from amaranth.hdl import Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from hwgen.gateware.params import DIMS, HwcParameters
 
-__all__ = ["Setting", "settings_of", "settings_signature"]
+__all__ = ["Setting", "in_bytes", "settings_of", "settings_signature"]
 
 ADDRESS_BITS = 32
 
@@ -36,7 +37,17 @@ def settings_of(parameters: HwcParameters) -> tuple[Setting, ...]:
         Setting("group_outputs", bits, "output channels of one group"),
         Setting("group_inputs", bits, "input channels of one group"),
     ]
+    if parameters.wide:
+        settings += [
+            Setting("wide", 1, "operands have 16 bits, on half of the lanes; else 8"),
+            Setting("product_shift", 5, "bits that each product is shifted right before it is added"),
+        ]
     return (*settings, *_input_settings(parameters), *_output_settings(parameters))
+
+
+def in_bytes(parameters: HwcParameters, settings: wiring.PureInterface, elements: Value) -> Value:
+    """So many elements in bytes: twice as many where they have 16 bits."""
+    return Mux(settings.wide, elements << 1, elements) if parameters.wide else elements
 
 
 def _input_settings(parameters: HwcParameters) -> list[Setting]:
@@ -50,19 +61,19 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("input_pitch", bits, "bytes from row to row"),
         Setting("input_plane", ADDRESS_BITS - 4, "bytes from channel to channel"),
         Setting("input_slides", 1, "rows stay from one iteration of the marked loop to the next"),
-        Setting("input_line", flat, "elements of one row of one channel in the input memory"),
-        Setting("input_slab", flat, "elements of one row of all channels of a box"),
+        Setting("input_line", flat, "bytes of one row of one channel in the input memory"),
+        Setting("input_slab", flat, "bytes of one row of all channels of a box"),
         Setting("input_slabs", flat, "slabs that the input memory holds"),
         *(
-            Setting(f"input_lane_row_{j}", flat, f"elements from lane row 0 to lane row {j}, modulo the memory")
+            Setting(f"input_lane_row_{j}", flat, f"bytes from lane row 0 to lane row {j}, modulo the memory")
             for j in range(1, parameters.lane_y)
         ),
         *(Setting(f"input_phase_{p}", flat, f"where columns of stride phase {p} begin in a line") for p in (1, 2, 3)),
     ]
     for j in inside(marker, "yk"):
-        settings.append(Setting(f"input_ring_step_{j}", flat, f"elements that loop {j} advances, modulo the memory"))
+        settings.append(Setting(f"input_ring_step_{j}", flat, f"bytes that loop {j} advances, modulo the memory"))
     for j in inside(marker, "c"):
-        settings.append(Setting(f"input_line_step_{j}", flat, f"elements that loop {j} advances inside a slab"))
+        settings.append(Setting(f"input_line_step_{j}", flat, f"bytes that loop {j} advances inside a slab"))
     for j in inside(marker, "y"):
         settings.append(Setting(f"input_row_step_{j}", bits, f"input rows that loop {j} advances"))
     for j in inside(marker, "x"):

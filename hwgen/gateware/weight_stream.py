@@ -8,7 +8,7 @@ from hwgen.gateware.box_queue import BoxQueue, WordQueue
 from hwgen.gateware.byte_memory import ByteMemory
 from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
-from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.settings import in_bytes, settings_signature
 from hwgen.gateware.tcdm import Request, read_request
 
 __all__ = ["WeightStream"]
@@ -51,7 +51,7 @@ class WeightStream(wiring.Component):
     read_address : In
         Of a byte in the ring.
     read_data : Out
-        As many consecutive weights from there as there are lanes along m, one cycle later.
+        As many consecutive bytes from there as the lanes along m use, one cycle later.
     overflow : Out(1)
         A box is larger than the ring.
     """
@@ -68,7 +68,7 @@ class WeightStream(wiring.Component):
                 "o_token": Out(stream.Signature(self.index)),
                 "release": In(1),
                 "read_address": In((parameters.weight_bytes - 1).bit_length()),
-                "read_data": Out(data.ArrayLayout(8, parameters.lane_m)),
+                "read_data": Out(data.ArrayLayout(8, parameters.weight_reads)),
                 "overflow": Out(1),
             }
         )
@@ -97,7 +97,7 @@ class WeightStream(wiring.Component):
         # The dimension whose loops turn most often comes last.
         innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in SIZE_DIMS}
         dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
-        products: list[Signal] = [Signal(16, name=f"size_{dim}") for dim in dims[:-1]]
+        products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
         m.d.comb += box.words.eq((box.size + WORD_BYTES - 1) >> 2)
         with m.FSM(name="place"):
             with m.State("Idle"):
@@ -107,7 +107,7 @@ class WeightStream(wiring.Component):
             for i, dim in enumerate(dims):
                 with m.State(f"Size-{i}"):
                     extent = self._extent(ranges, dim)
-                    value = extent if i == 0 else products[i - 1] * extent
+                    value = in_bytes(p, self.settings, extent) if i == 0 else products[i - 1] * extent
                     m.d.sync += (box.size if i == len(dims) - 1 else products[i]).eq(value)
                     m.next = "Offer" if i == len(dims) - 1 else f"Size-{i + 1}"
             with m.State("Offer"):
@@ -203,7 +203,7 @@ class WeightStream(wiring.Component):
         """The ring: words in, bytes out."""
         p = self.parameters
         depth = p.weight_bytes // p.weight_banks
-        m.submodules.memory = memory = ByteMemory(depth=depth, banks=p.weight_banks, lanes=p.lane_m)
+        m.submodules.memory = memory = ByteMemory(depth=depth, banks=p.weight_banks, lanes=p.weight_reads)
         place = Signal(self.index)
         m.d.comb += [
             words.o_word.ready.eq(1),

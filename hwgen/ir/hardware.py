@@ -3,7 +3,7 @@
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -27,7 +27,8 @@ class Hardware(Value):
 
     ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
     ``order`` the loop order and marker places it was generated for. Without ``order`` or ``buffers`` they are free:
-    taken from the schedule that the HWC is generated for, within ``budget`` bytes.
+    taken from the schedule that the HWC is generated for, within ``budget`` bytes. With 16 ``operand_bits`` it runs
+    layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y.
     """
 
     name: Name
@@ -35,6 +36,7 @@ class Hardware(Value):
     budget: int = Field(default=1024, ge=1, le=1 << 24)
     buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
     order: Order | None = None
+    operand_bits: Literal[8, 16] = 8
 
     @field_validator("order", mode="before")
     @classmethod
