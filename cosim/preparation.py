@@ -44,7 +44,7 @@ class Run:
     data: LayerData
     job: Job
     stalls: tuple[str, ...]
-    expected: "Future[NDArray[np.int8]]"
+    expected: "Future[NDArray[np.signedinteger]]"
 
 
 def prepare(
@@ -72,8 +72,8 @@ def prepare(
     """
     layer = schedule.layer
     rng = np.random.default_rng([seed, index if stream is None else stream])
-    data = random_data(layer, rng)
-    program = compile_layer(schedule, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling)
+    data = random_data(layer, rng, schedule.bits.I)
+    program = compile_layer(schedule, hardware, **data.settings())
     prediction = predict(schedule)
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for name in ("output", "partial"):  # what was there before must not matter
@@ -99,7 +99,7 @@ def prepare(
     if stalls:
         job = _stalled(job, rng)
     if references is None:
-        expected: Future[NDArray[np.int8]] = Future()
+        expected: Future[NDArray[np.signedinteger]] = Future()
         expected.set_result(expected_output(layer, data))
     else:
         expected = references.submit(expected_output, layer, data)

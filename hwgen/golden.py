@@ -8,7 +8,6 @@ from hwgen.ir.layer import Layer
 
 __all__ = ["convolve", "requantise", "safe_product_shift"]
 
-Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 
 _COLUMN_BYTES = 1 << 26
@@ -78,8 +77,10 @@ def _unrolled(layer: Layer, padded: NDArray[np.float64], first: int, last: int) 
     return unrolled.reshape(layer.groups, layer.channels_per_group * k * l, (last - first) * layer.output_width)
 
 
-def requantise(sums: Int32, bias: Int32, shift: int, *, relu: bool, ceiling: int = 127) -> Int8:
-    """Outputs of one layer: sums[M,E,F] plus bias[M], rounded right shift, ReLU when set, clipped to 8 bits.
+def requantise(
+    sums: Int32, bias: Int32, shift: int, *, relu: bool, ceiling: int | None = None, bits: int = 8
+) -> NDArray[np.signedinteger]:
+    """Outputs of one layer: sums[M,E,F] plus bias[M], rounded right shift, ReLU when set, clipped to 8 or 16 bits.
 
     No output is above ``ceiling``; with ReLU that is a clipped ReLU.
 
@@ -88,12 +89,14 @@ def requantise(sums: Int32, bias: Int32, shift: int, *, relu: bool, ceiling: int
     """
     if not 0 <= shift <= 31:
         raise ValueError(f"shift: expected 0 to 31, got {shift}")
-    if not 0 <= ceiling <= 127:
-        raise ValueError(f"ceiling: expected 0 to 127, got {ceiling}")
+    limits = np.iinfo(f"int{bits}")
+    highest = limits.max if ceiling is None else ceiling
+    if not 0 <= highest <= limits.max:
+        raise ValueError(f"ceiling: expected 0 to {limits.max}, got {ceiling}")
     value = sums.astype(np.int64) + bias.astype(np.int64).reshape(-1, *[1] * (sums.ndim - 1))
     if shift:
         value = (value + (1 << (shift - 1))) >> shift
-    clipped: Int8 = np.clip(value, 0 if relu else -128, ceiling).astype(np.int8)
+    clipped: NDArray[np.signedinteger] = np.clip(value, 0 if relu else limits.min, highest).astype(limits.dtype)
     return clipped
 
 

@@ -52,11 +52,11 @@ class Program:
         """Parts of the shared memory by name: input, weights, bias, output, partial."""
         return self.layout.regions
 
-    def image(self, inputs: NDArray[np.int8], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
+    def image(self, inputs: NDArray[np.signedinteger], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
         """The shared memory before the run; see `MemoryLayout.image`."""
         return self.layout.image(inputs, weights, bias)
 
-    def output(self, words: Words) -> NDArray[np.int8]:
+    def output(self, words: Words) -> NDArray[np.signedinteger]:
         """The output [M, E, F] that the run left in the shared memory."""
         return self.layout.output_of(words)
 
@@ -226,7 +226,7 @@ class _Lowering:
         self.loops = schedule.loops
 
     def registers(self) -> dict[str, int]:
-        """All settings but shift, relu and ceiling, by register name."""
+        """All settings but those of the arithmetic, by register name."""
         layer = self.layer
         values = {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
         values |= {f"step_{j}_{loop.dim}": loop.step for j, loop in enumerate(self.loops)}
@@ -338,7 +338,7 @@ class _Lowering:
         if (
             not unbroken
             and len(extents) > 1
-            and any(self.loops[j].dim == "y" for j in range(self.parameters.input_marker + 1, len(self.loops)))
+            and (self.parameters.lane_y > 1 or self.parameters.inside(self.parameters.input_marker, "y"))
         ):
             raise InputError(
                 f"{self.layer.name}: nest: I's boxes have gaps between their rows that differ from box to box"

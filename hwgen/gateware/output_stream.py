@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.gateware.output_walk import OutputWalk
 from hwgen.gateware.params import REDUCTION, HwcParameters
-from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.settings import output_capacity, settings_signature
 from hwgen.gateware.tcdm import Request
 from hwgen.gateware.vector_port import VectorMove, VectorPort
 
@@ -55,7 +55,7 @@ class OutputStream(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        self.index_bits = parameters.output_depth.bit_length() + 1
+        self.index_bits = parameters.output_index_bits
         sums = data.ArrayLayout(signed(32), parameters.lanes)
         super().__init__(
             {
@@ -90,6 +90,8 @@ class OutputStream(wiring.Component):
         started = Signal()
         with m.If(self.start):
             m.d.sync += started.eq(1)
+        if p.wide:
+            m.d.comb += port.wide.eq(settings.wide)
         m.d.comb += [
             drain.start.eq(self.start),
             drain.partial.eq(~drain.is_final),
@@ -175,7 +177,7 @@ class OutputStream(wiring.Component):
         # What is loaded must have been written: the same box must not be waiting for its drain.
         with m.If(load.valid & load.resumes):
             m.d.comb += [
-                has_room.eq(offset < p.output_depth + self.unloaded),
+                has_room.eq(offset < output_capacity(p, settings) + self.unloaded),
                 revisits.eq(((ahead != 0) & (box == Cat(*drain.box))) | (ahead[1] & (box == last_box))),
                 wants.eq(load.placed & has_room & ~revisits & (ahead <= BOXES_AHEAD)),
             ]

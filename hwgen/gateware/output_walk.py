@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import DIMS, REDUCTION, HwcParameters
-from hwgen.gateware.settings import settings_signature
+from hwgen.gateware.settings import in_bytes, output_capacity, settings_signature
 
 __all__ = ["OutputWalk"]
 
@@ -63,8 +63,8 @@ class OutputWalk(wiring.Component):
                 "advance": In(1),
                 "partial": In(1),
                 "valid": Out(1),
-                "index": Out(p.output_depth.bit_length() + 1),
-                "place": Out(p.output_depth.bit_length() + 1),
+                "index": Out(p.output_index_bits),
+                "place": Out(p.output_index_bits),
                 "placed": Out(1),
                 "address": Out(32),
                 "channel": Out(p.position_bits),
@@ -134,6 +134,7 @@ class OutputWalk(wiring.Component):
             loops=len(order), inner=range(first, len(order)), step=steps, shape=self.index.shape()
         )
         fresh = Signal(init=1)
+        capacity = output_capacity(p, self.settings)
         base = Signal.like(self.index)
         m.d.comb += [
             index.base.eq(0),
@@ -141,12 +142,12 @@ class OutputWalk(wiring.Component):
             index.turning.eq(nest.turning),
             index.advance.eq(self.advance),
             self.index.eq(index.value),
-            self.place.eq(_modulo(base + index.value, p.output_depth)),
+            self.place.eq(_modulo(base + index.value, capacity)),
         ]
         with m.If(self.advance):
             m.d.sync += fresh.eq(self.ends_box)
             with m.If(self.ends_box):
-                m.d.sync += base.eq(_modulo(base + self.settings.output_box_vectors, p.output_depth))
+                m.d.sync += base.eq(_modulo(base + self.settings.output_box_vectors, capacity))
 
     def _address(self, m: Module, low: dict[str, ValueLike], leaves_row: Value) -> None:
         """One multiplier: the channel's address first, then the row's; columns are added at once."""
@@ -172,14 +173,16 @@ class OutputWalk(wiring.Component):
                 ]
                 m.d.sync += [row_address.eq(base + product), on_row.eq(1)]
         column = Value.cast(low["x"])
-        m.d.comb += self.address.eq(row_address + Mux(partial, column << 2, column))
+        m.d.comb += self.address.eq(
+            row_address + Mux(partial, column << 2, in_bytes(self.parameters, settings, column))
+        )
 
 
 def _adding(stride: ValueLike) -> Callable[[Value], Value]:
     return lambda value: value + stride
 
 
-def _modulo(value: Value, depth: int) -> Value:
+def _modulo(value: Value, depth: Value | int) -> Value:
     """For a value below twice the depth."""
     return Mux(value >= depth, value - depth, value)
 

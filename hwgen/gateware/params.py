@@ -164,6 +164,11 @@ class HwcParameters:
         """Vectors of one 32-bit sum per lane in the output memory."""
         return self.output_bytes // (SUM_BYTES * self.lanes)
 
+    @property
+    def output_index_bits(self) -> int:
+        """Width of a vector's number in the output memory, or in a box that may be larger; half vectors count too."""
+        return self.output_depth.bit_length() + (2 if self.wide else 1)
+
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""
         return tuple(j for j in range(marker + 1, len(self.loops)) if self.loops[j] in dims)

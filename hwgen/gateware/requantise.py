@@ -14,6 +14,11 @@ class Requantise(wiring.Component):
 
     Nothing wraps: the intermediate values are wide enough for every sum and bias. Combinational.
 
+    Parameters
+    ----------
+    bits
+        Width of the output.
+
     Members
     -------
     enable : In(1)
@@ -21,20 +26,27 @@ class Requantise(wiring.Component):
     sum, bias : In(signed(32))
     shift : In(5)
     relu : In(1)
-    ceiling : In(7)
-    value : Out(signed(8))
+    ceiling : In(bits - 1)
+    value : Out(signed(bits))
     """
 
-    enable: In(1)
-    sum: In(signed(32))
-    bias: In(signed(32))
-    shift: In(5)
-    relu: In(1)
-    ceiling: In(7)
-    value: Out(signed(8))
+    def __init__(self, *, bits: int = 8) -> None:
+        self._bits = bits
+        super().__init__(
+            {
+                "enable": In(1),
+                "sum": In(signed(32)),
+                "bias": In(signed(32)),
+                "shift": In(5),
+                "relu": In(1),
+                "ceiling": In(bits - 1),
+                "value": Out(signed(bits)),
+            }
+        )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
+        lowest = -(1 << (self._bits - 1))
         # The sum is shifted right by one bit less than asked; the last bit rounds.
         total = Signal(signed(33))
         doubled = Signal(signed(34))
@@ -47,8 +59,8 @@ class Requantise(wiring.Component):
             ]
             with m.If((rounded < 0) & self.relu):
                 m.d.comb += self.value.eq(0)
-            with m.Elif(rounded < -128):
-                m.d.comb += self.value.eq(-128)
+            with m.Elif(rounded < lowest):
+                m.d.comb += self.value.eq(lowest)
             with m.Elif(rounded > self.ceiling):
                 m.d.comb += self.value.eq(self.ceiling)
             with m.Else():

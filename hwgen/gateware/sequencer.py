@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import REDUCTION, HwcParameters
-from hwgen.gateware.settings import in_bytes, settings_signature
+from hwgen.gateware.settings import in_bytes, output_capacity, settings_signature
 from hwgen.gateware.stride import phase_base
 from hwgen.gateware.token import column_shape, input_token, operation, quotient_shape, row_shape
 
@@ -55,7 +55,7 @@ class Sequencer(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        self.index_bits = parameters.output_depth.bit_length() + 1
+        self.index_bits = parameters.output_index_bits
         weight_bits = max(1, (parameters.weight_depth - 1).bit_length())
         super().__init__(
             {
@@ -127,6 +127,7 @@ class Sequencer(wiring.Component):
         sizes = {dim: ranges.high[dim] - ranges.low[dim] for dim in "myx"}
         weight_address = self._weight(m, nest, fire, weight_fresh, sizes["m"])
         operation_ = self.o_operation
+        output_place = Mux(self.access_valid, self.access_index, output_index)
         m.d.sync += [
             operation_.compute.eq(fire),
             operation_.load.eq(self.access_valid & self.access_load),
@@ -138,8 +139,11 @@ class Sequencer(wiring.Component):
             operation_.rows.eq(sizes["y"]),
             operation_.columns.eq(sizes["x"]),
             operation_.weight_address.eq(weight_address),
-            operation_.output_index.eq(Mux(self.access_valid, self.access_index, output_index)),
+            operation_.output_index.eq(output_place),
         ]
+        if p.wide:
+            with m.If(self.settings.wide):
+                m.d.sync += [operation_.output_index.eq(output_place >> 1), operation_.half.eq(output_place[0])]
         return m
 
     def _output(
@@ -163,7 +167,7 @@ class Sequencer(wiring.Component):
         ]
         # The box that ended last, as long as its vectors are on their way out; boxes whose partial sums have come in.
         # A vector takes the place of one that has left: a box begins where the one before it ends, around the memory.
-        vectors = self.settings.output_box_vectors
+        vectors, capacity = self.settings.output_box_vectors, output_capacity(p, self.settings)
         draining, loaded = Signal(), Signal(2)
         m.d.sync += loaded.eq(loaded + self.output_loaded - (self.output_ends & resumes))
         with m.If(self.output_ends):
@@ -174,17 +178,17 @@ class Sequencer(wiring.Component):
         with m.If(resumes):
             m.d.comb += waits.eq(loaded == 0)
         with m.Elif(first_touch & draining):
-            m.d.comb += waits.eq(register.value >= self.output_unloaded + (p.output_depth - vectors))
+            m.d.comb += waits.eq(register.value + vectors >= self.output_unloaded + capacity)
         m.d.comb += may_start.eq(~waits & ~(draining & ends))
-        with m.If(first_touch & (register.value >= p.output_depth)):
+        with m.If(first_touch & (register.value >= capacity)):
             m.d.comb += [may_start.eq(0), self.overflow.eq(active)]
         fresh_sum, base, place = Signal(), Signal(self.index_bits), Signal(self.index_bits)
         m.d.comb += [
             fresh_sum.eq(first_touch & ~resumes),
-            place.eq(_modulo(base + register.value, p.output_depth)),
+            place.eq(_modulo(base + register.value, capacity)),
         ]
         with m.If(self.output_ends):
-            m.d.sync += base.eq(_modulo(base + vectors, p.output_depth))
+            m.d.sync += base.eq(_modulo(base + vectors, capacity))
         return place, may_start, fresh_sum
 
     def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[list[Value], Value, Value]:
@@ -307,7 +311,7 @@ def _adding(step: Value) -> Step:
     return lambda value: value + step
 
 
-def _modulo(value: Value, depth: int) -> Value:
+def _modulo(value: Value, depth: Value | int) -> Value:
     return Mux(value >= depth, value - depth, value)
 
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Out
 
 from hwgen.gateware.params import DIMS, HwcParameters
 
-__all__ = ["Setting", "in_bytes", "settings_of", "settings_signature"]
+__all__ = ["Setting", "in_bytes", "output_capacity", "settings_of", "settings_signature"]
 
 ADDRESS_BITS = 32
 
@@ -85,7 +85,7 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
 
 
 def _output_settings(parameters: HwcParameters) -> list[Setting]:
-    bits, index = parameters.position_bits, parameters.output_depth.bit_length() + 1
+    bits, index = parameters.position_bits, parameters.output_index_bits
     settings = [
         Setting("weight_base", ADDRESS_BITS, "byte address of the packed weights"),
         Setting("output_base", ADDRESS_BITS, "byte address of the output"),
@@ -97,13 +97,21 @@ def _output_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("bias_base", ADDRESS_BITS, "byte address of the biases, 32 bits each"),
         Setting("shift", 5, "bits that the sum is shifted right, with rounding"),
         Setting("relu", 1, "negative outputs become zero"),
-        Setting("ceiling", 7, "the largest output: 127, or the bound of a clipped ReLU"),
+        Setting(
+            "ceiling", parameters.operand_bits - 1, "the largest output there is, or the bound of a clipped ReLU"
+        ),
         Setting("output_box_vectors", index, "vectors of the largest box in the output memory"),
     ]
     for j in parameters.output_box:
         if parameters.loops[j] in "myx":
             settings.append(Setting(f"output_index_step_{j}", index, f"vectors that loop {j} advances"))
     return settings
+
+
+def output_capacity(parameters: HwcParameters, settings: wiring.PureInterface) -> Value | int:
+    """Vectors that the output memory holds: with 16-bit operands each takes half of a line."""
+    depth = parameters.output_depth
+    return Mux(settings.wide, 2 * depth, depth) if parameters.wide else depth
 
 
 def settings_signature(parameters: HwcParameters) -> wiring.Signature:

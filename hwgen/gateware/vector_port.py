@@ -49,6 +49,16 @@ class _Lanes:
         """Number of the lane."""
         return ((self.line << _log2(self._parameters.lane_x)) | self.column)[: _log2(self._parameters.lanes)]
 
+    @property
+    def wide_line(self) -> Value:
+        """As `line`, of the lanes for 16-bit operands."""
+        return ((self.channel << _log2(self._parameters.wide_lanes[1])) | self.row)[: self._bits]
+
+    @property
+    def wide_lane(self) -> Value:
+        """As `lane`, of the lanes for 16-bit operands."""
+        return ((self.wide_line << _log2(self._parameters.wide_lanes[2])) | self.column)[:3]
+
 
 class VectorPort(wiring.Component):
     """One register of a vector's width, the biases of its channels, and the moves that can be made.
@@ -77,6 +87,8 @@ class VectorPort(wiring.Component):
         Bytes from row to row and from channel to channel.
     shift, relu, ceiling : In
         For outputs.
+    wide : In(1)
+        Outputs have 16 bits, vectors the lanes for such operands; where generated for it.
     capture : In(1)
         Take ``captured`` as the vector; only while ``free`` is set.
     captured : In
@@ -115,7 +127,8 @@ class VectorPort(wiring.Component):
                 "partial_plane": In(32),
                 "shift": In(5),
                 "relu": In(1),
-                "ceiling": In(7),
+                "ceiling": In(p.operand_bits - 1),
+                **({"wide": In(1)} if p.wide else {}),
                 "capture": In(1),
                 "captured": In(self._sums),
                 "vector": Out(self._sums),
@@ -164,10 +177,13 @@ class VectorPort(wiring.Component):
             if self._together > 1:
                 with m.If((reach < WORD_BYTES) & ~self.ends_row):
                     m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
+            stores_steps: Value = self.move == VectorMove.STORE_OUTPUTS
+            if self.parameters.wide:
+                stores_steps = stores_steps & ~self.wide
             m.d.sync += [
                 self.busy.eq(1),
                 self._move.eq(self.move),
-                self._left.eq(Mux(self.move == VectorMove.STORE_OUTPUTS, words, elements)),
+                self._left.eq(Mux(stores_steps, words, elements)),
                 self._channels.eq(self.channels),
                 self._rows.eq(self.rows),
                 self._columns.eq(self.columns),
@@ -180,14 +196,19 @@ class VectorPort(wiring.Component):
             ]
 
     def _request(self, m: Module) -> None:
-        """One word a cycle: lane by lane, or outputs step by step."""
-        lanes, request = self._lanes, self.o_request.payload
-        outputs, moves = Signal(), Signal()
+        """One word a cycle: lane by lane, or outputs step by step; those of 16 bits lane by lane too."""
+        p, lanes, request = self.parameters, self._lanes, self.o_request.payload
+        outputs, steps, moves = Signal(), Signal(), Signal()
         asks, enable, word, ends_line = Signal(), Signal(WORD_BYTES), Signal(32), Signal()
         m.d.comb += outputs.eq(self._move == VectorMove.STORE_OUTPUTS)
-        packed = self._pack(m, outputs, moves)
+        m.d.comb += steps.eq(outputs & ~self.wide if p.wide else outputs)
+        packed = self._pack(m, steps, moves)
+        column: Value = lanes.column << 2
+        if p.wide:
+            halves = self._pack_halves(m, outputs & self.wide, moves)
+            column = Mux(outputs & self.wide, lanes.column << 1, column)
         with m.If(self.busy & (self._left != 0)):
-            with m.If(outputs):
+            with m.If(steps):
                 m.d.comb += [
                     asks.eq(packed.leaves),
                     enable.eq(packed.enable),
@@ -198,13 +219,20 @@ class VectorPort(wiring.Component):
                 m.d.comb += [
                     asks.eq(1),
                     enable.eq(~0),
-                    word.eq(self.vector.as_value().word_select(lanes.lane, 32)),
+                    word.eq(self.vector.as_value().word_select(self._lane(lanes), 32)),
                     ends_line.eq(lanes.column + 1 == self._columns),
                 ]
+                if p.wide:
+                    with m.If(outputs):
+                        m.d.comb += [
+                            asks.eq(halves.leaves),
+                            enable.eq(halves.enable),
+                            word.eq(halves.word),
+                        ]
             m.d.comb += moves.eq(~asks | self.o_request.ready)
         m.d.comb += [
             self.o_request.valid.eq(asks),
-            request.address.eq((self._row_address[2:] + lanes.column) << 2),
+            request.address.eq((self._row_address + column) & ~3),
             request.write.eq(outputs | (self._move == VectorMove.STORE_PARTIALS)),
             request.enable.eq(enable),
             request.data.eq(word),
@@ -309,6 +337,40 @@ class VectorPort(wiring.Component):
                 m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
         return packed
 
+    def _lane(self, lanes: _Lanes) -> Value:
+        """Number of the lane in the vector."""
+        return Mux(self.wide, lanes.wide_lane, lanes.lane) if self.parameters.wide else lanes.lane
+
+    def _pack_halves(self, m: Module, outputs: Value, moves: Signal) -> "_Packed":
+        """One output of 16 bits; where it begins a word it waits for the next one, unless the row ends with it."""
+        p, lanes = self.parameters, self._lanes
+        packed, line = _Packed(), lanes.wide_line
+        m.submodules.requantise_wide = unit = Requantise(bits=16)
+        waiting = Signal(16 * p.wide_lanes[0] * p.wide_lanes[1])
+        waits, is_upper, has_lower = Signal(), Signal(), Signal()
+        bias = self._biases.word_select(lanes.channel, 32) if p.lane_m > 1 else self._biases
+        with m.If(outputs & self.busy):
+            m.d.comb += [
+                unit.enable.eq(1),
+                unit.sum.eq(self.vector.as_value().word_select(lanes.wide_lane, 32).as_signed()),
+                unit.bias.eq(bias.as_signed()),
+                unit.shift.eq(self.shift),
+                unit.relu.eq(self.relu),
+                unit.ceiling.eq(self.ceiling),
+                is_upper.eq(self._row_address[1] ^ lanes.column[0]),
+                has_lower.eq((lanes.column != 0) | waits),
+                packed.leaves.eq(is_upper | ((lanes.column + 1 == self._columns) & self._ends_row)),
+                packed.enable.eq(Mux(is_upper, Cat(has_lower.replicate(2), C(3, 2)), 3)),
+                packed.word.eq(
+                    Mux(is_upper, Cat(waiting.word_select(line, 16), unit.value), unit.value.as_unsigned())
+                ),
+            ]
+            with m.If(moves):
+                m.d.sync += waiting.word_select(line, 16).eq(unit.value)
+            with m.If(self.done):
+                m.d.sync += waits.eq(~is_upper & ~self._ends_row)
+        return packed
+
     @property
     def _together(self) -> int:
         """Rows of lanes that four outputs come from."""
@@ -366,7 +428,7 @@ class VectorPort(wiring.Component):
             with m.If(self._move == VectorMove.FETCH_BIAS):
                 m.d.sync += self._biases.word_select(lanes.column, 32).eq(self.i_response.data)
             with m.Else():
-                m.d.sync += self.vector.as_value().word_select(lanes.lane, 32).eq(self.i_response.data)
+                m.d.sync += self.vector.as_value().word_select(self._lane(lanes), 32).eq(self.i_response.data)
         with m.If(self.start):
             m.d.sync += self._complete.eq(0)
 

@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from random import Random
 
+from hwgen.gateware.params import halved_lanes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import DIMS, Dim, Layer
-from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower import compile_layer
 from hwgen.search.choices import lane_shapes
 
 __all__ = ["HWCS", "hwc", "order_from", "random_hwc", "random_layer", "schedules_for"]
+
+LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
 
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
 HWCS: dict[str, tuple[dict[Dim, int], str]] = {
@@ -98,7 +101,11 @@ def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
 
 def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None:
     """Random steps for the loops of an order; None if the last loop of a dimension cannot get down to the lanes."""
-    order, lanes = hardware.order or (), hardware.lanes
+    order, lanes = hardware.order or (), dict(hardware.lanes)
+    bits = rng.choice([8, hardware.operand_bits])
+    if bits == 16:
+        halved = halved_lanes(*(lanes.get(dim, 1) for dim in LANE_DIMS))
+        lanes = {dim: number for dim, number in zip(LANE_DIMS, halved, strict=True) if number > 1}
     left = dict(layer.extents)
     last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
     nest: list[Loop | Marker] = []
@@ -112,7 +119,7 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None
         nest.append(Loop(item, left[item]))
     if any(rest > lanes.get(dim, 1) for dim, rest in left.items()):
         return None
-    return Schedule(layer=layer, nest=tuple(nest), lanes=dict(lanes))
+    return Schedule(layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes)
 
 
 def _steps(rng: Random, extent: int, unit: int) -> Iterator[int]:
