@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from random import Random
+from typing import Literal
 
 from hwgen.gateware.params import halved_lanes
 from hwgen.ir.document import InputError
@@ -24,14 +25,24 @@ HWCS: dict[str, tuple[dict[Dim, int], str]] = {
     "kept_in_registers": ({"x": 16}, "m y x c k l"),  # no marker at all: everything is fetched in every iteration
     "outputs_of_a_row": ({"x": 16}, "m c O y I x W k m l"),  # O's marker above a loop that keeps nothing of it
     "partial_sums": ({"x": 16}, "c m k y x O l I m c y x k"),  # the kernel's loops around and inside O's
+    "channels_and_columns": ({"m": 8, "x": 2}, "m y x O c I k W l m y x"),
+    "channels": ({"m": 16}, "c m y x O c I k W l y x m"),  # a pixel for all lanes; partial sums leave
+    "squares": ({"y": 4, "x": 4}, "m y x O c IW k y m l x"),
+    "rows": ({"y": 16}, "m c I y x O k W l c m y"),  # a column of rows; I slides along y
+    "everything": ({"m": 2, "y": 2, "x": 4}, "x m y c O k I m y W x l c"),
 }
+WIDE = {"fig8", "channels_and_columns", "channels", "rows", "everything"}
+"""Those of them that compute with 16-bit operands too."""
 
 
 def hwc(name: str) -> Hardware:
     """One of the HWCs above, with room for any small layer."""
     lanes, order = HWCS[name]
-    buffers = {"I": 768 * lanes.get("y", 1), "W": 256, "O": 4096}
-    return Hardware(name=name, lanes=lanes, budget=1 << 15, buffers=buffers, order=order_from(order))
+    bits: Literal[8, 16] = 16 if name in WIDE else 8
+    buffers = {"I": 96 * bits * lanes.get("y", 1), "W": 256, "O": 4096}
+    return Hardware(
+        name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order), operand_bits=bits
+    )
 
 
 def random_hwc(rng: Random, name: str) -> Hardware:
@@ -44,8 +55,9 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         order += [Marker((array,)) for array in ARRAYS if places.get(array) == index]
         order.append(loop)
     lanes = rng.choice(lane_shapes(16))
+    bits: Literal[8, 16] = rng.choice((8, 16))
     buffers = {"I": 1536 * lanes.get("y", 1), "W": 512, "O": 8192}
-    return Hardware(name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=tuple(order))
+    return Hardware(name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=tuple(order), operand_bits=bits)
 
 
 def order_from(text: str) -> Order:

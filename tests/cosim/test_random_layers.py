@@ -10,7 +10,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.model.access import predict
 from tests.cosim.random_layers import HWCS, hwc, schedules_for
 
-LAYERS = 11  # for each HWC; there are six
+LAYERS = 7  # for each HWC; there are a dozen
 ICARUS_LAYERS = 2
 
 
@@ -48,7 +48,8 @@ def test_the_random_layers_cover_what_they_are_for() -> None:
             seen["several vectors a row"] += layer.output_width > 16
             seen["partial sums leave"] += counts["tcdm", "O", "write_partial"].words > 0
             seen["kernel of five or more"] += max(layer.kernel) >= 5
-    assert seen["layers"] >= 60
+            seen["16-bit operands"] += schedule.bits.I == 16
+    assert seen["layers"] >= 80
     assert min(seen.values()) >= 5, seen
 
 
