@@ -14,6 +14,7 @@ from typing import Literal
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower import Program
+from hwgen.memory_layout import row_pitch
 from hwgen.model.walk import boxes
 
 __all__ = ["KINDS", "Access", "Group", "Kind", "expected_groups"]
@@ -77,17 +78,18 @@ def _executions(schedule: Schedule, array: ArrayName) -> Iterator[Iterator[Box]]
 
 
 @lru_cache(maxsize=4096)
-def _row_words(columns: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Byte offset and byte enables of the words of a row that hold these columns, one byte each."""
+def _row_words(columns: tuple[int, ...], bits: int) -> list[tuple[int, int]]:
+    """Byte offset and byte enables of the words of a row that hold these columns, elements of so many bits."""
     words: dict[int, int] = defaultdict(int)
+    size = bits // 8
     for column in columns:
-        words[column // WORD * WORD] |= 1 << column % WORD
+        words[column * size // WORD * WORD] |= ((1 << size) - 1) << column * size % WORD
     return sorted(words.items())
 
 
 def _input_groups(program: Program) -> Iterator[Group]:
-    layer, base = program.schedule.layer, program.layout.input.base
-    pitch = -(-layer.input_width // WORD) * WORD
+    layer, base, bits = program.schedule.layer, program.layout.input.base, program.schedule.bits.I
+    pitch = row_pitch(layer.input_width, bits)
     top, left = layer.padding[0], layer.padding[1]
 
     def touched(box: Box) -> tuple[set[int], set[int], set[int]]:
@@ -104,7 +106,7 @@ def _input_groups(program: Program) -> Iterator[Group]:
             # From one iteration to the next only one axis changes, so that what is new is a product again.
             changed = [axis for axis in range(3) if not now[axis] <= held[axis]]
             new = [now[axis] - held[axis] if changed == [axis] else now[axis] for axis in range(3)]
-            words = _row_words(tuple(sorted(new[2])))
+            words = _row_words(tuple(sorted(new[2])), bits)
             accesses = [
                 Access(base + (channel * layer.input_height + row) * pitch + offset, False, be)
                 for channel in sorted(new[0])
@@ -123,7 +125,7 @@ def _weight_groups(program: Program) -> Iterator[Group]:
         for box in iterations:
             now = (box["m"], box["c"], box["k"], box["l"])
             if now not in places:
-                size = prod(len(part) for part in now)
+                size = prod(len(part) for part in now) * program.schedule.bits.W // 8
                 places[now] = (at, size)
                 at += -(-size // WORD) * WORD
             start, size = places[now]
@@ -138,7 +140,8 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
     """An execution of O's loop: sums come back if they left before, and leave at its end, final or not."""
     extents, layout = program.schedule.layer.extents, program.layout
     reduction = extents["c"] * extents["k"] * extents["l"]
-    pitch = -(-extents["x"] // WORD) * WORD
+    bits = program.schedule.bits.O
+    pitch = row_pitch(extents["x"], bits)
     done: dict[tuple[range, ...], int] = defaultdict(int)
     for iterations in _executions(program.schedule, "O"):
         boxes_ = list(iterations)
@@ -155,7 +158,7 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
                 Access(layout.output.base + (m * extents["y"] + y) * pitch + offset, True, be)
                 for m in first["m"]
                 for y in first["y"]
-                for offset, be in _row_words(tuple(first["x"]))
+                for offset, be in _row_words(tuple(first["x"]), bits)
             ]
         elif (kind == "partial read" and before) or (kind == "partial write" and not final):
             accesses = [

@@ -31,7 +31,7 @@ HWCS: dict[str, tuple[dict[Dim, int], str]] = {
     "rows": ({"y": 16}, "m c I y x O k W l c m y"),  # a column of rows; I slides along y
     "everything": ({"m": 2, "y": 2, "x": 4}, "x m y c O k I m y W x l c"),
 }
-WIDE = {"fig8", "channels_and_columns", "channels", "rows", "everything"}
+WIDE = {"partial_sums", "channels_and_columns", "channels", "rows", "everything"}
 """Those of them that compute with 16-bit operands too."""
 
 
