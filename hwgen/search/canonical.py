@@ -87,13 +87,13 @@ class Points:
 def splits_of(layers: Sequence[Layer], budget: int, target: Target, text: str) -> Floats:
     """Ways to divide a budget: bytes of I, W, O.
 
-    For outputs that stay: vectors of O from six to all that there is room for, weights from two units to a third of
-    the budget in steps that grow; for weights that stay: whole filters of each layer, and few vectors of O. The
-    input has the rest.
+    For outputs that stay: vectors of O from a third of what there is room for on, weights from two units to a third
+    of the budget, both in steps that grow; for weights that stay: whole filters of each layer, and few vectors of O.
+    The input has the rest.
     """
     unit_i, unit_w, unit_o = target.units
     if text.startswith(WEIGHTS_STAY):
-        vectors, sizes = [2, 3, 4], set()
+        vectors, sizes = range(2, 5), set()
         for layer in layers:
             filter_bytes = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
             for at_once in range(target.lane("m"), layer.output_channels + 1, target.lane("m")):
@@ -101,9 +101,11 @@ def splits_of(layers: Sequence[Layer], budget: int, target: Target, text: str) -
                     break
                 sizes.add(at_once * filter_bytes)
     else:
-        vectors = [*range(6, 17), *range(18, 33, 2), *range(36, 1025, 4)]
-        steps = (*range(16, 65, 8), *range(96, 257, 32), *range(320, 1025, 64), *range(1280, 1 << 14, 256))
-        sizes = {size for size in steps if 3 * size <= budget} | {0}
+        most = budget // unit_o
+        vectors = range(-(-most // 3), most, -(-most // 16))
+        finest = 8 << max(0, (budget - 1).bit_length() - 10)
+        steps = {*range(2 * finest, 8 * finest + 1, finest), *range(0, budget, 4 * finest)}
+        sizes = {size for size in steps if 3 * size <= budget}
     found = []
     for o in vectors:
         for w in sorted({max(-(-size // unit_w), 2) * unit_w for size in sizes}):

@@ -36,7 +36,7 @@ from hwgen.search.space import Target, tables
 
 __all__ = ["ENGINE", "Choice", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
-ENGINE = 3
+ENGINE = 4
 """Number of this engine; plans that another number stored are not used again."""
 LANES = 16
 MOST_HARDWARE = 20
@@ -218,7 +218,8 @@ def _plan(
         return kept
     few = list(distinct.values())
     weights = np.array([float(keys.count(key)) for key in distinct])
-    field = _Field.of(few, weights, budget, [lanes] if lanes else lane_shapes(LANES), jobs)
+    shapes = [lanes] if lanes else lane_shapes(LANES)
+    field = _Field.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
     chosen = field.choose(min_utilisation, max_ratio, most_hardware)
     by_key = dict(zip(distinct, chosen, strict=True))
     numbers = {at: number for number, at in enumerate(sorted({choice.hardware for choice in chosen}), 1)}
@@ -267,9 +268,16 @@ class _Field:
 
     @classmethod
     def of(
-        cls, layers: list[Layer], weights: Floats, budget: int, shapes: list[dict[Dim, int]], jobs: int | None
+        cls,
+        layers: list[Layer],
+        weights: Floats,
+        budget: int,
+        shapes: list[dict[Dim, int]],
+        *,
+        everywhere: bool,
+        jobs: int | None,
     ) -> "_Field":
-        """Look at every layer on every HWC."""
+        """Look at every layer on every HWC; ``everywhere``: also where it moves much or leaves many lanes idle."""
         targets = [Target.of(Hardware(name="lanes", lanes=shape, budget=budget)) for shape in shapes]
         machines, families = [], []
         for target in targets:
@@ -279,7 +287,7 @@ class _Field:
                 machines += [(target, text, (int(i), int(w), int(o))) for i, w, o in splits]
         free = np.array([float(search(layer, [budget])[0].total_bytes) for layer in layers])
         most = free + np.maximum(0.6 * free, 0.01 * float(weights @ free))
-        tasks = [(layer, families, float(bytes_)) for layer, bytes_ in zip(layers, most, strict=True)]
+        tasks = [(layer, families, float(bytes_), everywhere) for layer, bytes_ in zip(layers, most, strict=True)]
         fronts = _side_by_side(_front, tasks, jobs)
         return cls(layers, weights, budget, machines, fronts, free)
 
@@ -426,20 +434,31 @@ class _Field:
         return Choice(schedule, hardware, prediction.total_bytes, point.cycles)
 
 
-def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes: float) -> _Front:
-    """All points of one layer; if there are none, those of any traffic and utilisation."""
+LIMITS = ((1.0, 0.8), (4.0, 0.5), (np.inf, 1e-3))
+"""What is looked at first, then, then at last: traffic in parts of what is thought too much, lanes that have work."""
+
+
+def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes: float, everywhere: bool) -> _Front:
+    """All points of one layer: within the first of the limits in which there are any, or any in each family."""
     known = {target: tables(layer, Bits(), target) for target, _, _ in families}
-    for most, share in ((most_bytes, 0.8), (4 * most_bytes, 0.5), (np.inf, 1e-3)):
-        found: list[tuple[Ints, Floats, Floats, Ints]] = []
-        first = 0
-        for target, text, splits in families:
-            p = points(layer, target, text, splits, known[target], most, share)
-            found.append((p.split + first, p.traffic, p.cycles, p.steps))
-            first += len(splits)
-        hardware, traffic, cycles, steps = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        if len(hardware):
-            return _Front(hardware, traffic, cycles, steps)
-    raise InputError(f"{layer.name}: utilisation: no schedule of the canonical orders fits")
+    firsts = np.cumsum([0, *(len(splits) for _, _, splits in families)])
+    found: list[tuple[Ints, Floats, Floats, Ints]] = []
+    missing = list(range(len(families)))
+    for ratio, share in LIMITS:
+        still = []
+        for n in missing:
+            target, text, splits = families[n]
+            p = points(layer, target, text, splits, known[target], ratio * most_bytes, share)
+            found.append((p.split + firsts[n], p.traffic, p.cycles, p.steps))
+            if not len(p.split):
+                still.append(n)
+        missing = still
+        if len(missing) < len(families) and not everywhere:
+            break
+    hardware, traffic, cycles, steps = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if not len(hardware):
+        raise InputError(f"{layer.name}: utilisation: no schedule of the canonical orders fits")
+    return _Front(hardware, traffic, cycles, steps)
 
 
 def _side_by_side(
