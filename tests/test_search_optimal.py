@@ -13,6 +13,7 @@ from hwgen.lower import compile_layer
 from hwgen.model.access import predict
 from hwgen.model.walk import walk
 from hwgen.search.axes import PAIR_STATES, TILE, window
+from hwgen.search.choices import lane_shapes
 from hwgen.search.optimal import Objective, Result, search
 from tests.brute_force import Best, Shape, best_schedules, every_nest, operand_costs, with_markers
 from tests.cases import random_layer as any_layer
@@ -265,6 +266,33 @@ def test_hardware_rules_are_those_of_lowering(seed: int) -> None:
         assert found == min(accepted)
     else:
         assert found <= min(accepted)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lowering_accepts_what_is_found_for_any_shape(seed: int) -> None:
+    """Free orders, and random ones; what lowering accepts of the latter is never better."""
+    rng = Random(seed)
+    layer = any_layer(rng, most_macs=900, most_stride=4)
+    shape = rng.choice(lane_shapes(LANES))
+    hardware = Hardware(name="hwc", lanes=shape, budget=8192)
+    for order in (None, random_order(rng, layer)):
+        try:
+            (result,) = search(layer, [8192], hardware, order=order)
+        except InputError:
+            continue
+        compile_layer(result.schedule)
+        steps = [loop.step for loop in result.schedule.loops]
+        for _ in range(20 if order else 0):
+            place = rng.randrange(len(steps))
+            changed = [max(1, step + rng.choice((-1, 1)) * (n == place)) for n, step in enumerate(steps)]
+            other = iter(changed)
+            nest = [Loop(item.dim, next(other)) if isinstance(item, Loop) else item for item in result.schedule.nest]
+            try:
+                schedule = Schedule(layer=layer, nest=tuple(nest), lanes=result.schedule.lanes)
+                compile_layer(schedule, hardware)
+            except ValueError:
+                continue
+            assert predict(schedule).total_bytes >= result.total_bytes, (nest, shape)
 
 
 def test_given_memories_hold_what_is_kept_in_them() -> None:
