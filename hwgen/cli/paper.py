@@ -10,6 +10,7 @@ import typer
 from cosim.plans import Configuration
 from cosim.regression import expected_rows
 from hwgen.cli.console import Json, buffer_sizes, note, print_json, printable, progress
+from hwgen.cli.goetschalckx import goetschalckx
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
@@ -34,7 +35,8 @@ from hwgen.report.stoutchinin import (
 __all__ = ["paper"]
 
 Publication = Annotated[
-    Literal["stoutchinin-2019"], typer.Argument(metavar="PAPER", help="Which one: stoutchinin-2019.")
+    Literal["stoutchinin-2019", "goetschalckx-2019"],
+    typer.Argument(metavar="PAPER", help="Which one: stoutchinin-2019 or goetschalckx-2019 (only -o, --networks)."),
 ]
 Folder = Annotated[
     Path, typer.Option("-o", "--output", metavar="DIR", help="Where to; what is finished there is not done again.")
@@ -70,6 +72,10 @@ def paper(
     as_json: Json = False,
 ) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
+    if name == "goetschalckx-2019":
+        if rtl or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
+            raise InputError("goetschalckx-2019: expected no options but -o, --networks and --json")
+        return goetschalckx(output, networks, as_json=as_json)
     sizes = buffer_sizes(buffer)
     if layer_set != TABLE and not rtl:
         raise InputError("--layers: expected with --rtl")

@@ -211,7 +211,7 @@ class _Finder:
             for axis in self.axes:
                 rows = ending(self.tables(axis), last, wanted)
                 for first in np.unique(rows[:, 0]):
-                    memory, traffic, factor = rows[rows[:, 0] == first, 1:].T
+                    memory, traffic, factor = np.ascontiguousarray(rows[rows[:, 0] == first, 1:].T)
                     kept = pareto(memory, traffic)
                     found.append((Span(int(first), last), memory[kept], traffic[kept], factor[kept]))
             progress()
@@ -231,15 +231,15 @@ class _Finder:
     def tables(self, axis: LineAxis) -> Tables:
         """The tables for stacks with that line axis."""
         if axis not in self._tables:
-            self._tables[axis] = self._static(axis)._replace(**self._by_first(axis))
+            lag, until = self._by_first(axis)
+            self._tables[axis] = Tables(self._map_table(axis, until), self._edge_table(axis), lag)
         return self._tables[axis]
 
-    def _by_first(self, axis: LineAxis) -> dict[str, np.ndarray]:
+    def _by_first(self, axis: LineAxis) -> tuple[np.ndarray, list[int]]:
         """What depends on the first row of a stack: the lags of joins, and how far a stack may reach."""
         rows, starts = self.graph.rows, {span.first for span in self.graph.spans(self.rules)}
-        until = np.zeros(rows + 1, np.int64)
-        lines, columns = (np.zeros((rows + 1, len(self.edges)), np.int64) for _ in range(2))
-        exact = np.ones((rows + 1, len(self.edges)), np.bool_)
+        until = [0] * (rows + 1)
+        table = np.zeros((rows + 1, len(self.edges), 3), np.int64)
         for first in starts:
             if self.graph.line_axis(Span(first, first)) != axis:
                 continue
@@ -247,9 +247,9 @@ class _Finder:
             for index, edge in enumerate(self.edges):
                 if edge in known:
                     lag = known[edge]
-                    lines[first, index], columns[first, index] = floor(lag.lines), floor(lag.columns)
-                    exact[first, index] = lag.lines == floor(lag.lines)
-        return {"lag_lines": lines, "lag_exact": exact, "lag_columns": columns, "until": until}
+                    whole = floor(lag.lines)
+                    table[first, index] = whole, lag.lines == whole, floor(lag.columns)
+        return table, until
 
     def _lags(self, first: int, axis: LineAxis) -> tuple[int, dict[Edge, Lag]]:
         """The last row that a stack may reach, and the lags of its joins."""
@@ -260,43 +260,37 @@ class _Finder:
                 continue
         return 0, {}
 
-    def _static(self, axis: LineAxis) -> Tables:
-        maps, edges = self.graph.maps, self.edges
-        along = [edge.along(axis) for edge in edges]
-        pairs = list(zip(edges, along, strict=True))
-        line_lag = [
-            line_lags(edge.across(axis), maps[edge.producer].lines(axis), maps[edge.consumer].lines(axis))
-            if edge.kind == "window"
-            else (None, None)
-            for edge in edges
-        ]
-        none = np.zeros(0)
+    def _map_table(self, axis: LineAxis, until: Sequence[int]) -> np.ndarray:
+        rows, begin = [], 0
+        for one, readers, reach in zip(self.graph.maps, self.readers, until, strict=True):
+            last = readers[-1].consumer if readers else -1
+            rows.append((begin, one.channels, one.line(axis), one.lines(axis), last, reach))
+            begin += len(readers)
+        return np.array([*rows, (begin, 0, 0, 0, 0, 0)], np.int64)
 
-        def whole(values: Iterable[int]) -> np.ndarray:
-            return np.fromiter(values, np.int64)
-
-        return Tables(
-            begin=whole([0, *np.cumsum([len(readers) for readers in self.readers])]),
-            channels=whole(one.channels for one in maps),
-            line=whole(one.line(axis) for one in maps),
-            lines=whole(one.lines(axis) for one in maps),
-            last_reader=whole(readers[-1].consumer if readers else -1 for readers in self.readers),
-            consumer=whole(edge.consumer for edge in edges),
-            kind=whole({"window": WINDOW, "join": JOIN}.get(edge.kind, NOTHING) for edge in edges),
-            treatment=whole(map(self._treatment, edges)),
-            stride=whole(reach.stride for reach in along),
-            up=whole(reach.up for reach in along),
-            before=whole(reach.before for reach in along),
-            after=whole(reach.after for reach in along),
-            inner_first=whole(-(-reach.before // reach.stride) for reach in along),
-            inner_last=whole((maps[edge.producer].line(axis) - 1 - r.after) // r.stride for edge, r in pairs),
-            arriving=whole(NEVER if lag[0] is None else lag[0] for lag in line_lag),
-            arrived=whole(NEVER if lag[1] is None else lag[1] for lag in line_lag),
-            lag_lines=none,
-            lag_exact=none,
-            lag_columns=none,
-            until=none,
-        )
+    def _edge_table(self, axis: LineAxis) -> np.ndarray:
+        rows = []
+        for edge in self.edges:
+            source, reach = self.graph.maps[edge.producer], edge.along(axis)
+            lag: tuple[int | None, int | None] = (None, None)
+            if edge.kind == "window":
+                lag = line_lags(edge.across(axis), source.lines(axis), self.graph.maps[edge.consumer].lines(axis))
+            rows.append(
+                (
+                    edge.consumer,
+                    {"window": WINDOW, "join": JOIN}.get(edge.kind, NOTHING),
+                    self._treatment(edge),
+                    reach.stride,
+                    reach.up,
+                    reach.before,
+                    reach.after,
+                    -(-reach.before // reach.stride),
+                    (source.line(axis) - 1 - reach.after) // reach.stride,
+                    NEVER if lag[0] is None else lag[0],
+                    NEVER if lag[1] is None else lag[1],
+                )
+            )
+        return np.array(rows, np.int64)
 
     def _treatment(self, edge: Edge) -> int:
         if edge.kind != "join":
