@@ -160,8 +160,9 @@ def _element_bytes(schedule: Schedule, key: Key) -> int:
 
 def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     """Cycles of a schedule on an HWC, if the memory grants every request at once."""
-    memories = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
-    return cycles(schedule, memories)
+    # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
+    inputs = parameters.input_elements * schedule.lanes.get("y", 1)
+    return cycles(schedule, PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes))
 
 
 def least_cycles(prediction: Prediction) -> int:

@@ -75,7 +75,7 @@ def test_a_run_in_the_simulator(run: Run, schedule_file: Path, tmp_path: Path) -
     assert entry["macs"] == small().layer.macs
     inputs, weights, bias, found = (np.load(dump / f"small.{part}.npy") for part in ("I", "W", "bias", "O"))
     settings = json.loads((dump / "small.json").read_text(encoding="utf-8"))
-    sums = convolve(small().layer, inputs, weights)
+    sums = convolve(small().layer, inputs, weights, settings.pop("product_shift"))
     assert np.array_equal(requantise(sums, bias, **settings), found)
 
 

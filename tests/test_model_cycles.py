@@ -107,7 +107,7 @@ def test_a_marker_of_the_output_above_a_loop_over_outputs_means_the_place_inside
 def test_what_the_model_cannot_tell_is_refused() -> None:
     schedule = one_operation()
     wide = schedule.model_copy(update={"bits": Bits(I=16, W=16)})
-    with pytest.raises(InputError, match="bits: expected 8-bit operands and 32-bit sums"):
+    with pytest.raises(InputError, match="bits: expected operands of 8 or of 16 bits and 32-bit sums"):
         cycles(wide, LEAST)
     nest = (Marker(("I", "W", "O"), "tcdm"), *schedule.nest)
     with pytest.raises(InputError, match="expected markers of one memory level"):

@@ -49,12 +49,14 @@ class Cycles:
 def cycles(schedule: Schedule, buffers: PerOperand) -> Cycles:
     """Cycles of a schedule on an HWC whose I, W and O memories have so many bytes, enough for the schedule.
 
+    I's memory holds everything as often as the schedule has lanes along y.
+
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
     require_one_level(schedule)
     bits = schedule.bits
-    if (bits.I, bits.W, bits.O, bits.acc) != (8, 8, 8, 32):
-        raise InputError("schedule: bits: expected 8-bit operands and 32-bit sums to tell the cycles")
+    if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
+        raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
     timed = Timed(schedule, buffers)
     walk = _Walk(timed, timed.tiles())
     counters = walk.counters()

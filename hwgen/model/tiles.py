@@ -152,7 +152,8 @@ class Timed:
             same=marker_i < len(loops) and loops[marker_i].dim == "m",
             line=line,
             slab=slab,
-            elements=buffers.I // self._lanes.get("y", 1),
+            element=self._bits.I // 8,
+            ring=buffers.I // self._lanes.get("y", 1),
             weight_words=buffers.W // WORD,
             weights_stay=marker_w < len(loops) and loops[marker_w].dim in ("y", "x"),
             vectors=buffers.O * 8 // (self._bits.acc * lanes),
@@ -179,8 +180,8 @@ class Timed:
         return self._loops[marker].dim == "y" or bool(rows.max() == 1 or taps.min() >= self._layer.stride[0])
 
     def _slab(self) -> tuple[int, int]:
-        """Elements of a row of one channel and of all channels of a box: columns lie by their phase, as many of each
-        as any box has. Where columns have gaps, those are kept that an output column inside the image uses."""
+        """Bytes of a row of one channel and of all channels of a box: columns lie by their phase, as many of each as
+        any box has. Where columns have gaps, those are kept that an output column inside the image uses."""
         layer, depth = self._layer, self._markers[0] + 1
         stride, left = layer.stride[1], layer.padding[1]
         (first, end), (tap, taps_end) = self._pieces("x", depth), self._pieces("l", depth)
@@ -192,7 +193,7 @@ class Timed:
         last = np.minimum((end - 1) * stride + taps_end - 1 - left, layer.input_width - 1)
         columns = last - np.maximum(corner, 0) + 1
         stored = np.where(gaps, np.where(phase < taps_end - tap, outputs, 0), -((phase - columns) // stride))
-        line = max(1, int(np.maximum(stored, 0).max(axis=(1, 2)).sum()))
+        line = max(1, int(np.maximum(stored, 0).max(axis=(1, 2)).sum())) * self._bits.I // 8
         return line, line * int(np.subtract(*self._pieces("c", depth)[::-1]).max())
 
     def _steps_of_size(self) -> Ints:

@@ -82,7 +82,8 @@ class Block(NamedTuple):
     stride_y, stride_x, top, left, height, width : of the layer; padding, and the input's extents.
     group : output channels of a group; grouped: there are several.
     slides, same : from one box of I to the next rows stay; all of it stays.
-    line, slab, elements : elements of a row of one channel, of all channels; of I's memory.
+    element : bytes of an operand's element.
+    line, slab, ring : bytes of a row of one channel, of all channels of a box; of I's memory.
     weight_words, weights_stay : words of W's memory; a box of W stays from one iteration of its loop to the next.
     vectors, box_vectors : of O's memory, and of the largest box.
     lane_x, lanes : lanes along x; of all.
@@ -102,9 +103,10 @@ class Block(NamedTuple):
     grouped: bool
     slides: bool
     same: bool
+    element: int
     line: int
     slab: int
-    elements: int
+    ring: int
     weight_words: int
     weights_stay: bool
     vectors: int
@@ -161,9 +163,9 @@ COUNTERS = 5
 ) = range(COUNTERS, COUNTERS + 20)
 TIMES = COUNTERS + 20
 (
-    I_FREE,  # elements of the ring
+    I_FREE,  # bytes of the ring
     I_LIVE,  # slabs of the last box
-    I_DROP,  # elements that it did not keep
+    I_DROP,  # bytes that it did not keep
     I_NEXT_NEW,  # first row behind it
     I_GROUP,
     I_FIRST,  # there is no last box
@@ -262,7 +264,7 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
         offered = counted + PLACE_INPUT - 1 + (skipped > 0) + (kept > 0 and kept != skipped)
         if stride > 1:
             clip = max(-corner, 0)
-            phase = (clip % BYTES if gaps else 0) - first % BYTES
+            phase = (clip % BYTES if gaps else 0) - first % (BYTES // block.element)
             steps = clip // stride + (-(phase // stride) if phase < 0 else 0)
             offered = max(offered, counted + PLACE_COLUMNS + steps)
         s[I_NEXT_NEW] = min((high[2] - 1) * block.stride_y + high[4], bottom)
@@ -278,10 +280,11 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
         s[I_WRITTEN_2], s[I_WRITTEN_1] = s[I_WRITTEN_1], s[I_WRITTEN]
         s[I_WRITTEN] = max(announced, s[I_WRITTEN]) + 1
     elif stride == 1:
-        words = last // BYTES - first // BYTES + 1
-        drop = _fetch(s, block, announced, rows, high[1] - low[1], words, first % BYTES, drop, drop_at)
+        begins = first * block.element
+        words = ((last + 1) * block.element - 1) // BYTES - begins // BYTES + 1
+        drop = _fetch(s, block, announced, rows, high[1] - low[1], words, begins % BYTES, drop, drop_at)
     else:
-        cycles = _write_cycles(first, last, corner, stride, taps if gaps else stride)
+        cycles = _write_cycles(first, last, BYTES // block.element, corner, stride, taps if gaps else stride)
         drop = _fetch_phases(s, block, announced, rows, high[1] - low[1], cycles, drop, drop_at)
     s[I_DROP], s[I_DROP_AT] = drop, drop_at
     return s[I_WRITTEN] + TOKEN
@@ -291,8 +294,8 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
 def _fetch(s, block, announced, rows, channels, words, offset, drop, drop_at):  # type: ignore[no-untyped-def]
     """Row by row, a word a cycle where there is room; gives what of ``drop`` has not been made use of.
 
-    There is room for a word when there is for the elements of its slab up to it, for the last one when there is for
-    the whole slab. ``offset`` is where in its first word a line begins.
+    There is room for a word when there is for the bytes of its slab up to it, for the last one when there is for the
+    whole slab. ``offset`` is where in its first word a line begins.
     """
     line, slab = block.line, block.slab
     asked, free, earlier = announced, s[I_FREE], s[I_DROP]
@@ -331,14 +334,14 @@ def _fetch(s, block, announced, rows, channels, words, offset, drop, drop_at):  
 
 
 @njit(cache=True, error_model="numpy")
-def _write_cycles(first, last, corner, stride, used):  # type: ignore[no-untyped-def]
+def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[no-untyped-def]
     """Cycles for writing each word of a line to the ring: one for each phase of its used columns."""
-    begin = first // BYTES
-    cycles = np.zeros(last // BYTES - begin + 1, np.int64)
+    begin = first // in_word
+    cycles = np.zeros(last // in_word - begin + 1, np.int64)
     for word in range(len(cycles)):
         phases = 0
-        at = BYTES * (begin + word)
-        for column in range(max(first, at), min(last, at + BYTES - 1) + 1):
+        at = in_word * (begin + word)
+        for column in range(max(first, at), min(last, at + in_word - 1) + 1):
             if (column - corner) % stride < used:
                 phases |= 1 << column % stride
         while phases:
@@ -418,12 +421,12 @@ def _vector(pieces, vector):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
-    """Cycles for storing a vector of so many rows of lanes: a sum each, or up to four outputs of a row.
+    """Cycles for storing a vector of so many rows of lanes: one for a sum or a wide output, or up to four outputs.
 
     Outputs that do not fill a word wait for those of the next vector, unless the row ends. Rows of less than a word
     that fill none go to where they wait a word's width at a time.
     """
-    if not final:
+    if not final or block.element > 1:
         return lines * columns
     offset = begin % BYTES
     steps = -(-columns // BYTES)
@@ -682,7 +685,8 @@ def play(block, nest, tile_low, tile_high, s):  # type: ignore[no-untyped-def]
             _box(nest, 1, lo, hi, tile_low, tile_high, low, high)
             size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
             fetches = not block.weights_stay or turned < 0 or turned != block.marker_w
-            arrived = _weight_box(s, block, nest.size_steps[turned], fetches, -(-size // BYTES))
+            words = -(-size * block.element // BYTES)
+            arrived = _weight_box(s, block, nest.size_steps[turned], fetches, words)
             s[STALL_W] += max(arrived - now, 0)
             now = max(arrived, now)
         at = now
@@ -745,7 +749,7 @@ def initial_state(block: Block) -> State:
     state[[O_FREE, O_NEAR, O_IDLE]] = 1
     state[[I_FIRST, W_FIRST]] = 1
     state[O_ENDED] = NEVER
-    state[I_FREE], state[W_FREE] = block.elements, block.weight_words
+    state[I_FREE], state[W_FREE] = block.ring, block.weight_words
     return state
 
 
