@@ -1,8 +1,8 @@
 """The search for depth-first stacks: three networks at 720p and 4k, all cuts, factors 1 to 64, both weight modes.
 
-Marks: at most 60 s together from a cold start (a new process that has yet to compile everything), in processor time of
-that one process, since other work on the machine is none of ours; and the published figures of Goetschalckx 2019 at
-the ends of the fronts. Beside them, by how much all factors undercut the published powers of two.
+Marks: at most 60 s together from a cold start (a new process that has yet to compile everything), in processor time
+of that one process, since other work on the machine is none of ours; and the published figures of Goetschalckx 2019
+at the ends of the fronts. Beside them, by how much all factors undercut the published powers of two.
 """
 
 import os
