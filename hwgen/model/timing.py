@@ -7,8 +7,8 @@ leaves when its last operation is done. So all events can be computed in program
 earlier ones: when a box is due at the operations, everything that its arrival depends on has happened. Between two
 boxes any number of operations takes one step of this computation.
 
-Where this is not exact: a box of O may end while partial sums of later ones are loaded, and with vectors of a single
-element its own might have left in between; the stream is taken to load them first.
+Left out, a cycle or two where they occur: that rows of padding far above a small ring's contents take longer to
+place, and that biases may be fetched between the loads of partial sums before their box ends.
 
 The memory grants every request at once and answers in the next cycle. Times are cycles, counted from the one in which
 the blocks are started.
@@ -469,6 +469,20 @@ def _next_box(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def _go_back(s, block, nest, walk, pieces, saved):  # type: ignore[no-untyped-def]
+    """The walk of the loads, and the port, as they were when the last box had left."""
+    taken, size = walk[L_TAKEN], len(walk)
+    walk[:] = saved[:size]
+    walk[L_TAKEN] = taken
+    s[O_FREE], s[O_NEAR], s[O_IDLE] = saved[size], saved[size + 1], saved[size + 2]
+    low, high = np.zeros(6, np.int64), nest.extents.copy()
+    for j in range(block.marker_o):
+        at, dim = L_LOOPS + 4 * j, nest.loops[j, 0]
+        low[dim], high[dim] = walk[at + 2], walk[at + 3]
+    _cut(block, nest, low, high, pieces)
+
+
+@njit(cache=True, error_model="numpy")
 def _same_box(walk, other):  # type: ignore[no-untyped-def]
     """Whether the box at hand has the place of one before it."""
     at = L_BOXES + 3 * other
@@ -513,10 +527,11 @@ def _load(s, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _serve(s, block, nest, low, high, final, pieces, walk, to_load, times, indices):  # type: ignore[no-untyped-def]
+def _serve(s, block, nest, low, high, final, pieces, walk, to_load, saved, times, indices):  # type: ignore[no-untyped-def]
     """The output's stream, until it has nothing to do: a box that has ended leaves, partial sums come in.
 
-    Where both could be, loads go first.
+    Where both could be, loads go first. What is loaded while no box has ended is gone through once more when one has:
+    from then on its vectors may leave in between.
     """
     head, count = s[O_HEAD], s[O_COUNT]
     for i in range(head, count):
@@ -526,8 +541,16 @@ def _serve(s, block, nest, low, high, final, pieces, walk, to_load, times, indic
     if s[O_ENDED] < NEVER:
         _cut(block, nest, low, high, pieces)
         vectors = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
-    unloaded, has_biases = 0, False
+        if block.spills:
+            _go_back(s, block, nest, walk, to_load, saved)
+            count = 0
+    unloaded, has_biases, has_saved = 0, False, False
     while True:
+        if block.spills and vector == vectors and not has_saved:
+            size = len(walk)
+            saved[:size] = walk
+            saved[size], saved[size + 1], saved[size + 2] = s[O_FREE], s[O_NEAR], s[O_IDLE]
+            has_saved = True
         wanted = at = NEVER
         if block.spills:
             wanted = _load_wanted(block, nest, walk, to_load, unloaded)
@@ -656,13 +679,13 @@ def play(block, nest, tile_low, tile_high, s):  # type: ignore[no-untyped-def]
     capacity = (len(s) - QUEUE) // 2
     times, indices = s[QUEUE : QUEUE + capacity], s[QUEUE + capacity :]
     pieces, to_load = np.empty((10, capacity + 3), np.int64), np.empty((10, capacity + 3), np.int64)
-    walk = np.zeros(L_LOOPS + 4 * n, np.int64)
+    walk, saved = np.zeros(L_LOOPS + 4 * n, np.int64), np.zeros(L_LOOPS + 4 * n + 3, np.int64)
     segment = min(n, max(block.marker_i + 1, block.marker_w + 1, block.marker_o))
     resumes = final = one_by_one = False
     if block.spills:
         walk[L_AT] = 1 + PLACE_ROW
         _next_box(block, nest, walk, to_load)
-        _serve(s, block, nest, low, high, s[NOW] < 0, pieces, walk, to_load, times, indices)
+        _serve(s, block, nest, low, high, s[NOW] < 0, pieces, walk, to_load, saved, times, indices)
     turned = -1
     while True:
         for j in range(turned + 1, n):
@@ -731,7 +754,7 @@ def play(block, nest, tile_low, tile_high, s):  # type: ignore[no-untyped-def]
             s[W_RELEASED] = last
         if ends_o:
             s[O_ENDED] = last + 1
-            _serve(s, block, nest, o_low, o_high, final, pieces, walk, to_load, times, indices)
+            _serve(s, block, nest, o_low, o_high, final, pieces, walk, to_load, saved, times, indices)
         if following < 0:
             return
         turned = following
