@@ -90,11 +90,10 @@ def recomputed(graph: Graph, point: Point) -> Cost:
     return most, traffic + sum(graph.weights)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_equals_enumeration(chunk: int) -> None:
-    rng = random.Random(2003 + chunk)
+def compare_with_enumeration(rng: random.Random, number: int) -> tuple[int, int, int]:
+    """How many of the networks have joins, are tiled at some point, send a skip through DRAM at some point."""
     done, joined, tiled, through = 0, 0, 0, 0
-    while done < PER_CHUNK:
+    while done < number:
         graph = Graph.of((random_network if done % 2 else random_skips)(rng, rows=5))
         if sum(edge.kind == "join" for edge in graph.edges) > 6:
             continue
@@ -111,8 +110,20 @@ def test_equals_enumeration(chunk: int) -> None:
         joined += any(edge.kind == "join" for edge in graph.edges)
         tiled += any(max(point.factors) > 1 for point in found.points)
         through += any(stack.through_dram for point in found.points for stack in point.stacks)
+    return joined, tiled, through
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_equals_enumeration(chunk: int) -> None:
+    joined, tiled, through = compare_with_enumeration(random.Random(2003 + chunk), PER_CHUNK)
     assert min(joined, tiled) > PER_CHUNK // 2
     assert through > PER_CHUNK // 20
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("chunk", range(8))
+def test_equals_enumeration_at_length(chunk: int) -> None:
+    assert min(compare_with_enumeration(random.Random(chunk), 400)) > 20
 
 
 def test_published_minimum_traffic() -> None:
