@@ -52,7 +52,7 @@ VARIANTS: dict[str, tuple[Rules, tuple[int, ...]]] = {
     "default, to 64": ("default", FACTORS),
 }
 SMALL = {"vgg_e_first5": "224x224", "fsrcnn": "720p"}
-"""The networks of Fig. 7. QFSRCNN's table is not public: FSRCNN is the network that it was derived from."""
+"""The networks of Fig. 7. QFSRCNN's table could not be found: FSRCNN is of the same family."""
 
 FUSED_LAYER_BYTES = (362_000, 3_600_000)
 """Alwani et al. 2016 on VGG-E's first five convolutions, as quoted: bytes on chip, bytes to and from DRAM."""

@@ -185,6 +185,6 @@ def _fused_layer(computed: Computed) -> list[Claim]:
             "Fig. 7(b)",
             "QFSRCNN against Chang et al.",
             "not computed",
-            "The layer table of QFSRCNN is not public; the plot shows FSRCNN (56, 12, 4), from which it was derived.",
+            "The layer table of QFSRCNN could not be found; the plot shows FSRCNN (56, 12, 4), of the same family.",
         ),
     ]
