@@ -25,7 +25,9 @@ bench: $(STAMP)
 
 # Both go on where they were interrupted.
 regress: $(STAMP)
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --per-layer --shared -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --per-layer --shared --busy -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 2KiB,4KiB --shared --busy -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o results/regress
 
 regress-hwce: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress

@@ -22,7 +22,7 @@ from hwgen.search.batch import Request, search_layers
 from hwgen.search.shared import best_shared
 from hwgen.search.utilisation import per_layer, shared
 
-__all__ = ["KINDS", "Configuration", "Entry", "Kind", "Plan", "make_plan"]
+__all__ = ["BUSY", "KINDS", "Configuration", "Entry", "Kind", "Plan", "make_plan"]
 
 Kind = Literal["shared", "per-layer", "published", "hwce"]
 KINDS: dict[Kind, str] = {
@@ -32,6 +32,8 @@ KINDS: dict[Kind, str] = {
     "hwce": "the HWCE's nest, lanes along x",
 }
 ALONG_X: dict[Dim, int] = {"x": 16}
+BUSY: dict[Kind, tuple[float, float]] = {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)}
+"""Mean utilisation asked for, and the most traffic by that of the optima: for HWCs whose lanes are always busy."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class Configuration:
     budget: int
     utilisation: float | None = None
     ratio: float = 1.2
+
+    @classmethod
+    def busy(cls, kind: Kind, budget: int) -> "Configuration":
+        """With the demands of `BUSY`, where the kind has any."""
+        return cls(kind, budget, *BUSY.get(kind, ()))
 
     @property
     def name(self) -> str:

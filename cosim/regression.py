@@ -26,7 +26,7 @@ from hwgen.ir.layer import Layer
 from hwgen.lower import compile_layer
 from hwgen.model.access import predict
 
-__all__ = ["Outcome", "Regression", "Row", "Spent", "expected_rows"]
+__all__ = ["Outcome", "Regression", "Row", "Spent", "expected_rows", "kept_configurations"]
 
 CYCLES_PER_SECOND = 2e6
 BUILD_SECONDS, GENERATE_SECONDS = 8.0, 2.0
@@ -218,6 +218,11 @@ def rows_of(plan: Plan) -> list[Row]:
         )
         for entry in plan.entries
     ]
+
+
+def kept_configurations(folder: Path) -> set[str]:
+    """Names of the configurations of which results are kept."""
+    return {str(entry.get("configuration")) for entry in Ledger(folder / "results.jsonl").load().values()}
 
 
 def expected_rows(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cosim.plans import Configuration
-from cosim.regression import expected_rows
+from cosim.regression import expected_rows, kept_configurations
 from hwgen.cli.console import Json, buffer_sizes, note, print_json, printable, progress
 from hwgen.cli.goetschalckx import goetschalckx
 from hwgen.ir.counts import Counts
@@ -116,7 +116,9 @@ def paper(
 
 def _measured(layers: tuple[Layer, ...], layer_set: str, results: Path, output: Path, *, as_json: bool) -> int:
     """Fig. 10 from the results of a regression; 1 if one of them is not what was predicted."""
-    hwc = _results(layers, layer_set, Configuration("per-layer", HWC_BYTES), results)
+    busy = Configuration.busy("per-layer", HWC_BYTES)
+    chosen = busy if busy.name in kept_configurations(results) else Configuration("per-layer", HWC_BYTES)
+    hwc = _results(layers, layer_set, chosen, results)
     theirs = _results(layers, layer_set, Configuration("hwce", HWC_BYTES), results)
     counts = [
         {name: Counts.from_json(result["measured"]) for name, result in found.items()} for found in (hwc, theirs)
@@ -148,11 +150,12 @@ def _results(
     found = expected_rows(layers, configuration, folder)
     missing = [name for name, result in found.items() if result is None]
     if missing:
-        kind = configuration.kind
+        kind, busy = configuration.kind, "" if configuration.utilisation is None else " --busy"
         target = "make regress" if kind == "per-layer" else f"make regress-{kind}"
         raise InputError(
             f"--results: {folder}: {len(missing)} of {len(found)} rows of {kind} are missing, or of another state of "
-            f"the generator, {missing[0]} the first: run {target} (hwgen regress {layer_set} --{kind} -o {folder})"
+            f"the generator, {missing[0]} the first: run {target} "
+            f"(hwgen regress {layer_set} --{kind}{busy} -o {folder})"
         )
     return {name: result for name, result in found.items() if result is not None}
 

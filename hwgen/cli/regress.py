@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cosim.plans import KINDS, Configuration, Kind
+from cosim.plans import BUSY, KINDS, Configuration, Kind
 from cosim.regression import Outcome, Regression
 from cosim.summary import Summary, failures, summaries
 from cosim.toolchain import require_tools
@@ -37,6 +37,15 @@ MinUtilisation = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Lanes of any shape, this busy in the mean, for --shared and --per-layer."),
 ]
+Busy = Annotated[
+    bool,
+    typer.Option(
+        "--busy",
+        help="Lanes of any shape that are always busy: "
+        + ", ".join(f"{kind} {utilisation:g} within {ratio:g}" for kind, (utilisation, ratio) in BUSY.items())
+        + ".",
+    ),
+]
 MaxRatio = Annotated[float, typer.Option(min=1, help="With --min-utilisation: traffic by that of the optima.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")]
 
@@ -54,6 +63,7 @@ def regress(
     hwce: Hwce = False,
     min_utilisation: MinUtilisation = None,
     max_ratio: MaxRatio = 1.2,
+    busy: Busy = False,
     seed: Seed = 0,
     jobs: Jobs = PROCESSORS,
     as_json: Json = False,
@@ -63,13 +73,17 @@ def regress(
         raise InputError(f"-o: expected a folder, got the file {output}")
     wanted: dict[Kind, bool] = {"per-layer": per_layer, "shared": shared, "published": published, "hwce": hwce}
     kinds = [kind for kind, chosen in wanted.items() if chosen] or ["per-layer", "shared"]
-    configurations = [
-        Configuration(kind, size, min_utilisation, max_ratio)
-        if min_utilisation is not None and kind in ("per-layer", "shared")
-        else Configuration(kind, size)
-        for size in buffer_sizes(buffer)
-        for kind in kinds
-    ]
+    if busy and min_utilisation is not None:
+        raise InputError("--busy: expected without --min-utilisation")
+
+    def configuration(kind: Kind, size: int) -> Configuration:
+        if busy:
+            return Configuration.busy(kind, size)
+        if min_utilisation is not None and kind in BUSY:
+            return Configuration(kind, size, min_utilisation, max_ratio)
+        return Configuration(kind, size)
+
+    configurations = [configuration(kind, size) for size in buffer_sizes(buffer) for kind in kinds]
     require_tools("verilator", waves=False)
     began = time.perf_counter()
     outcome = Regression(_layers(layer_set), configurations, output, seed, jobs, _tell).run()
