@@ -45,7 +45,7 @@ def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: dict[Dim, in
     shape = {f"lane_{dim}": lanes.get(dim, 1) for dim in ("m", "y", "x")}
     beside = storage(replace(PARAMETERS, input_bytes=256, weight_bytes=64, **shape))["beside"]
     assert all(beside.values())
-    assert sum(beside.values()) < (256 if lanes != {"m": 16} else 274)
+    assert sum(beside.values()) < 256
 
 
 def test_verilog_is_the_same_run_after_run() -> None:

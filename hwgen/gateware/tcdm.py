@@ -1,8 +1,7 @@
 """The port to the tightly coupled data memory: the PULP handshake, and a master that keeps it."""
 
-from amaranth.hdl import C, Cat, Module, Value, ValueLike
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["Request", "TcdmMaster", "TcdmSignature", "read_request"]
@@ -77,8 +76,6 @@ class TcdmMaster(wiring.Component):
     fault_address : Out(32)
     """
 
-    OUTSTANDING = 2
-
     i_request: In(stream.Signature(Request))
     o_response: Out(wiring.Signature({"valid": Out(1), "data": Out(32)}))
     port: Out(TcdmSignature())
@@ -88,25 +85,27 @@ class TcdmMaster(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        # What is granted and not yet answered: whether it was a read, and where it went (for the fault address).
-        m.submodules.granted = granted = SyncFIFO(width=31, depth=self.OUTSTANDING)
+        # Granted and not yet answered: two at most, or one and the request that stands on the bus, so that the port's
+        # own registers and those of the request before tell where each went. An answer makes room at once: a memory
+        # that answers in the cycle after the grant takes a request in every cycle.
+        unanswered = Signal(range(3))
+        before, before_reads = Signal(32), Signal()
+        granted = self.port.req & self.port.gnt
+        answers_before = (unanswered == 2) | self.port.req
         accepts = self.i_request.valid & self.i_request.ready
         request = self.i_request.payload
         m.d.comb += [
-            # One place is kept for the request that stands on the bus. An answer makes room at once: memories that
-            # answer in the cycle after the grant take a request in every cycle.
-            self.i_request.ready.eq(
-                (~self.port.req | self.port.gnt) & ((granted.level < self.OUTSTANDING - 1) | self.port.r_valid)
-            ),
-            granted.w_en.eq(self.port.req & self.port.gnt),
-            granted.w_data.eq(Cat(self.port.wen, self.port.add[2:])),
-            granted.r_en.eq(self.port.r_valid),
-            self.o_response.valid.eq(self.port.r_valid & granted.r_data[0]),
+            self.i_request.ready.eq((~self.port.req | self.port.gnt) & ((unanswered == 0) | self.port.r_valid)),
+            self.o_response.valid.eq(self.port.r_valid & Mux(answers_before, before_reads, self.port.wen)),
             self.o_response.data.eq(self.port.r_rdata),
-            self.idle.eq(~self.port.req & (granted.level == 0)),
+            self.idle.eq(~self.port.req & (unanswered == 0)),
         ]
+        with m.If(granted | self.port.r_valid):
+            m.d.sync += unanswered.eq(unanswered + granted - self.port.r_valid)
         with m.If(accepts):
             m.d.sync += [
+                before.eq(self.port.add),
+                before_reads.eq(self.port.wen),
                 self.port.req.eq(1),
                 self.port.add.eq(request.address),
                 self.port.wen.eq(~request.write),
@@ -116,5 +115,5 @@ class TcdmMaster(wiring.Component):
         with m.Elif(self.port.gnt):
             m.d.sync += self.port.req.eq(0)
         with m.If(self.port.r_valid & self.port.r_opc & ~self.fault):
-            m.d.sync += [self.fault.eq(1), self.fault_address.eq(granted.r_data[1:] << 2)]
+            m.d.sync += [self.fault.eq(1), self.fault_address.eq(Mux(answers_before, before, self.port.add))]
         return m
