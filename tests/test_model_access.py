@@ -158,12 +158,12 @@ def test_allocation_rounds_up_the_need_of_every_box() -> None:
                 vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
         found, predicted = allocation(schedule), predict(schedule)
         assert found["O"] == vectors * lanes * schedule.bits.acc // 8, schedule.as_data()
-        unit_w = max(4, schedule.lanes.get("m", 1) * schedule.bits.W // 8)
+        unit_w = max(4, schedule.lanes.get("m", 1))
         weight_words = -(-predicted.need_bytes.W // unit_w)
         assert found["W"] == weight_words * unit_w
         assert found.I >= predicted.need_bytes.I
         if schedule.layer.stride[1] <= 1:
-            unit = max(4, across * schedule.bits.I // 8)
+            unit = max(4, across)
             assert found["I"] == -(-predicted.need_bytes.I // unit) * unit * schedule.lanes.get("y", 1)
 
 

@@ -46,8 +46,8 @@ def predict(schedule: Schedule) -> Prediction:
     need_bytes = need.in_bytes(schedule.bits)
     lanes_m, lanes_y, lanes_x = (schedule.lanes.get(dim, 1) for dim in ("m", "y", "x"))
     allocated = PerOperand(
-        I=_round_up(stored_inputs * schedule.bits.I // 8, max(WORD, lanes_x * schedule.bits.I // 8)) * lanes_y,
-        W=_round_up(need_bytes.W, max(WORD, lanes_m * schedule.bits.W // 8)),
+        I=_round_up(stored_inputs * schedule.bits.I // 8, max(WORD, lanes_x)) * lanes_y,
+        W=_round_up(need_bytes.W, max(WORD, lanes_m)),
         O=allocated_outputs * schedule.bits.acc // 8,
     )
     iterations = 1
@@ -59,11 +59,11 @@ def predict(schedule: Schedule) -> Prediction:
 def allocation(schedule: Schedule) -> PerOperand:
     """Bytes of the I, W and O memories that the hardware needs for this schedule.
 
-    I: what the largest box stores, rounded up to a word or to what the lanes along x read, whichever is more, once
+    I: what the largest box stores, rounded up to a word or to the lanes along x in bytes, whichever is more, once
     for each lane along y (which read rows of their own, so that the memory holds a copy for each). Columns with gaps
     (the box's kernel extent is below the stride and it has several output columns) are stored kernel extent by output
     column, counted from the first output column that is not wholly in the left padding. W: the need, rounded up to a
-    word or to what the lanes along m read. O: a full lane vector of sums for each innermost iteration within the
+    word or to the lanes along m in bytes. O: a full lane vector of sums for each innermost iteration within the
     largest box.
     """
     return predict(schedule).allocation
