@@ -157,7 +157,9 @@ class Datapath(wiring.Component):
             row, column = divmod(n, p.lane_x)
             m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * reads + column], 0))
         weights = [self.weight_data[channel].as_signed() for channel in range(p.lane_m)]
-        products = [Signal(signed(32 if p.wide else 16), name=f"product_{lane}") for lane in range(p.lanes)]
+        products = [
+            Signal(signed(32 if p.wide and lane % 2 == 0 else 16), name=f"product_{lane}") for lane in range(p.lanes)
+        ]
         _, wide_rows, wide_columns = p.wide_lanes
         for lane in range(p.lanes):
             pixel, weight = pixels[lane % across], weights[lane // across]

@@ -24,6 +24,7 @@ __all__ = [
     "channels",
     "mark_box",
     "pieces",
+    "place_of",
     "window",
 ]
 
@@ -127,6 +128,16 @@ def pieces(extent: int, lanes: int = 1, width: int = 1) -> Pieces:
 
 
 @njit(cache=True)
+def place_of(slide, around, along, taps, parts):  # type: ignore[no-untyped-def]
+    """(tile, part of it, tap) of an iteration: the marked loop is at ``along``, the loops around it at ``around``."""
+    if slide == TILE:
+        return along, around % parts, around // parts
+    if slide == KERNEL:
+        return around // parts, around % parts, along
+    return around // taps, along, around % taps
+
+
+@njit(cache=True)
 def mark_box(first, last, tap, tap_end, stride, padding, size, width, box, held, seen, word_seen):  # type: ignore[no-untyped-def]
     """Touch one box; returns (touched, new, words of the new ones). ``held``: box - 1 is still in the buffer."""
     touched, new, words = 0, 0, 0
@@ -169,12 +180,7 @@ def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, la
             for around in range(slow):
                 started = False
                 for along in range(fast):
-                    if slide == TILE:
-                        t, p, k = along, around % parts, around // parts
-                    elif slide == KERNEL:
-                        t, p, k = around // parts, around % parts, along
-                    else:
-                        t, p, k = around // taps, along, around % taps
+                    t, p, k = place_of(slide, around, along, taps, parts)
                     start = t * tile + p * piece
                     stop = min(start + piece, (t + 1) * tile, extent)
                     if start >= stop:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.search.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_box
+from hwgen.search.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_box, place_of
 from hwgen.search.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, FixedOrder
 from hwgen.search.space import Target
 
@@ -211,12 +211,7 @@ def _fill_boxes(mask, slide, extent, kernel, stride, padding, size, width, lanes
         for around in range(slow):
             started = False
             for along in range(fast):
-                if slide == TILE:
-                    t, p, k = along, around % parts, around // parts
-                elif slide == KERNEL:
-                    t, p, k = around // parts, around % parts, along
-                else:
-                    t, p, k = around // taps, along, around % taps
+                t, p, k = place_of(slide, around, along, taps, parts)
                 start = t * tile + p * piece
                 stop = min(start + piece, (t + 1) * tile, extent)
                 if start >= stop:
