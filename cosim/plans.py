@@ -142,9 +142,8 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
 
 
 def _key(layers: Sequence[Layer], configuration: Configuration) -> str:
-    folders = [Path(package.__file__ or "").parent for package in (hwgen.ir, hwgen.model, hwgen.search)]
-    files = [Path(module.__file__ or "") for module in (hwgen.lower, hwgen.gateware.params)]
-    sources = sources_digest([*folders, *files, Path(__file__)])
+    folders = [Path(package.__file__ or "").parent for package in (hwgen.ir, hwgen.model, hwgen.search, hwgen.lower)]
+    sources = sources_digest([*folders, Path(hwgen.gateware.params.__file__ or ""), Path(__file__)])
     return digest_of([[layer.model_dump(mode="json") for layer in layers], configuration.name, sources])
 
 
