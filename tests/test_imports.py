@@ -17,15 +17,16 @@ ROOMS: dict[str, set[str]] = {
     "hwgen.search": {"hwgen.ir", "hwgen.model", "hwgen.golden"},
     "hwgen.gateware": set(),
     "hwgen.lower": {"hwgen.ir", "hwgen.model", "hwgen.search", "hwgen.gateware"},
+    "hwgen.pipeline": {"hwgen.ir", "hwgen.model", "hwgen.golden", "hwgen.gateware"},
     "hwgen.export": {"hwgen.ir", "hwgen.model", "hwgen.gateware", "hwgen.lower"},
     "cosim": {"hwgen.ir", "hwgen.model", "hwgen.golden", "hwgen.search", "hwgen.gateware", "hwgen.lower",
-              "hwgen.export"},
+              "hwgen.pipeline", "hwgen.export"},
     "hwgen.report": {"hwgen.ir", "hwgen.model", "hwgen.search"},
     "hwgen.cli": {"hwgen", "hwgen.ir", "hwgen.model", "hwgen.golden", "hwgen.search", "hwgen.gateware",
-                  "hwgen.lower", "hwgen.export", "hwgen.report", "cosim"},
+                  "hwgen.lower", "hwgen.pipeline", "hwgen.export", "hwgen.report", "cosim"},
     "hwgen": set(),
 }  # fmt: skip
-PART_OF = {"hwgen.memory_layout": "hwgen.lower"}
+PART_OF = {"hwgen.memory_layout": "hwgen.lower", "hwgen.golden_network": "hwgen.golden"}
 """Modules that belong to a room of another name."""
 
 # Third-party package: the rooms that may import it.

@@ -31,6 +31,7 @@ __all__ = [
     "Ring",
     "Stack",
     "StackCost",
+    "Tiles",
     "Traffic",
     "WeightMode",
     "boundaries",
@@ -133,7 +134,7 @@ def stack_cost(graph: Graph, stack: Stack) -> StackCost:
     cuts = boundaries(graph, span, stack.factor)
     rings, traffic, in_flight = [], Traffic(), 0
     for number in cuts:
-        tiles = _Tiles(graph, stack, cuts, number)
+        tiles = Tiles(graph, stack, cuts, number)
         pixels = max((_lag_pixels(tiles, edge, lag.get(edge)) for edge in tiles.in_ring), default=0)
         one = graph.maps[number]
         rings.append(Ring(number, one.name, one.channels, max(tiles.lines), pixels))
@@ -160,8 +161,14 @@ def boundaries(graph: Graph, span: Span, factor: int) -> dict[int, tuple[int, ..
     return dict(sorted(found.items()))
 
 
-class _Tiles:
-    """The tiles of one map in a stack: where each begins, overlap included, and ends."""
+class Tiles:
+    """The tiles of one map in a stack: where each begins, overlap included, and ends.
+
+    Members
+    -------
+    in_ring : the readers that find the map in its ring.
+    begins, old, ends : for each tile the first column of its lines, the first new one, and the one after the last.
+    """
 
     def __init__(self, graph: Graph, stack: Stack, cuts: Mapping[int, tuple[int, ...]], number: int) -> None:
         self.axis: LineAxis = graph.line_axis(stack.span)
@@ -203,7 +210,7 @@ class _Tiles:
         return distinct
 
 
-def _traffic(graph: Graph, stack: Stack, tiles: _Tiles) -> Traffic:
+def _traffic(graph: Graph, stack: Stack, tiles: Tiles) -> Traffic:
     number, one = tiles.number, tiles.map
     dram = sum(edge in stack.through_dram for edge in graph.inside(number, stack.span))
     source = number < stack.span.first
@@ -230,7 +237,7 @@ def _shuffled(graph: Graph, span: Span, number: int, line: int) -> int:
 # --- how much a reader lags behind the newest pixel ---
 
 
-def _lag_pixels(tiles: _Tiles, edge: Edge, lag: Lag | None) -> int:
+def _lag_pixels(tiles: Tiles, edge: Edge, lag: Lag | None) -> int:
     """Pixels before the newest that the ring must hold for one reader, in the tile in which they are most."""
     if edge.kind in ("shuffle", "whole"):
         return 0
@@ -242,7 +249,7 @@ def _lag_pixels(tiles: _Tiles, edge: Edge, lag: Lag | None) -> int:
     return most
 
 
-def _window(tiles: _Tiles, edge: Edge, tile: int, made: range) -> int:
+def _window(tiles: Tiles, edge: Edge, tile: int, made: range) -> int:
     """For a window: it fires while its last line arrives, or later if that line is padding."""
     lines, count = tiles.map.lines(tiles.axis), tiles.maps[edge.consumer].lines(tiles.axis)
     across, along = edge.across(tiles.axis), edge.along(tiles.axis)
@@ -274,7 +281,7 @@ def column_lag(along: Reach, size: int, made: range) -> int:
     return max(min(along.last(output), size - 1) - max(along.first(output), 0) for output in made)
 
 
-def _join(tiles: _Tiles, lag: Lag, tile: int, made: range) -> int:
+def _join(tiles: Tiles, lag: Lag, tile: int, made: range) -> int:
     """For a join: what has come in since the pixel that it reads."""
     lines, length = tiles.map.lines(tiles.axis), tiles.lines[tile]
     begin, end = tiles.begins[tile], tiles.ends[tile]

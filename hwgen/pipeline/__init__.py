@@ -1,0 +1,1 @@
+"""Depth-first solutions on pipelines: read, planned tile by tile, lowered, interpreted."""
