@@ -1,0 +1,188 @@
+"""The tightly coupled data memory of a cluster: word-interleaved banks that many masters share."""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hwgen.gateware.params import WORD_BYTES, ParameterError
+from hwgen.gateware.tcdm import TcdmSignature
+
+__all__ = ["TcdmBanks", "TcdmParameters", "TcdmPorts", "join_port"]
+
+
+class TcdmPorts(wiring.Signature):
+    """The ports of several masters side by side: each signal of `TcdmSignature` once for each, packed from bit 0 up.
+
+    Parameters
+    ----------
+    masters
+        How many.
+    """
+
+    def __init__(self, masters: int) -> None:
+        words, enables = data.ArrayLayout(32, masters), data.ArrayLayout(WORD_BYTES, masters)
+        super().__init__(
+            {
+                "req": Out(masters),
+                "gnt": In(masters),
+                "add": Out(words),
+                "wen": Out(masters),
+                "be": Out(enables),
+                "wdata": Out(words),
+                "r_valid": In(masters),
+                "r_opc": In(masters),
+                "r_rdata": In(words),
+            }
+        )
+
+
+def join_port(m: Module, port: wiring.PureInterface, ports: wiring.PureInterface, index: int) -> None:
+    """Make a master's port, a `TcdmSignature`, one of several."""
+    for name, member in TcdmSignature().members.items():
+        one, several = getattr(port, name), getattr(ports, name)[index]
+        m.d.comb += several.eq(one) if member.flow is Out else one.eq(several)
+
+
+@dataclass(frozen=True)
+class TcdmParameters:
+    """What a memory of banks is generated for.
+
+    Parameters
+    ----------
+    masters
+        Ports.
+    banks
+        A power of two, at least 2.
+    size
+        Bytes in all: a multiple of a word in each bank, at least two of them.
+    """
+
+    masters: int
+    banks: int = 16
+    size: int = 1 << 18
+
+    def __post_init__(self) -> None:
+        if self.masters < 1:
+            raise ParameterError(f"masters: expected at least 1, got {self.masters}")
+        if self.banks < 2 or self.banks & (self.banks - 1):
+            raise ParameterError(f"banks: expected a power of two from 2 on, got {self.banks}")
+        line = WORD_BYTES * self.banks
+        if self.size % line or not 2 * line <= self.size <= 1 << 31:
+            raise ParameterError(f"size: expected a multiple of {line} bytes, at least two, got {self.size}")
+
+    @property
+    def depth(self) -> int:
+        """Words of a bank."""
+        return self.size // WORD_BYTES // self.banks
+
+
+class TcdmBanks(wiring.Component):
+    """The masters' ports on the banks: word w lies in bank w modulo their number.
+
+    A bank serves one request a cycle. Of several masters that want the same bank it serves the next one in turn
+    behind the one that it served last; the others wait. The answer follows one cycle after the grant. What lies
+    outside of the memory is granted at once and answered with an error; nothing is written then.
+
+    Parameters
+    ----------
+    parameters
+        What it is generated for.
+
+    Members
+    -------
+    ports : In(TcdmPorts)
+    clear : In(1)
+        Set the counters to zero.
+    conflicts : Out
+        For each master the cycles in which its request waited for another master's.
+    """
+
+    def __init__(self, parameters: TcdmParameters) -> None:
+        self.parameters = parameters
+        super().__init__(
+            {
+                "ports": In(TcdmPorts(parameters.masters)),
+                "clear": In(1),
+                "conflicts": Out(data.ArrayLayout(32, parameters.masters)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        ports, masters = self.ports, range(self.parameters.masters)
+        select = self.parameters.banks.bit_length() - 1
+        outside = Signal(self.parameters.masters)
+        wanted = [Signal(self.parameters.banks, name=f"wanted_{i}") for i in masters]
+        for i in masters:
+            with m.If(ports.req[i]):
+                with m.If(ports.add[i] < self.parameters.size):
+                    m.d.comb += wanted[i].eq(C(1, self.parameters.banks) << ports.add[i][2 : 2 + select])
+                with m.Else():
+                    m.d.comb += outside[i].eq(1)
+        grants, answers = zip(
+            *(self._one_bank(m, number, wanted) for number in range(self.parameters.banks)), strict=True
+        )
+        m.d.comb += ports.gnt.eq(reduce(or_, grants) | outside)
+        m.d.sync += [ports.r_valid.eq(ports.req & ports.gnt), ports.r_opc.eq(outside)]
+        for i in masters:
+            # Most cycles few masters read: a simulator passes over the rest.
+            source, reads = Signal(select, name=f"source_{i}"), Signal(name=f"reads_{i}")
+            m.d.sync += reads.eq(ports.req[i] & ports.gnt[i] & ports.wen[i])
+            with m.If(ports.req[i]):
+                m.d.sync += source.eq(ports.add[i][2 : 2 + select])
+            with m.If(reads), m.Switch(source):
+                for number, answer in enumerate(answers):
+                    with m.Case(number):
+                        m.d.comb += ports.r_rdata[i].eq(answer)
+        self._count(m)
+        return m
+
+    def _one_bank(self, m: Module, number: int, wanted: list[Signal]) -> tuple[Signal, Value]:
+        """One bank: whom it serves in this cycle, one bit each, and what it has read in the last one."""
+        ports, count = self.ports, self.parameters.masters
+        depth = self.parameters.depth
+        memory = Memory(shape=8 * WORD_BYTES, depth=depth, init=[])
+        m.submodules[f"bank_{number}"] = memory
+        read, write = memory.read_port(), memory.write_port(granularity=8)
+        wants, grant = Signal(count, name=f"wants_{number}"), Signal(count, name=f"grant_{number}")
+        # Those that come before whoever was served last have their turn first.
+        behind, chosen = Signal(count, name=f"behind_{number}"), Signal(count, name=f"chosen_{number}")
+        line = Signal(range(depth), name=f"line_{number}")
+        first = 2 + (self.parameters.banks.bit_length() - 1)
+        m.d.comb += [
+            wants.eq(Cat(wanted[i][number] for i in range(count))),
+            read.en.eq(0),
+            read.addr.eq(line),
+            write.addr.eq(line),
+        ]
+        with m.If(wants != 0):
+            m.d.comb += [
+                chosen.eq(Mux((wants & behind) != 0, wants & behind, wants)),
+                grant.eq(chosen & (~chosen + 1)),
+            ]
+            m.d.sync += behind.eq(~((grant << 1) - 1))
+            with m.Switch(grant):
+                for i in range(count):
+                    with m.Case(1 << i):
+                        m.d.comb += [
+                            line.eq(ports.add[i][first:]),
+                            read.en.eq(ports.wen[i]),
+                            write.data.eq(ports.wdata[i]),
+                            write.en.eq(Mux(ports.wen[i], 0, ports.be[i])),
+                        ]
+        return grant, read.data
+
+    def _count(self, m: Module) -> None:
+        waits = Signal(self.parameters.masters)
+        m.d.comb += waits.eq(self.ports.req & ~self.ports.gnt)
+        with m.If(self.clear):
+            m.d.sync += self.conflicts.as_value().eq(0)
+        with m.Elif(waits != 0):
+            for i in range(self.parameters.masters):
+                with m.If(waits[i]):
+                    m.d.sync += self.conflicts[i].eq(self.conflicts[i] + 1)
