@@ -9,12 +9,14 @@ import typer
 
 from cosim.plans import Configuration
 from cosim.regression import expected_rows, kept_configurations
+from hwgen.cli.cecconi import cecconi
 from hwgen.cli.console import Json, buffer_sizes, note, print_json, printable, progress
 from hwgen.cli.goetschalckx import goetschalckx
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
+from hwgen.report.cecconi import COSTS
 from hwgen.report.claims import claims
 from hwgen.report.documents import Found, readme, tables, write_bytes
 from hwgen.report.measured import measured_csv, measured_engines, measured_readme
@@ -35,8 +37,11 @@ from hwgen.report.stoutchinin import (
 __all__ = ["paper"]
 
 Publication = Annotated[
-    Literal["stoutchinin-2019", "goetschalckx-2019"],
-    typer.Argument(metavar="PAPER", help="Which one: stoutchinin-2019 or goetschalckx-2019 (only -o, --networks)."),
+    Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017"],
+    typer.Argument(
+        metavar="PAPER",
+        help="Which one: stoutchinin-2019, or with -o and --networks only: goetschalckx-2019, cecconi-2017.",
+    ),
 ]
 Folder = Annotated[
     Path, typer.Option("-o", "--output", metavar="DIR", help="Where to; what is finished there is not done again.")
@@ -72,9 +77,11 @@ def paper(
     as_json: Json = False,
 ) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
-    if name == "goetschalckx-2019":
+    if name != "stoutchinin-2019":
         if rtl or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
-            raise InputError("goetschalckx-2019: expected no options but -o, --networks and --json")
+            raise InputError(f"{name}: expected no options but -o, --networks and --json")
+        if name == "cecconi-2017":
+            return cecconi(output, networks, COSTS, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)
     sizes = buffer_sizes(buffer)
     if layer_set != TABLE and not rtl:

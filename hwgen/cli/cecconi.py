@@ -1,0 +1,63 @@
+"""``hwgen paper cecconi-2017``: the best tiles for DMA against naive ones, computed anew."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from hwgen.cli.console import note, print_json, progress
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Layer
+from hwgen.model.transfer import TransferCost
+from hwgen.report.cecconi import KINDS, contracting_layers, tiling_rows, tiling_totals
+from hwgen.report.cecconi_claims import tiling_claims
+from hwgen.report.cecconi_documents import tiling_files, tiling_readme
+from hwgen.report.documents import write_bytes
+
+__all__ = ["cecconi"]
+
+PAPER = "cecconi-2017"
+
+
+def cecconi(output: Path, names: str | None, costs: Mapping[str, TransferCost], *, as_json: bool) -> int:
+    """Compute the figures: a plot, CSV, and a README.md of claims beside what was found."""
+    layers = _layers(names)
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    with progress(len(layers) * len(KINDS) * len(costs), "searching") as step:
+        rows = tiling_rows(layers, costs, progress=step)
+    stated = tiling_claims(layers, rows)
+    text = tiling_readme(rows, stated)
+    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tiling_files(rows).items()}}
+    note("drawing")
+    # The plotting library is slow to load, and no other command needs it.
+    from hwgen.report.cecconi_figures import tiling_4
+    from hwgen.report.figures import rendered
+
+    files |= {f"fig4.{suffix}": data for suffix, data in rendered(tiling_4(rows)).items()}
+    for file, data in files.items():
+        write_bytes(output / file, data)
+    if as_json:
+        print_json(
+            {
+                "paper": PAPER,
+                "claims": [asdict(claim) for claim in stated],
+                "totals": [{**asdict(total), "ratio": total.ratio} for total in tiling_totals(rows)],
+                "files": sorted(str(output / file) for file in files),
+            }
+        )
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _layers(names: str | None) -> tuple[Layer, ...]:
+    every = contracting_layers()
+    if names is None:
+        return every
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in {layer.name for layer in every}:
+            known = ", ".join(layer.name for layer in every)
+            raise InputError(f"--networks: expected some of {known}, got {name[:40]!r}")
+    return tuple(layer for layer in every if layer.name in wanted)
