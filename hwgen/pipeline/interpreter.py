@@ -1,192 +1,267 @@
-"""A planned stack run tile by tile in numpy: lines as the pipeline sees them, every pixel to or from DRAM counted.
+"""A lowered stack run in numpy, tile by tile, from nothing but its program: registers, streams, images.
 
-What a tile's stages read is cut out of the tile's own lines and nothing else: a column that the plan does not bring
-is not there. Rows compute by `hwgen.golden_network` on those columns. DRAM gives what was written before, no more.
+Every stage takes the columns that its registers name out of the lines of its tile, and weights come out of the image
+that the weight port gets. Pixels in DRAM can be read once they were written; each one that moves is counted by the
+kind of its stream. What the pipeline does cycle by cycle is left out: within a tile, maps are made one by one.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.golden_network import RowData, row_output
-from hwgen.ir.network import Node
+from hwgen.gateware.fused_params import ConvStage, GlobalPoolStage, JoinStage, PoolStage, ShuffleStage
+from hwgen.golden import requantise
+from hwgen.ir.network import Network
 from hwgen.model.fusion import Traffic
-from hwgen.model.fusion_graph import Edge
-from hwgen.pipeline.tiles import EdgePlan, MapPlan, StackPlan, StagePlan
+from hwgen.model.fusion_graph import Graph, LineAxis
+from hwgen.pipeline.program import KINDS, OverlapLine, PipelineProgram, TileProgram
 
-__all__ = ["Memory", "NotWritten", "run_stack"]
+__all__ = ["Memory", "MisledError", "interpret"]
 
 Int8 = NDArray[np.int8]
 
 
-class NotWritten(RuntimeError):
-    """A pixel is read from DRAM that nobody has written yet."""
-
-
-@dataclass
-class _Region:
-    data: Int8
-    there: NDArray[np.bool_]
+class MisledError(RuntimeError):
+    """The program asks for what is not there, or leaves something over."""
 
 
 @dataclass
 class Memory:
-    """DRAM: maps by number, [channels, rows, columns] as the network has them, with what is written of each."""
+    """DRAM: maps by number, [channels, rows, columns] as the network has them, and which pixels were written."""
 
-    regions: dict[int, _Region] = field(default_factory=dict)
+    data: dict[int, Int8] = field(default_factory=dict)
+    there: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, network: Network) -> "Memory":
+        """Room for every map of a network."""
+        memory = cls()
+        for number, one in enumerate(Graph.of(network).maps):
+            memory.data[number] = np.zeros((one.channels, one.height, one.width), np.int8)
+            memory.there[number] = np.zeros((one.height, one.width), bool)
+        return memory
 
     def put(self, number: int, data: Int8) -> None:
-        """A whole map."""
-        self.regions[number] = _Region(data.copy(), np.ones(data.shape[1:], bool))
+        """Write a whole map."""
+        self.data[number][:] = data
+        self.there[number][:] = True
 
-    def whole(self, number: int) -> Int8:
-        """A whole map; `NotWritten` if a pixel is missing."""
-        region = self.regions[number]
-        if not region.there.all():
-            raise NotWritten(f"map {number} is not complete")
-        return region.data
+    def columns(self, number: int, axis: LineAxis, begin: int, end: int) -> tuple[Int8, NDArray[np.bool_]]:
+        """Columns of a map in scan order, [channels, lines, columns], and which of its pixels were written: views."""
+        if axis == "W":
+            return self.data[number][:, :, begin:end], self.there[number][:, begin:end]
+        return self.data[number].transpose(0, 2, 1)[:, :, begin:end], self.there[number].T[:, begin:end]
 
 
-def run_stack(plan: StackPlan, rows: Mapping[str, RowData], memory: Memory) -> Traffic:
-    """Run all tiles of a stack on what is in memory, where its outputs land.
-
-    Gives what moved, weights left out. `NotWritten` if the plan forgets something.
-    """
-    return _Run(plan, rows, memory).run()
+def interpret(program: PipelineProgram, memory: Memory) -> Traffic:
+    """Run a program on what is in memory, where its outputs land. Gives what moved, with weights if fetched."""
+    run = _Run(program, memory)
+    for tile in program.tiles:
+        run.tile(tile)
+    counts = {kind: run.counts[kind] for kind in KINDS}
+    return Traffic(**counts, weights=sum(w.size for w, _ in run.weights.values()) if program.fetched else 0)
 
 
 class _Run:
-    def __init__(self, plan: StackPlan, rows: Mapping[str, RowData], memory: Memory) -> None:
-        self.plan, self.rows, self.memory = plan, rows, memory
-        self.traffic = Traffic()
+    def __init__(self, program: PipelineProgram, memory: Memory) -> None:
+        self.program, self.memory, self.parameters = program, memory, program.parameters
+        self.counts: Counter[str] = Counter()
+        self.weights = dict(_weights(program))
         self.lines: dict[int, Int8] = {}
-        """The tile's lines of each map, overlap included: [channels, lines, columns]."""
-        for one in plan.maps:
-            if one.number not in memory.regions:
-                shape = (one.lines, one.columns) if plan.axis == "W" else (one.columns, one.lines)
-                data = np.zeros((one.channels, *shape), np.int8)
-                memory.regions[one.number] = _Region(data, np.zeros(shape, bool))
 
-    def run(self) -> Traffic:
-        for tile in range(self.plan.factor):
-            stages = iter(self.plan.stages)
-            for one in self.plan.maps:
-                if one.source:
-                    in_ring = any(not edge.through_dram for edge in self._edges(one.number))
-                    new = self._read(one, one.tiles[tile].old, one.tiles[tile].end, "input" if in_ring else None)
-                else:
-                    new = self._made(next(stages), tile)
-                self._take(one, tile, new)
-        return self.traffic
+    def tile(self, tile: TileProgram) -> None:
+        queues: dict[int, deque[Int8]] = {number: deque() for number in range(len(self.parameters.maps))}
+        for line in tile.overlap_in:
+            queues[line.map].append(self._overlap_line(line))
+        for number in range(len(self.parameters.maps)):
+            self._take(tile, number, queues[number])
+        for line in tile.overlap_out:
+            self._save(line, tile.registers[f"map{line.map}_saved"])
+        if any(queues.values()):
+            raise MisledError("overlap is left over")
 
-    def _edges(self, number: int) -> list[EdgePlan]:
-        return [entry for stage in self.plan.stages for entry in stage.edges if entry.edge.producer == number]
+    def _take(self, tile: TileProgram, number: int, queue: deque[Int8]) -> None:
+        """All lines of a map: overlap, then what is new; written where it has to be."""
+        registers, one = tile.registers, self.parameters.maps[number]
+        length, lines, overlap = (registers[f"map{number}_{what}"] for what in ("line", "lines", "overlap"))
+        if length > one.line or lines > one.lines or overlap > one.overlap_in:
+            raise MisledError(
+                f"map {number}: {lines} lines of {length}, {overlap} of them overlap: more than there is"
+            )
+        old = np.zeros((one.channels, lines, overlap), np.int8)
+        if overlap:
+            old[:] = np.stack([queue.popleft() for _ in range(lines)], axis=1)
+        maker = self.parameters.maker(number)
+        new = self._stream_in(tile, f"i_map{number}") if maker is None else self._made(tile, maker)
+        if new.shape != (one.channels, lines, length - overlap):
+            raise MisledError(f"map {number}: {new.shape} new pixels for {lines} lines of {length - overlap}")
+        self.lines[number] = np.concatenate([old, new], axis=2)
+        if one.written:
+            self._stream_out(tile, f"o_map{number}", new)
 
-    def _take(self, one: MapPlan, tile: int, new: Int8) -> None:
-        """Put a tile's lines together, and write what has to be written."""
-        at = one.tiles[tile]
-        assert new.shape == (one.channels, one.lines, at.new)
-        overlap = self._read(one, at.begin, at.old, "overlap_in")
-        self.lines[one.number] = np.concatenate([overlap, new], axis=2)
-        if one.source:
-            return
-        if one.written or one.skips:
-            self._write(one, at.old, new, "output" if one.written else "skip_out")
-        else:
-            self._write(one, at.end - at.saved, new[:, :, at.new - at.saved :], "overlap_out")
+    # --- to and from DRAM ---
 
-    def _made(self, stage: StagePlan, tile: int) -> Int8:
-        target = self.plan.by_number[stage.number]
-        made = range(target.tiles[tile].old, target.tiles[tile].end)
-        if not made:
-            return np.zeros((target.channels, target.lines, 0), np.int8)
-        node, data = _transposed(stage, self.rows.get(stage.node.name, RowData()), turned=self.plan.axis == "H")
-        match stage.node.op:
-            case "add" | "concat":
-                operands = {
-                    self.plan.by_number[entry.edge.producer].name: self._operand(entry, tile, made)
-                    for entry in stage.edges
-                }
-                node = node.model_copy(update={"input_width": len(made), "output_width": len(made)})
-                return row_output(node, data, [operands[name] for name in stage.node.inputs])
-            case "pixel_shuffle":
-                return self._shuffled(stage, node, tile, made)
-        (entry,) = stage.edges
-        lines, before, after = self._window(entry.edge, tile, made)
-        size = lines.shape[2]
-        top, _, bottom, _ = node.padding
-        update = {"input_width": size, "output_width": len(made), "padding": (top, before, bottom, after)}
-        return row_output(node.model_copy(update=update), data, [lines])
+    def _stream_in(self, tile: TileProgram, name: str) -> Int8:
+        stream, columns = self.program.stream(name), tile.streams[name]
+        return self._read(stream.region, columns.first, columns.count, stream.kind)
 
-    def _window(self, edge: Edge, tile: int, made: range) -> tuple[Int8, int, int]:
-        """The columns that the windows of a tile read, and how much padding is before and after them."""
-        source, reach = self.plan.by_number[edge.producer], edge.along(self.plan.axis)
-        if edge.kind == "whole":
-            return self._columns(source, tile, 0, source.columns), 0, 0
-        first, last = reach.first(made.start), reach.last(made.stop - 1)
-        begin, end = max(first, 0), min(last + 1, source.columns)
-        return self._columns(source, tile, begin, end), begin - first, last + 1 - end
+    def _stream_out(self, tile: TileProgram, name: str, new: Int8) -> None:
+        stream, columns = self.program.stream(name), tile.streams[name]
+        self._write(stream.region, columns.first, new, stream.kind)
 
-    def _columns(self, source: MapPlan, tile: int, begin: int, end: int) -> Int8:
-        at = source.tiles[tile]
-        if begin < at.begin or end > at.end:
-            raise NotWritten(f"{source.name}: columns {begin} to {end} in a tile of {at.begin} to {at.end}")
-        return self.lines[source.number][:, :, begin - at.begin : end - at.begin]
-
-    def _operand(self, entry: EdgePlan, tile: int, made: range) -> Int8:
-        source = self.plan.by_number[entry.edge.producer]
-        if entry.through_dram:
-            return self._read(source, made.start, made.stop, "skip_in")
-        return self._columns(source, tile, made.start, made.stop)
-
-    def _shuffled(self, stage: StagePlan, node: Node, tile: int, made: range) -> Int8:
-        (entry,) = stage.edges
-        factor = node.factor or 1
-        begin, end = made.start // factor, (made.stop - 1) // factor + 1
-        lines = self._columns(self.plan.by_number[entry.edge.producer], tile, begin, end)
-        if self.plan.axis == "H":  # the channels of a pixel, transposed
-            square = lines.reshape(node.output_channels, factor, factor, *lines.shape[1:])
-            lines = square.transpose(0, 2, 1, 3, 4).reshape(lines.shape)
-        update = {"input_width": end - begin, "output_width": (end - begin) * factor}
-        pixels = row_output(node.model_copy(update=update), RowData(), [lines])
-        skipped = made.start - begin * factor
-        return pixels[:, :, skipped : skipped + len(made)]
-
-    def _read(self, one: MapPlan, begin: int, end: int, kind: str | None) -> Int8:
-        data, there = self._view(one, begin, end)
+    def _read(self, region: int, first: int, count: int, kind: str) -> Int8:
+        data, there = self.memory.columns(region, self.program.plan.axis, first, first + count)
         if not there.all():
-            raise NotWritten(f"{one.name}: columns {begin} to {end} are not all in DRAM")
-        if kind is not None:
-            self._count(kind, data.size)
+            raise MisledError(f"{self._name(region)}: columns {first} to {first + count} are not all in DRAM")
+        self.counts[kind] += data.size
         return data.copy()
 
-    def _write(self, one: MapPlan, begin: int, data: Int8, kind: str) -> None:
-        place, there = self._view(one, begin, begin + data.shape[2])
-        assert not there.any(), f"{one.name}: written twice"
-        place[:], there[:] = data, True
-        self._count(kind, data.size)
+    def _write(self, region: int, first: int, new: Int8, kind: str) -> None:
+        data, there = self.memory.columns(region, self.program.plan.axis, first, first + new.shape[2])
+        if there.any() or data.shape != new.shape:
+            raise MisledError(f"{self._name(region)}: columns from {first} are written twice, or are not there")
+        data[:], there[:] = new, True
+        self.counts[kind] += new.size
 
-    def _view(self, one: MapPlan, begin: int, end: int) -> tuple[Int8, NDArray[np.bool_]]:
-        region = self.memory.regions[one.number]
-        if self.plan.axis == "W":
-            return region.data[:, :, begin:end], region.there[:, begin:end]
-        return region.data.transpose(0, 2, 1)[:, :, begin:end], region.there.T[:, begin:end]
+    def _overlap_line(self, line: OverlapLine) -> Int8:
+        region = self.program.maps[line.map].graph_number
+        data, there = self.memory.columns(region, self.program.plan.axis, line.first, line.first + line.count)
+        if not there[line.line].all():
+            raise MisledError(f"{self._name(region)}: overlap of line {line.line} is not in DRAM")
+        self.counts["overlap_in"] += data[:, line.line].size
+        return data[:, line.line].copy()
 
-    def _count(self, kind: str, elements: int) -> None:
-        self.traffic = replace(self.traffic, **{kind: getattr(self.traffic, kind) + elements})
+    def _save(self, line: OverlapLine, saved: int) -> None:
+        region = self.program.maps[line.map].graph_number
+        data, there = self.memory.columns(region, self.program.plan.axis, line.first, line.first + line.count)
+        if there[line.line].any() or saved != line.count:
+            raise MisledError(f"{self._name(region)}: overlap of line {line.line} is written twice, or is not there")
+        data[:, line.line] = self.lines[line.map][:, line.line, -saved:]
+        there[line.line] = True
+        self.counts["overlap_out"] += data[:, line.line].size
+
+    def _name(self, region: int) -> str:
+        return self.program.plan.by_number[region].name
+
+    # --- stages ---
+
+    def _made(self, tile: TileProgram, index: int) -> Int8:
+        stage = self.parameters.stages[index]
+        channels = self.parameters.maps[stage.makes].channels
+        registers = {
+            name.removeprefix(f"stage{index}_"): value
+            for name, value in tile.registers.items()
+            if name.startswith(f"stage{index}_")
+        }
+        match stage:
+            case ConvStage():
+                windows, _ = self._windows(stage, registers)
+                weights, bias = self.weights[index]
+                return _clipped(_convolved(windows, weights, stage.groups), bias, registers)
+            case PoolStage():
+                return _pooled(*self._windows(stage, registers), stage.kind, registers)
+            case GlobalPoolStage():
+                lines = self.lines[stage.reads]
+                pixels = lines.reshape(channels, 1, 1, 1, -1)
+                return _pooled(pixels, np.ones(pixels.shape[1:], bool), stage.kind, registers)
+            case JoinStage():
+                operands = [self._operand(tile, index, place, registers) for place in range(len(stage.operands))]
+                if stage.kind == "concat":
+                    return np.concatenate(operands)
+                return _clipped(np.sum(np.array(operands, np.int64), axis=0), np.zeros(1, np.int32), registers)
+            case ShuffleStage():
+                return self._shuffled(stage, registers)
+
+    def _windows(self, stage: ConvStage | PoolStage, registers: dict[str, int]) -> tuple[Int8, NDArray[np.bool_]]:
+        """The windows of a stage, [channels, lines, columns, across, along], and which of their pixels are there."""
+        lines = self.lines[stage.reads]
+        across, there_across = _taps(
+            registers["lines"], stage.stride[0], registers["first_line"], stage.kernel[0], lines.shape[1]
+        )
+        along, there_along = _taps(
+            registers["columns"], stage.stride[1], registers["first_column"], stage.kernel[1], lines.shape[2]
+        )
+        there = there_across[:, None, :, None] & there_along[None, :, None, :]
+        if not there.size:
+            return np.zeros((lines.shape[0], *there.shape), np.int8), there
+        found = lines[:, across[:, None, :, None], along[None, :, None, :]]
+        return np.where(there, found, np.int8(0)), there
+
+    def _operand(self, tile: TileProgram, index: int, place: int, registers: dict[str, int]) -> Int8:
+        stage = self.parameters.stages[index]
+        assert isinstance(stage, JoinStage)
+        if stage.operands[place].through_dram:
+            return self._stream_in(tile, f"i_skip{index}_{place}")
+        first = registers[f"first_{place}"]
+        found = self.lines[stage.operands[place].reads][:, :, first : first + registers["columns"]]
+        if found.shape[2] < registers["columns"]:
+            raise MisledError(f"stage {index}: operand {place} ends before the last column")
+        return found
+
+    def _shuffled(self, stage: ShuffleStage, registers: dict[str, int]) -> Int8:
+        lines, factor = self.lines[stage.reads], stage.factor
+        split = lines.reshape(-1, factor, factor, *lines.shape[1:])
+        order = (0, 3, 2, 4, 1) if stage.transposed else (0, 3, 1, 4, 2)
+        pixels = split.transpose(order).reshape(split.shape[0], lines.shape[1] * factor, lines.shape[2] * factor)
+        first = registers["first_column"]
+        return pixels[:, :, first : first + registers["columns"]]
 
 
-def _transposed(stage: StagePlan, data: RowData, *, turned: bool) -> tuple[Node, RowData]:
-    """A row in scan order: lines for rows, columns for columns."""
-    if not turned:
-        return stage.node, data
-    node = stage.node
-    update = {
-        "kernel": stage.kernel, "stride": stage.stride, "padding": stage.padding,
-        "input_height": node.input_width, "input_width": node.input_height,
-        "output_height": node.output_width, "output_width": node.output_height,
-    }  # fmt: skip
-    weights = np.ascontiguousarray(data.weights.transpose(0, 1, 3, 2))
-    return node.model_copy(update=update), replace(data, weights=weights)
+def _taps(count: int, stride: int, first: int, kernel: int, size: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Along one axis: which index each tap [output, tap] reads, and whether it is there."""
+    places = np.arange(count)[:, None] * stride + first - (kernel - 1) + np.arange(kernel)
+    there = (places >= 0) & (places < size)
+    return np.clip(places, 0, max(size - 1, 0)), there
+
+
+def _convolved(windows: Int8, weights: Int8, groups: int) -> NDArray[np.int64]:
+    channels, lines, columns, across, along = windows.shape
+    count, taps = weights.shape[0], across * along
+    by_group = windows.reshape(groups, channels // groups, lines * columns, taps).transpose(0, 1, 3, 2)
+    pixels = by_group.reshape(groups, channels // groups * taps, lines * columns).astype(np.float64)
+    matrices = weights.reshape(groups, count // groups, channels // groups * taps).astype(np.float64)
+    sums: NDArray[np.int64] = np.matmul(matrices, pixels).astype(np.int64)
+    return sums.reshape(count, lines, columns)
+
+
+def _clipped(sums: NDArray[np.int64], bias: NDArray[np.int32], registers: dict[str, int]) -> Int8:
+    wrapped = sums.astype(np.int32)
+    relu, ceiling = bool(registers["relu"]), registers["ceiling"]
+    return requantise(wrapped, bias, registers["shift"], relu=relu, ceiling=ceiling).astype(np.int8)
+
+
+def _pooled(windows: Int8, there: NDArray[np.bool_], kind: str, registers: dict[str, int]) -> Int8:
+    made: Int8
+    if kind == "max":
+        made = np.where(there, windows, np.int8(-128)).max(axis=(3, 4)).astype(np.int8)
+        return made
+    sums = windows.sum(axis=(3, 4), dtype=np.int64) * registers["multiplier"]
+    shift = registers["shift"]
+    least = 0 if registers["relu"] else -128
+    made = np.clip((sums + (1 << (shift - 1))) >> shift, least, registers["ceiling"]).astype(np.int8)
+    return made
+
+
+def _weights(program: PipelineProgram) -> Iterator[tuple[int, tuple[Int8, NDArray[np.int32]]]]:
+    """Weights [M, C/groups, across, along] and biases of each convolution, out of the weight port's bytes."""
+    parameters, image, place = program.parameters, np.frombuffer(program.weights, np.uint8), 0
+    for index, stage in enumerate(parameters.stages):
+        if not isinstance(stage, ConvStage):
+            continue
+        inputs = parameters.maps[stage.reads].channels // stage.groups
+        outputs = parameters.maps[stage.makes].channels
+        words, size = parameters.weight_words(index)
+        taken = []
+        for count, used in ((words, size), (outputs // stage.output_lanes, 4 * stage.output_lanes)):
+            pitch = -(-used // parameters.weight_beat) * parameters.weight_beat
+            taken.append(image[place : place + count * pitch].reshape(count, pitch)[:, :used])
+            place += count * pitch
+        o, i = stage.output_lanes, stage.input_lanes
+        words_of = taken[0].reshape(outputs // o, *stage.kernel, inputs // i, o, i).transpose(0, 4, 3, 5, 1, 2)
+        biases = np.ascontiguousarray(taken[1]).view("<i4").reshape(-1)
+        yield index, (words_of.reshape(outputs, inputs, *stage.kernel).view(np.int8), biases.astype(np.int32))
+    if place != image.size:
+        raise MisledError(f"weights: {image.size - place} bytes are left over")

@@ -1,0 +1,103 @@
+"""How parallel each stage of a pipeline is: so that all keep pace, with few multipliers."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hwgen.ir.document import InputError
+from hwgen.ir.network import Node
+
+__all__ = ["Lanes", "Work", "beat_for", "choose_lanes"]
+
+MOST_LANES = 256
+"""Multipliers of one stage, at most: what one word of its weight memory may hold."""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Input and output channels of a stage that are dealt with in one cycle."""
+
+    inputs: int
+    outputs: int
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers that they take."""
+        return self.inputs * self.outputs
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage has to do in one inference: so many pixels, each so many cycles by its lanes.
+
+    ``weighted``: its lanes are multipliers and come out of the budget.
+    """
+
+    pixels: int
+    weighted: bool
+    choices: tuple[tuple[Lanes, int], ...]
+    """Lanes, and the cycles that a pixel takes with them."""
+
+    @classmethod
+    def of(cls, node: Node, pixels: int) -> "Work":
+        """The work of a row that makes (for a global pool: reads) so many pixels."""
+        taps = 1 if node.global_pool else node.kernel[0] * node.kernel[1]
+        if node.op in ("conv", "depthwise_conv"):
+            inputs, outputs = node.input_channels // node.groups, node.output_channels
+            across = outputs if inputs == 1 and node.groups == outputs else outputs // node.groups
+            pairs = [Lanes(i, o) for i in _divisors(inputs) for o in _divisors(across) if i * o <= MOST_LANES]
+            return cls(pixels, True, tuple((one, taps * inputs * outputs // one.multipliers) for one in pairs))
+        if node.op == "pixel_shuffle":
+            return cls(pixels, False, ((Lanes(1, 1), 1),))
+        if node.op in ("add", "concat"):
+            taps = 1
+        channels = node.output_channels
+        every = [Lanes(1, lanes) for lanes in _divisors(channels)]
+        return cls(pixels, False, tuple((one, taps * channels // one.outputs) for one in every))
+
+    def cheapest(self, cycles: int) -> Lanes | None:
+        """The fewest lanes that do it in so many cycles; of equally many, those that read the widest."""
+        fitting = [lanes for lanes, steps in self.choices if steps * self.pixels <= cycles]
+        return min(fitting, key=lambda lanes: (lanes.multipliers, -lanes.inputs), default=None)
+
+
+def choose_lanes(works: Sequence[Work], macs: int) -> tuple[list[Lanes], int]:
+    """The lanes of each stage with which the slowest is fastest, within ``macs`` multipliers; and its cycles."""
+    least = sum(1 for work in works if work.weighted)
+    if macs < least:
+        raise InputError(f"macs: expected at least {least}, one for each convolution of a stack, got {macs}")
+    times = sorted({steps * work.pixels for work in works for _, steps in work.choices})
+
+    def within(cycles: int) -> list[Lanes] | None:
+        found = [work.cheapest(cycles) for work in works]
+        known = [lanes for lanes in found if lanes is not None]
+        spent = sum(lanes.multipliers for lanes, work in zip(known, works, strict=False) if work.weighted)
+        return known if len(known) == len(works) and spent <= macs else None
+
+    cycles = times[_first(len(times), lambda index: within(times[index]) is not None)]
+    chosen = within(cycles)
+    assert chosen is not None
+    return chosen, cycles
+
+
+def beat_for(channels: int, pixels: int, cycles: int, most: int) -> int:
+    """The narrowest beat, in bytes, with which a stream of pixels keeps pace."""
+    for beat in range(1, min(channels, most) + 1):
+        if -(-channels // beat) * pixels <= cycles:
+            return beat
+    return min(channels, most)
+
+
+def _divisors(number: int) -> Iterable[int]:
+    return [candidate for candidate in range(1, number + 1) if number % candidate == 0]
+
+
+def _first(count: int, holds: Callable[[int], bool]) -> int:
+    """The first index from which on it holds."""
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
