@@ -86,6 +86,16 @@ def test_levels_and_spread_loops_round_trip(tmp_path: Path) -> None:
     assert load_schedule(path) == schedule
 
 
+def test_halves_round_trip() -> None:
+    data = fig_8()
+    data["nest"].insert(0, {"buffer": {"tcdm": ["I", "W"], "double": "halves"}})
+    data["nest"].insert(0, {"buffer": {"tcdm": "O"}})
+    schedule = Schedule.from_data(data)
+    assert [schedule.in_halves(array) for array in ("I", "W", "O")] == [True, True, False]
+    assert schedule.as_data()["nest"][1] == {"buffer": {"tcdm": ["I", "W"], "double": "halves"}}
+    assert Schedule.from_data(schedule.as_data()) == schedule
+
+
 def with_nest(position: int, item: Any) -> dict[str, Any]:
     data = fig_8()
     data["nest"][position] = item
@@ -129,6 +139,8 @@ REJECTED = [
     (with_nest(3, {"buffer": "Q"}), "f.yaml: nest: item 3: buffer: expected I, W, O or a list of them, got 'Q'"),
     (with_nest(3, {"buffer": []}), "f.yaml: nest: item 3: buffer: expected I, W, O or a list of them, got []"),
     (with_nest(3, {"buffer": {"l2": "O"}}), "f.yaml: nest: item 3: buffer: expected the level local or tcdm"),
+    (with_nest(3, {"buffer": {"local": "O", "double": "halves"}}), "f.yaml: nest: item 3: buffer: double: expected"),
+    (with_nest(3, {"buffer": {"tcdm": "O", "double": "ring"}}), "f.yaml: nest: item 3: buffer: double: expected"),
     (with_nest(3, {"buffer": "I"}), "f.yaml: nest: buffer: I is marked twice at level local"),
     (with_nest(9, {"buffer": "O"}), "f.yaml: nest: l: the innermost step leaves 3, the lanes do 1"),
     ({**fig_8(), "nest": [*fig_8()["nest"], {"buffer": {"tcdm": "O"}}]}, "f.yaml: nest: expected a loop below"),

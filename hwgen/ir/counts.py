@@ -3,9 +3,18 @@
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-__all__ = ["DIRECTIONS", "OPERANDS", "Access", "Counts", "Direction", "Operand"]
+__all__ = [
+    "DIRECTIONS",
+    "OPERANDS",
+    "Access",
+    "Counts",
+    "Direction",
+    "Operand",
+    "directions_at",
+    "quantities_at",
+]
 
-Operand = Literal["I", "W", "O", "B"]
+Operand = Literal["I", "W", "O", "B", "P"]
 Direction = Literal["read", "read_partial", "write_partial", "write"]
 Key = tuple[str, Operand, Direction]
 
@@ -18,18 +27,57 @@ DIRECTIONS: dict[Operand, tuple[Direction, ...]] = {
     "O": ("read_partial", "write_partial", "write"),
     "B": ("read",),
 }
+"""What is counted at `tcdm`, and by the DMA's ports there (`tcdm_dma`)."""
+
+_DRAM_DIRECTIONS: dict[Operand, tuple[Direction, ...]] = {**DIRECTIONS, "P": ("read",)}
+
+_QUANTITIES = ("bytes", "words")
+_DRAM_QUANTITIES = ("bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
+
+
+def directions_at(level: str) -> dict[Operand, tuple[Direction, ...]]:
+    """What is counted at a memory level: at `dram` the program, too, as operand ``P``."""
+    return _DRAM_DIRECTIONS if level == "dram" else DIRECTIONS
+
+
+def quantities_at(level: str) -> tuple[str, ...]:
+    """The quantities that depend on the level, in the order of the JSON form; elements are known everywhere."""
+    return _DRAM_QUANTITIES if level == "dram" else _QUANTITIES
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How often one operand moved in one direction: elements, bytes, and 32-bit words (bus accesses)."""
+    """How often one operand moved in one direction: elements and bytes; at `tcdm` words, at `dram` the others.
+
+    Members
+    -------
+    words : 32-bit bus accesses.
+    beats, axi_bursts : transfers and address handshakes on AXI.
+    blocks : 128-byte DRAM bursts touched, run by run.
+    jumps : runs that do not begin where the last one of their stream ended.
+    row_misses : blocks that found another row open in their bank.
+    """
 
     elements: int = 0
     bytes: int = 0
     words: int = 0
+    beats: int = 0
+    axi_bursts: int = 0
+    blocks: int = 0
+    jumps: int = 0
+    row_misses: int = 0
 
     def __add__(self, other: Self) -> "Access":
-        return Access(self.elements + other.elements, self.bytes + other.bytes, self.words + other.words)
+        return Access(
+            self.elements + other.elements,
+            self.bytes + other.bytes,
+            self.words + other.words,
+            self.beats + other.beats,
+            self.axi_bursts + other.axi_bursts,
+            self.blocks + other.blocks,
+            self.jumps + other.jumps,
+            self.row_misses + other.row_misses,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,15 +105,24 @@ class Counts:
         """Words of I, W and O at one level; bias is not part of it."""
         return sum(self[level, o, d].words for o in OPERANDS for d in DIRECTIONS[o])
 
-    def differences(
-        self, other: Self, quantities: tuple[str, ...] = ("bytes", "words")
-    ) -> list[tuple[Key, str, int, int]]:
-        """Every (key, quantity, mine, theirs) in which the two differ, in a fixed order."""
+    def __add__(self, other: Self) -> "Counts":
+        keys = dict.fromkeys([*self.accesses, *other.accesses])
+        return Counts({key: self[key] + other[key] for key in keys})
+
+    def at(self, level: str) -> "Counts":
+        """What is counted at one level."""
+        return Counts({key: access for key, access in self.accesses.items() if key[0] == level})
+
+    def differences(self, other: Self, quantities: tuple[str, ...] | None = None) -> list[tuple[Key, str, int, int]]:
+        """Every (key, quantity, mine, theirs) in which the two differ, in a fixed order.
+
+        Without ``quantities`` those of each level's JSON form.
+        """
         keys = dict.fromkeys([*self.accesses, *other.accesses])
         return [
             (key, quantity, getattr(self[key], quantity), getattr(other[key], quantity))
             for key in keys
-            for quantity in quantities
+            for quantity in quantities or quantities_at(key[0])
             if getattr(self[key], quantity) != getattr(other[key], quantity)
         ]
 
@@ -74,16 +131,17 @@ class Counts:
         return {
             level: {
                 operand: {
-                    direction: self._entry(self[level, operand, direction], elements) for direction in directions
+                    direction: self._entry(level, self[level, operand, direction], elements)
+                    for direction in directions
                 }
-                for operand, directions in DIRECTIONS.items()
+                for operand, directions in directions_at(level).items()
             }
             for level in self.levels()
         }
 
     @staticmethod
-    def _entry(access: Access, elements: bool) -> dict[str, int]:
-        entry = {"bytes": access.bytes, "words": access.words}
+    def _entry(level: str, access: Access, elements: bool) -> dict[str, int]:
+        entry = {quantity: getattr(access, quantity) for quantity in quantities_at(level)}
         return {"elements": access.elements, **entry} if elements else entry
 
     @classmethod

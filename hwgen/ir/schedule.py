@@ -36,10 +36,15 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The arrays that are held at ``level`` across the loop that follows."""
+    """The arrays that are held at ``level`` across the loop that follows.
+
+    ``double="halves"`` (in the TCDM only, Cecconi et al. 2017): nothing is kept from one iteration to the next, and
+    each has a half of its own.
+    """
 
     arrays: tuple[ArrayName, ...]
     level: Level = "local"
+    double: Literal["halves"] | None = None
 
 
 class Bits(Value):
@@ -90,12 +95,21 @@ class Schedule(Value):
 
     def marked_loop(self, array: ArrayName, level: Level = "local") -> int | None:
         """Index into `loops` of the loop that the array's marker stands above; None without a marker."""
+        found = self._marker(array, level)
+        return None if found is None else found[0]
+
+    def in_halves(self, array: ArrayName) -> bool:
+        """Whether the array has two halves in the TCDM, instead of a ring."""
+        found = self._marker(array, "tcdm")
+        return found is not None and found[1].double == "halves"
+
+    def _marker(self, array: ArrayName, level: Level) -> tuple[int, Marker] | None:
         index = 0
         for item in self.nest:
             if isinstance(item, Loop):
                 index += 1
             elif item.level == level and array in item.arrays:
-                return index
+                return index, item
         return None
 
     def iteration_size(self, below: int) -> dict[Dim, int]:
@@ -167,7 +181,12 @@ def parse_item(item: Any, index: int) -> Loop | Marker:
 
 def _parse_marker(value: Any, index: int) -> Marker:
     level: Any = "local"
+    double = None
     if isinstance(value, Mapping):
+        double = value.get("double")
+        if "double" in value and (double != "halves" or "tcdm" not in value):
+            raise ValueError(f"item {index}: buffer: double: expected halves, and the level tcdm")
+        value = {key: given for key, given in value.items() if key != "double"}
         if len(value) != 1:
             raise ValueError(f"item {index}: buffer: expected one level, got {reprlib.repr(value)}")
         ((level, value),) = value.items()
@@ -176,7 +195,7 @@ def _parse_marker(value: Any, index: int) -> Marker:
     arrays = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not arrays or any(array not in ARRAYS for array in arrays):
         raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {reprlib.repr(value)}")
-    return Marker(arrays, level)
+    return Marker(arrays, level, double)
 
 
 def item_data(item: Loop | Marker) -> dict[str, Any]:
@@ -184,7 +203,9 @@ def item_data(item: Loop | Marker) -> dict[str, Any]:
     if isinstance(item, Loop):
         return {item.dim: {"step": item.step, "over": item.over} if item.over else item.step}
     arrays: Any = item.arrays[0] if len(item.arrays) == 1 else list(item.arrays)
-    return {"buffer": arrays if item.level == "local" else {item.level: arrays}}
+    if item.level == "local":
+        return {"buffer": arrays}
+    return {"buffer": {item.level: arrays, **({"double": item.double} if item.double else {})}}
 
 
 def load_schedule(path: Path) -> Schedule:

@@ -23,10 +23,29 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.prediction import PerOperand, require_one_level
 
-__all__ = ["Walk", "boxes", "executions", "walk"]
+__all__ = [
+    "Box",
+    "Element",
+    "Tally",
+    "Walk",
+    "boxes",
+    "executions",
+    "split",
+    "touched_inputs",
+    "touched_outputs",
+    "touched_weights",
+    "walk",
+    "walk_inputs",
+    "walk_outputs",
+    "walk_weights",
+    "whole",
+]
 
 Box = dict[Dim, range]
 Element = tuple[int, ...]
+Tally = dict[tuple[Operand, Direction], Access]
+Executions = Iterable[tuple[Tally, Iterable[Box]]]
+"""For each execution of a marked loop where it is counted, and its iterations' boxes."""
 WORD = 4
 
 
@@ -42,23 +61,30 @@ class Walk:
 def walk(schedule: Schedule) -> Walk:
     """Execute the nest once per operand and count every element, byte and 32-bit word that moves."""
     require_one_level(schedule)
-    tally: dict[tuple[Operand, Direction], Access] = defaultdict(Access)
+    tally: Tally = defaultdict(Access)
+
+    def counted(array: ArrayName) -> Executions:
+        return ((tally, iterations) for _, iterations in executions(schedule, array))
+
     need = PerOperand(
-        I=_walk_inputs(schedule, tally), W=_walk_weights(schedule, tally), O=_walk_outputs(schedule, tally)
+        I=walk_inputs(schedule, counted("I")),
+        W=walk_weights(schedule, counted("W")),
+        O=walk_outputs(schedule, counted("O")),
     )
     counts = Counts({("tcdm", operand, direction): access for (operand, direction), access in tally.items()})
-    iterations = sum(1 for _ in boxes(_whole(schedule.layer), schedule.loops))
+    iterations = sum(1 for _ in boxes(whole(schedule.layer), schedule.loops))
     return Walk(counts, need, iterations)
 
 
 # --- the nest ---
 
 
-def _whole(layer: Layer) -> Box:
+def whole(layer: Layer) -> Box:
+    """All of a layer."""
     return {dim: range(extent) for dim, extent in layer.extents.items()}
 
 
-def _split(box: Box, loop: Loop) -> Iterator[Box]:
+def split(box: Box, loop: Loop) -> Iterator[Box]:
     """One execution of a loop: each iteration covers ``step`` of its dimension, the last one what is left."""
     span = box[loop.dim]
     for start in range(span.start, span.stop, loop.step):
@@ -70,7 +96,7 @@ def boxes(box: Box, loops: tuple[Loop, ...]) -> Iterator[Box]:
     if not loops:
         yield box
         return
-    for iteration in _split(box, loops[0]):
+    for iteration in split(box, loops[0]):
         yield from boxes(iteration, loops[1:])
 
 
@@ -81,17 +107,17 @@ def executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Box, list
     """
     marked = schedule.marked_loop(array)
     if marked is None:
-        for box in boxes(_whole(schedule.layer), schedule.loops):
+        for box in boxes(whole(schedule.layer), schedule.loops):
             yield box, [box]
         return
-    for box in boxes(_whole(schedule.layer), schedule.loops[:marked]):
-        yield box, list(_split(box, schedule.loops[marked]))
+    for box in boxes(whole(schedule.layer), schedule.loops[:marked]):
+        yield box, list(split(box, schedule.loops[marked]))
 
 
 # --- what a box touches ---
 
 
-def _touched_inputs(layer: Layer, box: Box) -> set[Element]:
+def touched_inputs(layer: Layer, box: Box) -> set[Element]:
     """(channel, row, column) of the input feature map; padding is not part of it."""
     top, left = layer.padding[0], layer.padding[1]
     channels = {m // layer.outputs_per_group * layer.channels_per_group + c for m in box["m"] for c in box["c"]}
@@ -107,11 +133,13 @@ def _touched_inputs(layer: Layer, box: Box) -> set[Element]:
     }
 
 
-def _touched_weights(box: Box) -> set[Element]:
+def touched_weights(box: Box) -> set[Element]:
+    """(output channel, input channel in its group, kernel row, kernel column)."""
     return {(m, c, k, l) for m in box["m"] for c in box["c"] for k in box["k"] for l in box["l"]}  # noqa: E741
 
 
-def _touched_outputs(box: Box) -> set[Element]:
+def touched_outputs(box: Box) -> set[Element]:
+    """(channel, row, column) of the output feature map."""
     return {(m, y, x) for m in box["m"] for y in box["y"] for x in box["x"]}
 
 
@@ -133,12 +161,13 @@ def _words(size: int) -> int:
 # --- the three operands ---
 
 
-def _walk_inputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Access]) -> int:
+def walk_inputs(schedule: Schedule, executions: Executions) -> int:
+    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
     size, need = schedule.bits.I // 8, 0
-    for _, iterations in executions(schedule, "I"):
+    for tally, iterations in executions:
         held: set[Element] = set()
         for box in iterations:
-            touched = _touched_inputs(schedule.layer, box)
+            touched = touched_inputs(schedule.layer, box)
             new = touched - held
             tally["I", "read"] += Access(len(new), len(new) * size, _row_words(new, size))
             need = max(need, len(touched))
@@ -146,12 +175,13 @@ def _walk_inputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acce
     return need
 
 
-def _walk_weights(schedule: Schedule, tally: dict[tuple[Operand, Direction], Access]) -> int:
+def walk_weights(schedule: Schedule, executions: Executions) -> int:
+    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
     size, need = schedule.bits.W // 8, 0
-    for _, iterations in executions(schedule, "W"):
+    for tally, iterations in executions:
         held: set[Element] = set()
         for box in iterations:
-            touched = _touched_weights(box)
+            touched = touched_weights(box)
             new = touched - held
             tally["W", "read"] += Access(len(new), len(new) * size, _words(len(new) * size))
             need = max(need, len(touched))
@@ -159,17 +189,18 @@ def _walk_weights(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acc
     return need
 
 
-def _walk_outputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Access]) -> int:
+def walk_outputs(schedule: Schedule, executions: Executions) -> int:
+    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
     extents, final, partial = schedule.layer.extents, schedule.bits.O // 8, schedule.bits.acc // 8
     reduction = extents["c"] * extents["k"] * extents["l"]
     done: dict[Element, int] = defaultdict(int)
     written_partial: set[Element] = set()
 
-    def read_back(new: set[Element]) -> None:
+    def read_back(new: set[Element], tally: Tally) -> None:
         number = len(new & written_partial)
         tally["O", "read_partial"] += Access(number, number * partial, number * _words(partial))
 
-    def drop(elements: set[Element]) -> None:
+    def drop(elements: set[Element], tally: Tally) -> None:
         finished = {element for element in elements if done[element] == reduction}
         unfinished = elements - finished
         written_partial.update(unfinished)
@@ -180,15 +211,15 @@ def _walk_outputs(schedule: Schedule, tally: dict[tuple[Operand, Direction], Acc
         tally["B", "read"] += Access(channels, 4 * channels, channels)
 
     need = 0
-    for _, iterations in executions(schedule, "O"):
+    for tally, iterations in executions:
         held: set[Element] = set()
         for box in iterations:
-            touched = _touched_outputs(box)
-            drop(held - touched)
-            read_back(touched - held)
+            touched = touched_outputs(box)
+            drop(held - touched, tally)
+            read_back(touched - held, tally)
             for element in touched:
                 done[element] += prod(len(box[dim]) for dim in ("c", "k", "l"))
             need = max(need, len(touched))
             held = touched
-        drop(held)
+        drop(held, tally)
     return need

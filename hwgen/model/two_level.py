@@ -1,0 +1,120 @@
+"""Nests of two memory levels, spread over several HWCs: what makes one, and the nests of one level in it.
+
+A tile is one iteration of the innermost loop that has a `tcdm` marker: what the HWCs work on between two transfers.
+"""
+
+from dataclasses import replace
+
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Dim
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
+
+__all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loops", "tile_depth"]
+
+
+def is_two_level(schedule: Schedule) -> bool:
+    """Whether the nest has a marker of the TCDM."""
+    return any(isinstance(item, Marker) and item.level == "tcdm" for item in schedule.nest)
+
+
+def tile_depth(schedule: Schedule) -> int:
+    """Loops around one tile, that of the innermost `tcdm` marker among them."""
+    return 1 + max(_marked(schedule, array) for array in ARRAYS)
+
+
+def over_loops(schedule: Schedule) -> tuple[int, ...]:
+    """The loops that are spread over HWCs: their indices, outermost first."""
+    return tuple(index for index, loop in enumerate(schedule.loops) if loop.over)
+
+
+def normalised(schedule: Schedule, hwcs: int) -> Schedule:
+    """The same nest with every spread loop below the loops that have `tcdm` markers.
+
+    Where such a loop is itself spread, iterations that run at the same time are one: a loop over groups of so many is
+    put around it. Raises `InputError` for what is no nest of two levels.
+    """
+    _require(schedule)
+    over, depth = over_loops(schedule), tile_depth(schedule)
+    if not over or over[0] >= depth:
+        return schedule
+    if over[0] < depth - 1:
+        raise InputError("schedule: over: expected a spread loop below all tcdm markers")
+    if len(over) > 1:
+        raise InputError("schedule: over: of two spread loops, expected both below the loops that have tcdm markers")
+    spread = schedule.loops[over[0]]
+    left = schedule.iteration_size(over[0])[spread.dim]
+    group = Loop(spread.dim, min(spread.step * hwcs, left))
+    nest: list[Loop | Marker] = []
+    for item in schedule.nest:
+        nest += [group, item] if item is spread else [item]
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def local_level(schedule: Schedule) -> Schedule:
+    """The nest as one HWC with all of the layer in its TCDM would run it.
+
+    What all HWCs fetch together is what this nest fetches: the markers of the local buffers lie below the tiles and
+    the slices, so that no local execution extends from one to the next. And in the TCDM, too, a byte of I or O lies
+    at its column modulo 4.
+    """
+    nest = tuple(
+        replace(item, over=None) if isinstance(item, Loop) else item
+        for item in schedule.nest
+        if isinstance(item, Loop) or item.level == "local"
+    )
+    return schedule.model_copy(update={"nest": nest})
+
+
+def outer_level(schedule: Schedule) -> Schedule:
+    """The nest whose local buffers are the TCDM: what it fetches is what the DMA moves.
+
+    Halves keep nothing from one iteration to the next: their marker stands inside of the loop, above one of a single
+    iteration.
+    """
+    nest: list[Loop | Marker] = []
+    halves: tuple[ArrayName, ...] = ()
+    for item in schedule.nest:
+        if isinstance(item, Loop):
+            nest.append(replace(item, over=None))
+            if halves:
+                nest += [Marker(halves), Loop(item.dim, item.step)]
+            halves = ()
+        elif item.level == "tcdm":
+            if item.double:
+                halves += item.arrays
+            else:
+                nest.append(Marker(item.arrays))
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def _marked(schedule: Schedule, array: ArrayName) -> int:
+    marked = schedule.marked_loop(array, "tcdm")
+    if marked is None:
+        raise InputError(
+            f"schedule: buffer: tcdm: expected a marker for {array}: two levels have one for each operand"
+        )
+    return marked
+
+
+def _require(schedule: Schedule) -> None:
+    for array in ARRAYS:
+        outer, local = _marked(schedule, array), schedule.marked_loop(array)
+        if local is not None and not _outside(schedule, array):
+            raise InputError(f"schedule: buffer: {array}: expected the tcdm marker at or outside the local one")
+    over = over_loops(schedule)
+    dims: list[Dim] = [schedule.loops[index].dim for index in over]
+    if len(set(dims)) != len(dims) or not set(dims) <= {"m", "y"}:
+        raise InputError(f"schedule: over: expected at most one loop over m and one over y, got {' '.join(dims)}")
+    for array in ARRAYS:
+        outer, local = _marked(schedule, array), schedule.marked_loop(array)
+        if over and over[0] < outer:
+            raise InputError(f"schedule: over: expected spread loops below all tcdm markers, {array}'s is inside")
+        if over and local is not None and local <= over[-1]:
+            raise InputError(f"schedule: over: expected spread loops above all local markers, {array}'s is outside")
+
+
+def _outside(schedule: Schedule, array: ArrayName) -> bool:
+    for item in schedule.nest:
+        if isinstance(item, Marker) and array in item.arrays:
+            return item.level == "tcdm"
+    return False
