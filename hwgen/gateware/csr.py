@@ -36,6 +36,7 @@ class ErrorCode(enum.Enum, shape=8):
     INPUT_BUS = 32
     WEIGHT_BUS = 33
     OUTPUT_BUS = 34
+    HALTED = 48
 
 
 class Control(data.Struct):
@@ -115,6 +116,8 @@ class ControlRegisters(wiring.Component):
         Stalls of input, weight, output in this cycle.
     irq : Out(1)
         The layer has ended or was refused; until cleared.
+    state : Out(Status), fault : Out(32)
+        In a cluster: what the registers ``status`` and ``fault_address`` read.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -130,6 +133,7 @@ class ControlRegisters(wiring.Component):
                 "error_address": In(32),
                 "counting": In(3),
                 "irq": Out(1),
+                **({"state": Out(Status), "fault": Out(32)} if parameters.cluster else {}),
             }
         )
 
@@ -141,6 +145,8 @@ class ControlRegisters(wiring.Component):
         cycles = Signal(32)
         stalls = [Signal(32, name=f"stalls_{name}") for name in ("input", "weight", "output")]
         m.d.comb += [status.busy.eq(self.busy), self.irq.eq(status.done | status.failed)]
+        if self.parameters.cluster:
+            m.d.comb += [self.state.eq(status), self.fault.eq(fault_address)]
         readable: dict[str, Value | int] = {
             "identity": IDENTITY,
             "control": 0,

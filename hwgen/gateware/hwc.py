@@ -4,13 +4,15 @@ from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.gateware.csr import ControlRegisters, ErrorCode
+from hwgen.gateware.csr import ControlRegisters, ErrorCode, Status
 from hwgen.gateware.datapath import Datapath
 from hwgen.gateware.input_stream import InputStream
 from hwgen.gateware.output_stream import OutputStream
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.sequencer import Sequencer
+from hwgen.gateware.settings import in_ring
 from hwgen.gateware.tcdm import TcdmMaster, TcdmSignature
+from hwgen.gateware.vector_port import VectorMove
 from hwgen.gateware.weight_stream import WeightStream
 
 __all__ = ["Hwc"]
@@ -32,6 +34,12 @@ class Hwc(wiring.Component):
         Input, weights, and output with partial sums and biases.
     irq : Out(1)
         The layer has ended or was refused, until acknowledged.
+    halt : In(1)
+        In a cluster: stop as after a fault.
+    state : Out(Status), fault : Out(32)
+        In a cluster: the registers ``status`` and ``fault_address``.
+    move : Out(VectorMove)
+        In a cluster: what the request on ``tcdm_o`` belongs to, for those who count.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -43,6 +51,11 @@ class Hwc(wiring.Component):
                 "tcdm_w": Out(TcdmSignature()),
                 "tcdm_o": Out(TcdmSignature()),
                 "irq": Out(1),
+                **(
+                    {"halt": In(1), "state": Out(Status), "fault": Out(32), "move": Out(VectorMove)}
+                    if parameters.cluster
+                    else {}
+                ),
             }
         )
 
@@ -87,10 +100,29 @@ class Hwc(wiring.Component):
                 master.i_request.valid.eq(stream_block.o_request.valid & ~halting),
                 stream_block.o_request.ready.eq(master.i_request.ready & ~halting),
             ]
+        if p.cluster:
+            self._share(m, registers, masters, blocks)
 
         self._join(m, source, weight, output, sequencer, datapath)
         self._control(m, registers, busy, halting, starting, masters, blocks)
         return m
+
+    def _share(
+        self,
+        m: Module,
+        registers: ControlRegisters,
+        masters: list[TcdmMaster],
+        blocks: dict[str, wiring.Component],
+    ) -> None:
+        """What only an HWC in a cluster has: rings in the memory, and its state as ports."""
+        m.d.comb += [self.state.eq(registers.state), self.fault.eq(registers.fault)]
+        for port, master in zip("iwo", masters, strict=True):
+            address = master.i_request.payload.address
+            block = blocks[{"i": "input", "w": "weight", "o": "output"}[port]]
+            with m.If(block.o_request.valid):
+                m.d.comb += address.eq(in_ring(registers.settings, port, block.o_request.payload.address))
+        with m.If(masters[2].i_request.valid & masters[2].i_request.ready):
+            m.d.sync += self.move.eq(blocks["output"].move)
 
     @staticmethod
     def _join(
@@ -126,8 +158,8 @@ class Hwc(wiring.Component):
             output.unload_done.eq(datapath.unloaded),
         ]
 
-    @staticmethod
     def _control(
+        self,
         m: Module,
         registers: ControlRegisters,
         busy: Signal,
@@ -139,6 +171,7 @@ class Hwc(wiring.Component):
         """Start, end, and the end by a fault."""
         sequencer, output = blocks["sequencer"], blocks["output"]
         error, error_address = Signal(ErrorCode), Signal(32)
+        halts = [(ErrorCode.HALTED, self.halt, 0)] if self.parameters.cluster else []
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
         m.d.comb += registers.counting.eq(
@@ -151,6 +184,7 @@ class Hwc(wiring.Component):
             (ErrorCode.INPUT_OVERFLOW, blocks["input"].overflow, 0),
             (ErrorCode.WEIGHT_OVERFLOW, blocks["weight"].overflow, 0),
             (ErrorCode.OUTPUT_OVERFLOW, sequencer.overflow, 0),
+            *halts,
         ]
         m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
         faulty = Signal()

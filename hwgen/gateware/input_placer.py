@@ -148,8 +148,8 @@ class InputPlacer(wiring.Component):
             self.token.column.eq(columns.corner - settings.padding_left),
             self.token.quotient.eq(columns.quotient),
             self.token.phase.eq(columns.phase),
-            first_byte.eq(in_bytes(p, settings, columns.first_used)),
-            last_byte.eq(in_bytes(p, settings, columns.last_used + 1) - 1),
+            first_byte.eq(self._in_row(in_bytes(p, settings, columns.first_used))),
+            last_byte.eq(self._in_row(in_bytes(p, settings, columns.last_used + 1) - 1)),
             box.words.eq((last_byte >> 2) - (first_byte >> 2)),
             box.first.eq(first_byte),
             box.last.eq(last_byte),
@@ -181,6 +181,10 @@ class InputPlacer(wiring.Component):
                         m.next = "Idle"
         self._place_columns(m, columns)
         return m
+
+    def _in_row(self, byte: Value) -> Value:
+        """A byte of a row, counted from the word that the row begins in: in a cluster it may begin at any byte."""
+        return byte + self.settings.input_base[:2] if self.parameters.cluster else byte
 
     def _begin(
         self,
@@ -224,9 +228,10 @@ class InputPlacer(wiring.Component):
                 corner_row = times_stride(low["y"], settings.stride_y) + low["k"]
                 last_row = times_stride((high["y"] - 1)[:bits], settings.stride_y) + (high["k"] - 1)[:bits]
                 kernel_rows = high["k"] - low["k"]
+                base = settings.input_base & ~3 if self.parameters.cluster else settings.input_base
                 m.d.comb += product.of(group_channel + low["c"], settings.input_plane)
                 m.d.sync += [
-                    self.o_box.address.eq(settings.input_base + product.value),
+                    self.o_box.address.eq(base + product.value),
                     self.o_box.channels.eq(high["c"] - low["c"]),
                     rows.corner.eq(corner_row),
                     rows.at.eq(corner_row),
@@ -307,7 +312,9 @@ class InputPlacer(wiring.Component):
             m.d.comb += product.of(rows.first_new, settings.input_pitch)
             m.d.sync += [
                 box.address.eq(
-                    box.address + product.value + (in_bytes(self.parameters, settings, columns.first_used) & ~3)
+                    box.address
+                    + product.value
+                    + (self._in_row(in_bytes(self.parameters, settings, columns.first_used)) & ~3)
                 ),
                 ring.eq(write),
                 self.drop.eq(live),
@@ -351,7 +358,7 @@ class InputPlacer(wiring.Component):
         stride, gaps = self.settings.stride_x, self.o_box.gaps
         quotient, word_quotient, word_phase = columns.quotient, columns.word_quotient, columns.word_phase
         # Columns in the first word before the first used one.
-        before: Value = columns.first_used[:2]
+        before = self._in_row(columns.first_used)[:2]
         if self.parameters.wide:
             before = before & Mux(self.settings.wide, 1, 3)
         with m.FSM(name="columns"):

@@ -51,6 +51,8 @@ class OutputStream(wiring.Component):
     unload_data : In, unload_done : In
     finished : Out(1)
         The last box has been written.
+    move : Out(VectorMove)
+        In a cluster: what the request belongs to.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -76,6 +78,7 @@ class OutputStream(wiring.Component):
                 "unload_data": In(sums),
                 "unload_done": In(1),
                 "finished": Out(1),
+                **({"move": Out(VectorMove)} if parameters.cluster else {}),
             }
         )
 
@@ -92,6 +95,8 @@ class OutputStream(wiring.Component):
             m.d.sync += started.eq(1)
         if p.wide:
             m.d.comb += port.wide.eq(settings.wide)
+        if p.cluster:
+            m.d.comb += self.move.eq(port.moves)
         m.d.comb += [
             drain.start.eq(self.start),
             drain.partial.eq(~drain.is_final),
@@ -109,7 +114,7 @@ class OutputStream(wiring.Component):
         ]
         unloading = Signal()
         wants_load: Value = Signal(name="no_load")
-        if any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
+        if p.cluster or any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
             wants_load = self._load(m, port, drain, unloading)
         self._drain(m, port, drain, unloading, wants_load)
         return m

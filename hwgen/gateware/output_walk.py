@@ -49,7 +49,7 @@ class OutputWalk(wiring.Component):
     ends_row, ends_channels, ends_box : Out(1)
         It is the last vector of its rows in this box; of its channels; of the box.
     resumes, is_final : Out(1)
-        The reduction began before this box; it ends with this box.
+        The reduction began before this box; it ends with this box. In a cluster a layer may be a part of it.
     box : Out, one for each of m, y, x
         Where the box begins.
     """
@@ -109,6 +109,7 @@ class OutputWalk(wiring.Component):
         rows_from = p.output_marker + len(inner["m"])
         columns_from = rows_from + len(inner["y"])
         reductions = [at for at in outer if p.loops[at] in REDUCTION]
+        begins, ends = ([self.settings.first_part], [self.settings.last_part]) if p.cluster else ([], [])
         m.d.comb += [
             self.channel.eq(low["m"]),
             self.channels.eq(high["m"] - low["m"]),
@@ -117,8 +118,8 @@ class OutputWalk(wiring.Component):
             self.ends_row.eq(_all(nest.last[columns_from:])),
             self.ends_channels.eq(_all(nest.last[rows_from:])),
             self.ends_box.eq(_all(nest.last[p.output_marker :])),
-            self.resumes.eq(~_all(nest.first[at] for at in reductions)),
-            self.is_final.eq(_all(nest.last[at] for at in reductions)),
+            self.resumes.eq(~_all([*(nest.first[at] for at in reductions), *begins])),
+            self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
         ]
         self._place(m, nest, order)
         self._address(m, low, self.advance & ~_any(nest.turning[columns_from:]))

@@ -66,6 +66,9 @@ class HwcParameters:
         8, or 16: then layers with 16-bit operands run too, on `halved_lanes`.
     position_bits
         Width of a coordinate; every extent is below ``2 ** position_bits``.
+    cluster
+        One of several HWCs that share a memory through which layers stream: operands lie in rings, at any byte; a
+        layer may be a part of the reduction; the HWC can be halted.
     """
 
     loops: tuple[str, ...]
@@ -80,6 +83,7 @@ class HwcParameters:
     lane_x: int = 16
     operand_bits: int = 8
     position_bits: int = 16
+    cluster: bool = False
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):
@@ -96,6 +100,8 @@ class HwcParameters:
         if self.operand_bits not in (8, 16):
             raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
         units = memory_units(self.lane_m, self.lane_y, self.lane_x, self.operand_bits)
+        if self.cluster and self.operand_bits != 8:
+            raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
         for operand, unit in zip(("input", "weight", "output"), units, strict=True):

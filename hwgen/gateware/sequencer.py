@@ -161,8 +161,11 @@ class Sequencer(wiring.Component):
         outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
         inner = [j for j in p.output_box if p.loops[j] in REDUCTION]
         resumes, first_touch = Signal(), Signal()
+        begins = _all(nest.first, outer)
+        if p.cluster:
+            begins = begins & self.settings.first_part
         m.d.comb += [
-            resumes.eq(~_all(nest.first, outer)),
+            resumes.eq(~begins),
             first_touch.eq(_all(nest.first, inner)),
         ]
         # The box that ended last, as long as its vectors are on their way out; boxes whose partial sums have come in.

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Out
 
 from hwgen.gateware.params import DIMS, HwcParameters
 
-__all__ = ["Setting", "in_bytes", "output_capacity", "settings_of", "settings_signature"]
+__all__ = ["Setting", "in_bytes", "in_ring", "output_capacity", "settings_of", "settings_signature"]
 
 ADDRESS_BITS = 32
 
@@ -42,7 +42,32 @@ def settings_of(parameters: HwcParameters) -> tuple[Setting, ...]:
             Setting("wide", 1, "operands have 16 bits, on half of the lanes; else 8"),
             Setting("product_shift", 5, "bits that each product is shifted right before it is added"),
         ]
-    return (*settings, *_input_settings(parameters), *_output_settings(parameters))
+    shared = _cluster_settings() if parameters.cluster else []
+    return (*settings, *_input_settings(parameters), *_output_settings(parameters), *shared)
+
+
+def _cluster_settings() -> list[Setting]:
+    """Of an HWC in a cluster."""
+    settings = [
+        Setting("first_part", 1, "sums start from zero; else from partial sums in memory"),
+        Setting("last_part", 1, "sums become outputs; else they stay partial sums"),
+    ]
+    for port, operand in (("i", "input"), ("w", "weights"), ("o", "output")):
+        settings += [
+            Setting(f"ring_{port}_end", ADDRESS_BITS, f"byte address behind the ring that the {operand} lies in"),
+            Setting(
+                f"ring_{port}_size",
+                ADDRESS_BITS,
+                "its size in bytes: what lies behind its end goes on so much before",
+            ),
+        ]
+    return settings
+
+
+def in_ring(settings: wiring.PureInterface, port: str, address: Value) -> Value:
+    """Where an access really goes: addresses behind a ring's end, at most once around, go on at its beginning."""
+    end, size = getattr(settings, f"ring_{port}_end"), getattr(settings, f"ring_{port}_size")
+    return Mux(address < end, address, address - size)[:ADDRESS_BITS]
 
 
 def in_bytes(parameters: HwcParameters, settings: wiring.PureInterface, elements: Value) -> Value:

@@ -107,6 +107,8 @@ class VectorPort(wiring.Component):
         There is a move.
     o_request, i_response
         To the memory port.
+    moves : Out(VectorMove)
+        In a cluster: the move under way.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -140,6 +142,7 @@ class VectorPort(wiring.Component):
                 "busy": Out(1),
                 "o_request": Out(stream.Signature(Request)),
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                **({"moves": Out(VectorMove)} if p.cluster else {}),
             }
         )
 
@@ -153,6 +156,8 @@ class VectorPort(wiring.Component):
         self._lanes = _Lanes(p, "at")
         self._biases = Signal(32 * p.lane_m)
         self._offset = self._row_address[:2]
+        if p.cluster:
+            m.d.comb += self.moves.eq(self._move)
         with m.If(self.capture):
             m.d.sync += self.vector.eq(self.captured)
         self._receive(m)
