@@ -14,7 +14,7 @@ from hwgen.lower.parameters import NARROW, WIDE, parameters_for, with_output_at_
 from hwgen.lower.registers import Placement, RegisterValues
 from hwgen.memory_layout import MemoryLayout, Region, Words, layout_of
 
-__all__ = ["Program", "compile_layer"]
+__all__ = ["Program", "check_format", "compile_layer"]
 
 MAX_KERNEL = 11
 MAX_STRIDE = 4
@@ -64,7 +64,7 @@ def compile_layer(
 
     The program's schedule has O's marker above a reduction loop, see `with_output_at_reduction`.
     """
-    _check_format(schedule)
+    check_format(schedule)
     parameters = parameters_for(schedule, hardware)
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
@@ -96,7 +96,8 @@ def compile_layer(
     )
 
 
-def _check_format(schedule: Schedule) -> None:
+def check_format(schedule: Schedule) -> None:
+    """Refuse operands, nests and kernels that no HWC runs, with the reason."""
     where, layer = schedule.layer.name, schedule.layer
     bits = schedule.bits
     if (bits.I, bits.W, bits.O, bits.acc) not in ((NARROW, NARROW, NARROW, 32), (WIDE, WIDE, WIDE, 32)):

@@ -1,0 +1,88 @@
+"""The tiles of a two-level schedule in program order, and which of them an operand stays in the TCDM for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
+
+__all__ = ["Box", "Iteration", "TileWalk", "tile_depth"]
+
+Ints = NDArray[np.int64]
+Box = tuple[tuple[int, int], ...]
+"""What is covered of each dimension, in the order of `DIMS`: half-open."""
+
+
+def tile_depth(schedule: Schedule) -> int:
+    """Loops around and including the innermost one with a ``tcdm`` marker: one iteration of that is a tile."""
+    marked = [schedule.marked_loop(array, "tcdm") for array in ARRAYS]
+    return 1 + max(-1 if place is None else place for place in marked)
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One iteration of a loop: its execution's number, what it covers, and its first tile and last tile."""
+
+    execution: int
+    box: Box
+    first: int
+    last: int
+
+
+class TileWalk:
+    """Every iteration of every loop down to the tiles.
+
+    Members
+    -------
+    depth : loops down to the tiles.
+    tiles : what each tile covers.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self.depth = tile_depth(schedule)
+        extents = schedule.layer.extents
+        low: dict[Dim, Ints] = {dim: np.zeros(1, np.int64) for dim in DIMS}
+        high: dict[Dim, Ints] = {dim: np.array([extents[dim]]) for dim in DIMS}
+        self._boxes = [(low, high)]
+        self._parents = [np.zeros(1, np.int64)]
+        for loop in schedule.loops[: self.depth]:
+            low, high, parents = _split(low, high, loop)
+            self._boxes.append((low, high))
+            self._parents.append(parents)
+        self.tiles = self._boxes_at(self.depth)
+
+    def _boxes_at(self, depth: int) -> list[Box]:
+        low, high = self._boxes[depth]
+        lows = np.stack([low[dim] for dim in DIMS], axis=1).tolist()
+        highs = np.stack([high[dim] for dim in DIMS], axis=1).tolist()
+        return [tuple(zip(a, b, strict=True)) for a, b in zip(lows, highs, strict=True)]
+
+    def iterations(self, array: ArrayName) -> list[Iteration]:
+        """The iterations of the loop that an operand's ``tcdm`` marker stands above, in program order."""
+        marked = self._schedule.marked_loop(array, "tcdm")
+        assert marked is not None
+        depth = marked + 1
+        number = np.arange(len(self.tiles))
+        for parents in reversed(self._parents[depth + 1 :]):
+            number = parents[number]
+        first = np.searchsorted(number, np.arange(len(self._parents[depth])))
+        last = np.append(first[1:], len(number)) - 1
+        parents = self._parents[depth]
+        boxes = self._boxes_at(depth)
+        return [
+            Iteration(*entry) for entry in zip(parents.tolist(), boxes, first.tolist(), last.tolist(), strict=True)
+        ]
+
+
+def _split(low: dict[Dim, Ints], high: dict[Dim, Ints], loop: Loop) -> tuple[dict[Dim, Ints], dict[Dim, Ints], Ints]:
+    """Every box replaced by the iterations of a loop over it, and the box that each came from."""
+    numbers = -(-(high[loop.dim] - low[loop.dim]) // loop.step)
+    parents = np.repeat(np.arange(len(numbers)), numbers)
+    offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    low, high = ({dim: ends[parents] for dim, ends in side.items()} for side in (low, high))
+    low[loop.dim] = low[loop.dim] + offset * loop.step
+    high[loop.dim] = np.minimum(low[loop.dim] + loop.step, high[loop.dim])
+    return low, high, parents
