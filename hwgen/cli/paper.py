@@ -12,6 +12,7 @@ from cosim.regression import expected_rows, kept_configurations
 from hwgen.cli.cecconi import cecconi
 from hwgen.cli.console import Json, buffer_sizes, note, print_json, printable, progress
 from hwgen.cli.goetschalckx import goetschalckx
+from hwgen.cli.sousa import sousa
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
@@ -37,10 +38,11 @@ from hwgen.report.stoutchinin import (
 __all__ = ["paper"]
 
 Publication = Annotated[
-    Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017"],
+    Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022"],
     typer.Argument(
         metavar="PAPER",
-        help="Which one: stoutchinin-2019, or with -o and --networks only: goetschalckx-2019, cecconi-2017.",
+        help="Which one: stoutchinin-2019, or with -o and --networks only: goetschalckx-2019, cecconi-2017, "
+        "sousa-2022.",
     ),
 ]
 Folder = Annotated[
@@ -82,6 +84,8 @@ def paper(
             raise InputError(f"{name}: expected no options but -o, --networks and --json")
         if name == "cecconi-2017":
             return cecconi(output, networks, COSTS, as_json=as_json)
+        if name == "sousa-2022":
+            return sousa(output, networks, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)
     sizes = buffer_sizes(buffer)
     if layer_set != TABLE and not rtl:

@@ -1,0 +1,62 @@
+"""``hwgen paper sousa-2022``: mapping layers with DRAM bursts in view against counting bytes, computed anew."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from hwgen.cli.console import note, print_json, progress
+from hwgen.ir.document import InputError
+from hwgen.report.documents import write_bytes
+from hwgen.report.sousa import MODELS, NPU, READINGS, layer_rows, model_rows
+from hwgen.report.sousa_claims import mapping_claims
+from hwgen.report.sousa_documents import mapping_files, mapping_readme
+
+__all__ = ["sousa"]
+
+PAPER = "sousa-2022"
+
+
+def sousa(output: Path, networks: str | None, *, as_json: bool) -> int:
+    """Compute the figures: plots, CSV, and a README.md of claims beside what was found; 1 if bursts ever lose."""
+    names = _networks(networks)
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    with progress(len(names) * len(READINGS), "searching") as step:
+        layers = layer_rows(names, progress=step)
+    models = model_rows(layers)
+    stated = mapping_claims(layers, models, NPU)
+    text = mapping_readme(models, stated)
+    files = {"README.md": text.encode()}
+    files |= {file: table.encode() for file, table in mapping_files(layers, models).items()}
+    note("drawing")
+    # The plotting library is slow to load, and no other command needs it.
+    from hwgen.report.figures import rendered
+    from hwgen.report.sousa_figures import mapping_5, mapping_6, mapping_7
+
+    figures = {"fig5": mapping_5(models), "fig6": mapping_6(layers), "fig7": mapping_7(layers, NPU)}
+    for stem, figure in figures.items():
+        files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
+    for file, data in files.items():
+        write_bytes(output / file, data)
+    if as_json:
+        print_json(
+            {
+                "paper": PAPER,
+                "claims": [asdict(claim) for claim in stated],
+                "models": [{**asdict(model), "speedup": model.speedup} for model in models],
+                "files": sorted(str(output / file) for file in files),
+            }
+        )
+    else:
+        sys.stdout.write(text)
+    return 0 if all(row.burst <= min(row.volume, row.kindest) for row in layers) else 1
+
+
+def _networks(networks: str | None) -> list[str]:
+    if networks is None:
+        return list(MODELS)
+    wanted = [name.strip() for name in networks.split(",")]
+    for name in wanted:
+        if name not in MODELS:
+            raise InputError(f"--networks: expected some of {', '.join(MODELS)}, got {name[:40]!r}")
+    return [name for name in MODELS if name in wanted]
