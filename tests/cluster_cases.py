@@ -7,7 +7,6 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.cluster import compile_cluster
-from hwgen.model.two_level import normalised
 from tests.cosim.random_layers import random_layer
 
 __all__ = ["SLICINGS", "cluster_schedules"]
@@ -16,16 +15,14 @@ SLICINGS: tuple[tuple[Dim, ...], ...] = ((), ("y",), ("m",), ("m", "y"), ("y", "
 """Loops that are spread over HWCs: none, output rows (OFM), filters (KS), both."""
 
 
-def cluster_schedules(
-    hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000, hwcs: int = 4, tcdm: int = 1 << 16
-) -> list[Schedule]:
+def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000) -> list[Schedule]:
     """So many random schedules that the cluster runs; every slicing in turn."""
     found: list[Schedule] = []
     for _ in range(1000 * count):
         slicing = SLICINGS[len(found) % len(SLICINGS)]
         layer = random_layer(rng, f"random_{len(found)}", most_macs)
         schedule = _scheduled(rng, layer, hardware, slicing)
-        if schedule is not None and _runs(schedule, hardware, hwcs, tcdm):
+        if schedule is not None and _runs(schedule, hardware):
             found.append(schedule)
             if len(found) == count:
                 return found
@@ -68,9 +65,9 @@ def _step(rng: Random, extent: int) -> int:
     return rng.choice((extent, rng.randint(1, extent), -(-extent // 2), -(-extent // 3)))
 
 
-def _runs(schedule: Schedule, hardware: Hardware, hwcs: int, tcdm: int) -> bool:
+def _runs(schedule: Schedule, hardware: Hardware) -> bool:
     try:
-        compile_cluster(normalised(schedule, hwcs), hardware, hwcs=hwcs, tcdm_bytes=tcdm)
+        compile_cluster(schedule, hardware)
     except InputError:
         return False
     return True

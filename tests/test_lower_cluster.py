@@ -13,7 +13,7 @@ from cosim.layer_data import expected_output, random_data
 from hwgen.gateware.commands import Command, Opcode, Queue, encode
 from hwgen.gateware.descriptor import Descriptor
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster import ClusterProgram, compile_cluster
 from hwgen.model.dram import runs_of
@@ -22,14 +22,14 @@ from tests.cluster_cases import cluster_schedules
 from tests.cosim.random_layers import HWCS, hwc
 from tests.test_lower import schedule
 
-TCDM = 1 << 16
+CLUSTER = Cluster(tcdm=1 << 16)
 NAMES = ("fig8", "two_tiles", "rows_of_kernel", "channels_and_columns", "squares", "everything")
 
 
 def cases(name: str, count: int) -> Iterator[tuple[Schedule, Hardware]]:
-    hardware = hwc(name).model_copy(update={"operand_bits": 8})
+    hardware = hwc(name).model_copy(update={"operand_bits": 8, "cluster": CLUSTER})
     assert name in HWCS
-    for case in cluster_schedules(hardware, Random(name), count, tcdm=TCDM):
+    for case in cluster_schedules(hardware, Random(name), count):
         yield case, hardware
 
 
@@ -42,8 +42,8 @@ def is_computed(program: ClusterProgram, commands: tuple[Command, ...], data: An
         written[region.base : region.base + region.size] = True
     before[written] = rng.integers(0, 256, int(written.sum()), np.uint8)
     dram = before.copy()
-    tcdm = rng.integers(0, 256, TCDM, np.uint8)
-    machine = Machine(program.parameters, program.hwcs, dram, tcdm, program.rings, Random(seed))
+    tcdm = rng.integers(0, 256, CLUSTER.tcdm, np.uint8)
+    machine = Machine(program.parameters, program.cluster.hwcs, dram, tcdm, program.rings, Random(seed))
     machine.run(encode(commands))
     assert np.array_equal(dram[~written], before[~written])
     return np.array_equal(program.output(dram.view("<u4")), expected_output(program.schedule.layer, data))
@@ -55,7 +55,7 @@ def test_programs_compute_the_layer_in_any_order(name: str) -> None:
         data = random_data(case.layer, np.random.default_rng(number))
         settings = {"shift": data.shift, "relu": data.relu, "ceiling": data.ceiling}
         for serial in (False, True):
-            program = compile_cluster(case, hardware, tcdm_bytes=TCDM, serial=serial, **settings)  # type: ignore[arg-type]
+            program = compile_cluster(case, hardware, serial=serial, **settings)  # type: ignore[arg-type]
             assert is_computed(program, program.commands, data, number), (number, serial)
 
 
@@ -74,9 +74,7 @@ def test_every_kind_of_token_is_needed() -> None:
     failed, seen = set(), set()
     for number, (case, hardware) in enumerate(cases("fig8", 16)):
         data = random_data(case.layer, np.random.default_rng(number))
-        program = compile_cluster(
-            case, hardware, tcdm_bytes=TCDM, shift=data.shift, relu=data.relu, ceiling=data.ceiling
-        )
+        program = compile_cluster(case, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling)
         for source, sink, post, take in tokens(program.commands):
             seen.add((source, sink))
             if (source, sink) in failed:
@@ -101,7 +99,7 @@ def test_streams_are_those_of_the_model() -> None:
     resumed = slid = 0
     for name in NAMES:
         for case, hardware in cases(name, 8):
-            program = compile_cluster(case, hardware, tcdm_bytes=TCDM)
+            program = compile_cluster(case, hardware)
             for queue, parts in ((Queue.LOAD, loads(program.schedule)), (Queue.STORE, stores(program.schedule))):
                 moved = [
                     (dram, dram + descriptor.length)
@@ -165,22 +163,24 @@ def test_only_changed_registers_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nest", "changes", "settings", "message"),
+    ("nest", "changes", "tcdm", "message"),
     [
-        (LOCAL, {}, {}, "tcdm"),
-        ([HALVES, {"y": 2}, *LOCAL], {}, {}, "the cluster has rings"),
-        ([IN_TCDM, {"y": 2}, *LOCAL], {}, {"tcdm_bytes": 512}, "needs 768 bytes (I 200, W 72, O 320, biases 64)"),
+        (LOCAL, {}, 4096, "tcdm"),
+        ([HALVES, {"y": 2}, *LOCAL], {}, 4096, "the cluster has rings"),
+        ([IN_TCDM, {"y": 2}, *LOCAL], {"output_channels": 8}, 1024,
+         "the TCDM needs 1152 bytes (I 200, W 144, O 640, biases 64), it has 1024"),
         (
-            [IN_TCDM, {"y": 2}, {"m": {"step": 3, "over": "hwc"}}, *LOCAL], {"groups": 2, "output_channels": 8}, {},
+            [IN_TCDM, {"y": 2}, {"m": {"step": 3, "over": "hwc"}}, *LOCAL], {"groups": 2, "output_channels": 8}, 4096,
             "output channels 3 to 5 of one HWC's share of a tile begin or end inside a group of 4",
         ),
-        ([IN_TCDM, {"y": 2}, *LOCAL], {"stride": [5, 1]}, {}, "stride: expected at most 4"),
+        ([IN_TCDM, {"y": 2}, *LOCAL], {"stride": [5, 1]}, 4096, "stride: expected at most 4"),
     ],
 )  # fmt: skip
 def test_refuses_what_the_cluster_cannot_run(
-    nest: list[dict[str, Any]], changes: dict[str, Any], settings: dict[str, Any], message: str
+    nest: list[dict[str, Any]], changes: dict[str, Any], tcdm: int, message: str
 ) -> None:
+    hardware = Hardware(name="small", budget=4096, cluster=Cluster(tcdm=tcdm))
     with pytest.raises(InputError) as error:
-        compile_cluster(schedule(nest, **changes), **settings)
+        compile_cluster(schedule(nest, **changes), hardware)
     assert message in str(error.value)
     assert "\n" not in str(error.value)

@@ -11,7 +11,7 @@ from hwgen.ir.document import InputError, Name, Value, dump_yaml, load_yaml, val
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
-__all__ = ["Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
+__all__ = ["Cluster", "Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
 
 Order = tuple[Dim | Marker, ...]
 """A nest without its steps: the loops' dimensions, outermost first, and the markers between them."""
@@ -22,13 +22,35 @@ def order_of(schedule: Schedule) -> Order:
     return tuple(item if isinstance(item, Marker) else item.dim for item in schedule.nest)
 
 
+class Cluster(Value):
+    """How many HWCs share one memory, and what that is.
+
+    ``tcdm`` is its size in bytes, ``banks`` in how many parts it is, word by word; ``axi_bits`` is the width of the
+    port to the DRAM.
+    """
+
+    hwcs: int = Field(default=4, ge=1, le=8)
+    tcdm: int = Field(default=1 << 18, ge=1 << 10, le=1 << 20)
+    banks: int = Field(default=16, ge=1, le=64)
+    axi_bits: Literal[32, 64, 128] = 64
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.banks & (self.banks - 1):
+            raise ValueError(f"banks: expected a power of two, got {self.banks}")
+        if self.tcdm % (4 * self.banks):
+            raise ValueError(f"tcdm: expected a multiple of {4 * self.banks} bytes for {self.banks} banks")
+        return self
+
+
 class Hardware(Value):
-    """One HWC.
+    """One HWC, or several of them in a cluster.
 
     ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
     ``order`` the loop order and marker places it was generated for. Without ``order`` or ``buffers`` they are free:
     taken from the schedule that the HWC is generated for, within ``budget`` bytes. With 16 ``operand_bits`` it runs
-    layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y.
+    layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``cluster`` it is
+    what schedules of two memory levels run on.
     """
 
     name: Name
@@ -37,6 +59,7 @@ class Hardware(Value):
     buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
     order: Order | None = None
     operand_bits: Literal[8, 16] = 8
+    cluster: Cluster | None = None
 
     @field_validator("order", mode="before")
     @classmethod
@@ -56,6 +79,8 @@ class Hardware(Value):
                 raise ValueError("buffers: expected bytes for I, W and O")
             if sum(self.buffers.values()) > self.budget:
                 raise ValueError(f"buffers: expected at most {self.budget} bytes, got {sum(self.buffers.values())}")
+        if self.cluster is not None and self.operand_bits != 8:
+            raise ValueError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         return self
 
     def as_data(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from hwgen.gateware.csr import register_map
 from hwgen.gateware.descriptor import DescriptorError, Ring
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.configuration import Configuration
@@ -43,7 +43,7 @@ class ClusterProgram:
     -------
     schedule : normalised.
     parameters : of every HWC.
-    hwcs : how many there are.
+    cluster : HWCs and shared memory.
     placement : the TCDM.
     layout : the DRAM; the program lies behind the tensors.
     commands : the program.
@@ -51,7 +51,7 @@ class ClusterProgram:
 
     schedule: Schedule
     parameters: HwcParameters
-    hwcs: int
+    cluster: Cluster
     placement: TcdmPlacement
     layout: DramLayout
     commands: tuple[Command, ...]
@@ -94,8 +94,6 @@ def compile_cluster(
     schedule: Schedule,
     hardware: Hardware | None = None,
     *,
-    hwcs: int = 4,
-    tcdm_bytes: int = 1 << 18,
     shift: int = 0,
     relu: bool = False,
     ceiling: int | None = None,
@@ -105,27 +103,27 @@ def compile_cluster(
 
     Parameters
     ----------
-    hardware : the HWCs; None: the smallest ones that run the schedule.
-    hwcs, tcdm_bytes : the cluster.
+    hardware : the cluster; None: the smallest HWCs that run the schedule, in a cluster as it is by default.
     shift, relu, ceiling : of the requantisation.
     serial : for comparison: load, compute and store one after the other.
     """
-    schedule = normalised(schedule, hwcs)
+    cluster = (hardware and hardware.cluster) or Cluster()
+    schedule = normalised(schedule, cluster.hwcs)
     where = schedule.layer.name
     if any(schedule.in_halves(array) for array in ARRAYS):
         raise InputError(f"{where}: nest: double: halves: the cluster has rings")
     placement = place(schedule)
-    if placement.size > tcdm_bytes:
+    if placement.size > cluster.tcdm:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
-        raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {tcdm_bytes}")
+        raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
     settings = {"shift": shift, "relu": int(relu), "ceiling": 127 if ceiling is None else ceiling}
-    tiles = TileCommands(schedule, hardware, hwcs, placement, settings)
+    tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:
         commands = _Writer(schedule, placement, layout, tiles).commands(serial=serial)
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
-    return ClusterProgram(schedule, tiles.parameters, hwcs, placement, layout, tuple(commands))
+    return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands))
 
 
 class _Writer:

@@ -48,9 +48,9 @@ class TileCommands:
     schedule
         A normalised nest of two levels.
     hardware
-        The HWCs and how many of them.
+        The HWCs; None: the smallest ones.
     hwcs
-        HWCs that share the work.
+        How many share the work.
     placement
         Where everything lies in the TCDM.
     settings

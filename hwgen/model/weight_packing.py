@@ -84,6 +84,18 @@ class PackedWeights:
         bytes."""
         return tuple((dram, one.length) for one in self.transfers(sizes) for dram, _ in one.runs())
 
+    def dma_words(self, sizes: Sizes) -> int:
+        """Accesses with which the DMA writes a box of these sizes into the TCDM: words of a fold whose bytes lie side
+        by side, else one for each byte."""
+        total = 0
+        for one in self.transfers(sizes):
+            for _, tcdm in one.runs():
+                for begin in range(0, one.length, one.fold):
+                    size = min(one.fold, one.length - begin)
+                    first = tcdm + begin // one.fold * one.slow
+                    total += (first + size - 1) // WORD - first // WORD + 1 if one.fast == 1 else size
+        return total
+
     def boxes(self, sizes: Sizes) -> Iterator[StridedBox]:
         """A packed box of these sizes in pieces whose bytes lie at regular distances; offsets are the box's."""
         yield from self._boxes(StridedBox(0, 0, ()), sizes, 0)
