@@ -18,26 +18,29 @@ class Requantise(wiring.Component):
     ----------
     bits
         Width of the output.
+    sum_bits, shift_bits
+        Widths of the sum, at least 32, and of the shift.
 
     Members
     -------
     enable : In(1)
         The value is wanted (else it is undefined).
-    sum, bias : In(signed(32))
-    shift : In(5)
+    sum : In(signed(sum_bits))
+    bias : In(signed(32))
+    shift : In(shift_bits)
     relu : In(1)
     ceiling : In(bits - 1)
     value : Out(signed(bits))
     """
 
-    def __init__(self, *, bits: int = 8) -> None:
-        self._bits = bits
+    def __init__(self, *, bits: int = 8, sum_bits: int = 32, shift_bits: int = 5) -> None:
+        self._bits, self._sum_bits = bits, sum_bits
         super().__init__(
             {
                 "enable": In(1),
-                "sum": In(signed(32)),
+                "sum": In(signed(sum_bits)),
                 "bias": In(signed(32)),
-                "shift": In(5),
+                "shift": In(shift_bits),
                 "relu": In(1),
                 "ceiling": In(bits - 1),
                 "value": Out(signed(bits)),
@@ -48,9 +51,9 @@ class Requantise(wiring.Component):
         m = Module()
         lowest = -(1 << (self._bits - 1))
         # The sum is shifted right by one bit less than asked; the last bit rounds.
-        total = Signal(signed(33))
-        doubled = Signal(signed(34))
-        rounded = Signal(signed(34))
+        total = Signal(signed(self._sum_bits + 1))
+        doubled = Signal(signed(self._sum_bits + 2))
+        rounded = Signal(signed(self._sum_bits + 2))
         with m.If(self.enable):
             m.d.comb += [
                 total.eq(self.sum + self.bias),

@@ -1,0 +1,17 @@
+"""Blocks of channels out of a pixel."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Signal, Value
+
+__all__ = ["select_channels"]
+
+
+def select_channels(m: Module, pixel: Value, index: Value, choices: Sequence[tuple[int, ...]], name: str) -> Signal:
+    """The channels ``choices[index]`` of a pixel, the first in the lowest byte; all choices are of one length."""
+    chosen = Signal(8 * len(choices[0]), name=name)
+    with m.Switch(index):
+        for number, channels in enumerate(choices):
+            with m.Case(number):
+                m.d.comb += chosen.eq(Cat(*(pixel[8 * c : 8 * c + 8] for c in channels)))
+    return chosen
