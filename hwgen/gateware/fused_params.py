@@ -302,6 +302,17 @@ class FusedParameters:
         assert isinstance(stage, ConvStage)
         return self.steps(number), stage.input_lanes * stage.output_lanes
 
+    def memory_words(self, number: int) -> dict[str, tuple[int, int]]:
+        """The memories of a stage: words, and bytes of a word."""
+        stage = self.stages[number]
+        if isinstance(stage, ConvStage):
+            blocks = self.maps[stage.makes].channels // stage.output_lanes
+            return {"weights": self.weight_words(number), "bias": (blocks, BIAS_BYTES * stage.output_lanes)}
+        if isinstance(stage, ShuffleStage):
+            channels = self.maps[stage.reads].channels
+            return {"memory": (stage.line, channels * (stage.factor - 1) // stage.factor)}
+        return {}
+
     # --- checks ---
 
     def _check_stage(self, stage: Stage) -> None:

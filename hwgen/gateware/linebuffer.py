@@ -259,7 +259,7 @@ class LineBuffer(wiring.Component):
 def _inside(m: Module, column: Signal, wanted: wiring.PureInterface, name: str) -> Signal:
     """Whether a column is one of the wanted."""
     inside = Signal(name=f"{name}_inside")
-    m.d.comb += inside.eq((column >= wanted.first) & (column < wanted.first + wanted.columns))
+    m.d.comb += inside.eq((column - wanted.first)[: len(column)] < wanted.columns)  # before the first: wraps
     return inside
 
 

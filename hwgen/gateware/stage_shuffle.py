@@ -81,7 +81,7 @@ class Shuffle(wiring.Component):
         )
         m.d.comb += [
             replays.eq(p != 0),
-            inside.eq((place >= self.first_column) & (place < self.first_column + self.columns)),
+            inside.eq((place - self.first_column)[: len(place)] < self.columns),  # before the first: wraps
             steps.eq((replays | window.active) & ~fetches & (queue.w_rdy | ~inside)),
             last_q.eq(q == f - 1),
             last_column.eq(Mux(replays, column == (self.map_line - 1)[: len(column)], window.last_column)),

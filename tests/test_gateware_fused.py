@@ -1,0 +1,48 @@
+"""Whole pipelines in the simulator: outputs, overlap and bytes as the reference has them, for random small stacks."""
+
+import random
+
+import numpy as np
+import pytest
+
+from cosim.fused_data import random_network_data
+from hwgen.gateware.fused_csr import FusedError
+from hwgen.ir.document import InputError
+from hwgen.model.fusion import Stack
+from hwgen.model.fusion_graph import Graph, Span
+from hwgen.pipeline.lowering import lower_stack
+from hwgen.pipeline.program import PipelineProgram
+from hwgen.pipeline.solution import Solution
+from hwgen.pipeline.tiles import plan_stack
+from tests.pipeline_bench import run_pipeline
+from tests.pipeline_cases import Maps, expected_streams, stimuli
+from tests.random_networks import random_network
+
+
+def random_case(rng: random.Random) -> tuple[PipelineProgram, Maps] | None:
+    """A random stack, lowered, with all maps; None if a pipeline cannot run it."""
+    network = random_network(rng, rows=6, most=7)
+    graph = Graph.of(network)
+    first = rng.randint(1, graph.rows)
+    span = Span(first, rng.randint(first, graph.rows))
+    joins = [edge for edge in graph.edges if edge.kind == "join" and span.first <= edge.consumer <= span.last]
+    skips = frozenset(edge for edge in joins if rng.random() < 0.3)
+    stack = Stack(span, rng.randint(1, min(3, graph.largest_factor(span))), skips)
+    try:
+        data = random_network_data(network, np.random.default_rng(rng.getrandbits(32)))
+        plan = plan_stack(Solution(network, graph, (stack,), "fetched"), stack)
+        program = lower_stack(plan, data.rows, macs=rng.choice([8, 16, 64]))
+    except InputError:
+        return None
+    return program, {number: data.maps[one.name] for number, one in enumerate(graph.maps)}
+
+
+@pytest.mark.parametrize("seed", [0, 3, 8, 11])
+def test_random_stacks(seed: int) -> None:
+    rng = random.Random(seed)
+    case = random_case(rng)
+    assert case is not None
+    program, maps = case
+    seen = run_pipeline(program.parameters, stimuli(program, maps), pauses=rng.choice([0.0, 0.3]), seed=seed)
+    assert seen.error == FusedError.NONE
+    assert seen.outputs == expected_streams(program, maps)
