@@ -6,6 +6,7 @@ import pytest
 from hwgen.ir.counts import Access
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.model import dram as dram_module
 from hwgen.model.dram import Dram, dram_counts, dram_layout, program_access, runs_of
 from hwgen.model.dram_walk import walk_dram
 from hwgen.model.two_level import normalised
@@ -68,8 +69,9 @@ def test_the_program_is_fetched_block_by_block() -> None:
     assert program_access(layout, Dram(), 2052).row_misses == 2
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_equal_to_the_oracle(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "chunk"), [(0, dram_module.CHUNK), (1, 3)])
+def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dram_module, "CHUNK", chunk)
     spilled = 0
     for number, (schedule, hwcs) in enumerate(two_level_cases(71 + seed, 45, most_macs=1000)):
         dram = DRAMS[number % len(DRAMS)]

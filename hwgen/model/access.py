@@ -18,6 +18,7 @@ placed one loop further in; the product of Eq. 3 starts one loop too far in and 
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -29,7 +30,17 @@ from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.prediction import PerOperand, Prediction, require_one_level
 
-__all__ = ["allocation", "predict"]
+__all__ = [
+    "Pieces",
+    "allocation",
+    "column_words",
+    "depths",
+    "new_groups",
+    "pieces_of",
+    "predict",
+    "weight_words",
+    "window_of",
+]
 
 Ints = NDArray[np.int64]
 Accesses = dict[tuple[str, Operand, Direction], Access]
@@ -52,7 +63,7 @@ def predict(schedule: Schedule) -> Prediction:
     )
     iterations = 1
     for dim in DIMS:
-        iterations *= len(_pieces(schedule, dim, len(schedule.loops)))
+        iterations *= len(pieces_of(schedule, dim, len(schedule.loops)))
     return Prediction(Counts({**inputs, **weights, **outputs}), need, need_bytes, allocated, iterations)
 
 
@@ -73,8 +84,11 @@ def allocation(schedule: Schedule) -> PerOperand:
 
 
 @dataclass(frozen=True)
-class _Pieces:
-    """Half-open ranges in program order; ``first`` marks those that begin an execution of the last loop."""
+class Pieces:
+    """Half-open ranges of a dimension in program order, which is ascending.
+
+    ``first`` marks those that begin an execution of the last loop.
+    """
 
     start: Ints
     stop: Ints
@@ -85,30 +99,32 @@ class _Pieces:
 
     @property
     def sizes(self) -> Ints:
+        """How much each covers."""
         return self.stop - self.start
 
-    def split(self, step: int) -> "_Pieces":
+    def split(self, step: int) -> "Pieces":
+        """What a loop cuts them into."""
         numbers = -(-self.sizes // step)
         offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
         start = np.repeat(self.start, numbers) + offset * step
-        return _Pieces(start, np.minimum(start + step, np.repeat(self.stop, numbers)), offset == 0)
+        return Pieces(start, np.minimum(start + step, np.repeat(self.stop, numbers)), offset == 0)
 
 
-def _pieces(schedule: Schedule, dim: Dim, depth: int) -> _Pieces:
+def pieces_of(schedule: Schedule, dim: Dim, depth: int) -> Pieces:
     """What iterations of ``loops[depth - 1]`` cover of one dimension; ``first`` means: of ``loops[depth - 1]``.
 
     If that loop runs over another dimension, every piece counts as a first one.
     """
-    pieces = _Pieces(np.zeros(1, np.int64), np.array([schedule.layer.extents[dim]]), np.ones(1, np.bool_))
+    pieces = Pieces(np.zeros(1, np.int64), np.array([schedule.layer.extents[dim]]), np.ones(1, np.bool_))
     for loop in schedule.loops[:depth]:
         if loop.dim == dim:
             pieces = pieces.split(loop.step)
     if depth == 0 or schedule.loops[depth - 1].dim != dim:
-        return _Pieces(pieces.start, pieces.stop, np.ones(len(pieces), np.bool_))
+        return Pieces(pieces.start, pieces.stop, np.ones(len(pieces), np.bool_))
     return pieces
 
 
-def _depths(schedule: Schedule, array: ArrayName) -> tuple[int, int]:
+def depths(schedule: Schedule, array: ArrayName) -> tuple[int, int]:
     """Loops around one execution, and around one iteration, of the loop where an array is buffered."""
     marked = schedule.marked_loop(array)
     return (len(schedule.loops),) * 2 if marked is None else (marked, marked + 1)
@@ -125,20 +141,26 @@ def _moving(schedule: Schedule, array: ArrayName) -> Dim | None:
 
 def _weights(schedule: Schedule) -> tuple[Accesses, int]:
     """All weights once per piece of the map: a loop over the map keeps its box, any other one replaces all of it."""
-    execution, iteration = _depths(schedule, "W")
-    boxes = [_pieces(schedule, dim, iteration).sizes for dim in ("m", "c", "k", "l")]
-    times = len(_pieces(schedule, "y", execution)) * len(_pieces(schedule, "x", execution))
+    execution, iteration = depths(schedule, "W")
+    boxes = [pieces_of(schedule, dim, iteration).sizes for dim in ("m", "c", "k", "l")]
+    times = len(pieces_of(schedule, "y", execution)) * len(pieces_of(schedule, "x", execution))
     elements, size = times * schedule.layer.weight_elements, schedule.bits.W // 8
-    words = 0
-    for combination in product(*(Counter(sizes.tolist()).items() for sizes in boxes)):
-        volume, number = size, times
-        for extent, occurrences in combination:
-            volume, number = volume * extent, number * occurrences
-        words += number * -(-volume // WORD)
+    words = times * weight_words(boxes, size)
     need = 1
     for sizes in boxes:
         need *= int(sizes.max())
     return {("tcdm", "W", "read"): Access(elements, elements * size, words)}, need
+
+
+def weight_words(boxes: Sequence[Ints], size: int) -> int:
+    """Words of all products of extents, one of each dimension, each starting on a word; ``size`` bytes an element."""
+    words = 0
+    for combination in product(*(Counter(sizes.tolist()).items() for sizes in boxes)):
+        volume, number = size, 1
+        for extent, occurrences in combination:
+            volume, number = volume * extent, number * occurrences
+        words += number * -(-volume // WORD)
+    return words
 
 
 def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
@@ -148,21 +170,21 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     one, as partial sums, read back the next time, after all others.
     """
     layer, bits = schedule.layer, schedule.bits
-    execution, iteration = _depths(schedule, "O")
+    execution, iteration = depths(schedule, "O")
     rounds = 1
     for dim in ("c", "k", "l"):
-        rounds *= len(_pieces(schedule, dim, execution))
-    columns = _pieces(schedule, "x", iteration)
+        rounds *= len(pieces_of(schedule, dim, execution))
+    columns = pieces_of(schedule, "x", iteration)
     final, partial = bits.O // 8, bits.acc // 8
     total, returned = layer.output_elements, (rounds - 1) * layer.output_elements
     row_words = int(((columns.stop * final - 1) // WORD - columns.start * final // WORD + 1).sum())
     swapped = Access(returned, returned * partial, returned * -(-partial // WORD))
     biases = layer.output_channels
-    biases *= len(_pieces(schedule, "y", iteration)) * len(columns)
+    biases *= len(pieces_of(schedule, "y", iteration)) * len(columns)
     need = allocated = 1
     over: tuple[Dim, ...] = ("m", "y", "x")
     for dim in over:
-        need *= int(_pieces(schedule, dim, iteration).sizes.max())
+        need *= int(pieces_of(schedule, dim, iteration).sizes.max())
         allocated *= _most_vectors(schedule, dim, iteration) * schedule.lanes.get(dim, 1)
     accesses: Accesses = {
         ("tcdm", "O", "read_partial"): swapped,
@@ -175,7 +197,7 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
 
 def _most_vectors(schedule: Schedule, dim: Dim, depth: int) -> int:
     """The largest number of innermost iterations that one piece of a dimension takes."""
-    pieces, innermost = _pieces(schedule, dim, depth), _pieces(schedule, dim, len(schedule.loops))
+    pieces, innermost = pieces_of(schedule, dim, depth), pieces_of(schedule, dim, len(schedule.loops))
     return int(np.diff(np.searchsorted(innermost.start, np.append(pieces.start, pieces.stop[-1]))).max())
 
 
@@ -193,14 +215,14 @@ class _Channels:
 def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     """Counts of I, the need in elements, and the elements that the largest box stores."""
     layer = schedule.layer
-    rows = _window(schedule, "y", "k")
-    columns = _window(schedule, "x", "l")
+    rows = window_of(schedule, "y", "k")
+    columns = window_of(schedule, "x", "l")
     channels = _channels(schedule)
     fetched_columns = columns.fetched()
     size = schedule.bits.I // 8
     lines = channels.fetched * int(rows.fetched().lengths.sum())
     elements = lines * int(fetched_columns.lengths.sum())
-    words = lines * _column_words(fetched_columns, size)
+    words = lines * column_words(fetched_columns, size)
     box = channels.largest * int(rows.lengths.sum(axis=0).max())
     need = box * int(columns.lengths.sum(axis=0).max())
     stored = box * _stored_columns(layer, columns)
@@ -209,19 +231,27 @@ def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
 
 def _channels(schedule: Schedule) -> _Channels:
     """Channels of the input: those of the groups that a piece of m meets, so many of each as a piece of c has."""
-    layer = schedule.layer
-    _, iteration = _depths(schedule, "I")
-    outputs, inputs = _pieces(schedule, "m", iteration), _pieces(schedule, "c", iteration)
-    lowest, highest = outputs.start // layer.outputs_per_group, (outputs.stop - 1) // layer.outputs_per_group
-    groups = highest - lowest + 1
-    new = groups.copy()
+    _, iteration = depths(schedule, "I")
+    inputs = pieces_of(schedule, "c", iteration)
+    lowest, beyond, kept = new_groups(schedule)
+    groups = beyond - lowest
+    fetched = int((groups - kept).sum())
+    return _Channels(fetched * schedule.layer.channels_per_group, int(groups.max() * inputs.sizes.max()))
+
+
+def new_groups(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
+    """For each piece of m at I's loop: its first group, the one behind its last, and how many are kept (0 or 1)."""
+    _, iteration = depths(schedule, "I")
+    outputs, size = pieces_of(schedule, "m", iteration), schedule.layer.outputs_per_group
+    lowest, highest = outputs.start // size, (outputs.stop - 1) // size
+    kept = np.zeros(len(outputs), np.int64)
     if _moving(schedule, "I") == "m":
-        new[1:] -= ~outputs.first[1:] & (lowest[1:] == highest[:-1])
-    return _Channels(int(new.sum()) * layer.channels_per_group, int(groups.max() * inputs.sizes.max()))
+        kept[1:] = ~outputs.first[1:] & (lowest[1:] == highest[:-1])
+    return lowest, highest + 1, kept
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
     """Rows (or columns) that each piece of the map touches with each piece of the kernel.
 
     ``start`` and ``stop`` are intervals of q, clipped to the image, indexed [residue class, map piece, kernel piece];
@@ -232,8 +262,8 @@ class _Window:
     stop: Ints
     stride: int
     padding: int
-    map_pieces: _Pieces
-    kernel_pieces: _Pieces
+    map_pieces: Pieces
+    kernel_pieces: Pieces
     along: int | None
 
     @property
@@ -241,7 +271,7 @@ class _Window:
         lengths: Ints = np.maximum(self.stop - self.start, 0)
         return lengths
 
-    def fetched(self) -> "_Window":
+    def fetched(self) -> "Window":
         """The same with only what is new in each iteration: what lies behind the previous iteration's interval."""
         if self.along is None:
             return self
@@ -252,13 +282,13 @@ class _Window:
         return replace(self, start=np.moveaxis(start, -1, self.along))
 
 
-def _window(schedule: Schedule, over_map: Dim, over_kernel: Dim) -> _Window:
+def window_of(schedule: Schedule, over_map: Dim, over_kernel: Dim) -> Window:
     """Touches of every iteration of the loop where I is buffered, along one image axis."""
     layer, axis = schedule.layer, 0 if over_map == "y" else 1
     stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
     image = (layer.input_height, layer.input_width)[axis]
-    _, iteration = _depths(schedule, "I")
-    outputs, taps = _pieces(schedule, over_map, iteration), _pieces(schedule, over_kernel, iteration)
+    _, iteration = depths(schedule, "I")
+    outputs, taps = pieces_of(schedule, over_map, iteration), pieces_of(schedule, over_kernel, iteration)
     residue = np.arange(min(stride, kernel))[:, None, None]
     first_tap = -(-(taps.start[None, None, :] - residue) // stride)
     end_tap = -(-(taps.stop[None, None, :] - residue) // stride)
@@ -268,10 +298,10 @@ def _window(schedule: Schedule, over_map: Dim, over_kernel: Dim) -> _Window:
     stop = np.where(first_tap < end_tap, stop, lowest)
     moving = _moving(schedule, "I")
     along = 1 if moving == over_map else 2 if moving == over_kernel else None
-    return _Window(start, stop, stride, padding, outputs, taps, along)
+    return Window(start, stop, stride, padding, outputs, taps, along)
 
 
-def _column_words(window: _Window, size: int) -> int:
+def column_words(window: Window, size: int) -> int:
     """Aligned words that hold a byte of the window's columns, summed over its iterations.
 
     A run of columns is a matter of its two ends. Sets with gaps recur at every whole number of words, so only those
@@ -307,7 +337,7 @@ def _column_words(window: _Window, size: int) -> int:
     return words
 
 
-def _stored_columns(layer: Layer, window: _Window) -> int:
+def _stored_columns(layer: Layer, window: Window) -> int:
     """Columns that the I memory holds for the widest box; with gaps, kernel extent by output column."""
     taps, outputs = window.kernel_pieces.sizes[None, :], window.map_pieces.sizes[:, None]
     corner = window.map_pieces.start[:, None] * window.stride + window.kernel_pieces.start[None, :]
