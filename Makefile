@@ -9,7 +9,7 @@ STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test nightly bench regress regress-hwce lint format clean icarus
+.PHONY: demo test nightly bench regress regress-hwce synth lint format clean icarus
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -31,6 +31,10 @@ regress: $(STAMP)
 
 regress-hwce: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
+
+# Area and clock of the demo's HWC of 1 KiB on an ECP5.
+synth: $(STAMP)
+	$(BIN)/hwgen synth stoutchinin_2019:alexnet --hardware alexnet_1KiB
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

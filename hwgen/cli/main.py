@@ -18,6 +18,7 @@ from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.regress import regress
 from hwgen.cli.schedule import schedule
+from hwgen.cli.synth import synth
 from hwgen.ir.document import InputError
 
 __all__ = ["app", "main"]
@@ -60,6 +61,7 @@ app.command()(demo)
 app.command()(paper)
 app.command("depth-first")(depth_first)
 app.command()(regress)
+app.command()(synth)
 
 
 def main() -> None:
