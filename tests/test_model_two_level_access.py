@@ -25,7 +25,7 @@ def differences(schedule: Schedule, hwcs: int) -> list[object]:
     different: list[object] = [
         *walked.dram.differences(found.counts.at("dram"), ("elements", "bytes")),
         *walked.tcdm.differences(found.counts.at("tcdm"), EVERYTHING),
-        *walked.dma.differences(found.counts.at("tcdm_dma"), EVERYTHING),
+        *walked.dma.differences(without_weights(found.counts.at("tcdm_dma")), EVERYTHING),
     ]
     for one, other in zip(walked.hwcs, found.hwcs, strict=True):
         different += one.differences(other, EVERYTHING)
@@ -37,6 +37,10 @@ def differences(schedule: Schedule, hwcs: int) -> list[object]:
         (walked.dram.total_bytes("dram"), dram_bytes(schedule, hwcs)),
     ]
     return different + [pair for pair in pairs if pair[0] != pair[1]]
+
+
+def without_weights(counts: Counts) -> Counts:
+    return Counts({key: access for key, access in counts.accesses.items() if key[1] != "W"})
 
 
 @pytest.mark.parametrize("chunk", range(4))
@@ -99,6 +103,8 @@ def test_full_size_layer_by_hand() -> None:
     assert dram["dram", "W", "read"].jumps == 2  # its first run, and the one after the input's
     assert dram["dram", "O", "write"].bytes == 384 * 169
     assert dram["dram", "B", "read"].bytes == 384 * 4
+    # Boxes of 3 x 8 x 3 weights, k outside m: every three bytes apart, which half of the time lie in two words.
+    assert found.counts["tcdm_dma", "W", "read"].words == 384 * 256 * 3 * 3 // 2
     assert found.tcdm_need == PerOperand(I=256 * 169, W=2 * 32 * 256 * 9, O=2 * 32 * 169)
     assert found.tcdm_need_bytes.O == 2 * 32 * 169
     for counts in found.hwcs:

@@ -38,7 +38,7 @@ def test_columns_that_slide_and_weights_that_stay() -> None:
     assert found.dram["dram", "O", "write"] == Access(6, 6)
     assert found.dram["dram", "B", "read"] == Access(1, 4)
     assert found.dma["tcdm_dma", "I", "read"] == Access(8, 8, 1 + 1 + 1)  # columns 0 to 3, 4 and 5, 6 and 7
-    assert found.dma["tcdm_dma", "W", "read"] == Access(3, 3, 3)
+    assert found.dma["tcdm_dma", "B", "read"] == Access(1, 4, 1)
     assert found.tcdm_need == PerOperand(I=6, W=3, O=4)
     assert found.tcdm_need_bytes == PerOperand(I=6, W=3, O=4 * 4)  # O has no local buffer: partial sums leave
     assert found.local_need == PerOperand(I=3, W=1, O=1)

@@ -1,11 +1,14 @@
 """``hwgen predict``: what a schedule costs, exactly, without running anything."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cosim.comparison import least_cycles, predicted_cycles
+from hwgen.cli.clusters import cluster_document, predicted_on_cluster, print_cluster
 from hwgen.cli.console import Json, load_schedules, print_json, print_table
 from hwgen.cli.workload import HardwareOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
@@ -16,6 +19,7 @@ from hwgen.lower import parameters_for
 from hwgen.model import access
 from hwgen.model.cycles import Cycles
 from hwgen.model.prediction import Prediction
+from hwgen.model.two_level import is_two_level
 
 __all__ = ["Schedules", "count_rows", "predict"]
 
@@ -28,36 +32,66 @@ def predict(
 ) -> None:
     """Print the exact counts, buffer needs and cycles of schedules: on a given HWC, or the smallest that runs them.
 
-    Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes.
+    Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes. A schedule of
+    two memory levels is counted at both, on the given cluster or on four HWCs; its cycles are not predicted.
     """
     given = read_hardware(hardware)
-    found = [(path, schedule, _predicted(path, schedule)) for path, schedule in load_schedules(schedules)]
-    timed = [_timed(path, schedule, given) for path, schedule, _ in found]
+    found = [
+        _of_one_level(path, schedule, given) or _of_two(path, schedule, given)
+        for path, schedule in load_schedules(schedules)
+    ]
     if as_json:
-        document = [
-            {
-                "layer": schedule.layer.name,
-                "file": str(path),
-                **prediction.as_json(elements=elements),
-                "total_bytes": prediction.total_bytes,
-                "cycles": least_cycles(prediction) if cycles is None else cycles.total,
-                "stalls": None if cycles is None else cycles.stalls_by_name(),
-            }
-            for (path, schedule, prediction), cycles in zip(found, timed, strict=True)
-        ]
-        print_json({"schedules": document})
+        print_json({"schedules": [one.document(elements) for one in found]})
         return
-    for (path, schedule, prediction), cycles in zip(found, timed, strict=True):
-        rows = count_rows(prediction.counts)
-        rows.append(["I+W+O", "total", prediction.total_bytes, prediction.counts.total_words()])
-        print_table(f"{schedule.layer.name} ({path})", ["operand", "direction", "bytes", "words"], rows)
-        buffers = [
-            [operand, prediction.need[operand], prediction.need_bytes[operand], prediction.allocation[operand]]
-            for operand in ("I", "W", "O")
-        ]
-        buffers.append(["total", prediction.need.total, prediction.need_bytes.total, prediction.allocated_bytes])
-        print_table("", ["buffer", "elements", "bytes", "bytes allocated"], buffers)
-        _print_cycles(schedule, prediction, cycles)
+    for one in found:
+        one.show()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A prediction, to be printed in either form."""
+
+    document: Callable[[bool], dict[str, Any]]
+    show: Callable[[], None]
+
+
+def _of_two(path: Path, schedule: Schedule, given: Hardware | None) -> _Found:
+    found, refused = predicted_on_cluster(path, schedule, given)
+    return _Found(
+        lambda elements: cluster_document(path, schedule, found, elements=elements),
+        lambda: print_cluster(path, schedule, found, refused),
+    )
+
+
+def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Found | None:
+    if is_two_level(schedule):
+        return None
+    prediction = _predicted(path, schedule)
+    cycles = _timed(path, schedule, given)
+    return _Found(
+        lambda elements: {
+            "layer": schedule.layer.name,
+            "file": str(path),
+            **prediction.as_json(elements=elements),
+            "total_bytes": prediction.total_bytes,
+            "cycles": least_cycles(prediction) if cycles is None else cycles.total,
+            "stalls": None if cycles is None else cycles.stalls_by_name(),
+        },
+        lambda: _print(path, schedule, prediction, cycles),
+    )
+
+
+def _print(path: Path, schedule: Schedule, prediction: Prediction, cycles: Cycles | None) -> None:
+    rows = count_rows(prediction.counts)
+    rows.append(["I+W+O", "total", prediction.total_bytes, prediction.counts.total_words()])
+    print_table(f"{schedule.layer.name} ({path})", ["operand", "direction", "bytes", "words"], rows)
+    buffers = [
+        [operand, prediction.need[operand], prediction.need_bytes[operand], prediction.allocation[operand]]
+        for operand in ("I", "W", "O")
+    ]
+    buffers.append(["total", prediction.need.total, prediction.need_bytes.total, prediction.allocated_bytes])
+    print_table("", ["buffer", "elements", "bytes", "bytes allocated"], buffers)
+    _print_cycles(schedule, prediction, cycles)
 
 
 def _print_cycles(schedule: Schedule, prediction: Prediction, cycles: Cycles | None) -> None:

@@ -8,7 +8,8 @@ of `hwgen.model.access`:
   of one HWC (`hwgen.model.two_level_shares`) are the pieces of m and y that its slices cover.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from hwgen.model.access import predict
 from hwgen.model.dram import Dram, dram_counts
 from hwgen.model.prediction import PerOperand, Prediction
 from hwgen.model.two_level import local_level, normalised, outer_level
-from hwgen.model.two_level_parts import Iterations, iterations_of
+from hwgen.model.two_level_parts import Iterations, iterations_of, weight_loads
 from hwgen.model.two_level_shares import replicated_words, shares
+from hwgen.model.weight_packing import PackedWeights
 
 __all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
 
@@ -50,6 +52,10 @@ class TwoLevelPrediction:
     tcdm_need_bytes: PerOperand
     local: Prediction
     replicated: PerOperand
+
+    def with_program(self, program: Access) -> "TwoLevelPrediction":
+        """The same, the program's traffic among the counts."""
+        return replace(self, counts=Counts({**self.counts.accesses, ("dram", "P", "read"): program}))
 
     def as_json(self, *, elements: bool = False) -> dict[str, Any]:
         """The keys of one level, ``buffer`` the local one; and those of the second level and the HWCs."""
@@ -89,12 +95,21 @@ def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
 
 
 def _dma(schedule: Schedule, moved: Counts) -> Counts:
-    """Accesses of the DMA's ports: aligned words of every row, each byte of a weight, the biases."""
+    """Accesses of the DMA's ports: aligned words of every row, weights as they are packed, the biases."""
     weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
     counts = {("tcdm_dma", operand, way): access for (_, operand, way), access in moved.accesses.items()}
-    counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, weights.bytes)
+    counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
     counts["tcdm_dma", "B", "read"] = Access(biases, 4 * biases, biases)
     return Counts(counts)
+
+
+def _weight_words(schedule: Schedule) -> int:
+    """Words with which the DMA writes weights: as many as the folds of a box, which its sizes tell, have of them."""
+    marked = schedule.marked_loop("W", "tcdm")
+    assert marked is not None
+    packed = PackedWeights(schedule, marked + 1)
+    sizes = Counter(tuple(stop - start for ((start, stop),) in part.axes) for part in weight_loads(schedule))
+    return sum(times * packed.dma_words(size) for size, times in sizes.items())
 
 
 # --- the need in the TCDM ---

@@ -24,7 +24,7 @@ from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.two_level import tile_depth
 
-__all__ = ["Iterations", "Part", "Spans", "iterations_of", "loads", "stores", "tiles", "touched_axes"]
+__all__ = ["Iterations", "Part", "Spans", "iterations_of", "loads", "stores", "tiles", "touched_axes", "weight_loads"]
 
 Ints = NDArray[np.int64]
 Spans = tuple[tuple[int, int], ...]
@@ -105,6 +105,11 @@ def stores(schedule: Schedule) -> Iterator[Part]:
         last = visit
     assert last is not None
     yield Part(len(tiles(schedule)) - 1, "O", _way(last, extents), last.axes)
+
+
+def weight_loads(schedule: Schedule) -> Iterator[Part]:
+    """The loads of weights alone."""
+    return _weights(schedule, tiles(schedule).turned)
 
 
 def touched_axes(layer: Layer, array: ArrayName, box: dict[Dim, tuple[int, int]]) -> tuple[Spans, ...]:

@@ -48,7 +48,7 @@ class TwoLevelWalk:
     Members
     -------
     dram : elements and bytes at `dram`.
-    dma : words at `tcdm_dma`, where every byte of a weight is an access of its own.
+    dma : words at `tcdm_dma` but for the weights, which depend on how they are packed.
     hwcs : what each HWC's ports move at `tcdm`.
     tcdm_need, tcdm_need_bytes : of each operand, in the TCDM.
     local_need : elements that each local buffer must hold.
@@ -163,14 +163,14 @@ def _tcdm_need(schedule: Schedule, array: ArrayName) -> int:
 
 
 def _dma(dram: Tally) -> Counts:
-    """Accesses of the DMA's ports: aligned words of every row; each byte of a weight; the biases."""
+    """Accesses of the DMA's ports: aligned words of every row, and the biases."""
     words = {key: moved.words for key, moved in dram.items()}
-    words["W", "read"] = dram["W", "read"].bytes
     words["B", "read"] = dram["B", "read"].elements
     return Counts(
         {
             ("tcdm_dma", operand, way): Access(moved.elements, moved.bytes, words[operand, way])
             for (operand, way), moved in dram.items()
+            if operand != "W"
         }
     )
 
