@@ -19,11 +19,11 @@ import cocotb_tools.config
 
 from cosim.toolchain import cache_folder, environment, fingerprint, verilator_root
 
-__all__ = ["CommandFailed", "compile_model", "locked", "stop", "verilate"]
+__all__ = ["CommandFailed", "compile_library", "compile_model", "locked", "stop", "verilate"]
 
 DEFINES = ["-DVERILATOR=1", *(f"-DVM_{what}=0" for what in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST",
                                                              "TRACE_VCD", "TRACE_SAIF"))]  # fmt: skip
-RUNTIME_FLAGS = ["-O2"]
+RUNTIME_FLAGS = ["-O2", "-fPIC"]
 ONCE_FLAGS = ["-O0"]
 
 
@@ -63,6 +63,17 @@ def compile_model(folder: Path, executable: str, flags: Sequence[str], more: Seq
     linker = ["g++", "-rdynamic", *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
     wanted = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator", "-pthread"]
     _run([[*linker, *wanted, "-o", str(folder / executable)]], log)
+
+
+def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], log: Path) -> Path:
+    """Compile what Verilator wrote into a folder, and further C++ files, to a library to be loaded; its path."""
+    unit, library = folder / "library.cc", folder / "model.so"
+    files = [*sorted(folder.glob("*.cpp")), *more]
+    unit.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
+    runtime = _runtime(_runtime_sources(folder), log)
+    command = [*_compiler(), f"-I{folder}", *flags, "-fPIC", "-shared", str(unit), str(runtime), "-pthread"]
+    _run([[*command, "-o", str(library)]], log)
+    return library
 
 
 def _compiler() -> list[str]:

@@ -30,7 +30,7 @@ def test_words_computed_by_hand() -> None:
         tcdm_stride_1=28,
         tcdm_stride_2=84,
     )
-    assert moved.encode() == (0x0031_001B, 0x8000_0103, 0x0002_0003, 224, 50176, 0x1002, 28, 84)
+    assert moved.encode() == (0x0310_001B, 0x8000_0103, 0x0002_0003, 224, 50176, 0x1002, 28, 84)
     assert moved.bytes == 162
     assert moved.dram_end == 0x8000_0103 + 2 * 224 + 50176 + 27
     assert list(moved.runs())[3] == (0x8000_0103 + 50176, 0x1002 + 84)
@@ -86,7 +86,7 @@ def test_addresses_wrap_in_the_ring() -> None:
     ("values", "message"),
     [
         ({"length": 0}, "length: expected at least 1, got 0"),
-        ({"length": 65536}, "length: expected 0 to 65535, got 65536"),
+        ({"length": 1 << 20}, "length: expected 0 to 1048575, got 1048576"),
         ({"count_2": 0}, "count_2: expected at least 1, got 0"),
         ({"tcdm_stride_1": -4}, "tcdm_stride_1: expected 0 to 4294967295, got -4"),
         ({"scattered": True, "ring": RingSelect.FIXED}, "scattered: expected a ring, got FIXED"),
@@ -119,7 +119,7 @@ def test_words_that_are_no_descriptor() -> None:
     with pytest.raises(DescriptorError, match="words: 10 do not go with scattered 0"):
         Descriptor.decode((*words, 0, 0))
     with pytest.raises(DescriptorError, match="words: 15 is not a valid OperandTag"):
-        Descriptor.decode((words[0] | 15 << 16, *words[1:]))
+        Descriptor.decode((words[0] | 15 << 20, *words[1:]))
 
 
 def test_ring_that_cannot_be() -> None:

@@ -3,7 +3,11 @@
 A descriptor moves runs of consecutive DRAM bytes under two counts, ``count_2`` outermost. Run (i, j) begins at DRAM
 byte ``dram_address + i * dram_stride_2 + j * dram_stride_1`` and, in the TCDM, at ``tcdm_address`` plus likewise
 strided. Byte b of a packed run lies b bytes further on; that of a scattered one ``(b mod fold) * fast_stride + (b div
-fold) * slow_stride``. Every TCDM address wraps in its ring. Both sides may have any alignment.
+fold) * slow_stride``. With a fast stride of 1 such a run is a row of segments, which move as fast as packed runs;
+else each byte is written by itself. Every TCDM address wraps in its ring. Both sides may have any alignment.
+
+Where a run begins in DRAM where the one before it ended, they share bursts; so do descriptors, if the first one says
+that the next one, which has the same tag, continues it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,10 +69,11 @@ class DescriptorField:
 
 
 FIELDS = (
-    DescriptorField("length", 0, 0, 16, "bytes of one run, at least 1"),
-    DescriptorField("tag", 0, 16, 4, "operand that the transfer is counted as: an OperandTag"),
-    DescriptorField("ring", 0, 20, 2, "ring that TCDM addresses wrap in: a RingSelect"),
-    DescriptorField("scattered", 0, 22, 1, "1: the bytes of a run lie apart in the TCDM (loads into a ring only)"),
+    DescriptorField("length", 0, 0, 20, "bytes of one run, at least 1"),
+    DescriptorField("tag", 0, 20, 4, "operand that the transfer is counted as: an OperandTag"),
+    DescriptorField("ring", 0, 24, 2, "ring that TCDM addresses wrap in: a RingSelect"),
+    DescriptorField("scattered", 0, 26, 1, "1: the bytes of a run are folded or lie apart in the TCDM, in a ring"),
+    DescriptorField("continues", 0, 27, 1, "1: the next descriptor begins in DRAM where this one ends (loads only)"),
     DescriptorField("dram_address", 1, 0, 32, "DRAM byte address of the first run"),
     DescriptorField("count_1", 2, 0, 16, "runs, at least 1"),
     DescriptorField("count_2", 2, 16, 16, "how often those runs come, at least 1"),
@@ -80,7 +85,9 @@ FIELDS = (
         "tcdm_stride_2", 7, 0, 32, "TCDM bytes from one first run to the next, less than the ring's size"
     ),
     DescriptorField("fold", 8, 0, 16, "scattered: bytes of a run before the slow stride, at least 1"),
-    DescriptorField("fast_stride", 8, 16, 16, "scattered: TCDM bytes from byte to byte, less than the ring's size"),
+    DescriptorField(
+        "fast_stride", 8, 16, 16, "scattered: TCDM bytes from byte to byte, less than the ring's size; 1 in stores"
+    ),
     DescriptorField("slow_stride", 9, 0, 32, "scattered: TCDM bytes from fold to fold, less than the ring's size"),
 )
 
@@ -112,7 +119,7 @@ class Ring:
 class Descriptor:
     """One transfer; the fields are those of `FIELDS`, by name.
 
-    A store may not be scattered, and a scattered load needs a ring. Strides of a count of 1 are not used.
+    What is scattered needs a ring. A store's fast stride is 1, and nothing continues it.
     """
 
     length: int
@@ -127,6 +134,7 @@ class Descriptor:
     tcdm_stride_1: int = 0
     tcdm_stride_2: int = 0
     scattered: bool = field(default=False, kw_only=True)
+    continues: bool = field(default=False, kw_only=True)
     fold: int = field(default=1, kw_only=True)
     fast_stride: int = field(default=0, kw_only=True)
     slow_stride: int = field(default=0, kw_only=True)
@@ -206,7 +214,7 @@ class Descriptor:
         }
         if (len(words) == SCATTERED_WORDS) != bool(values["scattered"]):
             raise DescriptorError(f"words: {len(words)} do not go with scattered {values['scattered']}")
-        kinds = {"tag": OperandTag, "ring": RingSelect, "scattered": bool}
+        kinds = {"tag": OperandTag, "ring": RingSelect, "scattered": bool, "continues": bool}
         try:
             return cls(**{name: kinds.get(name, int)(value) for name, value in values.items()})
         except ValueError as error:

@@ -1,0 +1,410 @@
+// Top of the DMA's simulations: the DMA between a DRAM and a TCDM without conflicts, fed with descriptors.
+//
+// One array holds all memory: the DRAM from address 0 on, and the TCDM at the end of it, where no AXI address reaches.
+// Descriptors' words, a fetched program and the times at which descriptors were done lie in the same array. As in
+// `harness.sv` there are no ports: the test bench drives the variables of the first block, which are registered before
+// they are used, and the native run loop drives the clock.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module harness #(
+    parameter int DataBits = 64,
+    parameter int DramLog2 = 18,   // sizes in 32-bit words, as powers of two
+    parameter int TcdmLog2 = 16
+);
+
+  localparam int Bytes = DataBits / 8;
+  localparam int Ports = DataBits / 32;
+  localparam int Words = (1 << DramLog2) + (1 << TcdmLog2);
+
+  // Driven by the test bench.
+  logic         clk = 1'b0;
+  logic         rst = 1'b1;
+  logic         clear = 1'b1;             // clears all but the memory, and takes over the controls below
+  logic         go = 1'b0;                // feeds what is below
+  logic [ 31:0] load_first = 32'd0;       // word numbers in the memory of the descriptors to load and to store
+  logic [ 31:0] load_end = 32'd0;
+  logic [ 31:0] store_first = 32'd0;
+  logic [ 31:0] store_end = 32'd0;
+  logic [ 31:0] load_count = 32'd0;       // descriptors: `finished` rises when so many are done
+  logic [ 31:0] store_count = 32'd0;
+  logic [ 31:0] stamps = 32'd0;           // word number: cycle of each descriptor's first word and of its end; loads, stores
+  logic         serial = 1'b0;            // a descriptor waits for the one before it
+  logic         store_last = 1'b0;        // stores wait for all loads
+  logic [ 31:0] program_first = 32'd0;    // byte address and words of a program, and the word number to put it at
+  logic [ 31:0] program_count = 32'd0;
+  logic [ 31:0] program_copy = 32'd0;
+  logic [  7:0] program_rate = 8'd0;      // so many cycles in 256 without taking a word
+  logic [ 31:0] cycle_limit = 32'd0;
+  logic [ 31:0] random_start = 32'd1;
+  logic [ 39:0] stall_rate = 40'd0;       // AXI: see `dram`
+  logic [ 15:0] tcdm_rate = 16'd0;        // ports: see `tcdm_port`: stalls, delays
+  logic [ 31:0] timing = 32'd0;           // latency, miss_cycles
+  logic [ 15:0] block_rate = 16'd0;
+  logic [  7:0] geometry = 8'h3b;         // row_log2 (4:0), bank_log2 (7:5)
+  logic [  3:0] error_enable = 4'd0;      // reads, writes of the DRAM; load, store ports of the TCDM
+  logic [  1:0] error_code = 2'd2;
+  logic [ 31:0] error_address = 32'd0;
+  logic [191:0] windows = 192'd0;         // dram_base, dram_end, tcdm_base, tcdm_end from bit 0 up, 48 bits each
+  logic [191:0] rings = 192'd0;           // ends and sizes of I, W, O, 32 bits each
+
+  // Read by the test bench.
+  wire          finished;
+  logic         timed_out;
+  logic [ 31:0] cycles;
+  logic [ 31:0] loads_done;
+  logic [ 31:0] stores_done;
+  logic [ 31:0] program_words;            // that have come
+  wire  [  2:0] idle;
+  wire  [ 23:0] error;                    // load, store, program
+  wire  [ 95:0] error_at;
+  logic [ 31:0] strays;                   // writes to the TCDM that left it, reads on ports that only write, and so on
+
+  logic rst_now, clear_now, going, is_serial, stores_wait;
+  logic [ 31:0] l_end, s_end, l_count, s_count, stamp_base, p_first, p_count, p_copy, limit, start, code_at;
+  logic [  7:0] p_rate, dram_shape;
+  logic [ 39:0] stalls;
+  logic [ 15:0] tcdm_stalls, block_time;
+  logic [ 31:0] times;
+  logic [  3:0] errors;
+  logic [  1:0] code;
+  logic [191:0] window_now, ring_now;
+
+  logic [31:0] memory[Words];
+
+  wire [1:0] axi_awid, axi_awburst, axi_bid, axi_bresp, axi_arid, axi_arburst, axi_rid, axi_rresp;
+  wire [31:0] axi_awaddr, axi_araddr;
+  wire [7:0] axi_awlen, axi_awuser, axi_arlen, axi_aruser;
+  wire [2:0] axi_awsize, axi_arsize;
+  wire axi_awvalid, axi_awready, axi_wlast, axi_wvalid, axi_wready, axi_bvalid, axi_bready;
+  wire axi_arvalid, axi_arready, axi_rlast, axi_rvalid, axi_rready;
+  wire [DataBits-1:0] axi_wdata, axi_rdata;
+  wire [Bytes-1:0] axi_wstrb;
+
+  wire [Ports-1:0] l_req, l_gnt, l_wen, l_r_valid, l_r_opc, s_req, s_gnt, s_wen, s_r_valid, s_r_opc;
+  wire [4*Ports-1:0] l_be, s_be;
+  wire [32*Ports-1:0] l_add, l_wdata, l_r_rdata, s_add, s_wdata, s_r_rdata;
+
+  logic [31:0] l_at, s_at;
+  wire l_ready, s_ready, l_done, s_done;
+  logic l_open, s_open;  // a descriptor that was fed is not done yet
+  logic [3:0] l_index, s_index;
+  wire [31:0] l_word = memory[l_at];
+  wire [31:0] s_word = memory[s_at];
+  logic l_scattered, s_scattered;
+  logic [31:0] l_number, s_number;  // of the descriptor that is fed
+  wire l_valid = going && l_at != l_end && !(is_serial && l_index == 4'd0 && l_open);
+  wire s_valid = going && s_at != s_end && !(is_serial && s_index == 4'd0 && s_open) &&
+      !(stores_wait && loads_done != l_count);
+  wire [31:0] p_word;
+  wire p_valid;
+  logic p_ready, p_started, p_start;
+  logic [31:0] random;
+
+  dma_flat dut (
+      .clk(clk),
+      .rst(rst_now),
+      .load_word(l_word),
+      .load_valid(l_valid),
+      .load_ready(l_ready),
+      .store_word(s_word),
+      .store_valid(s_valid),
+      .store_ready(s_ready),
+      .load_done(l_done),
+      .store_done(s_done),
+      .program_start(p_start),
+      .program_address(p_first),
+      .program_words(p_count),
+      .program_word(p_word),
+      .program_valid(p_valid),
+      .program_ready(p_ready),
+      .idle(idle),
+      .error(error),
+      .error_at(error_at),
+      .windows(window_now),
+      .rings(ring_now),
+      .axi__awid(axi_awid),
+      .axi__awaddr(axi_awaddr),
+      .axi__awlen(axi_awlen),
+      .axi__awsize(axi_awsize),
+      .axi__awburst(axi_awburst),
+      .axi__awuser(axi_awuser),
+      .axi__awvalid(axi_awvalid),
+      .axi__awready(axi_awready),
+      .axi__wdata(axi_wdata),
+      .axi__wstrb(axi_wstrb),
+      .axi__wlast(axi_wlast),
+      .axi__wvalid(axi_wvalid),
+      .axi__wready(axi_wready),
+      .axi__bid(axi_bid),
+      .axi__bresp(axi_bresp),
+      .axi__bvalid(axi_bvalid),
+      .axi__bready(axi_bready),
+      .axi__arid(axi_arid),
+      .axi__araddr(axi_araddr),
+      .axi__arlen(axi_arlen),
+      .axi__arsize(axi_arsize),
+      .axi__arburst(axi_arburst),
+      .axi__aruser(axi_aruser),
+      .axi__arvalid(axi_arvalid),
+      .axi__arready(axi_arready),
+      .axi__rid(axi_rid),
+      .axi__rdata(axi_rdata),
+      .axi__rresp(axi_rresp),
+      .axi__rlast(axi_rlast),
+      .axi__rvalid(axi_rvalid),
+      .axi__rready(axi_rready),
+      .load_req(l_req),
+      .load_gnt(l_gnt),
+      .load_add(l_add),
+      .load_wen(l_wen),
+      .load_be(l_be),
+      .load_wdata(l_wdata),
+      .load_r_valid(l_r_valid),
+      .load_r_opc(l_r_opc),
+      .load_r_rdata(l_r_rdata),
+      .store_req(s_req),
+      .store_gnt(s_gnt),
+      .store_add(s_add),
+      .store_wen(s_wen),
+      .store_be(s_be),
+      .store_wdata(s_wdata),
+      .store_r_valid(s_r_valid),
+      .store_r_opc(s_r_opc),
+      .store_r_rdata(s_r_rdata)
+  );
+
+  wire [31:0] read_beat, write_beat;
+  wire [DataBits-1:0] read_data;
+  wire [Bytes-1:0] write_enable;
+  genvar g;
+  generate
+    for (g = 0; g < Ports; g = g + 1) begin : words_of_beat
+      assign read_data[32*g+:32] = memory[(read_beat*Ports+g)&((1<<DramLog2)-1)];
+    end
+  endgenerate
+
+  dram #(
+      .DataBits(DataBits),
+      .DepthLog2(DramLog2)
+  ) dram (
+      .clk(clk),
+      .clear(clear_now),
+      .awid(axi_awid),
+      .awaddr(axi_awaddr),
+      .awlen(axi_awlen),
+      .awsize(axi_awsize),
+      .awburst(axi_awburst),
+      .awuser(axi_awuser),
+      .awvalid(axi_awvalid),
+      .awready(axi_awready),
+      .wdata(axi_wdata),
+      .wstrb(axi_wstrb),
+      .wlast(axi_wlast),
+      .wvalid(axi_wvalid),
+      .wready(axi_wready),
+      .bid(axi_bid),
+      .bresp(axi_bresp),
+      .bvalid(axi_bvalid),
+      .bready(axi_bready),
+      .arid(axi_arid),
+      .araddr(axi_araddr),
+      .arlen(axi_arlen),
+      .arsize(axi_arsize),
+      .arburst(axi_arburst),
+      .aruser(axi_aruser),
+      .arvalid(axi_arvalid),
+      .arready(axi_arready),
+      .rid(axi_rid),
+      .rdata(axi_rdata),
+      .rresp(axi_rresp),
+      .rlast(axi_rlast),
+      .rvalid(axi_rvalid),
+      .rready(axi_rready),
+      .read_beat(read_beat),
+      .read_data(read_data),
+      .write_beat(write_beat),
+      .write_enable(write_enable),
+      .random_start(start),
+      .stall_rate(stalls),
+      .latency(times[15:0]),
+      .miss_cycles(times[31:16]),
+      .block_cycles(block_time),
+      .row_log2(dram_shape[4:0]),
+      .bank_log2(dram_shape[7:5]),
+      .error_enable(errors[1:0]),
+      .error_code(code),
+      .error_address(code_at)
+  );
+
+  // The TCDM: a port's memory side each, and writes byte by byte, as two ports may meet in one word.
+  generate
+    for (g = 0; g < Ports; g = g + 1) begin : port
+      tcdm_port load (
+          .clk(clk),
+          .clear(clear_now),
+          .req(l_req[g]),
+          .gnt(l_gnt[g]),
+          .add(l_add[32*g+:32]),
+          .wen(l_wen[g]),
+          .be(l_be[4*g+:4]),
+          .wdata(l_wdata[32*g+:32]),
+          .r_valid(l_r_valid[g]),
+          .r_opc(l_r_opc[g]),
+          .r_rdata(l_r_rdata[32*g+:32]),
+          .word(32'd0),
+          .missing(l_add[32*g+:32] >= (4 << TcdmLog2)),
+          .random_start(start ^ (32'h5bd1e995 << g)),
+          .stall_rate(tcdm_stalls[7:0]),
+          .delay_rate(tcdm_stalls[15:8]),
+          .error_enable(errors[2]),
+          .error_address(code_at),
+          .region_base(160'd0),
+          .region_end(160'd0)
+      );
+      tcdm_port store (
+          .clk(clk),
+          .clear(clear_now),
+          .req(s_req[g]),
+          .gnt(s_gnt[g]),
+          .add(s_add[32*g+:32]),
+          .wen(s_wen[g]),
+          .be(s_be[4*g+:4]),
+          .wdata(s_wdata[32*g+:32]),
+          .r_valid(s_r_valid[g]),
+          .r_opc(s_r_opc[g]),
+          .r_rdata(s_r_rdata[32*g+:32]),
+          .word(memory[(1<<DramLog2)+s_add[32*g+2+:TcdmLog2]]),
+          .missing(s_add[32*g+:32] >= (4 << TcdmLog2)),
+          .random_start(~start ^ (32'h2545f491 << g)),
+          .stall_rate(tcdm_stalls[7:0]),
+          .delay_rate(tcdm_stalls[15:8]),
+          .error_enable(errors[3]),
+          .error_address(code_at),
+          .region_base(160'd0),
+          .region_end(160'd0)
+      );
+    end
+  endgenerate
+
+  logic [31:0] spot;
+  always_ff @(posedge clk) begin
+    for (int i = 0; i < Ports; i++) begin
+      for (int b = 0; b < 4; b++) begin
+        if (write_enable[4*i+b]) memory[write_beat*Ports+i][8*b+:8] <= axi_wdata[32*i+8*b+:8];
+      end
+      spot = (1 << DramLog2) + 32'(l_add[32*i+2+:TcdmLog2]);
+      for (int b = 0; b < 4; b++) begin
+        if (l_req[i] && l_gnt[i] && !l_wen[i] && l_be[4*i+b]) memory[spot][8*b+:8] <= l_wdata[32*i+8*b+:8];
+      end
+    end
+    if (!clear_now && l_valid && l_ready && l_index == 4'd0) memory[stamp_base+2*l_number] <= cycles;
+    if (!clear_now && l_done) memory[stamp_base+2*loads_done+1] <= cycles;
+    if (!clear_now && s_valid && s_ready && s_index == 4'd0) memory[stamp_base+2*(l_count+s_number)] <= cycles;
+    if (!clear_now && s_done) memory[stamp_base+2*(l_count+stores_done)+1] <= cycles;
+    if (!clear_now && p_valid && p_ready) memory[p_copy+program_words] <= p_word;
+  end
+
+  assign finished = timed_out || (going && cycles > 32'd8 && idle == 3'd7 &&
+      ((loads_done == l_count && stores_done == s_count && program_words == p_count) || error != 24'd0));
+
+  always_ff @(posedge clk) begin
+    rst_now   <= rst;
+    clear_now <= clear;
+    p_start   <= 1'b0;
+    if (clear) begin
+      going       <= 1'b0;
+      is_serial   <= serial;
+      stores_wait <= store_last;
+      l_end       <= load_end;
+      s_end       <= store_end;
+      l_count     <= load_count;
+      s_count     <= store_count;
+      stamp_base  <= stamps;
+      p_first     <= program_first;
+      p_count     <= program_count;
+      p_copy      <= program_copy;
+      p_rate      <= program_rate;
+      limit       <= cycle_limit;
+      start       <= random_start;
+      random      <= random_start;
+      stalls      <= stall_rate;
+      tcdm_stalls <= tcdm_rate;
+      times       <= timing;
+      block_time  <= block_rate;
+      dram_shape  <= geometry;
+      errors      <= error_enable;
+      code        <= error_code;
+      code_at     <= error_address;
+      window_now  <= windows;
+      ring_now    <= rings;
+      l_at        <= load_first;
+      s_at        <= store_first;
+      l_index     <= 4'd0;
+      s_index     <= 4'd0;
+      l_number    <= 32'd0;
+      s_number    <= 32'd0;
+      l_open      <= 1'b0;
+      s_open      <= 1'b0;
+      cycles      <= 32'd0;
+      timed_out   <= 1'b0;
+      loads_done  <= 32'd0;
+      stores_done <= 32'd0;
+      program_words <= 32'd0;
+      p_started   <= 1'b0;
+      p_ready     <= 1'b0;
+      strays      <= 32'd0;
+    end else begin
+      going  <= go;
+      random <= random * 32'd1664525 + 32'd1013904223;
+      if (going && !finished) cycles <= cycles + 32'd1;
+      if (cycles >= limit) timed_out <= 1'b1;
+      if (going && !p_started && p_count != 32'd0) p_start <= 1'b1;
+      if (going) p_started <= 1'b1;
+      p_ready <= (p_ready && !p_valid) || random[31:24] >= p_rate;
+      if (p_valid && p_ready) program_words <= program_words + 32'd1;
+      if (l_valid && l_ready) begin
+        l_at <= l_at + 32'd1;
+        if (l_index == 4'd0) l_scattered <= l_word[26];
+        if (l_index == 4'd0) l_open <= 1'b1;
+        l_index <= l_index + 4'd1;
+        if (l_index == (l_scattered ? 4'd9 : 4'd7) && l_index != 4'd0) begin
+          l_index  <= 4'd0;
+          l_number <= l_number + 32'd1;
+        end
+      end
+      if (l_done) l_open <= 1'b0;
+      if (l_done) loads_done <= loads_done + 32'd1;
+      if (s_valid && s_ready) begin
+        s_at <= s_at + 32'd1;
+        if (s_index == 4'd0) s_scattered <= s_word[26];
+        if (s_index == 4'd0) s_open <= 1'b1;
+        s_index <= s_index + 4'd1;
+        if (s_index == (s_scattered ? 4'd9 : 4'd7) && s_index != 4'd0) begin
+          s_index  <= 4'd0;
+          s_number <= s_number + 32'd1;
+        end
+      end
+      if (s_done) s_open <= 1'b0;
+      if (s_done) stores_done <= stores_done + 32'd1;
+      for (int i = 0; i < Ports; i++)
+        if ((l_req[i] && l_wen[i]) || (s_req[i] && !s_wen[i]) ||
+            (l_req[i] && l_add[32*i+:32] >= (4 << TcdmLog2))) strays <= strays + 32'd1;
+    end
+  end
+
+`ifndef VERILATOR
+  // Under Icarus the test bench has no way into the memory but through files.
+  logic        load = 1'b0;
+  logic        store = 1'b0;
+  logic [31:0] file_first = 32'd0;
+  logic [31:0] file_last = 32'd0;
+  initial for (int i = 0; i < Words; i++) memory[i] = 32'd0;
+  always @(posedge load) $readmemh("load.hex", memory, file_first, file_last);
+  always @(posedge store) $writememh("store.hex", memory, file_first, file_last);
+`endif
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,434 @@
+// The DRAM behind an AXI4 port: timing, protocol checks, errors on demand, and the counters.
+//
+// Written independently of the DMA: nothing here is derived from it, and nothing in it is trusted. The memory itself is
+// in the harness around this module.
+//
+// Timing (after Sousa 2022): the DRAM moves blocks of 128 bytes, one at a time, each in `block_cycles`; a block in
+// another row than the last one of its bank and stream takes `miss_cycles` more. Reads and writes that wait take turns,
+// each in its order. A burst's first beat comes `latency` cycles after its address at the earliest, a write's response
+// as long after its last beat; these overlap. With all of them 0 there is a beat in every cycle and direction.
+//
+// Streams: reads by their ID (0, 2), and writes (1). Open rows are kept for each. What is counted depends on the order
+// of the bursts in each stream alone, not on time.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module dram #(
+    parameter int DataBits = 64,
+    parameter int DepthLog2 = 20   // the memory's size in 32-bit words, as a power of two
+) (
+    input wire clk,
+    input wire clear,              // forget everything; loads `random_start`
+
+    input  wire [           1:0] awid,
+    input  wire [          31:0] awaddr,
+    input  wire [           7:0] awlen,
+    input  wire [           2:0] awsize,
+    input  wire [           1:0] awburst,
+    input  wire [           7:0] awuser,  // operand tag; bytes of the last beat that are not used
+    input  wire                  awvalid,
+    output wire                  awready,
+    input  wire [  DataBits-1:0] wdata,
+    input  wire [DataBits/8-1:0] wstrb,
+    input  wire                  wlast,
+    input  wire                  wvalid,
+    output wire                  wready,
+    output logic [          1:0] bid,
+    output logic [          1:0] bresp,
+    output logic                 bvalid,
+    input  wire                  bready,
+    input  wire [           1:0] arid,
+    input  wire [          31:0] araddr,
+    input  wire [           7:0] arlen,
+    input  wire [           2:0] arsize,
+    input  wire [           1:0] arburst,
+    input  wire [           7:0] aruser,
+    input  wire                  arvalid,
+    output wire                  arready,
+    output logic [          1:0] rid,
+    output logic [ DataBits-1:0] rdata,
+    output logic [          1:0] rresp,
+    output logic                 rlast,
+    output logic                 rvalid,
+    input  wire                  rready,
+
+    // The memory: beats by their number, and what it holds there; what is to be written at the next edge.
+    output wire [          31:0] read_beat,
+    input  wire [  DataBits-1:0] read_data,
+    output wire [          31:0] write_beat,
+    output wire [DataBits/8-1:0] write_enable,
+
+    // Controls, constant while anything is under way.
+    input wire [31:0] random_start,   // not 0
+    input wire [39:0] stall_rate,     // so many cycles in 256 without handshake: AR, R, AW, W, B from bit 0 up
+    input wire [15:0] latency,        // cycles
+    input wire [15:0] miss_cycles,    // cycles
+    input wire [15:0] block_cycles,   // in 1/256 cycles
+    input wire [ 4:0] row_log2,       // bytes of a row, as a power of two
+    input wire [ 2:0] bank_log2,      // banks, at most 16
+    input wire [ 1:0] error_enable,   // reads, writes
+    input wire [ 1:0] error_code,     // 2: SLVERR, 3: DECERR
+    input wire [31:0] error_address   // any byte of the beat
+);
+
+  localparam int Bytes = DataBits / 8;
+  localparam int Low = $clog2(Bytes);
+  localparam int Queue = 16;
+
+  // Counters, index {operand tag, write}.
+  logic [47:0] bytes[32];
+  logic [47:0] beats[32];
+  logic [47:0] bursts[32];
+  logic [47:0] blocks[32];
+  logic [47:0] jumps[32];
+  logic [47:0] row_misses[32];
+  logic [31:0] violations;   // of the protocol
+  logic [ 7:0] violated;     // which: see `broken`
+  logic [47:0] busy_cycles;  // in which the DRAM moved a block
+
+  // Random numbers: xorshift (Marsaglia 2003), and a generator of Numerical Recipes for what nobody asked for.
+  logic [31:0] random;
+  logic [31:0] noise;
+  wire         calm = stall_rate == 40'd0;
+  function automatic logic [31:0] xorshift(input logic [31:0] x);
+    logic [31:0] y;
+    y = x ^ (x << 13);
+    y = y ^ (y >> 17);
+    return y ^ (y << 5);
+  endfunction
+  wire go_ar = calm || random[7:0] >= stall_rate[7:0];
+  wire go_r = calm || random[15:8] >= stall_rate[15:8];
+  wire go_aw = calm || random[23:16] >= stall_rate[23:16];
+  wire go_w = calm || random[31:24] >= stall_rate[31:24];
+  wire go_b = calm || noise[31:24] >= stall_rate[39:32];
+
+  logic [31:0] now;  // cycles, wrapping
+
+  // Bursts in order: reads, writes. Three places in each queue: the next to come, the one whose blocks are being moved,
+  // and the one whose beats are.
+  logic [31:0] r_address[Queue], w_address[Queue];
+  logic [ 7:0] r_length[Queue], w_length[Queue];
+  logic [ 7:0] r_user[Queue], w_user[Queue];
+  logic [ 1:0] r_id[Queue];
+  logic [31:0] r_time[Queue];
+  logic [ 4:0] r_in, r_move, r_out;
+  logic [ 4:0] w_in, w_move, w_out;
+  wire         r_full = r_in == {~r_out[4], r_out[3:0]};
+  wire         w_full = w_in == {~w_out[4], w_out[3:0]};
+  logic        ar_open, aw_open;  // `ready`: may be 1 while there is no request, and stays until there is one
+  assign arready = ar_open;
+  assign awready = aw_open;
+
+  // Blocks that have been moved and whose beats have not come to an end.
+  logic [15:0] r_credit, w_credit;
+  wire         immediate = block_cycles == 16'd0 && miss_cycles == 16'd0;
+
+  // The beat at hand in each direction.
+  logic [ 7:0] r_number, w_number;
+  logic [ 1:0] w_failed;  // the response, as far as it is known
+  logic        w_gate;
+  wire [ 3:0] r_head = r_out[3:0];
+  wire [ 3:0] w_head = w_out[3:0];
+  wire [31:0] r_at = (r_address[r_head] >> Low) + 32'(r_number);  // in beats
+  wire [31:0] w_at = (w_address[w_head] >> Low) + 32'(w_number);
+  wire        r_final = r_number == r_length[r_head];
+  wire        w_final = w_number == w_length[w_head];
+  localparam int BlockLow = 7 - Low;
+  wire r_leaves_block = r_final || (&r_at[BlockLow-1:0]);
+  wire w_leaves_block = w_final || (&w_at[BlockLow-1:0]);
+  wire r_enters_block = r_number == 8'd0 || r_at[BlockLow-1:0] == '0;
+  wire w_enters_block = w_number == 8'd0 || w_at[BlockLow-1:0] == '0;
+  wire r_missing = r_at[31:DepthLog2+2-Low] != '0;
+  wire w_missing = w_at[31:DepthLog2+2-Low] != '0;
+  wire r_wrong = error_enable[0] && r_at == error_address >> Low;
+  wire w_wrong = error_enable[1] && w_at == error_address >> Low;
+
+  wire [1:0] w_answer = w_failed != 2'd0 ? w_failed : w_missing ? 2'd3 : w_wrong ? error_code : 2'd0;
+
+  wire r_ready = r_out != r_in && (immediate || r_credit != 16'd0) &&
+      (r_number != 8'd0 || now - r_time[r_head] >= 32'(latency)) && go_r;
+  wire r_goes = r_ready && (!rvalid || rready);
+  wire w_ready = w_out != w_in && (immediate || w_credit != 16'd0) && w_gate;
+  wire w_goes = w_ready && wvalid;
+  assign wready       = w_ready;
+  assign read_beat    = r_at;
+  assign write_beat   = w_at;
+  assign write_enable = w_goes && !w_missing && !w_wrong ? wstrb : '0;
+
+  // Responses to writes, in order, each at its time.
+  logic [ 1:0] b_code[Queue];
+  logic [31:0] b_time[Queue];
+  logic [ 4:0] b_in, b_out;
+  wire b_goes = b_in != b_out && now - b_time[b_out[3:0]] >= 32'(latency) && go_b && (!bvalid || bready);
+
+  // What is known about a burst from its address.
+  function automatic logic [47:0] burst_bytes(input logic [31:0] address, input logic [7:0] length,
+                                              input logic [7:0] user);
+    return 48'((32'(length) + 1) << Low) - 48'(address[Low-1:0]) - 48'(user[7:4]);
+  endfunction
+
+  // Rows that are open, of each stream and bank: for the time that blocks take, and for the counters.
+  logic [31:0] open_move[64];
+  logic [31:0] open_beat[64];
+  logic [63:0] known_move, known_beat;
+  function automatic logic [3:0] bank_of(input logic [31:0] row);
+    return row[3:0] & 4'((5'd1 << bank_log2) - 5'd1);
+  endfunction
+  wire [31:0] r_row = {r_at[31-Low:0], {Low{1'b0}}} >> row_log2;
+  wire [31:0] w_row = {w_at[31-Low:0], {Low{1'b0}}} >> row_log2;
+  wire [ 5:0] r_place = {r_id[r_head], bank_of(r_row)};
+  wire [ 5:0] w_place = {2'd1, bank_of(w_row)};
+
+  // The blocks at hand for the DRAM.
+  logic [24:0] r_block, w_block;  // blocks of the burst that have been moved
+  wire  [ 3:0] rm = r_move[3:0];
+  wire  [ 3:0] wm = w_move[3:0];
+  wire  [31:0] rm_last = r_address[rm] + 32'(burst_bytes(r_address[rm], r_length[rm], r_user[rm])) - 32'd1;
+  wire  [31:0] wm_last = w_address[wm] + 32'(burst_bytes(w_address[wm], w_length[wm], w_user[wm])) - 32'd1;
+  wire  [24:0] rm_block = r_address[rm][31:7] + r_block;
+  wire  [24:0] wm_block = w_address[wm][31:7] + w_block;
+  wire  [31:0] rm_row = {rm_block, 7'd0} >> row_log2;
+  wire  [31:0] wm_row = {wm_block, 7'd0} >> row_log2;
+  wire  [ 5:0] rm_place = {r_id[rm], bank_of(rm_row)};
+  wire  [ 5:0] wm_place = {2'd1, bank_of(wm_row)};
+  logic        moving, moving_write, wrote_last;
+  logic [24:0] left;  // of the block that is being moved, in 1/256 cycles
+  wire         move_ends = moving && left <= 25'd256;
+  wire         r_waits = r_move != r_in;
+  wire         w_waits = w_move != w_in;
+  wire         picks = (!moving || move_ends) && (r_waits || w_waits) && !immediate;
+  wire         picks_write = w_waits && (!r_waits || !wrote_last);
+  wire         misses = picks_write ? !known_move[wm_place] || open_move[wm_place] != wm_row
+                                    : !known_move[rm_place] || open_move[rm_place] != rm_row;
+  wire  [24:0] cost = 25'(block_cycles) + (misses ? {1'b0, miss_cycles, 8'd0} : 25'd0);
+  wire  [24:0] over = move_ends ? 25'd256 - left : 25'd0;  // of this cycle, if the next block follows at once
+
+  // Where each stream's last burst ended.
+  logic [31:0] stream_end[4];
+  logic [ 3:0] stream_known;
+
+  // The lanes of a read that are asked for; the others hold noise.
+  logic [DataBits-1:0] masked;
+  always_comb begin
+    for (int i = 0; i < Bytes; i++) begin
+      masked[8*i+:8] = (r_number == 8'd0 && i < 32'(r_address[r_head][Low-1:0])) ||
+          (r_final && i >= Bytes - 32'(r_user[r_head][7:4])) || r_missing || r_wrong
+          ? noise[8*(i%4)+:8] ^ 8'(i) : read_data[8*i+:8];
+    end
+  end
+
+  function automatic logic [7:0] count_ones(input logic [Bytes-1:0] bits);
+    logic [7:0] sum;
+    sum = 8'd0;
+    for (int i = 0; i < Bytes; i++) sum = sum + 8'(bits[i]);
+    return sum;
+  endfunction
+
+  // Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 a strobe
+  // outside the burst's bytes; 6 `wlast` in the wrong place; 7 a beat before its address.
+  logic [7:0] broken;
+  logic       ar_waits, aw_waits, wd_waits;
+  logic [54:0] ar_kept, aw_kept;
+  logic [DataBits+Bytes:0] w_kept;
+  function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [1:0] id,
+                               input logic write);
+    return size != 3'(Low) || burst != 2'd1 || (write ? id != 2'd1 : id[0]);
+  endfunction
+  function automatic logic crosses(input logic [31:0] address, input logic [7:0] length);
+    logic [31:0] last;
+    last = (address & ~32'(Bytes - 1)) + (32'(length) << Low);
+    return address[31:12] != last[31:12];
+  endfunction
+  always_comb begin
+    broken = 8'd0;
+    broken[0] = ar_waits && (!arvalid || {arid, araddr, arlen, arsize, arburst, aruser} != ar_kept);
+    broken[1] = aw_waits && (!awvalid || {awid, awaddr, awlen, awsize, awburst, awuser} != aw_kept);
+    broken[2] = wd_waits && (!wvalid || {wlast, wstrb, wdata} != w_kept);
+    if (arvalid && arready) begin
+      broken[3] = odd(arsize, arburst, arid, 1'b0);
+      broken[4] = crosses(araddr, arlen);
+    end
+    if (awvalid && awready) begin
+      broken[3] = broken[3] || odd(awsize, awburst, awid, 1'b1);
+      broken[4] = broken[4] || crosses(awaddr, awlen);
+    end
+    if (w_goes) begin
+      for (int i = 0; i < Bytes; i++) begin
+        if (wstrb[i] && ((w_number == 8'd0 && i < 32'(w_address[w_head][Low-1:0])) ||
+                         (w_final && i >= Bytes - 32'(w_user[w_head][7:4])))) broken[5] = 1'b1;
+      end
+      broken[6] = wlast != w_final;
+    end
+    broken[7] = wvalid && w_out == w_in;
+`ifndef VERILATOR
+    if (arvalid === 1'bx || awvalid === 1'bx || wvalid === 1'bx || rready === 1'bx || bready === 1'bx)
+      broken[7] = 1'b1;
+`endif
+  end
+
+  logic [4:0] ri, wi;
+  always_ff @(posedge clk) begin
+    if (clear) begin
+      random       <= random_start;
+      noise        <= ~random_start;
+      now          <= 32'd0;
+      r_in         <= 5'd0;
+      r_move       <= 5'd0;
+      r_out        <= 5'd0;
+      w_in         <= 5'd0;
+      w_move       <= 5'd0;
+      w_out        <= 5'd0;
+      b_in         <= 5'd0;
+      b_out        <= 5'd0;
+      ar_open      <= 1'b0;
+      aw_open      <= 1'b0;
+      w_gate       <= 1'b0;
+      rvalid       <= 1'b0;
+      bvalid       <= 1'b0;
+      r_number     <= 8'd0;
+      w_number     <= 8'd0;
+      w_failed     <= 2'd0;
+      r_credit     <= 16'd0;
+      w_credit     <= 16'd0;
+      r_block      <= 25'd0;
+      w_block      <= 25'd0;
+      moving       <= 1'b0;
+      wrote_last   <= 1'b0;
+      known_move   <= 64'd0;
+      known_beat   <= 64'd0;
+      stream_known <= 4'd0;
+      violations   <= 32'd0;
+      violated     <= 8'd0;
+      busy_cycles  <= 48'd0;
+      ar_waits     <= 1'b0;
+      aw_waits     <= 1'b0;
+      wd_waits     <= 1'b0;
+      for (int i = 0; i < 32; i++) begin
+        bytes[i]      <= 48'd0;
+        beats[i]      <= 48'd0;
+        bursts[i]     <= 48'd0;
+        blocks[i]     <= 48'd0;
+        jumps[i]      <= 48'd0;
+        row_misses[i] <= 48'd0;
+      end
+    end else begin
+      now   <= now + 32'd1;
+      noise <= noise * 32'd1664525 + 32'd1013904223;
+      if (!calm) random <= xorshift(random);
+
+      // Addresses. `ready` is decided a cycle ahead and kept until it is used.
+      ar_open <= (ar_open && !arvalid) || (go_ar && r_in + 5'(arvalid && ar_open) - r_out < 5'd15);
+      aw_open <= (aw_open && !awvalid) || (go_aw && w_in + 5'(awvalid && aw_open) - w_out < 5'd15);
+      w_gate  <= (w_gate && !w_goes) || go_w;
+      if (arvalid && arready) begin
+        ri = {aruser[3:0], 1'b0};
+        r_address[r_in[3:0]] <= araddr;
+        r_length[r_in[3:0]]  <= arlen;
+        r_user[r_in[3:0]]    <= aruser;
+        r_id[r_in[3:0]]      <= arid;
+        r_time[r_in[3:0]]    <= now;
+        r_in                 <= r_in + 5'd1;
+        bursts[ri]           <= bursts[ri] + 48'd1;
+        bytes[ri]            <= bytes[ri] + burst_bytes(araddr, arlen, aruser);
+        if (!stream_known[arid] || stream_end[arid] != araddr) jumps[ri] <= jumps[ri] + 48'd1;
+        stream_known[arid] <= 1'b1;
+        stream_end[arid]   <= araddr + 32'(burst_bytes(araddr, arlen, aruser));
+      end
+      if (awvalid && awready) begin
+        wi = {awuser[3:0], 1'b1};
+        w_address[w_in[3:0]] <= awaddr;
+        w_length[w_in[3:0]]  <= awlen;
+        w_user[w_in[3:0]]    <= awuser;
+        w_in                 <= w_in + 5'd1;
+        bursts[wi]           <= bursts[wi] + 48'd1;
+        if (!stream_known[1] || stream_end[1] != awaddr) jumps[wi] <= jumps[wi] + 48'd1;
+        stream_known[1] <= 1'b1;
+        stream_end[1]   <= awaddr + 32'(burst_bytes(awaddr, awlen, awuser));
+      end
+
+      // Blocks.
+      if (moving) busy_cycles <= busy_cycles + 48'd1;
+      if (picks) begin
+        moving       <= 1'b1;
+        moving_write <= picks_write;
+        wrote_last   <= picks_write;
+        left         <= cost > over ? cost - over : 25'd1;
+        if (picks_write) begin
+          known_move[wm_place] <= 1'b1;
+          open_move[wm_place]  <= wm_row;
+          w_block              <= wm_block == wm_last[31:7] ? 25'd0 : w_block + 25'd1;
+          if (wm_block == wm_last[31:7]) w_move <= w_move + 5'd1;
+        end else begin
+          known_move[rm_place] <= 1'b1;
+          open_move[rm_place]  <= rm_row;
+          r_block              <= rm_block == rm_last[31:7] ? 25'd0 : r_block + 25'd1;
+          if (rm_block == rm_last[31:7]) r_move <= r_move + 5'd1;
+        end
+      end else if (move_ends) moving <= 1'b0;
+      else if (moving) left <= left - 25'd256;
+      r_credit <= r_credit + 16'(move_ends && !moving_write) - 16'(r_goes && r_leaves_block && !immediate);
+      w_credit <= w_credit + 16'(move_ends && moving_write) - 16'(w_goes && w_leaves_block && !immediate);
+
+      // Beats that are read.
+      if (rready) rvalid <= 1'b0;
+      if (r_goes) begin
+        ri = {r_user[r_head][3:0], 1'b0};
+        rvalid   <= 1'b1;
+        rid      <= r_id[r_head];
+        rdata    <= masked;
+        rresp    <= r_missing ? 2'd3 : r_wrong ? error_code : 2'd0;
+        rlast    <= r_final;
+        r_number <= r_final ? 8'd0 : r_number + 8'd1;
+        if (r_final) r_out <= r_out + 5'd1;
+        beats[ri] <= beats[ri] + 48'd1;
+        if (r_enters_block) begin
+          blocks[ri] <= blocks[ri] + 48'd1;
+          if (!known_beat[r_place] || open_beat[r_place] != r_row) row_misses[ri] <= row_misses[ri] + 48'd1;
+          known_beat[r_place] <= 1'b1;
+          open_beat[r_place]  <= r_row;
+        end
+      end
+
+      // Beats that are written.
+      if (bready) bvalid <= 1'b0;
+      if (w_goes) begin
+        wi = {w_user[w_head][3:0], 1'b1};
+        w_number <= w_final ? 8'd0 : w_number + 8'd1;
+        w_failed <= w_final ? 2'd0 : w_answer;
+        if (w_final) begin
+          w_out              <= w_out + 5'd1;
+          b_in               <= b_in + 5'd1;
+          b_time[b_in[3:0]]  <= now;
+          b_code[b_in[3:0]]  <= w_answer;
+        end
+        beats[wi] <= beats[wi] + 48'd1;
+        bytes[wi] <= bytes[wi] + 48'(count_ones(wstrb));
+        if (w_enters_block) begin
+          blocks[wi] <= blocks[wi] + 48'd1;
+          if (!known_beat[w_place] || open_beat[w_place] != w_row) row_misses[wi] <= row_misses[wi] + 48'd1;
+          known_beat[w_place] <= 1'b1;
+          open_beat[w_place]  <= w_row;
+        end
+      end
+      if (b_goes) begin
+        bvalid <= 1'b1;
+        bid    <= 2'd1;
+        bresp  <= b_code[b_out[3:0]];
+        b_out  <= b_out + 5'd1;
+      end
+
+      ar_waits <= arvalid && !arready;
+      aw_waits <= awvalid && !awready;
+      wd_waits <= wvalid && !wready;
+      ar_kept  <= {arid, araddr, arlen, arsize, arburst, aruser};
+      aw_kept  <= {awid, awaddr, awlen, awsize, awburst, awuser};
+      w_kept   <= {wlast, wstrb, wdata};
+      if (broken != 8'd0) violations <= violations + 32'd1;
+      violated <= violated | broken;
+    end
+  end
+
+endmodule
+
+`default_nettype wire

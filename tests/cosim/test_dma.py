@@ -1,0 +1,65 @@
+"""The DMA between the harness' DRAM and TCDM: data, counts, faults, for AXI of every width."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from cosim.dma_model import Model, load_model
+from cosim.dma_run import DmaJob, DmaResult, DramTiming, moved, run_dma
+from hwgen.gateware.descriptor import OperandTag
+from hwgen.gateware.dma_params import DmaParameters
+from tests.cosim.random_descriptors import RINGS, dram_counts, random_descriptors, random_memories
+
+CALM = (0,) * 8
+TIMED = DramTiming(latency=23, miss_cycles=9, block_cycles=17.3)
+
+
+WIDTHS = [64, pytest.param(32, marks=pytest.mark.nightly), pytest.param(128, marks=pytest.mark.nightly)]
+
+
+@pytest.fixture(scope="module", params=WIDTHS, ids="axi{}".format)
+def model(request: pytest.FixtureRequest) -> Model:
+    return load_model(DmaParameters(axi_bits=request.param))
+
+
+def check(model: Model, job: DmaJob, result: DmaResult) -> None:
+    """All of it was moved, exactly, and counted as it should be."""
+    assert not result.timed_out
+    assert result.errors == ((0, 0),) * 3
+    assert set(result.violations.values()) == {0}
+    assert result.done == (len(job.loads), len(job.stores))
+    expected = moved(job)
+    np.testing.assert_array_equal(result.memories.tcdm, expected.tcdm)
+    np.testing.assert_array_equal(result.memories.dram, expected.dram)
+    for descriptors, written in ((job.loads, False), (job.stores, True)):
+        wanted = dram_counts(descriptors, model.parameters.beat_bytes, job.timing)
+        assert {tag: result.counts[tag, written] for tag in OperandTag if tag} == {
+            tag: counts for tag, counts in wanted.items() if tag
+        }
+
+
+def random_job(seed: int, count: int, **more: object) -> DmaJob:
+    random = Random(seed)
+    return DmaJob(
+        random_descriptors(random, count, loads=True),
+        random_descriptors(random, count, loads=False),
+        RINGS,
+        random_memories(seed),
+        random=random.randrange(1, 1 << 32),
+        stores_last=True,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_descriptors(model: Model, seed: int) -> None:
+    job = random_job(seed, 60, timing=DramTiming() if seed else TIMED)
+    check(model, job, run_dma(model, job))
+
+
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
+    rates = [(100, 100, 100, 100, 100, 60, 60, 0), (0, 0, 0, 0, 0, 128, 128, 0), (240, 20, 240, 20, 200, 0, 0, 0)]
+    job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else DramTiming())
+    check(model, job, run_dma(model, job))
