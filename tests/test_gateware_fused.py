@@ -1,4 +1,4 @@
-"""Whole pipelines in the simulator: outputs, overlap and bytes as the reference has them, for random small stacks."""
+"""Whole pipelines in the simulator: outputs, overlap, bytes and cycles of random small stacks as predicted."""
 
 import random
 
@@ -10,6 +10,7 @@ from hwgen.gateware.fused_csr import FusedError
 from hwgen.ir.document import InputError
 from hwgen.model.fusion import Stack
 from hwgen.model.fusion_graph import Graph, Span
+from hwgen.pipeline.cycles import in_time, predict_tile
 from hwgen.pipeline.lowering import lower_stack
 from hwgen.pipeline.program import PipelineProgram
 from hwgen.pipeline.solution import Solution
@@ -31,18 +32,27 @@ def random_case(rng: random.Random) -> tuple[PipelineProgram, Maps] | None:
     try:
         data = random_network_data(network, np.random.default_rng(rng.getrandbits(32)))
         plan = plan_stack(Solution(network, graph, (stack,), "fetched"), stack)
-        program = lower_stack(plan, data.rows, macs=rng.choice([8, 16, 64]))
+        program = lower_stack(plan, data.rows, macs=rng.choice([8, 16, 64]), order=in_time)
     except InputError:
         return None
     return program, {number: data.maps[one.name] for number, one in enumerate(graph.maps)}
 
 
-@pytest.mark.parametrize("seed", [0, 3, 8, 11])
-def test_random_stacks(seed: int) -> None:
-    rng = random.Random(seed)
-    case = random_case(rng)
+@pytest.mark.parametrize(
+    ("seed", "pauses"), [(0, 0.3), (3, 0.0), (8, 0.0), (11, 0.0), (18, 0.0), (22, 0.3), (63, 0.0)]
+)
+def test_random_stacks(seed: int, pauses: float) -> None:
+    case = random_case(random.Random(seed))
     assert case is not None
     program, maps = case
-    seen = run_pipeline(program.parameters, stimuli(program, maps), pauses=rng.choice([0.0, 0.3]), seed=seed)
+    seen = run_pipeline(program.parameters, stimuli(program, maps), pauses=pauses, seed=seed)
     assert seen.error == FusedError.NONE
     assert seen.outputs == expected_streams(program, maps)
+    cycles, predicted = (
+        seen.cycles[-len(program.tiles) :],
+        [predict_tile(program.parameters, t) for t in program.tiles],
+    )
+    if pauses:
+        assert all(one >= least > 0 for one, least in zip(cycles, predicted, strict=True))
+    else:
+        assert cycles == predicted
