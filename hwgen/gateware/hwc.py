@@ -44,18 +44,20 @@ class Hwc(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        super().__init__(
+        super().__init__(self.signature_of(parameters))
+
+    @staticmethod
+    def signature_of(parameters: HwcParameters) -> wiring.Signature:
+        """Its ports."""
+        shared = {"halt": In(1), "state": Out(Status), "fault": Out(32), "move": Out(VectorMove)}
+        return wiring.Signature(
             {
                 "cfg": In(TcdmSignature()),
                 "tcdm_i": Out(TcdmSignature()),
                 "tcdm_w": Out(TcdmSignature()),
                 "tcdm_o": Out(TcdmSignature()),
                 "irq": Out(1),
-                **(
-                    {"halt": In(1), "state": Out(Status), "fault": Out(32), "move": Out(VectorMove)}
-                    if parameters.cluster
-                    else {}
-                ),
+                **(shared if parameters.cluster else {}),
             }
         )
 

@@ -117,16 +117,25 @@ class TcdmBanks(wiring.Component):
         ports, masters = self.ports, range(self.parameters.masters)
         select = self.parameters.banks.bit_length() - 1
         outside = Signal(self.parameters.masters)
+        layout = data.StructLayout(
+            {"line": range(self.parameters.depth), "reads": 1, "enable": WORD_BYTES, "data": 8 * WORD_BYTES}
+        )
+        requests = [Signal(layout, name=f"asked_{i}") for i in masters]
         wanted = [Signal(self.parameters.banks, name=f"wanted_{i}") for i in masters]
         for i in masters:
             with m.If(ports.req[i]):
+                m.d.comb += [
+                    requests[i].line.eq(ports.add[i][2 + select :]),
+                    requests[i].reads.eq(ports.wen[i]),
+                    requests[i].enable.eq(Mux(ports.wen[i], 0, ports.be[i])),
+                    requests[i].data.eq(ports.wdata[i]),
+                ]
                 with m.If(ports.add[i] < self.parameters.size):
                     m.d.comb += wanted[i].eq(C(1, self.parameters.banks) << ports.add[i][2 : 2 + select])
                 with m.Else():
                     m.d.comb += outside[i].eq(1)
-        grants, answers = zip(
-            *(self._one_bank(m, number, wanted) for number in range(self.parameters.banks)), strict=True
-        )
+        served = [self._one_bank(m, number, wanted, requests) for number in range(self.parameters.banks)]
+        grants, answers = [grant for grant, _ in served], [answer for _, answer in served]
         m.d.comb += ports.gnt.eq(reduce(or_, grants) | outside)
         m.d.sync += [ports.r_valid.eq(ports.req & ports.gnt), ports.r_opc.eq(outside)]
         for i in masters:
@@ -142,23 +151,23 @@ class TcdmBanks(wiring.Component):
         self._count(m)
         return m
 
-    def _one_bank(self, m: Module, number: int, wanted: list[Signal]) -> tuple[Signal, Value]:
+    def _one_bank(self, m: Module, number: int, wanted: list[Signal], requests: list[Signal]) -> tuple[Signal, Value]:
         """One bank: whom it serves in this cycle, one bit each, and what it has read in the last one."""
-        ports, count = self.ports, self.parameters.masters
-        depth = self.parameters.depth
-        memory = Memory(shape=8 * WORD_BYTES, depth=depth, init=[])
+        count = self.parameters.masters
+        memory = Memory(shape=8 * WORD_BYTES, depth=self.parameters.depth, init=[])
         m.submodules[f"bank_{number}"] = memory
         read, write = memory.read_port(), memory.write_port(granularity=8)
         wants, grant = Signal(count, name=f"wants_{number}"), Signal(count, name=f"grant_{number}")
         # Those that come before whoever was served last have their turn first.
         behind, chosen = Signal(count, name=f"behind_{number}"), Signal(count, name=f"chosen_{number}")
-        line = Signal(range(depth), name=f"line_{number}")
-        first = 2 + (self.parameters.banks.bit_length() - 1)
+        request = Signal.like(requests[0], name=f"request_{number}")
         m.d.comb += [
             wants.eq(Cat(wanted[i][number] for i in range(count))),
-            read.en.eq(0),
-            read.addr.eq(line),
-            write.addr.eq(line),
+            read.en.eq(request.reads),
+            read.addr.eq(request.line),
+            write.addr.eq(request.line),
+            write.data.eq(request.data),
+            write.en.eq(request.enable),
         ]
         with m.If(wants != 0):
             m.d.comb += [
@@ -167,14 +176,9 @@ class TcdmBanks(wiring.Component):
             ]
             m.d.sync += behind.eq(~((grant << 1) - 1))
             with m.Switch(grant):
-                for i in range(count):
+                for i, asked in enumerate(requests):
                     with m.Case(1 << i):
-                        m.d.comb += [
-                            line.eq(ports.add[i][first:]),
-                            read.en.eq(ports.wen[i]),
-                            write.data.eq(ports.wdata[i]),
-                            write.en.eq(Mux(ports.wen[i], 0, ports.be[i])),
-                        ]
+                        m.d.comb += request.eq(asked)
         return grant, read.data
 
     def _count(self, m: Module) -> None:
