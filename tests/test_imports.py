@@ -33,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
 PART_OF = {
     "hwgen.memory_layout": "hwgen.lower",
     "hwgen.golden_network": "hwgen.golden",
+    "hwgen.cluster_export": "hwgen.export",
     "hwgen.fused_export": "hwgen.export",
 }
 """Modules that belong to a room of another name."""

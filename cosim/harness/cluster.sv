@@ -1,0 +1,341 @@
+// The world around a cluster: DRAM, access counters and stalls at every port of the shared memory, configuration port.
+//
+// The cluster's core and its memory are instances of their own, and the ports between them run through here. As in
+// `harness.sv` there are no ports: the test bench drives the variables of the first block, which are registered before
+// they are used, and waits for `finished`.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module harness #(
+    parameter int DataBits = 64,  // of the AXI port
+    parameter int Hwcs = 4,
+    parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
+);
+
+  localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
+  localparam int Ports = 3 * Hwcs + 2 * Moves;
+
+  // Driven by the test bench.
+  logic                clk = 1'b0;
+  logic                rst = 1'b1;              // resets the cluster
+  logic                clear = 1'b1;            // clears all but the memory, and takes over the controls below
+  logic                cfg_go = 1'b0;           // every change starts one transfer on the configuration port
+  logic                cfg_write = 1'b0;
+  logic [        31:0] cfg_address = 32'd0;
+  logic [        31:0] cfg_data = 32'd0;
+  logic [        31:0] start_address = 32'd0;   // writing this value to this register starts the cycle counter
+  logic [        31:0] start_value = 32'd0;
+  logic [        47:0] cycle_limit = 48'd0;     // `finished` rises after so many cycles even without an interrupt
+  logic [        31:0] random_start = 32'd1;    // of the random stalls and of what nobody asked for; not 0
+  logic [        39:0] axi_rate = 40'd0;        // see `dram`
+  logic [ 8*Ports-1:0] tcdm_rate = '0;          // see `cluster_port`
+  logic [        31:0] timing = 32'd0;          // latency, miss_cycles
+  logic [        15:0] block_rate = 16'd0;
+  logic [         7:0] geometry = 8'h6b;        // row_log2 (4:0), bank_log2 (7:5)
+  logic [         1:0] axi_error_enable = 2'd0; // reads, writes
+  logic [         1:0] axi_error_code = 2'd2;
+  logic [        31:0] axi_error_address = 32'd0;
+  logic [   Ports-1:0] tcdm_error_enable = '0;
+  logic [        31:0] tcdm_error_address = 32'd0;
+  logic [        95:0] region_base = 96'd0;     // of the TCDM: the rings of I, W, O from bit 0 up
+  logic [        95:0] region_end = 96'd0;
+
+  // Read by the test bench, besides `memory` and the counters.
+  logic        cfg_served;                      // follows `cfg_go` when the transfer's response has arrived
+  logic [31:0] cfg_answer;
+  logic        cfg_error;
+  wire         irq;
+  wire         finished;                        // interrupt, or too many cycles
+  logic        timed_out;
+  logic [47:0] cycles;                          // from the start write's grant to the interrupt
+
+  logic rst_now, clear_now;
+  logic [31:0] start_at, start_data, start, code_at, tcdm_error_at, times;
+  logic [47:0] limit;
+  logic [39:0] axi_stalls;
+  logic [8*Ports-1:0] tcdm_stalls;
+  logic [15:0] block_time;
+  logic [7:0] dram_shape;
+  logic [1:0] axi_errors, code;
+  logic [Ports-1:0] tcdm_errors;
+  logic [95:0] region_from, region_to;
+  always_ff @(posedge clk) begin
+    rst_now   <= rst;
+    clear_now <= clear;
+    if (clear) begin
+      start_at      <= start_address;
+      start_data    <= start_value;
+      limit         <= cycle_limit;
+      start         <= random_start;
+      axi_stalls    <= axi_rate;
+      tcdm_stalls   <= tcdm_rate;
+      times         <= timing;
+      block_time    <= block_rate;
+      dram_shape    <= geometry;
+      axi_errors    <= axi_error_enable;
+      code          <= axi_error_code;
+      code_at       <= axi_error_address;
+      tcdm_errors   <= tcdm_error_enable;
+      tcdm_error_at <= tcdm_error_address;
+      region_from   <= region_base;
+      region_to     <= region_end;
+    end
+  end
+
+  logic [31:0] memory[1<<DramLog2];
+
+  logic cfg_req, cfg_wen;
+  logic [31:0] cfg_add, cfg_wdata;
+  wire cfg_gnt, cfg_r_valid, cfg_r_opc;
+  wire [31:0] cfg_r_rdata;
+
+  wire [1:0] axi_awid, axi_awburst, axi_bid, axi_bresp, axi_arid, axi_arburst, axi_rid, axi_rresp;
+  wire [31:0] axi_awaddr, axi_araddr;
+  wire [7:0] axi_awlen, axi_awuser, axi_arlen, axi_aruser;
+  wire [2:0] axi_awsize, axi_arsize;
+  wire axi_awvalid, axi_awready, axi_wlast, axi_wvalid, axi_wready, axi_bvalid, axi_bready;
+  wire axi_arvalid, axi_arready, axi_rlast, axi_rvalid, axi_rready;
+  wire [DataBits-1:0] axi_wdata, axi_rdata;
+  wire [DataBits/8-1:0] axi_wstrb;
+
+  wire [Ports-1:0] m_req, m_gnt, m_r_valid, m_r_opc, s_req, s_gnt, s_r_valid, s_r_opc, wen;
+  wire [4*Ports-1:0] m_be, s_be;
+  wire [32*Ports-1:0] add, wdata, m_r_rdata, s_r_rdata, conflicts;
+  wire [2*Hwcs-1:0] moves;
+  wire starts;
+
+  cluster_core core (
+      .clk(clk),
+      .rst(rst_now),
+      .irq(irq),
+      .starts(starts),
+      .conflicts(conflicts),
+      .moves(moves),
+      .cfg__req(cfg_req),
+      .cfg__gnt(cfg_gnt),
+      .cfg__add(cfg_add),
+      .cfg__wen(cfg_wen),
+      .cfg__be(4'b1111),
+      .cfg__wdata(cfg_wdata),
+      .cfg__r_valid(cfg_r_valid),
+      .cfg__r_opc(cfg_r_opc),
+      .cfg__r_rdata(cfg_r_rdata),
+      .tcdm__req(m_req),
+      .tcdm__gnt(m_gnt),
+      .tcdm__add(add),
+      .tcdm__wen(wen),
+      .tcdm__be(m_be),
+      .tcdm__wdata(wdata),
+      .tcdm__r_valid(m_r_valid),
+      .tcdm__r_opc(m_r_opc),
+      .tcdm__r_rdata(m_r_rdata),
+      .axi__awid(axi_awid),
+      .axi__awaddr(axi_awaddr),
+      .axi__awlen(axi_awlen),
+      .axi__awsize(axi_awsize),
+      .axi__awburst(axi_awburst),
+      .axi__awuser(axi_awuser),
+      .axi__awvalid(axi_awvalid),
+      .axi__awready(axi_awready),
+      .axi__wdata(axi_wdata),
+      .axi__wstrb(axi_wstrb),
+      .axi__wlast(axi_wlast),
+      .axi__wvalid(axi_wvalid),
+      .axi__wready(axi_wready),
+      .axi__bid(axi_bid),
+      .axi__bresp(axi_bresp),
+      .axi__bvalid(axi_bvalid),
+      .axi__bready(axi_bready),
+      .axi__arid(axi_arid),
+      .axi__araddr(axi_araddr),
+      .axi__arlen(axi_arlen),
+      .axi__arsize(axi_arsize),
+      .axi__arburst(axi_arburst),
+      .axi__aruser(axi_aruser),
+      .axi__arvalid(axi_arvalid),
+      .axi__arready(axi_arready),
+      .axi__rid(axi_rid),
+      .axi__rdata(axi_rdata),
+      .axi__rresp(axi_rresp),
+      .axi__rlast(axi_rlast),
+      .axi__rvalid(axi_rvalid),
+      .axi__rready(axi_rready)
+  );
+
+  cluster_tcdm tcdm (
+      .clk(clk),
+      .rst(rst_now),
+      .clear(starts),
+      .conflicts(conflicts),
+      .ports__req(s_req),
+      .ports__gnt(s_gnt),
+      .ports__add(add),
+      .ports__wen(wen),
+      .ports__be(s_be),
+      .ports__wdata(wdata),
+      .ports__r_valid(s_r_valid),
+      .ports__r_opc(s_r_opc),
+      .ports__r_rdata(s_r_rdata)
+  );
+
+  // What an access of the DMA is counted as: by the ring that it goes to.
+  function automatic logic [1:0] region_of(input logic [31:0] at);
+    return at >= region_from[31:0] && at < region_to[31:0] ? 2'd0
+         : at >= region_from[63:32] && at < region_to[63:32] ? 2'd1
+         : at >= region_from[95:64] && at < region_to[95:64] ? 2'd2
+         : 2'd3;
+  endfunction
+
+  genvar g;
+  generate
+    for (g = 0; g < Ports; g = g + 1) begin : ports
+      wire [1:0] kind = g >= 3 * Hwcs ? region_of(add[32*g+:32]) : g % 3 == 2 ? moves[2*(g/3)+:2] : 2'd0;
+      cluster_port port (
+          .clk(clk),
+          .clear(clear_now),
+          .m_req(m_req[g]),
+          .m_gnt(m_gnt[g]),
+          .add(add[32*g+:32]),
+          .wen(wen[g]),
+          .be(m_be[4*g+:4]),
+          .wdata(wdata[32*g+:32]),
+          .m_r_valid(m_r_valid[g]),
+          .m_r_opc(m_r_opc[g]),
+          .m_r_rdata(m_r_rdata[32*g+:32]),
+          .s_req(s_req[g]),
+          .s_gnt(s_gnt[g]),
+          .s_be(s_be[4*g+:4]),
+          .s_r_valid(s_r_valid[g]),
+          .s_r_opc(s_r_opc[g]),
+          .s_r_rdata(s_r_rdata[32*g+:32]),
+          .kind(kind),
+          .only_reads(g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
+          .only_writes(g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
+          .random_start(start ^ (32'h9e3779b1 * (g + 1))),
+          .stall_rate(tcdm_stalls[8*g+:8]),
+          .error_enable(tcdm_errors[g]),
+          .error_address(tcdm_error_at)
+      );
+    end
+  endgenerate
+
+  wire [31:0] read_beat, write_beat;
+  wire [DataBits-1:0] read_data;
+  wire [DataBits/8-1:0] write_enable;
+  generate
+    for (g = 0; g < Moves; g = g + 1) begin : words_of_beat
+      assign read_data[32*g+:32] = memory[(read_beat*Moves+g)&((1<<DramLog2)-1)];
+    end
+  endgenerate
+
+  dram #(
+      .DataBits(DataBits),
+      .DepthLog2(DramLog2)
+  ) dram (
+      .clk(clk),
+      .clear(clear_now),
+      .awid(axi_awid),
+      .awaddr(axi_awaddr),
+      .awlen(axi_awlen),
+      .awsize(axi_awsize),
+      .awburst(axi_awburst),
+      .awuser(axi_awuser),
+      .awvalid(axi_awvalid),
+      .awready(axi_awready),
+      .wdata(axi_wdata),
+      .wstrb(axi_wstrb),
+      .wlast(axi_wlast),
+      .wvalid(axi_wvalid),
+      .wready(axi_wready),
+      .bid(axi_bid),
+      .bresp(axi_bresp),
+      .bvalid(axi_bvalid),
+      .bready(axi_bready),
+      .arid(axi_arid),
+      .araddr(axi_araddr),
+      .arlen(axi_arlen),
+      .arsize(axi_arsize),
+      .arburst(axi_arburst),
+      .aruser(axi_aruser),
+      .arvalid(axi_arvalid),
+      .arready(axi_arready),
+      .rid(axi_rid),
+      .rdata(axi_rdata),
+      .rresp(axi_rresp),
+      .rlast(axi_rlast),
+      .rvalid(axi_rvalid),
+      .rready(axi_rready),
+      .read_beat(read_beat),
+      .read_data(read_data),
+      .write_beat(write_beat),
+      .write_enable(write_enable),
+      .random_start(start),
+      .stall_rate(axi_stalls),
+      .latency(times[15:0]),
+      .miss_cycles(times[31:16]),
+      .block_cycles(block_time),
+      .row_log2(dram_shape[4:0]),
+      .bank_log2(dram_shape[7:5]),
+      .error_enable(axi_errors),
+      .error_code(code),
+      .error_address(code_at)
+  );
+
+  always_ff @(posedge clk) begin
+    if (write_enable != '0) begin
+      for (int i = 0; i < Moves; i++) begin
+        for (int b = 0; b < 4; b++) begin
+          if (write_enable[4*i+b]) memory[(write_beat*Moves+i)&((1<<DramLog2)-1)][8*b+:8] <= axi_wdata[32*i+8*b+:8];
+        end
+      end
+    end
+  end
+
+  // One transfer on the configuration port per change of `cfg_go`.
+  logic cfg_open;  // granted, response to come
+  always_ff @(posedge clk) begin
+    if (clear_now) begin
+      cfg_req    <= 1'b0;
+      cfg_open   <= 1'b0;
+      cfg_served <= cfg_go;
+    end else if (cfg_req) begin
+      if (cfg_gnt) cfg_req <= 1'b0;
+      if (cfg_gnt) cfg_open <= 1'b1;
+    end else if (cfg_open) begin
+      if (cfg_r_valid) begin
+        cfg_open   <= 1'b0;
+        cfg_served <= !cfg_served;
+        cfg_answer <= cfg_r_rdata;
+        cfg_error  <= cfg_r_opc;
+      end
+    end else if (cfg_go != cfg_served) begin
+      cfg_req   <= 1'b1;
+      cfg_wen   <= !cfg_write;
+      cfg_add   <= cfg_address;
+      cfg_wdata <= cfg_data;
+    end
+  end
+
+  // The cycle counter and the limit.
+  logic running;
+  assign finished = irq || timed_out;
+  always_ff @(posedge clk) begin
+    if (clear_now) begin
+      running   <= 1'b0;
+      timed_out <= 1'b0;
+      cycles    <= 48'd0;
+    end else if (cfg_req && cfg_gnt && !cfg_wen && cfg_add == start_at && cfg_wdata == start_data) begin
+      running   <= 1'b1;
+      timed_out <= 1'b0;
+      cycles    <= 48'd0;
+    end else if (running) begin
+      if (irq) running <= 1'b0;
+      else cycles <= cycles + 48'd1;
+      if (cycles >= limit) timed_out <= 1'b1;
+    end
+  end
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,105 @@
+// Between one master of a cluster and its port of the shared memory: stalls, errors on demand, protocol checks, counters.
+//
+// Written independently of the generator. A request that has been let through stays until the memory grants it. What a
+// master reads without having marked it in `be` is noise.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module cluster_port (
+    input wire clk,
+    input wire clear,                  // forget everything; loads `random_start`
+
+    // The master's side.
+    input  wire        m_req,
+    output wire        m_gnt,
+    input  wire [31:0] add,            // byte address
+    input  wire        wen,            // 1: read, 0: write
+    input  wire [ 3:0] be,             // bytes that are written, or (read) used
+    input  wire [31:0] wdata,
+    output wire        m_r_valid,
+    output wire        m_r_opc,
+    output wire [31:0] m_r_rdata,
+
+    // The memory's side; address, direction and data are the master's.
+    output wire        s_req,
+    input  wire        s_gnt,
+    output wire [ 3:0] s_be,
+    input  wire        s_r_valid,
+    input  wire        s_r_opc,
+    input  wire [31:0] s_r_rdata,
+
+    input wire [ 1:0] kind,            // what the access is counted as
+    input wire        only_reads,      // the master never writes
+    input wire        only_writes,     // or never reads
+
+    // Controls, constant while a program runs.
+    input wire [31:0] random_start,    // not 0
+    input wire [ 7:0] stall_rate,      // so many cycles in 256 do not let a request through
+    input wire        error_enable,    // answer accesses to `error_address` with an error
+    input wire [31:0] error_address
+);
+
+  logic [47:0] words[4];
+  logic [47:0] bytes[4];
+  logic [31:0] violations;  // requests changed or withdrawn before the grant, unaligned, or of the wrong direction
+
+  logic pass;
+  wire  fails = error_enable && add == error_address;
+  wire  accept = m_req && m_gnt;
+  assign s_req = m_req && pass;
+  assign m_gnt = s_gnt && pass;
+  assign s_be  = fails ? 4'd0 : be;
+
+  logic [31:0] random, noise;
+  function automatic logic [31:0] xorshift(input logic [31:0] x);
+    logic [31:0] y;
+    y = x ^ (x << 13);
+    y = y ^ (y >> 17);
+    return y ^ (y << 5);
+  endfunction
+
+  logic        failed;
+  logic [31:0] unused;
+  assign m_r_valid = s_r_valid;
+  assign m_r_opc   = s_r_opc || (s_r_valid && failed);
+  assign m_r_rdata = (s_r_rdata & ~unused) | (noise & unused);
+
+  logic        waiting;
+  logic [68:0] kept;
+  always_ff @(posedge clk) begin
+    if (clear) begin
+      random     <= random_start;
+      noise      <= ~random_start;
+      pass       <= 1'b1;
+      failed     <= 1'b0;
+      unused     <= 32'd0;
+      waiting    <= 1'b0;
+      violations <= 32'd0;
+      for (int i = 0; i < 4; i++) begin
+        words[i] <= 48'd0;
+        bytes[i] <= 48'd0;
+      end
+    end else begin
+      if (accept) begin
+        words[kind] <= words[kind] + 48'd1;
+        bytes[kind] <= bytes[kind] + 48'(be[0]) + 48'(be[1]) + 48'(be[2]) + 48'(be[3]);
+        noise       <= noise * 32'd1664525 + 32'd1013904223;
+        failed      <= fails;
+        unused      <= ~{{8{be[3]}}, {8{be[2]}}, {8{be[1]}}, {8{be[0]}}};
+        if (add[1:0] != 2'd0 || (only_reads && !wen) || (only_writes && wen)) violations <= violations + 32'd1;
+      end
+      if (stall_rate != 8'd0) begin
+        random <= xorshift(random);
+        pass   <= (pass && !accept) || random[7:0] >= stall_rate;
+      end
+      waiting <= m_req && !m_gnt;
+      if (m_req && !m_gnt) kept <= {wen, be, add, wdata};
+      if (waiting && (!m_req || {wen, be, add} != kept[68:32] || (!wen && wdata != kept[31:0])))
+        violations <= violations + 32'd1;
+    end
+  end
+
+endmodule
+
+`default_nettype wire
