@@ -1,15 +1,16 @@
 """Runs of the simulated DMA: descriptors in, memories, counters and times out; and what they should have done."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.dma_model import DRAM_LOG2, TCDM_LOG2, Model
 from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.model.dma_cycles import DramTiming
 
-__all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "DramTiming", "Memories", "moved", "run_dma"]
+__all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "Memories", "moved", "run_dma"]
 
 TCDM_BYTES = 4 << TCDM_LOG2
 DATA_BYTES = 3 << DRAM_LOG2
@@ -17,17 +18,6 @@ DATA_BYTES = 3 << DRAM_LOG2
 
 COUNTERS = ("bytes", "beats", "bursts", "blocks", "jumps", "row_misses")
 Bytes = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class DramTiming:
-    """The harness' DRAM: see `dram.sv`. All zero: a beat in every cycle."""
-
-    latency: int = 0
-    miss_cycles: int = 0
-    block_cycles: float = 0.0
-    row_log2: int = 11
-    bank_log2: int = 3
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,7 @@ class DmaJob:
     program: tuple[int, int] = (0, 0)
     serial: bool = False
     stores_last: bool = False
-    timing: DramTiming = DramTiming()
+    timing: DramTiming = field(default_factory=DramTiming)
     stall_rates: tuple[int, ...] = (0,) * 8
     random: int = 1
     error: tuple[str, int] | None = None
@@ -142,7 +132,7 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
         tcdm_rate=rates[5] | rates[6] << 8,
         timing=job.timing.latency | job.timing.miss_cycles << 16,
         block_rate=round(job.timing.block_cycles * 256),
-        geometry=job.timing.row_log2 | job.timing.bank_log2 << 5,
+        geometry=job.timing.row_bytes.bit_length() - 1 | (job.timing.banks.bit_length() - 1) << 5,
         error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
         error_address=job.error[1] if job.error else 0,
         error_code=3 if job.decode else 2,

@@ -12,8 +12,9 @@ from hwgen.gateware.dma_walk import LENGTH_BITS, BurstSplitter, RunWalker, run_l
 
 __all__ = ["DESCRIPTORS_AHEAD", "ChannelFront", "placed_layout", "way_layout"]
 
-DESCRIPTORS_AHEAD = 4
-"""Descriptors between the first burst of one and the last run of another."""
+DESCRIPTORS_AHEAD = 16
+"""Descriptors between the first burst of one and the last run of another, and so as many as may continue each other
+inside a burst."""
 
 
 def way_layout(parameters: DmaParameters, *, scatters: bool) -> data.StructLayout:

@@ -6,8 +6,9 @@ from random import Random
 
 import numpy as np
 
-from cosim.dma_run import DATA_BYTES, TCDM_BYTES, DramTiming, Memories
+from cosim.dma_run import DATA_BYTES, TCDM_BYTES, Memories
 from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.model.dma_cycles import DramTiming
 
 RINGS = {
     RingSelect.I: Ring(0x0C84, 0x0984),
@@ -117,8 +118,8 @@ def dram_counts(
         last_end = end
         for block in range(begin // 128, (end - 1) // 128 + 1):
             counted["blocks"] += 1
-            row = block * 128 >> timing.row_log2
-            bank = row % (1 << timing.bank_log2)
+            row = block * 128 // timing.row_bytes
+            bank = row % timing.banks
             counted["row_misses"] += rows.get(bank) != row
             rows[bank] = row
     return counts

@@ -1,14 +1,17 @@
 """The DMA between the harness' DRAM and TCDM: data, counts, faults, for AXI of every width."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
 from cosim.dma_model import Model, load_model
-from cosim.dma_run import DmaJob, DmaResult, DramTiming, moved, run_dma
-from hwgen.gateware.descriptor import OperandTag
+from cosim.dma_run import DmaJob, DmaResult, moved, run_dma
+from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.gateware.dma_front import DESCRIPTORS_AHEAD
 from hwgen.gateware.dma_params import DmaParameters
+from hwgen.model.dma_cycles import DramTiming
 from tests.cosim.random_descriptors import RINGS, dram_counts, random_descriptors, random_memories
 
 CALM = (0,) * 8
@@ -63,3 +66,15 @@ def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
     rates = [(100, 100, 100, 100, 100, 60, 60, 0), (0, 0, 0, 0, 0, 128, 128, 0), (240, 20, 240, 20, 200, 0, 0, 0)]
     job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else DramTiming())
     check(model, job, run_dma(model, job))
+
+
+def test_as_many_descriptors_share_a_burst_as_may(model: Model) -> None:
+    parts = [
+        Descriptor(9, OperandTag.W, RingSelect.W, 0x1003 + 9 * i, RINGS[RingSelect.W].start + 64 * i, continues=True)
+        for i in range(DESCRIPTORS_AHEAD)
+    ]
+    parts[-1] = replace(parts[-1], continues=False)
+    job = DmaJob(parts, [], RINGS, random_memories(8), cycle_limit=5000)
+    result = run_dma(model, job)
+    check(model, job, result)
+    assert result.counts[OperandTag.W, False]["bursts"] == 1
