@@ -43,6 +43,8 @@ class DescriptorReader(wiring.Component):
     settings : In
     empty : Out(1)
         Nothing of a descriptor is here.
+    awaits : Out(1)
+        The last descriptor said that another one continues it.
     error, error_address : Out
         Why a descriptor was refused, and its DRAM or TCDM address: `DmaError.NONE` if none was. From then on nothing
         passes until reset.
@@ -56,6 +58,7 @@ class DescriptorReader(wiring.Component):
                 "o_descriptor": Out(stream.Signature(checked_layout(parameters))),
                 "settings": In(DmaSettings(parameters)),
                 "empty": Out(1),
+                "awaits": Out(1),
                 "error": Out(DmaError),
                 "error_address": Out(32),
             }
@@ -116,10 +119,10 @@ class DescriptorReader(wiring.Component):
 
     def _continued(self, m: Module, fields: dict[str, Signal], dram_end: Value) -> Value:
         """Whether this descriptor is not the one that the last one said would continue it."""
-        awaits, address, tag = Signal(), Signal(32), Signal.like(fields["tag"])
+        address, tag = Signal(32), Signal.like(fields["tag"])
         with m.If(self.o_descriptor.valid & self.o_descriptor.ready):
-            m.d.sync += [awaits.eq(fields["continues"]), address.eq(dram_end), tag.eq(fields["tag"])]
-        return awaits & ((fields["dram_address"] != address) | (fields["tag"] != tag))
+            m.d.sync += [self.awaits.eq(fields["continues"]), address.eq(dram_end), tag.eq(fields["tag"])]
+        return self.awaits & ((fields["dram_address"] != address) | (fields["tag"] != tag))
 
     def _judge(
         self, m: Module, fields: dict[str, Signal], dram_end: Value, tcdm_end: Value, strays: Value, now: Value

@@ -59,6 +59,8 @@ class ChannelFront(wiring.Component):
         Descriptors that have been checked are here, or runs of theirs.
     empty : Out(1)
         No descriptor is being read.
+    awaits : Out(1)
+        The last descriptor that was checked cannot end without the next one.
     error, error_address : Out
         Why the next descriptor is refused, or `DmaError.NONE`.
     """
@@ -79,6 +81,7 @@ class ChannelFront(wiring.Component):
                 "bursting": Out(1),
                 "busy": Out(1),
                 "empty": Out(1),
+                "awaits": Out(1),
                 "error": Out(DmaError),
                 "error_address": Out(32),
             }
@@ -123,6 +126,7 @@ class ChannelFront(wiring.Component):
             self.bursting.eq(burst.o_payload.valid),
             self.busy.eq(ahead.busy | waiting.r_rdy | walker.busy),
             self.empty.eq(reader.empty),
+            self.awaits.eq(reader.awaits),
             self.error.eq(reader.error),
             self.error_address.eq(reader.error_address),
         ]

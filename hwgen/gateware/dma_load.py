@@ -84,8 +84,8 @@ class LoadChannel(wiring.Component):
             moving.eq(front.busy | placing),
             self.idle.eq(~on_bus & (failed | (front.empty & ~moving))),
         ]
-        # A descriptor is refused when those before it have ended.
-        with m.If(~failed & (front.error != DmaError.NONE) & ~on_bus & ~moving):
+        # A descriptor is refused when those before it have ended, unless they wait for it.
+        with m.If(~failed & (front.error != DmaError.NONE) & (front.awaits | (~on_bus & ~moving))):
             m.d.sync += [self.error.eq(front.error), self.error_address.eq(front.error_address)]
         return m
 
