@@ -5,8 +5,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hwgen.gateware.fused_params import OUTPUT_QUEUE
-
 __all__ = ["Collect"]
 
 
@@ -19,6 +17,8 @@ class Collect(wiring.Component):
         Bytes of a pixel.
     lanes
         Bytes of a block: a divisor.
+    depth
+        Pixels of the queue.
 
     Members
     -------
@@ -30,15 +30,15 @@ class Collect(wiring.Component):
     o_pixel : Out(stream)
     """
 
-    def __init__(self, *, channels: int, lanes: int) -> None:
-        self._blocks, self._lanes, self._channels = channels // lanes, lanes, channels
+    def __init__(self, *, channels: int, lanes: int, depth: int) -> None:
+        self._blocks, self._lanes, self._channels, self._depth = channels // lanes, lanes, channels, depth
         super().__init__(
             {"write": In(1), "block": In(8 * lanes), "go": Out(1), "o_pixel": Out(stream.Signature(8 * channels))}
         )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = SyncFIFO(width=8 * self._channels, depth=OUTPUT_QUEUE)
+        m.submodules.queue = queue = SyncFIFO(width=8 * self._channels, depth=self._depth)
         pixel, full = Signal(8 * self._channels), Signal()
         place = Signal(range(max(self._blocks, 2)))
         last = Signal()

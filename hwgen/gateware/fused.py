@@ -281,7 +281,7 @@ class _Assembly:
         made = p.maps[stage.makes]
         if isinstance(stage, JoinStage):
             part: _Part = Join(
-                stage=stage, channels=tuple(p.maps[read].channels for read in reads_of(stage)), made=made.channels
+                stage=stage, channels=tuple(p.maps[read].channels for read in reads_of(stage)), made=made
             )
         else:
             source = p.maps[stage.reads]
@@ -292,7 +292,7 @@ class _Assembly:
                 case PoolStage():
                     part = Pooling(stage=stage, source=source, made=made)
                 case GlobalPoolStage():
-                    part = GlobalPooling(stage=stage, source=source)
+                    part = GlobalPooling(stage=stage, source=source, made=made)
                 case ShuffleStage():
                     part = Shuffle(stage=stage, source=source, made=made)
             place = p.window_readers(stage.reads).index(number)

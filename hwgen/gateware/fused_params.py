@@ -27,7 +27,7 @@ __all__ = [
 
 BIAS_BYTES = 4
 OUTPUT_QUEUE = 2
-"""Pixels between a stage and the map that it makes: so many keep both busy every cycle."""
+"""Pixels between a stage and the map that it makes, at least, and before an output stream."""
 MOST_CHANNELS = 4096
 MOST_PIXELS = 1 << 24
 MOST_LINE = (1 << 14) - 1
@@ -62,6 +62,9 @@ class MapParameters:
         The most overlap columns of a line in any tile: what the map's queue behind the overlap port holds.
     overlap_out
         The most new columns of a line that go out through the overlap port in any tile, for later ones.
+    queue
+        Pixels that wait between the stage that makes them and the ring. `OUTPUT_QUEUE` of them let both work in every
+        cycle; more keep a stage with a stride, which makes its outputs in some lines only, from holding others up.
     """
 
     channels: int
@@ -73,6 +76,7 @@ class MapParameters:
     written: bool = False
     overlap_in: int = 0
     overlap_out: int = 0
+    queue: int = OUTPUT_QUEUE
 
     def __post_init__(self) -> None:
         _check("channels", self.channels, 1, MOST_CHANNELS)
@@ -82,6 +86,7 @@ class MapParameters:
         _check("beat", self.beat, 1, min(MOST_BEAT, self.channels))
         _check("overlap_in", self.overlap_in, 0, self.line)
         _check("overlap_out", self.overlap_out, 0, self.line)
+        _check("queue", self.queue, OUTPUT_QUEUE, MOST_QUEUE)
 
     @property
     def elements(self) -> int:

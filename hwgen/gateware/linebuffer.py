@@ -107,8 +107,7 @@ class LineBuffer(wiring.Component):
         copies: int = 0,
         taps: tuple[int, ...] = (),
     ) -> None:
-        if taps and not pixels:
-            raise ValueError("taps: expected none without a ring")
+        assert pixels or not taps
         self._channels, self._pixels, self._windows, self._copies, self._taps = (
             channels,
             pixels,

@@ -102,7 +102,9 @@ class Convolution(wiring.Component):
         m.submodules.reader = reader = WindowReader(
             stage=stage, source=source, outer=self._outer, inner=self._inner, choices=choices
         )
-        m.submodules.collect = collect = Collect(channels=self._made.channels, lanes=stage.output_lanes)
+        m.submodules.collect = collect = Collect(
+            channels=self._made.channels, lanes=stage.output_lanes, depth=self._made.queue
+        )
         store = self._store(m)
         connect(m, reader.window, flipped(self.window))
         connect(m, reader.settings, flipped(self.settings))

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.gateware.collect import Collect
-from hwgen.gateware.fused_params import JoinStage
+from hwgen.gateware.fused_params import JoinStage, MapParameters
 from hwgen.gateware.requantise import Requantise
 
 __all__ = ["Join"]
@@ -21,7 +21,7 @@ class Join(wiring.Component):
     channels
         Of each operand.
     made
-        Channels of what it makes.
+        The map that it makes.
 
     Members
     -------
@@ -33,13 +33,13 @@ class Join(wiring.Component):
         A step is done.
     """
 
-    def __init__(self, *, stage: JoinStage, channels: tuple[int, ...], made: int) -> None:
+    def __init__(self, *, stage: JoinStage, channels: tuple[int, ...], made: MapParameters) -> None:
         self._stage, self._channels, self._made = stage, channels, made
         super().__init__(
             {
                 **({"shift": In(5), "relu": In(1), "ceiling": In(7)} if stage.kind == "add" else {}),
                 **{f"i_pixel_{n}": In(stream.Signature(8 * each)) for n, each in enumerate(channels)},
-                "o_pixel": Out(stream.Signature(8 * made)),
+                "o_pixel": Out(stream.Signature(8 * made.channels)),
                 "moved": Out(1),
             }
         )
@@ -48,9 +48,9 @@ class Join(wiring.Component):
         m = Module()
         stage = self._stage
         operands = [getattr(self, f"i_pixel_{n}") for n in range(len(self._channels))]
-        lanes = stage.lanes if stage.kind == "add" else self._made
-        blocks = self._made // lanes
-        m.submodules.collect = collect = Collect(channels=self._made, lanes=lanes)
+        lanes = stage.lanes if stage.kind == "add" else self._made.channels
+        blocks = self._made.channels // lanes
+        m.submodules.collect = collect = Collect(channels=self._made.channels, lanes=lanes, depth=self._made.queue)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         block, last, every = Signal(range(max(blocks, 2))), Signal(), Signal()
         m.d.comb += [

@@ -80,7 +80,7 @@ class Pooling(wiring.Component):
         m = Module()
         stage, source = self._stage, self._source
         blocks = source.channels // stage.lanes
-        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes)
+        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes, depth=self._made.queue)
         m.submodules.reader = reader = WindowReader(
             stage=stage,
             source=source,
@@ -128,8 +128,8 @@ class GlobalPooling(wiring.Component):
     ----------
     stage
         The pool.
-    source
-        The map that it reads.
+    source, made
+        The maps that it reads and makes.
 
     Members
     -------
@@ -141,8 +141,8 @@ class GlobalPooling(wiring.Component):
         A step is done.
     """
 
-    def __init__(self, *, stage: GlobalPoolStage, source: MapParameters) -> None:
-        self._stage, self._source = stage, source
+    def __init__(self, *, stage: GlobalPoolStage, source: MapParameters, made: MapParameters) -> None:
+        self._stage, self._source, self._made = stage, source, made
         super().__init__(
             {
                 **(_AVERAGE if stage.kind == "average" else {}),
@@ -158,7 +158,7 @@ class GlobalPooling(wiring.Component):
         m = Module()
         stage, source, window = self._stage, self._source, self.window
         blocks = source.channels // stage.lanes
-        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes)
+        m.submodules.collect = collect = Collect(channels=source.channels, lanes=stage.lanes, depth=self._made.queue)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         average = stage.kind == "average"
         width = 8 + (source.line * source.lines).bit_length() if average else 8

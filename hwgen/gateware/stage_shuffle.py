@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hwgen.gateware.fused_params import OUTPUT_QUEUE, MapParameters, ShuffleStage
+from hwgen.gateware.fused_params import MapParameters, ShuffleStage
 from hwgen.gateware.linebuffer import WindowPort
 from hwgen.gateware.pixel_memory import PixelMemory
 
@@ -64,7 +64,7 @@ class Shuffle(wiring.Component):
         f, window, channels = self._stage.factor, self.window, self._made.channels
         waiting = 8 * channels * f  # of one line of a pixel
         m.submodules.memory = memory = PixelMemory(width=waiting * (f - 1), depth=self._stage.line, readers=1)
-        m.submodules.queue = queue = SyncFIFO(width=8 * channels, depth=OUTPUT_QUEUE)
+        m.submodules.queue = queue = SyncFIFO(width=8 * channels, depth=self._made.queue)
         # Line p of the output squares is sent, pixel by pixel of the line, column q of each.
         p, q = Signal(range(f)), Signal(range(f))
         column, replays, fetches = Signal.like(self.map_line), Signal(), Signal()

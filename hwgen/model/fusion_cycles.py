@@ -63,7 +63,8 @@ class Stage(NamedTuple):
     """One stage in a tile. ``steps``: cycles of an output pixel, or of an input pixel of a global pool.
 
     Of windows: kernel and stride (across, along), lines and columns of outputs, where the first has its last tap.
-    Of a shuffle: ``across`` is the factor, columns and first column are those of the output.
+    Of a shuffle: ``across`` is the factor, columns and first column are those of the output. ``queue``: pixels that
+    wait behind the stage.
     """
 
     kind: int
@@ -78,6 +79,7 @@ class Stage(NamedTuple):
     columns: int = 0
     first_line: int = 0
     first_column: int = 0
+    queue: int = 2
 
 
 class Branch(NamedTuple):
@@ -137,7 +139,7 @@ def play(
     incoming, outgoing
         The order of the overlap port; None: as everybody likes.
     """
-    maps, stages = _table(pipeline.maps, 9), _table(pipeline.stages, 12)
+    maps, stages = _table(pipeline.maps, 9), _table(pipeline.stages, 13)
     branches, sources = _table(pipeline.branches, 7), _table(pipeline.sources, 5)
     lines_in = sum(one.lines for one in pipeline.maps if one.overlap)
     lines_out = sum(one.lines for one in pipeline.maps if one.saved)
@@ -164,10 +166,9 @@ S_BEAT, S_FULL, S_VALID, S_COLUMN, S_LINES, S_LEVEL, S_TAKEN = range(7)
 P_VALID, P_MAP, P_LEFT, P_INDEX, P_BEAT, P_FULL, P_TARGET = range(7)
 M_LINE, M_LINES, M_OVERLAP, M_SAVED, M_RING, M_MAKER, M_SOURCE, M_BEATS, M_QUEUE = range(9)
 (T_KIND, T_READS, T_MAKES, T_STEPS, T_ACROSS, T_ALONG, T_STRIDE0, T_STRIDE1, T_LINES, T_COLUMNS, T_LINE0,
- T_COLUMN0) = range(12)  # fmt: skip
+ T_COLUMN0, T_QUEUE) = range(13)  # fmt: skip
 R_KIND, R_MAP, R_FIRST, R_COLUMNS, R_QUEUE, R_BEATS, R_TARGET = range(7)
 Q_COLUMNS, Q_LINES, Q_BEATS, Q_TARGET, Q_QUEUE = range(5)
-OUTPUT_QUEUE = 2
 STILL = 100
 """Cycles without any movement after which nothing will move any more: longer than anything takes to pass."""
 
@@ -229,7 +230,7 @@ def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_st
     if stage[T_KIND] == SHUFFLE:
         moved = _shuffle(stage, state, maps[read], m_state[read], active)
     else:
-        go = not (state[FULL] and state[LEVEL] >= OUTPUT_QUEUE)
+        go = not (state[FULL] and state[LEVEL] >= stage[T_QUEUE])
         if state[FULL] and go:
             state[FULL] = 0
             state[LEVEL] += 1
@@ -303,7 +304,7 @@ def _shuffle(stage, state, one, at, active):  # type: ignore[no-untyped-def]
         state[FETCHES] = 0
         return True
     inside = 0 <= state[PLACE] - stage[T_COLUMN0] < stage[T_COLUMNS]
-    if not (state[ONE] or active) or (inside and state[LEVEL] >= OUTPUT_QUEUE):
+    if not (state[ONE] or active) or (inside and state[LEVEL] >= stage[T_QUEUE]):
         return False
     state[LEVEL] += inside
     state[PLACE] += 1

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Literal
 
 from hwgen.gateware.fused_params import (
+    OUTPUT_QUEUE,
     ConvStage,
     FusedParameters,
     GlobalPoolStage,
@@ -32,8 +33,6 @@ from hwgen.model.fusion_cycles import (
 from hwgen.pipeline.program import TileProgram
 
 __all__ = ["in_time", "predict_tile", "tile_pipeline"]
-
-OUTPUT_QUEUE = 2
 
 
 def predict_tile(parameters: FusedParameters, tile: TileProgram) -> int:
@@ -83,17 +82,21 @@ def tile_pipeline(parameters: FusedParameters, registers: Mapping[str, int]) -> 
 
 def _stage(parameters: FusedParameters, registers: Mapping[str, int], index: int) -> Stage:
     stage, steps, name = parameters.stages[index], parameters.steps(index), f"stage{index}"
+    queue = parameters.maps[stage.makes].queue
     match stage:
         case ConvStage() | PoolStage():
+            kind = CONV if isinstance(stage, ConvStage) else POOL
+            lines, columns = registers[f"{name}_lines"], registers[f"{name}_columns"]
+            first_line, first_column = registers[f"{name}_first_line"], registers[f"{name}_first_column"]
+            (across, along), (down, right) = stage.kernel, stage.stride
             return Stage(
-                CONV if isinstance(stage, ConvStage) else POOL, stage.reads, stage.makes, steps, *stage.kernel,
-                *stage.stride, *(registers[f"{name}_{what}"] for what in ("lines", "columns")),
-                *(registers[f"{name}_first_{what}"] for what in ("line", "column")),
+                kind, stage.reads, stage.makes, steps, across, along, down, right,
+                lines, columns, first_line, first_column, queue,
             )  # fmt: skip
         case GlobalPoolStage():
-            return Stage(GLOBAL, stage.reads, stage.makes, steps)
+            return Stage(GLOBAL, stage.reads, stage.makes, steps, queue=queue)
         case JoinStage():
-            return Stage(JOIN, 0, stage.makes, steps)
+            return Stage(JOIN, 0, stage.makes, steps, queue=queue)
         case ShuffleStage():
             columns, first = registers[f"{name}_columns"], registers[f"{name}_first_column"]
             return Stage(SHUFFLE, stage.reads, stage.makes, steps, stage.factor, columns=columns, first_column=first)
