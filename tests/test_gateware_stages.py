@@ -69,33 +69,33 @@ def check(program: PipelineProgram, maps: Maps) -> None:
 
 
 CONV = {"op": "conv", "output_channels": 4}
+
+
+def pool(kind: str, kernel: list[int], **keys: Any) -> dict[str, Any]:
+    return {"op": "pool", "pool": kind, "kernel": kernel, **keys}
+
+
+DEPTHWISE = {"op": "depthwise_conv", "groups": 4, "kernel": [3, 3], "stride": [2, 1], "padding": [1, 1, 1, 1]}
+GROUPED = {"op": "conv", "output_channels": 6, "groups": 2, "kernel": [2, 2], "padding": [0, 1, 1, 0]}
 STAGES: dict[str, tuple[tuple[int, int, int], dict[str, Any], int]] = {
     "conv 1x1": ((3, 4, 3), {**CONV, "kernel": [1, 1]}, 1),
     "conv 3x3 with padding": ((2, 5, 4), {**CONV, "kernel": [3, 3], "padding": [1, 1, 1, 1]}, 2),
-    "conv 2x4, stride 3 and 2": (
-        (2, 7, 6), {**CONV, "kernel": [2, 4], "stride": [3, 2], "padding": [1, 2, 0, 3]}, 1
-    ),
+    "conv 2x4, stride 3 and 2": ((2, 7, 6), {**CONV, "kernel": [2, 4], "stride": [3, 2], "padding": [1, 2, 0, 3]}, 1),
     "conv 3x2, stride above the kernel": ((2, 8, 7), {**CONV, "kernel": [3, 2], "stride": [4, 3]}, 2),
     "conv larger than the map": ((1, 2, 2), {**CONV, "kernel": [4, 4], "padding": [2, 3, 3, 2]}, 1),
-    "conv of two groups": (
-        (4, 4, 3), {"op": "conv", "output_channels": 6, "groups": 2, "kernel": [2, 2], "padding": [0, 1, 1, 0]}, 1
-    ),
-    "depthwise": (
-        (4, 5, 4), {"op": "depthwise_conv", "groups": 4, "kernel": [3, 3], "stride": [2, 1], "padding": [1, 1, 1, 1]}, 1
-    ),
+    "conv of two groups": ((4, 4, 3), GROUPED, 1),
+    "depthwise": ((4, 5, 4), DEPTHWISE, 1),
     "relu": ((2, 3, 3), {**CONV, "kernel": [1, 1], "activation": "relu"}, 1),
-    "largest": ((4, 6, 5), {"op": "pool", "pool": "max", "kernel": [3, 2], "stride": [2, 2], "padding": [1, 1, 1, 0]}, 2),
-    "average": ((4, 5, 5), {"op": "pool", "pool": "avg", "kernel": [3, 3], "stride": [1, 2], "padding": [1, 1, 1, 1]}, 1),
-    "global average": (
-        (4, 4, 3), {"op": "pool", "pool": "avg", "kernel": [4, 3], "global_pool": True}, 1
-    ),
-    "global largest": ((4, 3, 4), {"op": "pool", "pool": "max", "kernel": [3, 4], "global_pool": True}, 1),
+    "largest": ((4, 6, 5), pool("max", [3, 2], stride=[2, 2], padding=[1, 1, 1, 0]), 2),
+    "average": ((4, 5, 5), pool("avg", [3, 3], stride=[1, 2], padding=[1, 1, 1, 1]), 1),
+    "global average": ((4, 4, 3), pool("avg", [4, 3], global_pool=True), 1),
+    "global largest": ((4, 3, 4), pool("max", [3, 4], global_pool=True), 1),
     "sum": ((4, 3, 3), {"op": "add", "inputs": ["input", "row0"]}, 1),
     "concatenation": ((2, 3, 3), {"op": "concat", "inputs": ["row0", "input"]}, 2),
     "shuffle by 2, lines along the height": ((8, 3, 4), {"op": "pixel_shuffle", "factor": 2}, 2),
     "shuffle by 3": ((9, 3, 2), {"op": "pixel_shuffle", "factor": 3}, 1),
     "shuffle of a line of one pixel": ((4, 3, 1), {"op": "pixel_shuffle", "factor": 2}, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", STAGES)
