@@ -54,6 +54,20 @@ def test_rings_and_steps_of_a_sliding_window() -> None:
     assert values["input_base"] == (1 << 32) - 20  # one row of padding above address 0
 
 
+def test_columns_that_slide_move_along_the_ring() -> None:
+    nest = [
+        *({"m": 4}, {"y": 1}, {"buffer": "O"}, {"c": 2}, {"buffer": ["I", "W"]}, {"x": 4}),
+        *({"c": 1}, {"k": 1}, {"l": 1}),
+    ]
+    lanes = {"m": 4, "x": 4}
+    values = registers(compile_layer(schedule(nest, lanes, stride=[1, 2], kernel=[3, 3])))
+    # Four outputs at stride 2 read nine columns, five even and four odd ones; the next four begin four of each on.
+    assert (values["input_slides"], values["input_shift"]) == (1, 4)
+    assert (values["input_phase_1"], values["input_line"]) == (5, 9)
+    values = registers(compile_layer(schedule(nest, lanes, stride=[1, 2], kernel=[3, 2])))
+    assert (values["input_slides"], values["input_shift"], values["input_line"]) == (0, 0, 8)
+
+
 def test_weights_are_packed_in_the_order_of_use() -> None:
     weights = np.arange(4 * 2 * 9, dtype=np.int8).reshape(4, 2, 3, 3)
     packed = pack_weights(schedule(FIG_8), weights)
@@ -83,9 +97,9 @@ def test_image_and_output_keep_rows_on_words() -> None:
         (FIG_8, {"stride": [5, 1]}, "stride: expected at most 4"),
         (FIG_8, {"kernel": [12, 3], "input_height": 14}, "kernel: expected at most 11"),
         (
-            [{"m": 1}, {"y": 1}, {"buffer": "I"}, {"x": 16}, {"buffer": "O"}, {"c": 1}, {"k": 1}, {"l": 1}],
-            {},
-            "I is buffered at loop x, whose iterations share columns",
+            [{"m": 1}, {"y": 1}, {"x": 9}, {"buffer": "O"}, {"c": 1}, {"k": 1}, {"buffer": "I"}, {"l": 3}, {"l": 1}],
+            {"kernel": [3, 5], "stride": [1, 2]},
+            "iterations of loop l, at which I is buffered, share columns and are 3 apart",
         ),
         (
             [{"m": 1}, {"x": 16}, {"buffer": "I"}, {"k": 2}, {"buffer": "O"}, {"c": 1}, {"y": 1}, {"k": 1}, {"l": 1}],

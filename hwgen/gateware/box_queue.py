@@ -26,6 +26,8 @@ class BoxQueue(wiring.Component):
         Shape of what the sequencer learns about a box.
     capacity
         Units of the ring (what a unit is, is up to the fetcher).
+    tells_alone
+        Whether somebody wants to know ``alone``.
 
     Members
     -------
@@ -41,10 +43,12 @@ class BoxQueue(wiring.Component):
         The next box that is complete.
     release : In(1)
         The box in use has been used for the last time.
+    alone : Out(1)
+        Every box before the last one announced is released. Where it is wanted.
     """
 
-    def __init__(self, *, token: ShapeLike, capacity: int) -> None:
-        self._capacity, self._room = capacity, capacity.bit_length()
+    def __init__(self, *, token: ShapeLike, capacity: int, tells_alone: bool = False) -> None:
+        self._capacity, self._room, self._tells_alone = capacity, capacity.bit_length(), tells_alone
         self._box = data.StructLayout({"token": token, "drop": self._room})
         super().__init__(
             {
@@ -54,6 +58,7 @@ class BoxQueue(wiring.Component):
                 "completes": In(1),
                 "o_token": Out(stream.Signature(token)),
                 "release": In(1),
+                **({"alone": Out(1)} if tells_alone else {}),
             }
         )
 
@@ -89,6 +94,8 @@ class BoxQueue(wiring.Component):
         # Released and freed.
         released = Signal(range(BOXES_AHEAD + 2))
         m.d.comb += drops.r_en.eq((released != 0) & drops.r_rdy)
+        if self._tells_alone:
+            m.d.comb += self.alone.eq(~drops.r_rdy)
         with m.If(self.release | drops.r_en):
             m.d.sync += released.eq(released + self.release - drops.r_en)
         with m.If((self.claim != 0) | drops.r_en):

@@ -29,22 +29,24 @@ class _Line:
 class _Box:
     """What does not change within a box, and what changes from row to row."""
 
-    def __init__(self, bits: int, slot: int) -> None:
+    def __init__(self, bits: int, quotient: int, slot: int) -> None:
         self.channels, self.words = Signal(bits), Signal(bits)
         self.first, self.last = Signal(2), Signal(2)
-        self.quotient, self.phase = Signal(signed(3)), Signal(2)
+        self.quotient, self.phase = Signal(signed(quotient)), Signal(2)
         self.gaps, self.kernel_columns = Signal(), Signal(2)
         self.row_gaps, self.kernel_rows = Signal(), Signal(2)
         self.rows_left, self.run_left = Signal(bits + 3), Signal(2)
         self.channels_left = Signal(bits)
         self.row_address, self.slot = Signal(32), Signal(slot)
+        self.slid = Signal()
 
 
 class InputFetcher(wiring.Component):
     """Row by row, channel by channel, word by word, without a pause between any of them, nor between two boxes.
 
     A row of all channels is a slab of the ring. A word is asked for as soon as there is room for its elements; with
-    strides, whose phases lie apart, as soon as there is room for its line.
+    strides, whose phases lie apart, as soon as there is room for its line. Where columns slide, each line gets its
+    new ones behind those that stay, in the places of what the next line had first: as soon as nobody needs that.
 
     Parameters
     ----------
@@ -58,6 +60,8 @@ class InputFetcher(wiring.Component):
         The next box. Taken with the last word of the one before, if not earlier.
     free : In
         Elements that are free in the ring.
+    alone : In(1)
+        There is nothing in the ring that belongs to another box. Where columns slide.
     claim : Out
         So many of them are taken.
     o_request, i_response
@@ -77,6 +81,7 @@ class InputFetcher(wiring.Component):
                 "settings": In(settings_signature(parameters)),
                 "i_box": In(input_box(parameters)),
                 "free": In(room),
+                **({"alone": In(1)} if parameters.columns_slide else {}),
                 "claim": Out(room),
                 "o_request": Out(stream.Signature(Request)),
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
@@ -91,7 +96,7 @@ class InputFetcher(wiring.Component):
         m.submodules.words = words = WordQueue(place=input_place(p), waits=True)
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
-        box, line = _Box(bits, len(incoming.slot)), _Line(bits, len(settings.input_slab))
+        box, line = _Box(bits, len(incoming.quotient), len(incoming.slot)), _Line(bits, len(settings.input_slab))
         active, room, empty = Signal(), Signal(), Signal()
         last_word, last_line, last_row, is_last = Signal(), Signal(), Signal(), Signal()
         goes, taken = Signal(), Signal()
@@ -105,6 +110,7 @@ class InputFetcher(wiring.Component):
         ]
         with m.If(active):
             self._enable(m, box, line, last_word, enable)
+            fits = Mux(last_word & last_line, settings.input_slab, need) <= self.free
             m.d.comb += [
                 last_word.eq(line.words_left == 0),
                 last_line.eq(box.channels_left == 1),
@@ -112,7 +118,7 @@ class InputFetcher(wiring.Component):
                 is_last.eq(last_word & last_line & last_row),
                 # The whole slab is claimed with its last word, also where the box has fewer channels than others.
                 need.eq(Mux(last_word | (settings.stride_x != 1), line.end, line.at + WORD_BYTES)),
-                room.eq(Mux(last_word & last_line, settings.input_slab, need) <= self.free),
+                room.eq(Mux(box.slid, self.alone, fits) if p.columns_slide else fits),
                 # Where columns have gaps, a word may have no used byte at all.
                 empty.eq(enable == 0),
                 goes.eq(room & entry.ready & (empty | request.ready)),
@@ -182,7 +188,10 @@ class InputFetcher(wiring.Component):
                 at_gap = box.row_gaps & (box.run_left == 1)
                 rows = Mux(at_gap, settings.stride_y - box.kernel_rows + 1, 1)
                 address = box.row_address + times_stride(settings.input_pitch, rows[:3])
-                m.d.comb += self.claim.eq(settings.input_slab)
+                slab: Value = settings.input_slab
+                if self.parameters.columns_slide:
+                    slab = Mux(box.slid, 0, slab)
+                m.d.comb += self.claim.eq(slab)
                 m.d.sync += [
                     box.rows_left.eq(box.rows_left - 1),
                     box.run_left.eq(Mux(at_gap, box.kernel_rows, box.run_left - 1)),
@@ -218,6 +227,7 @@ class InputFetcher(wiring.Component):
             box.run_left.eq(incoming.run),
             box.row_address.eq(incoming.address),
             box.slot.eq(incoming.slot),
+            *([box.slid.eq(incoming.slid)] if self.parameters.columns_slide else []),
             *self._first_line(box, line, incoming.address),
             box.channels_left.eq(incoming.channels),
             line.words_left.eq(incoming.words),

@@ -1,6 +1,9 @@
 """Where the next box of the input lies: its rows and columns, what of it stays in the ring, and what is new."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.hdl._ast import Assign
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -8,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import in_bytes, settings_signature
-from hwgen.gateware.stride import times_stride
+from hwgen.gateware.stride import divided, times_stride
 from hwgen.gateware.token import input_token
 
 __all__ = ["InputPlacer", "input_box"]
@@ -26,6 +29,8 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
         Words of a line, less one; first used byte of its first, last used byte of its last word.
     quotient, phase : Out
         Place of the first word's first byte in a line; the quotient is negative where the line begins behind it.
+    slid : Out(1)
+        The new columns lie behind others that stay. Where columns slide.
     gaps, kernel_columns : Out
         Whether only so many columns of each stride are used.
     run, kernel_rows, row_gaps : Out
@@ -36,6 +41,7 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
         Element of the ring at which the first new row begins.
     """
     bits, ring = parameters.position_bits, parameters.input_elements
+    slides = parameters.columns_slide
     return wiring.Signature(
         {
             "valid": Out(1),
@@ -45,7 +51,8 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
             "words": Out(bits),
             "first": Out(2),
             "last": Out(2),
-            "quotient": Out(signed(3)),
+            "quotient": Out(signed(ring.bit_length() + 1 if slides else 3)),
+            **({"slid": Out(1)} if slides else {}),
             "phase": Out(2),
             "gaps": Out(1),
             "kernel_columns": Out(2),
@@ -86,19 +93,42 @@ class _Rows:
 class _Columns:
     """Columns of the box; corner and end count from the padding's edge, the used ones from the image's."""
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, word_quotient: int) -> None:
         self.corner, self.last, self.kernel = Signal(bits + 3), Signal(bits + 3), Signal(bits)
         self.several = Signal()
         self.first_used, self.last_used = Signal(bits + 3), Signal(signed(bits + 4))
         self.clip = Signal(bits)
         # Where the corner lies or would lie in a line; the first word's first byte, at first left of the line.
         self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
-        self.word_quotient, self.word_phase = Signal(signed(3)), Signal(signed(4))
+        self.word_quotient, self.word_phase = Signal(signed(word_quotient)), Signal(signed(4))
         self.begin, self.placed = Signal(), Signal()
 
 
+class _Slide:
+    """What stays where columns slide.
+
+    The box keeps its rows and its room, and moves along the ring as far as its lines do, so that each column that
+    stays lies where it was.
+    """
+
+    def __init__(self, bits: int) -> None:
+        # Of the box before: the first column behind it, from the image's edge, and its corner's place in a line.
+        self.behind, self.quotient = Signal(signed(bits + 4)), Signal(signed(bits + 1))
+        # Columns that stay, of those inside the image; whether any may.
+        self.kept, self.slid = Signal(bits + 3), Signal()
+
+
+class _Ring:
+    """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
+    will be written; and how many belong to the box."""
+
+    def __init__(self, place: ShapeLike, number: ShapeLike) -> None:
+        self.first, self.write, self.live = Signal(signed(33)), Signal(place), Signal(number)
+
+
 class InputPlacer(wiring.Component):
-    """Walks the loops down to the marked one: five cycles for a box, six where rows stay, two where all of it does.
+    """Walks the loops down to the marked one: five cycles for a box, six where rows or columns stay, two where all of
+    it does.
 
     Parameters
     ----------
@@ -138,12 +168,13 @@ class InputPlacer(wiring.Component):
         p, bits, box, settings = self.parameters, self.parameters.position_bits, self.o_box, self.settings
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
         ranges = nest.follow(m, settings)
-        rows, columns, product = _Rows(bits), _Columns(bits), _Product(m, bits + 3, 28)
-        ring = Signal(signed(33))
+        rows, columns = _Rows(bits), _Columns(bits, 1 + p.input_elements.bit_length() if p.columns_slide else 3)
+        product, self._slide = _Product(m, bits + 3, 28), _Slide(bits) if p.columns_slide else None
+        ring = _Ring(box.slot.shape(), self.drop.shape())
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
         m.d.comb += [
-            self.token.ring.eq(ring),
+            self.token.ring.eq(ring.first),
             self.token.row.eq(rows.corner - settings.padding_top),
             self.token.column.eq(columns.corner - settings.padding_left),
             self.token.quotient.eq(columns.quotient),
@@ -155,23 +186,25 @@ class InputPlacer(wiring.Component):
             box.last.eq(last_byte),
             box.quotient.eq(in_bytes(p, settings, columns.word_quotient)),
             box.phase.eq(columns.word_phase),
-            box.gaps.eq((columns.kernel < settings.stride_x) & columns.several),
+            box.gaps.eq(self._if_slid(0, (columns.kernel < settings.stride_x) & columns.several)),
             box.kernel_columns.eq(columns.kernel),
             box.kernel_rows.eq(rows.kernel),
             box.row_gaps.eq(rows.kernel < settings.stride_y),
         ]
         # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
-        with m.If(ring < 0):
-            m.d.sync += ring.eq(ring + p.input_elements)
+        with m.If(ring.first < 0):
+            m.d.sync += ring.first.eq(ring.first + p.input_elements)
+        if self._slide is not None:
+            m.d.comb += box.slid.eq(self._slide.slid)
         stays, whole = self._what_stays(m, nest)
         with m.FSM(name="place"):
-            self._begin(m, nest, ranges, rows, columns, product, stays, whole)
+            self._begin(m, nest, ranges, rows, columns, ring, product, stays, whole)
             self._count_rows(m, rows, columns)
             self._multiply(m, rows, columns, product, ring)
             with m.State("Overflow"):
                 m.d.comb += self.overflow.eq(1)
             with m.State("Offer"):
-                m.d.comb += box.valid.eq((ring >= 0) & columns.placed)
+                m.d.comb += box.valid.eq((ring.first >= 0) & columns.placed)
                 with m.If(box.valid & box.ready):
                     m.d.comb += nest.advance.eq(1)
                     # As it is for a box that stays.
@@ -193,13 +226,15 @@ class InputPlacer(wiring.Component):
         ranges: Ranges,
         rows: _Rows,
         columns: _Columns,
+        ring: _Ring,
         product: _Product,
         stays: Value,
         whole: Value,
     ) -> None:
         """Find the group of the output channels; then from loops to rows, columns and the channel's address."""
-        settings, bits = self.settings, self.parameters.position_bits
+        p, settings, bits = self.parameters, self.settings, self.parameters.position_bits
         low, high = ranges.low, ranges.high
+        marked = p.loops[p.input_marker] if p.input_marker < len(p.loops) else None
         group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
         same_group = Signal()
         with m.State("Idle"):
@@ -248,13 +283,22 @@ class InputPlacer(wiring.Component):
                     columns.placed.eq(0),
                     same_group.eq(1),
                 ]
-                with m.If(~(stays & same_group)):
-                    m.d.sync += rows.next_new.eq(0)
+                if self._slide is None:
+                    with m.If(~(stays & same_group)):
+                        m.d.sync += rows.next_new.eq(0)
+                else:
+                    # Kernel columns that the stride jumps over are not shared between output columns.
+                    shared = high["l"] - low["l"] > settings.stride_x if marked == "x" else 1
+                    m.d.sync += [
+                        self._slide.slid.eq(stays & same_group & shared & (ring.live != 0)),
+                        self._slide.behind.eq(columns.last_used + 1),
+                        self._slide.quotient.eq(columns.quotient),
+                    ]
                 m.next = "Count-Rows"
 
     def _what_stays(self, m: Module, nest: LoopNest) -> tuple[Value, Value]:
-        """Whether rows, and whether all rows of the box before stay: only inside an execution, where only the marked
-        loop turns."""
+        """Whether rows or columns, and whether all of the box before stays: only inside an execution, where only the
+        marked loop turns."""
         p = self.parameters
         same_execution, nothing = Signal(), Value.cast(0)
         if p.input_marker < len(p.loops):
@@ -263,9 +307,9 @@ class InputPlacer(wiring.Component):
         match p.loops[p.input_marker] if p.input_marker < len(p.loops) else None:
             case "m":
                 return nothing, same_execution
-            case "y" | "k":
-                return same_execution & self.settings.input_slides, nothing
-        return nothing, nothing
+            case None | "c":
+                return nothing, nothing
+        return same_execution & self.settings.input_slides, nothing
 
     def _count_rows(self, m: Module, rows: _Rows, columns: _Columns) -> None:
         """All rows at once, or, where they have gaps, the rows of one output row a cycle."""
@@ -286,12 +330,20 @@ class InputPlacer(wiring.Component):
             above_image = above(top, "image")
             above_new = above(Mux(rows.next_new > top, rows.next_new, top), "new")
             above_bottom = above(bottom, "bottom")
+            first_used = Mux(columns.corner > left, columns.corner - left, 0)
+            if self._slide is not None:
+                fresh = Signal(columns.first_used.shape())
+                m.d.comb += fresh.eq(
+                    Mux(self._slide.slid & (self._slide.behind > first_used), self._slide.behind, first_used)
+                )
+                m.d.sync += self._slide.kept.eq(fresh - first_used)
+                first_used = fresh
             m.d.sync += [
                 rows.skipped.eq(rows.skipped + above_new),
                 rows.kept.eq(rows.kept + above_new - above_image),
                 rows.new.eq(rows.new + above_bottom - above_new),
                 rows.at.eq(rows.at + settings.stride_y),
-                columns.first_used.eq(Mux(columns.corner > left, columns.corner - left, 0)),
+                columns.first_used.eq(first_used),
                 columns.clip.eq(Mux(columns.corner > left, 0, left - columns.corner)),
                 columns.last_used.eq(Mux(columns.last >= right, right - 1, columns.last) - left),
             ]
@@ -299,16 +351,16 @@ class InputPlacer(wiring.Component):
                 m.d.sync += [rows.first_new.eq(rows.at + above_new), self.o_box.run.eq(rows.kernel - above_new)]
             with m.If(rows.at + rows.span > rows.last):
                 m.d.comb += columns.begin.eq(1)
-                m.d.sync += rows.next_new.eq(Mux(rows.last >= bottom, bottom, rows.last + 1))
+                if self._slide is None:
+                    m.d.sync += rows.next_new.eq(Mux(rows.last >= bottom, bottom, rows.last + 1))
                 m.next = "Place-Rows"
 
-    def _multiply(self, m: Module, rows: _Rows, columns: _Columns, product: _Product, ring: Signal) -> None:
+    def _multiply(self, m: Module, rows: _Rows, columns: _Columns, product: _Product, ring: _Ring) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
         settings, box, elements = self.settings, self.o_box, self.parameters.input_elements
-        # Where the next new row will be written, and the elements in the ring that belong to this box.
-        write, live = Signal(box.slot.shape()), Signal(self.drop.shape())
+        write, live = ring.write, ring.live
         kept = Signal.like(rows.kept)
-        with m.State("Place-Rows"):
+        with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
             m.d.comb += product.of(rows.first_new, settings.input_pitch)
             m.d.sync += [
                 box.address.eq(
@@ -316,9 +368,9 @@ class InputPlacer(wiring.Component):
                     + product.value
                     + (self._in_row(in_bytes(self.parameters, settings, columns.first_used)) & ~3)
                 ),
-                ring.eq(write),
-                self.drop.eq(live),
-                live.eq(0),
+                ring.first.eq(begin),
+                self.drop.eq(self._if_slid(0, live)),
+                live.eq(self._if_slid(live, 0)),
             ]
             # Without columns in the image there is nothing in the ring either.
             with m.If((columns.last_used >= 0) & (columns.last_used >= columns.first_used)):
@@ -330,7 +382,7 @@ class InputPlacer(wiring.Component):
                 m.next = "Place-End"
         with m.State("Place-Corner"):
             m.d.comb += product.of(rows.skipped, settings.input_slab)
-            m.d.sync += ring.eq(write - product.value)
+            m.d.sync += ring.first.eq(write - product.value)
             m.next = "Place-End"
             with m.If(kept == rows.skipped):
                 m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
@@ -342,15 +394,37 @@ class InputPlacer(wiring.Component):
             m.next = "Place-End"
         with m.State("Place-End"):
             reached = Signal(33)
-            m.d.comb += [product.of(box.rows, settings.input_slab), reached.eq(write + product.value)]
+            room = self._if_slid(live, product.value)
+            m.d.comb += [product.of(box.rows, settings.input_slab), reached.eq(write + room)]
             m.d.sync += [
                 box.slot.eq(write),
                 write.eq(Mux(reached >= elements, reached - elements, reached)),
-                live.eq(live + product.value),
+                live.eq(self._if_slid(live, live + product.value)),
             ]
             m.next = "Offer"
             with m.If(box.rows + kept > settings.input_slabs):
                 m.next = "Overflow"
+
+    def _if_slid(self, then: ValueLike, otherwise: ValueLike) -> ValueLike:
+        return otherwise if self._slide is None else Mux(self._slide.slid, then, otherwise)
+
+    @contextmanager
+    def _moved(self, m: Module, columns: _Columns, ring: _Ring) -> Iterator[Value]:
+        """Where new rows are written. A box that slides begins as far behind the one before as its lines do, which is
+        known when its columns are placed; nothing happens until then."""
+        if self._slide is None:
+            yield ring.write
+            return
+        settings, elements, slide = self.settings, self.parameters.input_elements, self._slide
+        shift, moved = Signal(self.drop.shape()), Signal(len(self.drop) + 1)
+        m.d.comb += [
+            shift.eq(in_bytes(self.parameters, settings, settings.input_shift + slide.quotient - columns.quotient)),
+            moved.eq(self.o_box.slot + shift),
+        ]
+        begin = Mux(slide.slid, Mux(moved >= elements, moved - elements, moved), ring.write)
+        with m.If(~slide.slid | columns.placed):
+            m.d.sync += ring.write.eq(begin)
+            yield begin
 
     def _place_columns(self, m: Module, columns: _Columns) -> None:
         """Where a line begins: at its first column inside the image, or, where columns have gaps, at the first output
@@ -361,6 +435,7 @@ class InputPlacer(wiring.Component):
         before = self._in_row(columns.first_used)[:2]
         if self.parameters.wide:
             before = before & Mux(self.settings.wide, 1, 3)
+        kept: Value = Value.cast(0) if self._slide is None else self._slide.kept
         with m.FSM(name="columns"):
             with m.State("Idle"):
                 with m.If(columns.begin):
@@ -370,13 +445,23 @@ class InputPlacer(wiring.Component):
                 with m.If(stride == 1):
                     m.d.sync += [
                         quotient.eq(-columns.clip),
-                        word_quotient.eq(-before),
+                        word_quotient.eq(kept - before),
                         word_phase.eq(0),
                         columns.placed.eq(1),
                     ]
                     m.next = "Idle"
                 with m.Elif(columns.clip >= stride):
                     m.d.sync += [columns.clip.eq(columns.clip - stride), quotient.eq(quotient - 1)]
+                if self._slide is not None:
+                    # Lines whose columns stay begin at an output's first column, inside the image or not.
+                    with m.Elif(self.settings.input_slides):
+                        skipped = kept + columns.clip[:2]
+                        outputs = divided(skipped, stride)
+                        m.d.sync += [
+                            word_phase.eq(skipped - times_stride(outputs, stride) - before),
+                            word_quotient.eq(outputs),
+                        ]
+                        m.next = "Place-Word"
                 with m.Else():
                     m.d.sync += word_phase.eq(Mux(gaps, columns.clip[:2], 0) - before)
                     with m.If(~gaps & (columns.clip != 0)):

@@ -20,10 +20,10 @@ __all__ = ["InputStream"]
 class InputStream(wiring.Component):
     """Fetch, keep, and free the input.
 
-    Of each iteration of the marked loop it fetches the rows that the one before did not have (all of them where
-    nothing stays), channel by channel, and writes them to the ring as slabs: one row of all channels of the box.
-    Padding and gaps between rows or columns take no room. The ring is the whole memory; a slab goes on at the
-    memory's beginning where it reaches the end. While one box is fetched, the next one is placed.
+    Of each iteration of the marked loop it fetches the rows, or the columns, that the one before did not have (all of
+    them where nothing stays), channel by channel, and writes them to the ring as slabs: one row of all channels of
+    the box. Padding and gaps between rows or columns take no room. The ring is the whole memory; a slab goes on at
+    the memory's beginning where it reaches the end. While one box is fetched, the next one is placed.
 
     Parameters
     ----------
@@ -70,7 +70,9 @@ class InputStream(wiring.Component):
         m.submodules.placer = placer = InputPlacer(p)
         m.submodules.fetcher = fetcher = InputFetcher(p)
         m.submodules.fill = fill = InputFill(p)
-        m.submodules.boxes = boxes = BoxQueue(token=input_token(p), capacity=p.input_elements)
+        m.submodules.boxes = boxes = BoxQueue(
+            token=input_token(p), capacity=p.input_elements, tells_alone=p.columns_slide
+        )
         connect(m, flipped(self.settings), placer.settings, fetcher.settings)
         connect(m, fetcher.o_request, flipped(self.o_request))
         connect(m, flipped(self.i_response), fetcher.i_response)
@@ -80,6 +82,8 @@ class InputStream(wiring.Component):
         for name in placer.o_box.signature.members:
             if name not in ("valid", "ready"):
                 m.d.comb += getattr(fetcher.i_box, name).eq(getattr(placer.o_box, name))
+        if p.columns_slide:
+            m.d.comb += fetcher.alone.eq(boxes.alone)
         if p.wide:
             m.d.comb += fill.wide.eq(self.settings.wide)
         m.d.comb += [

@@ -180,6 +180,11 @@ class HwcParameters:
         return tuple(j for j in range(marker + 1, len(self.loops)) if self.loops[j] in dims)
 
     @property
+    def columns_slide(self) -> bool:
+        """Whether the input's marked loop moves along the columns: then those that stay are kept, not rows."""
+        return self.input_marker < len(self.loops) and self.loops[self.input_marker] in "xl"
+
+    @property
     def output_box(self) -> range:
         """Indices of the loops that run inside one execution of O's loop."""
         return range(self.output_marker, len(self.loops))

@@ -85,7 +85,7 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("input_width", bits, "columns of the input"),
         Setting("input_pitch", bits, "bytes from row to row"),
         Setting("input_plane", ADDRESS_BITS - 4, "bytes from channel to channel"),
-        Setting("input_slides", 1, "rows stay from one iteration of the marked loop to the next"),
+        Setting("input_slides", 1, "rows or columns stay from one iteration of the marked loop to the next"),
         Setting("input_line", flat, "bytes of one row of one channel in the input memory"),
         Setting("input_slab", flat, "bytes of one row of all channels of a box"),
         Setting("input_slabs", flat, "slabs that the input memory holds"),
@@ -95,6 +95,8 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
         ),
         *(Setting(f"input_phase_{p}", flat, f"where columns of stride phase {p} begin in a line") for p in (1, 2, 3)),
     ]
+    if parameters.columns_slide:
+        settings.append(Setting("input_shift", bits, "columns of each stride phase that an iteration moves along"))
     for j in inside(marker, "yk"):
         settings.append(Setting(f"input_ring_step_{j}", flat, f"bytes that loop {j} advances, modulo the memory"))
     for j in inside(marker, "c"):

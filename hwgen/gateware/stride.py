@@ -2,12 +2,18 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 
-__all__ = ["phase_base", "quotient_and_phase", "times_stride"]
+__all__ = ["divided", "phase_base", "quotient_and_phase", "times_stride"]
 
 
 def times_stride(value: ValueLike, stride: Value) -> Value:
     """``value * stride`` for a stride of 1 to 4."""
     return Mux(stride == 1, value, Mux(stride == 2, value << 1, Mux(stride == 3, value + (value << 1), value << 2)))
+
+
+def divided(value: Value, stride: Value) -> Value:
+    """``value // stride`` for a value below 2 ** 17 and a stride of 1 to 4."""
+    third = (value * 43691) >> 17
+    return Mux(stride == 1, value, Mux(stride == 2, value >> 1, Mux(stride == 3, third, value >> 2)))
 
 
 def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tuple[Signal, Signal]:

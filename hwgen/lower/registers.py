@@ -99,8 +99,8 @@ class RegisterValues:
         layer, p, at = self.layer, self.parameters, self.placement
         self._check_groups()
         slides, rows_per_output = self._rows_that_stay()
-        self._check_columns()
-        phases = self._phases()
+        shift = self._columns_that_stay()
+        phases = self._phases(aligned=shift is not None)
         element = self.schedule.bits.I // 8
         line = sum(phases) * element
         channels = max(stop - start for start, stop in self.pieces("c", self._input_depth))
@@ -118,7 +118,8 @@ class RegisterValues:
             "input_width": layer.input_width,
             "input_pitch": at.input_pitch,
             "input_plane": at.input_plane,
-            "input_slides": int(slides),
+            "input_slides": int(slides or shift is not None),
+            **({"input_shift": shift or 0} if p.columns_slide else {}),
             "input_line": line,
             "input_slab": slab,
             "input_slabs": slabs,
@@ -207,36 +208,44 @@ class RegisterValues:
         columns = {x * stride + k - left for x in range(*outputs) for k in range(*taps)}
         return {column for column in columns if 0 <= column < self.layer.input_width}
 
-    def _check_columns(self) -> None:
+    def _columns_that_stay(self) -> int | None:
+        """How many columns of each stride phase a line moves along from box to box; None if no columns stay."""
         marked = self._marked_dim()
-        if marked not in ("x", "l"):
-            return
-        meets = (
-            self._consecutive_boxes_meet("x", lambda taps, outputs: self._input_columns(outputs, taps), "l")
-            if marked == "x"
-            else self._consecutive_boxes_meet("l", self._input_columns, "x")
-        )
-        if meets:
+        if marked == "x":
+            meet = self._consecutive_boxes_meet("x", lambda taps, outputs: self._input_columns(outputs, taps), "l")
+        else:
+            meet = marked == "l" and self._consecutive_boxes_meet("l", self._input_columns, "x")
+        if not meet:
+            return None
+        step, stride = self.loops[self.parameters.input_marker].step, self.layer.stride[1]
+        if marked == "x":
+            return step
+        if step % stride:
             raise InputError(
-                f"{self.layer.name}: nest: I is buffered at loop {marked}, whose iterations share columns; "
-                "the HWC keeps rows, not columns: move the marker"
+                f"{self.layer.name}: nest: iterations of loop l, at which I is buffered, share columns and are "
+                f"{step} apart; expected a multiple of the stride, {stride}"
             )
+        return step // stride
 
-    def _phases(self) -> list[int]:
-        """For each stride phase the most columns of a line that fall on it."""
+    def _phases(self, *, aligned: bool) -> list[int]:
+        """For each stride phase the most columns of a line that fall on it.
+
+        A line begins at its first column inside the image, or, where columns have gaps or lines are ``aligned``, at
+        the first column of the first output that uses any.
+        """
         layer, depth = self.layer, self._input_depth
         stride, left = layer.stride[1], layer.padding[1]
         most = [0] * PHASES
         for first, end in self.pieces("x", depth):
             for tap, taps_end in self.pieces("l", depth):
                 corner = first * stride + tap - left
-                if taps_end - tap < stride and end - first > 1:
+                if taps_end - tap < stride and end - first > 1 and not (aligned and self._marked_dim() == "l"):
                     outputs = end - first - max(0, -corner) // stride
                     counts = [outputs] * (taps_end - tap)
                 else:
                     last = min((end - 1) * stride + taps_end - 1 - left, layer.input_width - 1)
-                    columns = last - max(corner, 0) + 1
-                    counts = [-(-(columns - phase) // stride) for phase in range(stride)]
+                    begin = corner + max(0, -corner) // stride * stride if aligned else max(corner, 0)
+                    counts = [-(-(last + 1 - begin - phase) // stride) for phase in range(stride)]
                 for phase, count in enumerate(counts):
                     most[phase] = max(most[phase], count)
         return most

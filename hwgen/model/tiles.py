@@ -6,6 +6,7 @@ whole nest is one tile.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +151,7 @@ class Timed:
             grouped=layer.groups > 1,
             slides=self._slides(),
             same=marker_i < len(loops) and loops[marker_i].dim == "m",
+            columns_slide=self._columns_slide(),
             line=line,
             slab=slab,
             element=self._bits.I // 8,
@@ -179,19 +181,42 @@ class Timed:
         rows, taps = (np.subtract(*self._pieces(dim, marker + 1)[::-1]) for dim in ("y", "k"))
         return self._loops[marker].dim == "y" or bool(rows.max() == 1 or taps.min() >= self._layer.stride[0])
 
+    def _columns_slide(self) -> int:
+        """Whether columns of I stay from one iteration of the marked loop to the next: 1 over x, 2 over l."""
+        marker = self._markers[0]
+        dim = self._loops[marker].dim if marker < len(self._loops) else None
+        if dim not in ("x", "l"):
+            return 0
+        fixed: Dim = "l" if dim == "x" else "x"
+        pieces = list(zip(*self._pieces(dim, marker + 1), strict=True))
+        for begin, end in zip(*self._pieces(dim, marker), strict=True):
+            parts = [part for part in pieces if begin <= part[0] and part[1] <= end]
+            for other in zip(*self._pieces(fixed, marker + 1), strict=True):
+                columns = [self._columns(*((part, other) if dim == "x" else (other, part))) for part in parts]
+                if any(a & b for a, b in pairwise(columns)):
+                    return 1 if dim == "x" else 2
+        return 0
+
+    def _columns(self, outputs: tuple[int, int], taps: tuple[int, int]) -> set[int]:
+        """Columns of the image that some output columns need of some kernel columns."""
+        stride, left = self._layer.stride[1], self._layer.padding[1]
+        columns = {x * stride + tap - left for x in range(*outputs) for tap in range(*taps)}
+        return {column for column in columns if 0 <= column < self._layer.input_width}
+
     def _slab(self) -> tuple[int, int]:
         """Bytes of a row of one channel and of all channels of a box: columns lie by their phase, as many of each as
-        any box has. Where columns have gaps, those are kept that an output column inside the image uses."""
-        layer, depth = self._layer, self._markers[0] + 1
+        any box has. Where columns have gaps or slide, lines begin with an output column that uses the image."""
+        layer, depth, slide = self._layer, self._markers[0] + 1, self._columns_slide()
         stride, left = layer.stride[1], layer.padding[1]
         (first, end), (tap, taps_end) = self._pieces("x", depth), self._pieces("l", depth)
         first, end = first[:, None], end[:, None]
         corner = first * stride + tap - left
         phase = np.arange(stride)[:, None, None]
-        gaps = (taps_end - tap < stride) & (end - first > 1)
-        outputs = end - first - np.maximum(-corner, 0) // stride
+        gaps = (taps_end - tap < stride) & (end - first > 1) & (slide != 2)
+        before = np.maximum(-corner, 0) // stride
+        outputs = end - first - before
         last = np.minimum((end - 1) * stride + taps_end - 1 - left, layer.input_width - 1)
-        columns = last - np.maximum(corner, 0) + 1
+        columns = last - (corner + before * stride if slide else np.maximum(corner, 0)) + 1
         stored = np.where(gaps, np.where(phase < taps_end - tap, outputs, 0), -((phase - columns) // stride))
         line = max(1, int(np.maximum(stored, 0).max(axis=(1, 2)).sum())) * self._bits.I // 8
         return line, line * int(np.subtract(*self._pieces("c", depth)[::-1]).max())

@@ -58,7 +58,10 @@ are skipped, and one more if only some of them stay from the box before."""
 PLACE_SAME = 1
 """The same for a box that is the one before."""
 PLACE_COLUMNS = 3
-"""With strides: from where the rows have been counted until the columns are placed, without steps to the first."""
+"""From where the rows have been counted until the columns are placed, without steps to the first; with a stride of 1
+a cycle less."""
+PLACE_SLID = 2
+"""From there until a box can be announced whose columns lie behind others that stay; a cycle more as above."""
 CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept."""
 PLACE_ROW = 2
@@ -82,6 +85,7 @@ class Block(NamedTuple):
     stride_y, stride_x, top, left, height, width : of the layer; padding, and the input's extents.
     group : output channels of a group; grouped: there are several.
     slides, same : from one box of I to the next rows stay; all of it stays.
+    columns_slide : from one box of I to the next columns stay; 2: also those of few kernel columns.
     element : bytes of an operand's element.
     line, slab, ring : bytes of a row of one channel, of all channels of a box; of I's memory.
     weight_words, weights_stay : words of W's memory; a box of W stays from one iteration of its loop to the next.
@@ -103,6 +107,7 @@ class Block(NamedTuple):
     grouped: bool
     slides: bool
     same: bool
+    columns_slide: int
     element: int
     line: int
     slab: int
@@ -166,7 +171,7 @@ TIMES = COUNTERS + 20
     I_FREE,  # bytes of the ring
     I_LIVE,  # slabs of the last box
     I_DROP,  # bytes that it did not keep
-    I_NEXT_NEW,  # first row behind it
+    I_NEXT_NEW,  # first row behind it, or, where columns slide, the first column
     I_GROUP,
     I_FIRST,  # there is no last box
     W_FREE,
@@ -248,7 +253,10 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
     corner = low[3] * stride + low[5] - block.left
     first = max(corner, 0)
     last = min((high[3] - 1) * stride + high[5] - 1 - block.left, block.width - 1)
-    gaps = taps < stride and high[3] - low[3] > 1
+    slid = block.columns_slide > 0 and stays and s[I_LIVE] > 0 and (taps > stride or block.columns_slide == 2)
+    if slid:
+        first = max(first, s[I_NEXT_NEW])
+    gaps = taps < stride and high[3] - low[3] > 1 and not slid
     if block.same and stays:
         offered = begin + PLACE_SAME
     else:
@@ -261,19 +269,25 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
             kept = rows = 0
         # Rows with gaps are counted one output row after the other.
         counted = begin + (high[2] - low[2] if high[4] - low[4] < block.stride_y else 1)
-        offered = counted + PLACE_INPUT - 1 + (skipped > 0) + (kept > 0 and kept != skipped)
+        placed = counted + PLACE_COLUMNS - (stride == 1)
         if stride > 1:
             clip = max(-corner, 0)
-            phase = (clip % BYTES if gaps else 0) - first % (BYTES // block.element)
-            steps = clip // stride + (-(phase // stride) if phase < 0 else 0)
-            offered = max(offered, counted + PLACE_COLUMNS + steps)
-        s[I_NEXT_NEW] = min((high[2] - 1) * block.stride_y + high[4], bottom)
-        drop = 0 if s[I_FIRST] else (s[I_LIVE] - kept) * block.slab
-        s[I_LIVE] = kept + rows
+            aligned = gaps or block.columns_slide > 0
+            phase = ((first - corner) % stride if aligned else 0) - first % (BYTES // block.element)
+            placed += clip // stride + (-(phase // stride) if phase < 0 else 0)
+        if slid:
+            offered = placed + PLACE_SLID + (skipped > 0)
+        else:
+            offered = max(counted + PLACE_INPUT - 1 + (skipped > 0) + (kept > 0 and kept != skipped), placed)
+            drop = 0 if s[I_FIRST] else (s[I_LIVE] - kept) * block.slab
+            s[I_LIVE] = kept + rows
+        s[I_NEXT_NEW] = last + 1 if block.columns_slide else min((high[2] - 1) * block.stride_y + high[4], bottom)
     # A box with nothing new has to be told apart among the words on their way, of which there may be three.
     announced = max(offered, s[I_ASKED] if rows else max(s[I_ASKED], s[I_WRITTEN_2]) + 1, s[I_BEGUN_1] + 1)
     drop_at = max(s[I_RELEASED], announced) + FREED
     s[I_ANNOUNCED], s[I_FIRST] = announced, 0
+    # New columns take the places of others, which nobody may need any more.
+    announced = max(announced, drop_at - 1) if slid and rows else announced
     if not rows:
         s[I_FREE] += s[I_DROP]
         s[I_ASKED] = announced
@@ -282,24 +296,27 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
     elif stride == 1:
         begins = first * block.element
         words = ((last + 1) * block.element - 1) // BYTES - begins // BYTES + 1
-        drop = _fetch(s, block, announced, rows, high[1] - low[1], words, begins % BYTES, drop, drop_at)
+        drop = _fetch(s, block, announced, rows, high[1] - low[1], words, begins % BYTES, drop, drop_at, slid)
     else:
         cycles = _write_cycles(first, last, BYTES // block.element, corner, stride, taps if gaps else stride)
-        drop = _fetch_phases(s, block, announced, rows, high[1] - low[1], cycles, drop, drop_at)
+        drop = _fetch_phases(s, block, announced, rows, high[1] - low[1], cycles, drop, drop_at, slid)
     s[I_DROP], s[I_DROP_AT] = drop, drop_at
     return s[I_WRITTEN] + TOKEN
 
 
 @njit(cache=True, error_model="numpy")
-def _fetch(s, block, announced, rows, channels, words, offset, drop, drop_at):  # type: ignore[no-untyped-def]
+def _fetch(s, block, announced, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
     """Row by row, a word a cycle where there is room; gives what of ``drop`` has not been made use of.
 
     There is room for a word when there is for the bytes of its slab up to it, for the last one when there is for the
-    whole slab. ``offset`` is where in its first word a line begins.
+    whole slab; always where the box has ``slid``. ``offset`` is where in its first word a line begins.
     """
     line, slab = block.line, block.slab
     asked, free, earlier = announced, s[I_FREE], s[I_DROP]
     left = rows
+    if slid:
+        asked += rows * channels * words
+        left = 0
     while left:
         whole = min(left, free // slab)
         asked += whole * channels * words
@@ -351,7 +368,7 @@ def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[n
 
 
 @njit(cache=True, error_model="numpy")
-def _fetch_phases(s, block, announced, rows, channels, cycles, drop, drop_at):  # type: ignore[no-untyped-def]
+def _fetch_phases(s, block, announced, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
     """The same with strides. A word waits until the last but two is written, and until there is room for its line."""
     asked, free, earlier = announced, s[I_FREE], s[I_DROP]
     written, before, oldest = s[I_WRITTEN], s[I_WRITTEN_1], s[I_WRITTEN_2]
@@ -359,7 +376,7 @@ def _fetch_phases(s, block, announced, rows, channels, cycles, drop, drop_at):  
         for channel in range(channels):
             for word in range(len(cycles)):
                 last = channel == channels - 1 and word == len(cycles) - 1
-                need = block.slab if last else block.line * (channel + 1)
+                need = 0 if slid else block.slab if last else block.line * (channel + 1)
                 if free < need and earlier:
                     free += earlier
                     earlier = 0
@@ -374,7 +391,7 @@ def _fetch_phases(s, block, announced, rows, channels, cycles, drop, drop_at):  
                     written = max(asked + ANSWER, written + 1) + cycles[word] - 1
                 elif last and row == rows - 1:
                     oldest, before, written = before, written, max(asked, written) + 1
-        free -= block.slab
+        free -= 0 if slid else block.slab
     s[I_FREE], s[I_ASKED] = free + earlier, asked
     s[I_WRITTEN], s[I_WRITTEN_1], s[I_WRITTEN_2] = written, before, oldest
     return drop

@@ -193,10 +193,11 @@ def tables(
 
 
 def _runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> tuple[Floats, Floats, Floats]:
-    """Needs of rows, columns and groups, with what the hardware refuses made `IMPOSSIBLE`.
+    """Needs of rows, columns and groups, with what is not wanted on hardware made `IMPOSSIBLE`.
 
     The hardware slides rows (a slide along k over several output rows only where consecutive ones share nothing or
-    the stride is 1) but not columns, and no box may cross a border between groups.
+    the stride is 1), and no box may cross a border between groups. Columns it slides too, but fetches nothing ahead
+    then: lanes would wait for every box.
     """
     row_need, column_need = np.maximum(rows.need, 1), np.maximum(columns.stored, 1)
     for state, (_, slide) in enumerate(PAIR_STATES):

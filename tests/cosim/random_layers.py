@@ -29,9 +29,11 @@ HWCS: dict[str, tuple[dict[Dim, int], str]] = {
     "channels": ({"m": 16}, "c m y x O c I k W l y x m"),  # a pixel for all lanes; partial sums leave
     "squares": ({"y": 4, "x": 4}, "m y x O c IW k y m l x"),
     "rows": ({"y": 16}, "m c I y x O k W l c m y"),  # a column of rows; I slides along y
+    "columns": ({"m": 4, "x": 4}, "m y O c k I x W l m y x"),  # I slides along x
+    "columns_of_kernel": ({"m": 8, "x": 2}, "m y x O c I l W k m x y"),  # ... and along l
     "everything": ({"m": 2, "y": 2, "x": 4}, "x m y c O k I m y W x l c"),
 }
-WIDE = {"partial_sums", "channels_and_columns", "channels", "rows", "everything"}
+WIDE = {"columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"}
 """Those of them that compute with 16-bit operands too."""
 
 

@@ -19,6 +19,7 @@ HWCS: dict[str, tuple[dict[Dim, int], str, tuple[int, int, int]]] = {
     "rows slide": ({"x": 16}, "m y x O c IW y k m l", (192, 32, 8)),
     "sums leave": ({"m": 4, "x": 4}, "c m y x O k I m c y x l", (128, 64, 16)),
     "input held": ({"m": 16}, "m c y x O c y k W I m x l", (256, 128, 32)),
+    "columns slide": ({"m": 4, "x": 4}, "m y O c k I x W l m y x", (64, 64, 32)),
     "no marker": ({"x": 16}, "m y x c k l", (64, 16, 4)),
 }
 
