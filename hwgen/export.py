@@ -154,10 +154,6 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         "biases": 32 * parameters.lane_m,
         "outputs_that_wait_for_a_word": 24 * parameters.lane_m * parameters.lane_y,
     }
-    if parameters.wide:
-        channels, rows, _ = parameters.wide_lanes
-        vectors["products"] += 16 * parameters.lanes // 2
-        vectors["outputs_that_wait_for_a_word"] += 16 * channels * rows
     beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
     return {
         "memories": {operand: -(-size // 8) for operand, size in bits.items()},

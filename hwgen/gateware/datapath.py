@@ -147,39 +147,45 @@ class Datapath(wiring.Component):
         m.d.comb += self.busy.eq(pending[0] | pending[1] | pending[2])
         return m
 
-    def _multiply(self, m: Module, used: Value) -> list[Signal]:
-        """The products of all lanes; with 16-bit operands those of the even lanes, shifted."""
-        p = self.parameters
+    def _multiply(self, m: Module, used: Value) -> list[Value]:
+        """The products of all lanes. With 16-bit operands those of the even lanes, shifted: of their 32 bits the
+        register of the odd lane beside holds the upper half."""
+        p, wide = self.parameters, self.settings.wide if self.parameters.wide else None
         across = p.lane_y * p.lane_x
-        reads = p.input_reads
         pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
         for n, pixel in enumerate(pixels):
             row, column = divmod(n, p.lane_x)
-            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * reads + column], 0))
+            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * p.input_reads + column], 0))
         weights = [self.weight_data[channel].as_signed() for channel in range(p.lane_m)]
-        products = [
-            Signal(signed(32 if p.wide and lane % 2 == 0 else 16), name=f"product_{lane}") for lane in range(p.lanes)
-        ]
+        held = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes)]
+        narrow = [pixels[lane % across] * weights[lane // across] for lane in range(p.lanes)]
+        if wide is None:
+            m.d.sync += [product.eq(value) for product, value in zip(held, narrow, strict=True)]
+            return list(held)
+        for lane in range(0, p.lanes, 2):
+            shifted = self._shifted_product(m, used, lane, pixels[lane % across], weights[lane // across])
+            m.d.sync += [held[lane].eq(shifted), held[lane + 1].eq(Mux(wide, shifted[16:], narrow[lane + 1]))]
+        pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes, 2)]
+        return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes)]
+
+    def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
+        """Of an even lane, with one multiplier for operands of both widths."""
+        p, wide = self.parameters, self.settings.wide
         _, wide_rows, wide_columns = p.wide_lanes
-        for lane in range(p.lanes):
-            pixel, weight = pixels[lane % across], weights[lane // across]
-            if not p.wide or lane % 2:
-                m.d.sync += products[lane].eq(pixel * weight)
-                continue
-            channel, place = divmod(lane // 2, wide_rows * wide_columns)
-            row, column = divmod(place, wide_columns)
-            first = row * reads + 2 * column
-            wide_pixel, wide_weight = Signal(signed(16), name=f"wide_pixel_{lane}"), Signal(signed(16))
-            product = Signal(signed(32), name=f"exact_product_{lane}")
-            m.d.comb += [
-                wide_pixel.eq(
-                    Mux(used[row * p.lane_x + column], Cat(self.input_data[first], self.input_data[first + 1]), 0)
-                ),
-                wide_weight.eq(Cat(self.weight_data[2 * channel], self.weight_data[2 * channel + 1])),
-                product.eq(
-                    Mux(self.settings.wide, wide_pixel, pixel).as_signed()
-                    * Mux(self.settings.wide, wide_weight, weight).as_signed()
-                ),
-            ]
-            m.d.sync += products[lane].eq(product >> self.settings.product_shift)
-        return products
+        channel, place = divmod(lane // 2, wide_rows * wide_columns)
+        row, column = divmod(place, wide_columns)
+        first = row * p.input_reads + 2 * column
+        wide_pixel, wide_weight = Signal(signed(16), name=f"wide_pixel_{lane}"), Signal(signed(16))
+        product, shifted = (
+            Signal(signed(32), name=f"exact_product_{lane}"),
+            Signal(signed(32), name=f"shifted_{lane}"),
+        )
+        m.d.comb += [
+            wide_pixel.eq(
+                Mux(used[row * p.lane_x + column], Cat(self.input_data[first], self.input_data[first + 1]), 0)
+            ),
+            wide_weight.eq(Cat(self.weight_data[2 * channel], self.weight_data[2 * channel + 1])),
+            product.eq(Mux(wide, wide_pixel, pixel).as_signed() * Mux(wide, wide_weight, weight).as_signed()),
+            shifted.eq(product >> self.settings.product_shift),
+        ]
+        return shifted

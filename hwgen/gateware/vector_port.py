@@ -150,6 +150,8 @@ class VectorPort(wiring.Component):
         m = Module()
         p = self.parameters
         self._move, self._left = Signal(VectorMove), Signal(range(4 * p.lanes))
+        # Outputs that do not fill a word yet: up to three of 8 bits, or one of 16 bits, for each row of lanes.
+        self._waiting = Signal(8 * WAITING_BYTES * p.lane_m * p.lane_y, name="waiting")
         self._channels, self._rows = Signal.like(self.channels), Signal.like(self.rows)
         self._columns, self._ends_row = Signal.like(self.columns), Signal()
         self._row_address, self._plane_address = Signal(32), Signal(32)
@@ -287,7 +289,7 @@ class VectorPort(wiring.Component):
         p, lanes = self.parameters, self._lanes
         across, together = min(p.lane_x, WORD_BYTES), self._together
         taken, enable = Signal(range(across + 1)), Signal(2 * WORD_BYTES - 1)
-        waiting, waiting_enable = Signal(8 * WAITING_BYTES * (p.lanes // p.lane_x)), Signal(WAITING_BYTES)
+        waiting, waiting_enable = self._waiting, Signal(WAITING_BYTES)
         before, carried, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
         used, flushes, reaches_end, merges = Signal(WORD_BYTES), Signal(), Signal(), Signal()
         packed = _Packed()
@@ -351,7 +353,7 @@ class VectorPort(wiring.Component):
         p, lanes = self.parameters, self._lanes
         packed, line = _Packed(), lanes.wide_line
         m.submodules.requantise_wide = unit = Requantise(bits=16)
-        waiting = Signal(16 * p.wide_lanes[0] * p.wide_lanes[1])
+        waiting = self._waiting
         waits, is_upper, has_lower = Signal(), Signal(), Signal()
         bias = self._biases.word_select(lanes.channel, 32) if p.lane_m > 1 else self._biases
         with m.If(outputs & self.busy):
