@@ -34,7 +34,9 @@ def test_pixels_come_back_as_beats(channels: int, beat: int, pace: float) -> Non
             ctx.set(gather.i_beat.payload, int.from_bytes(one + rng.randbytes(beat - len(one)), "little"))
             ctx.set(gather.i_beat.valid, 1)
             assert ctx.get(gather.keep) == (1 << len(one)) - 1
-            await ctx.tick().until(gather.i_beat.ready)
+            ready = False
+            while not ready:
+                *_, ready = await ctx.tick().sample(gather.i_beat.ready)
             ctx.set(gather.i_beat.valid, 0)
 
     async def take(ctx: Any) -> None:
