@@ -8,10 +8,11 @@ from amaranth.hdl._ast import Assign
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hwgen.gateware.input_columns import Columns, in_row
 from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import in_bytes, settings_signature
-from hwgen.gateware.stride import divided, times_stride
+from hwgen.gateware.stride import times_stride
 from hwgen.gateware.token import input_token
 
 __all__ = ["InputPlacer", "input_box"]
@@ -90,34 +91,6 @@ class _Rows:
         self.first_new = Signal(bits + 3)
 
 
-class _Columns:
-    """Columns of the box; corner and end count from the padding's edge, the used ones from the image's."""
-
-    def __init__(self, bits: int, word_quotient: int) -> None:
-        self.corner, self.last, self.kernel = Signal(bits + 3), Signal(bits + 3), Signal(bits)
-        self.several = Signal()
-        self.first_used, self.last_used = Signal(bits + 3), Signal(signed(bits + 4))
-        self.clip = Signal(bits)
-        # Where the corner lies or would lie in a line; the first word's first byte, at first left of the line.
-        self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
-        self.word_quotient, self.word_phase = Signal(signed(word_quotient)), Signal(signed(4))
-        self.begin, self.placed = Signal(), Signal()
-
-
-class _Slide:
-    """What stays where columns slide.
-
-    The box keeps its rows and its room, and moves along the ring as far as its lines do, so that each column that
-    stays lies where it was.
-    """
-
-    def __init__(self, bits: int) -> None:
-        # Of the box before: the first column behind it, from the image's edge, and its corner's place in a line.
-        self.behind, self.quotient = Signal(signed(bits + 4)), Signal(signed(bits + 1))
-        # Columns that stay, of those inside the image; whether any may.
-        self.kept, self.slid = Signal(bits + 3), Signal()
-
-
 class _Ring:
     """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
     will be written; and how many belong to the box."""
@@ -168,8 +141,8 @@ class InputPlacer(wiring.Component):
         p, bits, box, settings = self.parameters, self.parameters.position_bits, self.o_box, self.settings
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
         ranges = nest.follow(m, settings)
-        rows, columns = _Rows(bits), _Columns(bits, 1 + p.input_elements.bit_length() if p.columns_slide else 3)
-        product, self._slide = _Product(m, bits + 3, 28), _Slide(bits) if p.columns_slide else None
+        rows, columns, product = _Rows(bits), Columns(p), _Product(m, bits + 3, 28)
+        self._slide = columns.slide
         ring = _Ring(box.slot.shape(), self.drop.shape())
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
@@ -179,8 +152,8 @@ class InputPlacer(wiring.Component):
             self.token.column.eq(columns.corner - settings.padding_left),
             self.token.quotient.eq(columns.quotient),
             self.token.phase.eq(columns.phase),
-            first_byte.eq(self._in_row(in_bytes(p, settings, columns.first_used))),
-            last_byte.eq(self._in_row(in_bytes(p, settings, columns.last_used + 1) - 1)),
+            first_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.first_used))),
+            last_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.last_used + 1) - 1)),
             box.words.eq((last_byte >> 2) - (first_byte >> 2)),
             box.first.eq(first_byte),
             box.last.eq(last_byte),
@@ -212,12 +185,8 @@ class InputPlacer(wiring.Component):
                     m.next = "Begin"
                     with m.If(nest.finished):
                         m.next = "Idle"
-        self._place_columns(m, columns)
+        columns.place(m, p, settings, box.gaps)
         return m
-
-    def _in_row(self, byte: Value) -> Value:
-        """A byte of a row, counted from the word that the row begins in: in a cluster it may begin at any byte."""
-        return byte + self.settings.input_base[:2] if self.parameters.cluster else byte
 
     def _begin(
         self,
@@ -225,7 +194,7 @@ class InputPlacer(wiring.Component):
         nest: LoopNest,
         ranges: Ranges,
         rows: _Rows,
-        columns: _Columns,
+        columns: Columns,
         ring: _Ring,
         product: _Product,
         stays: Value,
@@ -311,7 +280,7 @@ class InputPlacer(wiring.Component):
                 return nothing, nothing
         return same_execution & self.settings.input_slides, nothing
 
-    def _count_rows(self, m: Module, rows: _Rows, columns: _Columns) -> None:
+    def _count_rows(self, m: Module, rows: _Rows, columns: Columns) -> None:
         """All rows at once, or, where they have gaps, the rows of one output row a cycle."""
         settings, bits = self.settings, self.parameters.position_bits
         top, left = settings.padding_top, settings.padding_left
@@ -355,9 +324,9 @@ class InputPlacer(wiring.Component):
                     m.d.sync += rows.next_new.eq(Mux(rows.last >= bottom, bottom, rows.last + 1))
                 m.next = "Place-Rows"
 
-    def _multiply(self, m: Module, rows: _Rows, columns: _Columns, product: _Product, ring: _Ring) -> None:
+    def _multiply(self, m: Module, rows: _Rows, columns: Columns, product: _Product, ring: _Ring) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
-        settings, box, elements = self.settings, self.o_box, self.parameters.input_elements
+        p, settings, box, elements = self.parameters, self.settings, self.o_box, self.parameters.input_elements
         write, live = ring.write, ring.live
         kept = Signal.like(rows.kept)
         with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
@@ -366,7 +335,7 @@ class InputPlacer(wiring.Component):
                 box.address.eq(
                     box.address
                     + product.value
-                    + (self._in_row(in_bytes(self.parameters, settings, columns.first_used)) & ~3)
+                    + (in_row(p, settings, in_bytes(p, settings, columns.first_used)) & ~3)
                 ),
                 ring.first.eq(begin),
                 self.drop.eq(self._if_slid(0, live)),
@@ -409,7 +378,7 @@ class InputPlacer(wiring.Component):
         return otherwise if self._slide is None else Mux(self._slide.slid, then, otherwise)
 
     @contextmanager
-    def _moved(self, m: Module, columns: _Columns, ring: _Ring) -> Iterator[Value]:
+    def _moved(self, m: Module, columns: Columns, ring: _Ring) -> Iterator[Value]:
         """Where new rows are written. A box that slides begins as far behind the one before as its lines do, which is
         known when its columns are placed; nothing happens until then."""
         if self._slide is None:
@@ -425,52 +394,3 @@ class InputPlacer(wiring.Component):
         with m.If(~slide.slid | columns.placed):
             m.d.sync += ring.write.eq(begin)
             yield begin
-
-    def _place_columns(self, m: Module, columns: _Columns) -> None:
-        """Where a line begins: at its first column inside the image, or, where columns have gaps, at the first output
-        column that uses any. Meanwhile rows are placed."""
-        stride, gaps = self.settings.stride_x, self.o_box.gaps
-        quotient, word_quotient, word_phase = columns.quotient, columns.word_quotient, columns.word_phase
-        # Columns in the first word before the first used one.
-        before = self._in_row(columns.first_used)[:2]
-        if self.parameters.wide:
-            before = before & Mux(self.settings.wide, 1, 3)
-        kept: Value = Value.cast(0) if self._slide is None else self._slide.kept
-        with m.FSM(name="columns"):
-            with m.State("Idle"):
-                with m.If(columns.begin):
-                    m.d.sync += [quotient.eq(0), columns.phase.eq(0), word_quotient.eq(0)]
-                    m.next = "Place-Column"
-            with m.State("Place-Column"):
-                with m.If(stride == 1):
-                    m.d.sync += [
-                        quotient.eq(-columns.clip),
-                        word_quotient.eq(kept - before),
-                        word_phase.eq(0),
-                        columns.placed.eq(1),
-                    ]
-                    m.next = "Idle"
-                with m.Elif(columns.clip >= stride):
-                    m.d.sync += [columns.clip.eq(columns.clip - stride), quotient.eq(quotient - 1)]
-                if self._slide is not None:
-                    # Lines whose columns stay begin at an output's first column, inside the image or not.
-                    with m.Elif(self.settings.input_slides):
-                        skipped = kept + columns.clip[:2]
-                        outputs = divided(skipped, stride)
-                        m.d.sync += [
-                            word_phase.eq(skipped - times_stride(outputs, stride) - before),
-                            word_quotient.eq(outputs),
-                        ]
-                        m.next = "Place-Word"
-                with m.Else():
-                    m.d.sync += word_phase.eq(Mux(gaps, columns.clip[:2], 0) - before)
-                    with m.If(~gaps & (columns.clip != 0)):
-                        m.d.sync += [columns.phase.eq(stride - columns.clip), quotient.eq(quotient - 1)]
-                    m.next = "Place-Word"
-            with m.State("Place-Word"):
-                # The first word's first byte may lie left of the line's first column.
-                with m.If(word_phase < 0):
-                    m.d.sync += [word_phase.eq(word_phase + stride), word_quotient.eq(word_quotient - 1)]
-                with m.Else():
-                    m.d.sync += columns.placed.eq(1)
-                    m.next = "Idle"
