@@ -11,12 +11,22 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from hwgen.export import converted, digest, verilog
+from hwgen.export import c_header, converted, core_file, digest, files_of, system_rdl, verilog, waivers
 from hwgen.gateware.cluster import ClusterCore
 from hwgen.gateware.cluster_params import ClusterParameters
+from hwgen.gateware.cluster_registers import ClusterError, cluster_register_map
+from hwgen.gateware.commands import HEADER, QUEUES_OF, Opcode, Queue
+from hwgen.gateware.descriptor import FIELDS
+from hwgen.gateware.dma_params import DmaError
 from hwgen.gateware.tcdm_banks import TcdmBanks
 
-__all__ = ["cluster_verilog"]
+__all__ = ["cluster_files_of", "cluster_verilog"]
+
+_ERRORS = tuple(ClusterError.__members__.values())
+_WAIVERS = """\
+// Arithmetic on bytes of a word compares with the largest value that there is.
+lint_off -rule CMPCONST -file "*cluster.v"
+"""
 
 
 @lru_cache(maxsize=8)
@@ -31,6 +41,35 @@ def cluster_verilog(parameters: ClusterParameters) -> str:
     # What the memory begins with is nobody's business; said word by word it would be most of the text.
     memory = re.sub(r"\n  initial begin\n(    \S+\[\d+\] = \S+;\n)+  end", "", converted(tcdm, "cluster_tcdm"))
     return _heading(parameters) + top + converted(core, "cluster_core") + memory + verilog(parameters.hwc)
+
+
+def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
+    """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs."""
+    registers = cluster_register_map(parameters)
+    summary = {
+        "parameters": asdict(parameters),
+        "errors": {code.name: code.value for code in _ERRORS},
+        "dma_errors": {code.name: code.value for code in DmaError.__members__.values()},
+    }
+    program = {
+        "header": [asdict(entry) for entry in HEADER],
+        "queues": {queue.name: queue.value for queue in Queue},
+        "opcodes": {opcode.name: opcode.value for opcode in Opcode},
+        "queues_of_opcodes": {opcode.name: [queue.name for queue in queues] for opcode, queues in QUEUES_OF.items()},
+        "descriptor": [asdict(entry) for entry in FIELDS],
+    }
+    hwc = files_of(parameters.hwc)
+    return {
+        "cluster.v": cluster_verilog(parameters),
+        "cluster.vlt": waivers("cluster") + _WAIVERS,
+        "cluster.json": json.dumps(summary, indent=2) + "\n",
+        "cluster_program.json": json.dumps(program, indent=2) + "\n",
+        "cluster_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
+        "cluster_registers.h": c_header(registers, "cluster", _ERRORS),
+        "cluster_registers.rdl": system_rdl(registers, "cluster"),
+        "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory"),
+        **{name: text for name, text in hwc.items() if name.startswith("hwc_registers")},
+    }
 
 
 def _heading(parameters: ClusterParameters) -> str:

@@ -11,7 +11,7 @@ from hwgen.gateware.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS
 
 __all__ = ["COMMANDS_UNDER_WAY", "CommandReader", "ComputeQueue", "MoveQueue", "QueueState", "fields_of"]
 
-COMMANDS_UNDER_WAY = 16
+COMMANDS_UNDER_WAY = 32
 """Commands of a DMA channel that have begun and not ended, at most."""
 CONTROL_ADDRESS = 4
 """Of an HWC's register that starts it."""
@@ -121,7 +121,11 @@ class CommandReader(wiring.Component):
         with m.If(taken):
             m.d.sync += [words_left.eq(words_left - 1), next_address.eq(next_address + 4)]
         with m.If(self.start):
-            m.d.sync += [words_left.eq(self.program_words), next_address.eq(self.program_address)]
+            m.d.sync += [
+                words_left.eq(self.program_words),
+                next_address.eq(self.program_address),
+                self.address.eq(self.program_address),
+            ]
         is_move, first = Signal(), Signal()
         with m.FSM(name="read"):
             with m.State("Idle"):

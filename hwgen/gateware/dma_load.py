@@ -82,7 +82,7 @@ class LoadChannel(wiring.Component):
             failed.eq(self.error != DmaError.NONE),
             on_bus.eq(unanswered | front.bursting | writing),
             moving.eq(front.busy | placing),
-            self.idle.eq(~on_bus & (failed | (front.empty & ~moving))),
+            self.idle.eq(~on_bus & (failed | self.halt | (front.empty & ~moving))),
         ]
         # A descriptor is refused when those before it have ended, unless they wait for it.
         with m.If(~failed & (front.error != DmaError.NONE) & (front.awaits | (~on_bus & ~moving))):

@@ -87,7 +87,7 @@ class ProgramFetcher(wiring.Component):
             burst.user.unused.eq(((length * per_beat - words) << 2)[:4]),
             self.o_burst.valid.eq(offered),
             asks.eq(offered & self.o_burst.ready),
-            self.idle.eq(~offered & (coming == 0) & (failed | (to_ask == 0))),
+            self.idle.eq(~offered & (coming == 0) & (failed | self.halt | (to_ask == 0))),
         ]
         # Once it stands on the bus it stays, whatever else happens.
         with m.If(asks):

@@ -86,7 +86,7 @@ class StoreChannel(wiring.Component):
             failed.eq(self.error != DmaError.NONE),
             on_bus.eq(unanswered | front.bursting | sending | reading),
             moving.eq(front.busy | fetching),
-            self.idle.eq(~on_bus & (failed | (front.empty & ~moving))),
+            self.idle.eq(~on_bus & (failed | self.halt | (front.empty & ~moving))),
         ]
         # A descriptor is refused when those before it have ended.
         with m.If(~failed & (front.error != DmaError.NONE) & ~on_bus & ~moving):
