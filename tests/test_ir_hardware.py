@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, Hardware, load_hardware, order_of, save_hardware
+from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware, load_hardware, order_of, save_hardware
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.test_ir_schedule import fig_8
 
@@ -32,7 +32,8 @@ def test_round_trip(tmp_path: Path) -> None:
     assert not save_hardware(hardware, path)
     assert load_hardware(path) == hardware
     assert Hardware.from_data(PLAIN).lanes == {"x": 16}
-    cluster = Hardware(name="c", cluster=Cluster(hwcs=2))
+    measured = DmaCost(transfer=19.5, run=1, byte=0.13)
+    cluster = Hardware(name="c", cluster=Cluster(hwcs=2, dram=Dram(latency=20, block_cycles=16.5), load=measured))
     assert Hardware.from_data(cluster.as_data()) == cluster
 
 
@@ -52,6 +53,8 @@ REJECTED = [
     ({**PLAIN, "buffers": {"I": 1000, "W": 20, "O": 5}}, "h.yaml: buffers: expected at most 1024 bytes, got 1025"),
     ({**PLAIN, "cluster": {"banks": 3}}, "h.yaml: cluster: banks: expected a power of two, got 3"),
     ({**PLAIN, "cluster": {"tcdm": 5000}}, "h.yaml: cluster: tcdm: expected a multiple of 64 bytes for 16 banks"),
+    ({**PLAIN, "cluster": {"dram": {"banks": 6}}}, "h.yaml: cluster.dram: banks: expected a power of two, got 6"),
+    ({**PLAIN, "cluster": {"load": {"run": 1, "byte": 1}}}, "h.yaml: cluster.load.transfer: "),
     ({**PLAIN, "cluster": {}, "operand_bits": 16}, "h.yaml: operand_bits: expected 8 in a cluster, got 16"),
     ({**PLAIN, "order": 5}, "h.yaml: order: expected a list of dimensions and markers, got int"),
     (

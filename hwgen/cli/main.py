@@ -8,6 +8,7 @@ import typer
 
 from cosim.toolchain import ToolError
 from hwgen import __version__
+from hwgen.cli.calibrate import calibrate
 from hwgen.cli.console import printable
 from hwgen.cli.cosim import cosim
 from hwgen.cli.demo import demo
@@ -62,6 +63,7 @@ app.command()(paper)
 app.command("depth-first")(depth_first)
 app.command()(regress)
 app.command()(synth)
+app.command()(calibrate)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from hwgen.ir.document import InputError, Name, Value, dump_yaml, load_yaml, val
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
-__all__ = ["Cluster", "Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
+__all__ = ["Cluster", "DmaCost", "Dram", "Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
 
 Order = tuple[Dim | Marker, ...]
 """A nest without its steps: the loops' dimensions, outermost first, and the markers between them."""
@@ -22,17 +22,49 @@ def order_of(schedule: Schedule) -> Order:
     return tuple(item if isinstance(item, Marker) else item.dim for item in schedule.nest)
 
 
+class Dram(Value):
+    """The DRAM's timing in cycles of the cluster's clock, and its rows (as Sousa 2022 models bursts).
+
+    A block of 128 bytes takes ``block_cycles``; one in another row than the last one of its bank, ``miss_cycles``
+    more. An address is answered after ``latency`` cycles at the earliest. All 0: a beat in every cycle.
+    """
+
+    latency: int = Field(default=0, ge=0, lt=1 << 16)
+    miss_cycles: int = Field(default=0, ge=0, lt=1 << 16)
+    block_cycles: float = Field(default=0.0, ge=0, lt=1 << 8)
+    row_bytes: int = Field(default=2048, ge=1 << 7, le=1 << 20)
+    banks: int = Field(default=8, ge=1, le=16)
+
+    @model_validator(mode="after")
+    def _powers(self) -> Self:
+        for name in ("row_bytes", "banks"):
+            if getattr(self, name) & (getattr(self, name) - 1):
+                raise ValueError(f"{name}: expected a power of two, got {getattr(self, name)}")
+        return self
+
+
+class DmaCost(Value):
+    """Cycles of the DMA as `hwgen calibrate` finds them (Cecconi 2017, Eq. 1): for a transfer, a run, a byte."""
+
+    transfer: float = Field(ge=0)
+    run: float = Field(ge=0)
+    byte: float = Field(ge=0)
+
+
 class Cluster(Value):
     """How many HWCs share one memory, and what that is.
 
     ``tcdm`` is its size in bytes, ``banks`` in how many parts it is, word by word; ``axi_bits`` is the width of the
-    port to the DRAM.
+    port to the DRAM. ``dram`` is what lies behind it, ``load`` and ``store`` what `hwgen calibrate` measured there.
     """
 
     hwcs: int = Field(default=4, ge=1, le=8)
     tcdm: int = Field(default=1 << 18, ge=1 << 10, le=1 << 20)
     banks: int = Field(default=16, ge=1, le=64)
     axi_bits: Literal[32, 64, 128] = 64
+    dram: Dram | None = None
+    load: DmaCost | None = None
+    store: DmaCost | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
