@@ -16,7 +16,14 @@ from hwgen.export import (
 )
 from hwgen.gateware.fused import Fused
 from hwgen.gateware.fused_csr import FusedError, fused_register_map
-from hwgen.gateware.fused_params import FusedParameters
+from hwgen.gateware.fused_params import (
+    ConvStage,
+    FusedParameters,
+    JoinStage,
+    PoolStage,
+    ShuffleStage,
+    reads_of,
+)
 
 __all__ = ["fused_digest", "fused_files_of", "fused_storage", "fused_verilog"]
 
@@ -45,8 +52,9 @@ def fused_storage(parameters: FusedParameters) -> dict[str, dict[str, int]]:
 
     ``rings`` has each map's line memory, ``shuffles`` the lines that a pixel shuffle puts in order, ``weights`` each
     convolution's weights, ``biases`` their biases: from the Verilog's arrays, and from the parameters where a memory
-    is one word and so a register. ``queues`` are all other arrays, by the block that they are in. ``in_flight`` are
-    the newest pixels of the maps, and ``collected`` those that a stage puts together.
+    is one word and so a register. ``queues`` are all other arrays, by the block that they are in. Registers:
+    ``in_flight`` are the newest pixels of the maps, ``windows`` what stages and taps have just read, ``collected``
+    the pixels that stages put together, ``streams`` those that input streams do.
     """
     rings: dict[str, int] = {}
     shuffles: dict[str, int] = {}
@@ -77,8 +85,41 @@ def fused_storage(parameters: FusedParameters) -> dict[str, dict[str, int]]:
         "biases": biases,
         "queues": queues,
         "in_flight": {f"map{number}": each for number, each in enumerate(channels)},
+        "windows": {f"stage{index}": _read(parameters, index) for index in range(len(parameters.stages))},
         "collected": {f"stage{index}": channels[stage.makes] for index, stage in enumerate(parameters.stages)},
+        "streams": _streams(parameters),
     }
+
+
+def _read(parameters: FusedParameters, index: int) -> int:
+    """Bytes of the registers behind what a stage, or the taps for it, read: a pixel, and a block of lanes."""
+    stage = parameters.stages[index]
+    if isinstance(stage, JoinStage):
+        taps = (parameters.maps[operand.reads] for operand in stage.operands if not operand.through_dram)
+        return sum(one.channels for one in taps if one.pixels)
+    one = parameters.maps[stage.reads]
+    pixel = one.channels if one.pixels else 0
+    match stage:
+        case ConvStage():
+            spread = parameters.maps[stage.makes].channels // stage.groups % stage.output_lanes > 0
+            return pixel + stage.input_lanes * (stage.output_lanes if spread else 1)
+        case PoolStage():
+            return pixel + stage.lanes
+        case ShuffleStage():
+            return pixel + parameters.memory_words(index)["memory"][1]
+    return pixel
+
+
+def _streams(parameters: FusedParameters) -> dict[str, int]:
+    """Bytes of the pixels and words that come in beats."""
+    maps = parameters.maps
+    found = {f"map{number}": maps[number].channels for number in parameters.sources}
+    for index, place in parameters.skips():
+        found[f"operand{index}_{place}"] = maps[reads_of(parameters.stages[index])[place]].channels
+    found |= {"overlap": max((one.channels for one in maps if one.overlap_in), default=0)}
+    words = [parameters.memory_words(index) for index in range(len(parameters.stages))]
+    loads = (max(width for _, width in each.values()) for each in words if "weights" in each)
+    return {**found, "weights": sum(loads)}
 
 
 def fused_files_of(parameters: FusedParameters) -> dict[str, str]:

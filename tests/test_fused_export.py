@@ -52,6 +52,8 @@ def test_line_memories_hold_exactly_the_modelled_elements() -> None:
     channels = sum(one.channels for one in parameters.maps)
     assert sum(stored["shuffles"].values()) + channels == cost.in_flight
     assert sum(stored["in_flight"].values()) == channels
+    assert list(stored["windows"].values()) == [2 + 2, 0 + 4, 2 + 1, 2 + 1, 2, 4 + 4, 2]
+    assert stored["streams"] == {"map0": 2, "overlap": 4, "weights": 16 + 4}
     assert set(stored["queues"]) >= {"stage0", "map0_overlap_in_queue", "map7_output_queue"}
 
 

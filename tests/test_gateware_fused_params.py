@@ -30,6 +30,9 @@ SOUND = FusedParameters(MAPS, (CONV, JOIN))
 def test_steps_and_readers() -> None:
     assert (SOUND.steps(0), SOUND.steps(1)) == (9 * 2, 4)
     assert SOUND.weight_words(0) == (18, 8)
+    wide = replace(MAPS[2], channels=8)
+    joined = FusedParameters((*MAPS[:2], wide), (CONV, replace(JOIN, kind="concat")))
+    assert joined.steps(1) == 1
     assert (SOUND.window_readers(0), SOUND.join_readers(0), SOUND.join_readers(1)) == ((0,), ((1, 0),), ((1, 1),))
     assert (SOUND.sources, SOUND.written, SOUND.maker(1), SOUND.maker(0)) == ((0,), (2,), 0, None)
     through = replace(SOUND, stages=(CONV, replace(JOIN, operands=(Operand(0, through_dram=True), Operand(1)))))

@@ -170,7 +170,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class JoinStage:
-    """Two or more maps pixel by pixel: their scaled sum, requantised, or their channels one after the other."""
+    """Two or more maps pixel by pixel: their sum, requantised, ``lanes`` channels a cycle; or all their channels."""
 
     operands: tuple[Operand, ...]
     makes: int
@@ -297,7 +297,7 @@ class FusedParameters:
             case GlobalPoolStage():
                 return self.maps[stage.reads].channels // stage.lanes
             case JoinStage():
-                return self.maps[stage.makes].channels // stage.lanes
+                return self.maps[stage.makes].channels // stage.lanes if stage.kind == "add" else 1
             case ShuffleStage():
                 return 1
 
