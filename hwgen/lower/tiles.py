@@ -98,6 +98,10 @@ class TileCommands:
         }
         return values
 
+    def small(self, part: Slice) -> Schedule:
+        """The small layer that an HWC runs for a slice."""
+        return self._small(self._shape(part.box)[0])
+
     # --- slices ---
 
     def _slices(self, tile: Box) -> Iterator[Slice]:
