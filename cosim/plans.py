@@ -13,12 +13,13 @@ import hwgen.model
 import hwgen.search
 from cosim.generation import digest_of, sources_digest
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower import compile_layer
 from hwgen.model.baselines import FIG8, hwce
 from hwgen.search.batch import Request, search_layers
+from hwgen.search.canonical import order_from_text
 from hwgen.search.shared import best_shared
 from hwgen.search.utilisation import per_layer, shared
 
@@ -41,13 +42,16 @@ class Configuration:
     """A kind of HWC, and the bytes of its local memories.
 
     With a demand on the mean utilisation the HWCs of the first two kinds have lanes of any shape, and as little
-    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic with lanes along x.
+    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic with the given lanes, which
+    are along x by default, and in the given loop order (as `hwgen.search.canonical` writes them) or the best one.
     """
 
     kind: Kind
     budget: int
     utilisation: float | None = None
     ratio: float = 1.2
+    lanes: tuple[tuple[Dim, int], ...] = (("x", 16),)
+    order: str | None = None
 
     @classmethod
     def busy(cls, kind: Kind, budget: int) -> "Configuration":
@@ -58,7 +62,21 @@ class Configuration:
     def name(self) -> str:
         """What results and tables call it."""
         name = f"{self.kind} {self.budget}"
+        if self.shape != "x16":
+            name += f" {self.shape}"
+        if self.order is not None:
+            name += f" {self.order}"
         return name if self.utilisation is None else f"{name} at {self.utilisation:g}, {self.ratio:g}"
+
+    @property
+    def shape(self) -> str:
+        """The lanes as text: ``x16``, ``m8x2``."""
+        return "".join(f"{dim}{number}" for dim, number in self.lanes)
+
+    @property
+    def items(self) -> Order | None:
+        """The loop order asked for."""
+        return None if self.order is None else order_from_text(self.order)
 
 
 @dataclass(frozen=True)
@@ -151,7 +169,7 @@ def _shared(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
     if wanted.utilisation is not None:
         hardware, schedules = shared(layers, wanted.budget, wanted.utilisation, wanted.ratio, jobs=1)
         return [Entry(schedule, hardware) for schedule in schedules]
-    best = best_shared(layers, wanted.budget)
+    best = best_shared(layers, wanted.budget, dict(wanted.lanes), order=wanted.items)
     return [Entry(result.schedule, best.hardware) for result in best.results]
 
 
@@ -160,7 +178,8 @@ def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
     if wanted.utilisation is not None:
         chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, jobs=1)
         return [Entry(schedule, hardware) for schedule, hardware in chosen]
-    found = search_layers(layers, Request((budget,), Hardware(name="per_layer", budget=budget)), jobs=1)
+    own = Hardware(name="per_layer", lanes=dict(wanted.lanes), budget=budget)
+    found = search_layers(layers, Request((budget,), own, order=wanted.items), jobs=1)
     return [Entry(result.schedule, None) for (result,) in found]
 
 

@@ -26,7 +26,17 @@ from hwgen.ir.layer import Layer
 from hwgen.lower import compile_layer
 from hwgen.model.access import predict
 
-__all__ = ["Outcome", "Regression", "Row", "Spent", "expected_rows", "kept_configurations"]
+__all__ = [
+    "Outcome",
+    "Regression",
+    "Row",
+    "Spent",
+    "build_task",
+    "expected_rows",
+    "kept_configurations",
+    "rows_of",
+    "simulate_task",
+]
 
 CYCLES_PER_SECOND = 2e6
 BUILD_SECONDS, GENERATE_SECONDS = 8.0, 2.0

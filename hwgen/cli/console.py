@@ -89,18 +89,18 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
 
 
-def buffer_sizes(text: str) -> list[int]:
+def buffer_sizes(text: str, option: str = "--buffer") -> list[int]:
     """Bytes of each size in a list such as ``512,1KiB,4KiB``: distinct, ascending."""
-    return sorted({_bytes(part.strip()) for part in text.split(",")})
+    return sorted({_bytes(part.strip(), option) for part in text.split(",")})
 
 
-def _bytes(text: str) -> int:
+def _bytes(text: str, option: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|B|)", text)
     if not match:
-        raise InputError(f"--buffer: expected sizes such as 512 or 1KiB,4KiB, got {text[:40]!r}")
+        raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, got {text[:40]!r}")
     size = int(match[1]) * _UNITS[match[2]]
     if not 1 <= size <= _LARGEST_BUFFER:
-        raise InputError(f"--buffer: expected 1 byte to {_LARGEST_BUFFER >> 20} MiB, got {text!r}")
+        raise InputError(f"{option}: expected 1 byte to {_LARGEST_BUFFER >> 20} MiB, got {text!r}")
     return size
 
 

