@@ -9,15 +9,15 @@ STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test nightly bench regress regress-hwce synth lint format clean icarus
+.PHONY: demo test nightly bench regress regress-hwce synth lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
 
-test: $(STAMP) icarus
+test: $(STAMP) icarus chromium
 	$(PYTEST)
 
-nightly: $(STAMP) icarus
+nightly: $(STAMP) icarus chromium
 	$(PYTEST) -m "nightly or not nightly"
 
 bench: $(STAMP)
@@ -66,3 +66,14 @@ icarus:
 	  fi; }
 	@command -v iverilog >/dev/null || echo \
 	  "Icarus Verilog is not installed (Debian: apt install iverilog): the tests under Icarus are LEFT OUT of this run"
+
+# The report's page is tried in a browser. As with Icarus.
+chromium:
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Chromium is missing: installing it with apt-get"; \
+	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
+	      apt-get -qq install -y --no-install-recommends chromium; } >/dev/null || true; \
+	  fi; }
+	@command -v chromium >/dev/null || echo \
+	  "Chromium is not installed (Debian: apt install chromium): the report's browser tests are LEFT OUT of this run"

@@ -18,6 +18,7 @@ from hwgen.cli.layers import layers
 from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.regress import regress
+from hwgen.cli.report import report
 from hwgen.cli.schedule import schedule
 from hwgen.cli.sweep import sweep
 from hwgen.cli.synth import synth
@@ -66,6 +67,7 @@ app.command()(regress)
 app.command()(synth)
 app.command()(calibrate)
 app.command()(sweep)
+app.command()(report)
 
 
 def main() -> None:

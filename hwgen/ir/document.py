@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-__all__ = ["InputError", "Name", "Value", "dump_yaml", "load_yaml", "validated", "write_atomically"]
+__all__ = ["InputError", "Name", "Value", "dump_yaml", "load_yaml", "parse_yaml", "validated", "write_atomically"]
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -87,17 +87,22 @@ def load_yaml(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise InputError(f"{path}: cannot be read: {reason}") from None
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Parse YAML; `InputError` names where it stands and the line of a syntax error."""
     try:
-        _check_depth(text, path)
+        _check_depth(text, where)
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
-        raise InputError(f"{path}{line}: expected YAML: {problem}") from None
+        raise InputError(f"{where}{line}: expected YAML: {problem}") from None
 
 
-def _check_depth(text: str, path: Path) -> None:
+def _check_depth(text: str, where: str) -> None:
     """Refuse what nests deeper than any format of ours: the loaders recurse, and the one in C does not survive it."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
@@ -107,7 +112,7 @@ def _check_depth(text: str, path: Path) -> None:
             depth -= 1
         if depth > _MOST_NESTED:
             line = f":{event.start_mark.line + 1}" if event.start_mark else ""
-            raise InputError(f"{path}{line}: expected YAML: nested too deeply")
+            raise InputError(f"{where}{line}: expected YAML: nested too deeply")
 
 
 def dump_yaml(data: object) -> str:

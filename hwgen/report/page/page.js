@@ -1,0 +1,294 @@
+// What is on the page: the plots of the sweep's rows, their nests, and the tables.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const known = data.rows.filter((row) => row.total_bytes_predicted !== null);
+const engines = known.filter((row) => row.configuration === "hwce");
+const blocks = known.filter((row) => row.configuration !== "hwce");
+const unique = (values) => [...new Set(values)];
+const layers = unique(data.rows.map((row) => row.layer));
+const whole = (number) => number.toLocaleString("en");
+const measured = (row) => row.total_bytes_measured !== null;
+const traffic = (row) => (measured(row) ? row.total_bytes_measured : row.total_bytes_predicted);
+const cycles = (row) => row.cycles_measured ?? row.cycles_predicted;
+const stall = (row, cause) => row[`stall_${cause}_measured`] ?? row[`stall_${cause}_predicted`];
+const OPERANDS = { I: ["read"], W: ["read"], O: ["read_partial", "write_partial", "write"] };
+
+function moved(row, operand) {
+  const source = measured(row) ? "measured" : "predicted";
+  return OPERANDS[operand].reduce((sum, direction) => sum + row[`tcdm_${operand}_${direction}_bytes_${source}`], 0);
+}
+
+// --- a click shows the nest ---
+
+function show(title, rows) {
+  document.getElementById("detail-title").textContent = title;
+  const body = document.getElementById("detail-body");
+  body.replaceChildren();
+  for (const row of rows) {
+    make(body, "h3", {}, `${row.layer}, ${row.label}`);
+    const facts = [
+      ["I + W + O, predicted", `${whole(row.total_bytes_predicted)} bytes`],
+      ["I + W + O, measured", measured(row) ? `${whole(row.total_bytes_measured)} bytes` : "not simulated"],
+      ["of the optimum", row.optimum_ratio.toFixed(3)],
+      ["cycles", `${whole(cycles(row))}, utilisation ${row.utilisation.toFixed(3)}`],
+      ["HWC", `${row.hardware_order}; I ${row.input_buffer_bytes}, W ${row.weight_buffer_bytes}, O ${row.output_buffer_bytes} bytes`],
+    ];
+    if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ${row.dsps} DSPs, ${row.clock_mhz} MHz`]);
+    if (row.scale > 1) facts.push(["SCALED", `channels, rows and columns divided by ${row.scale}`]);
+    const table = make(body, "table");
+    for (const [name, value] of facts) {
+      const line = make(table, "tr");
+      make(line, "th", {}, name);
+      make(line, "td", {}, value);
+    }
+    make(body, "pre", { class: "nest" }, row.nest);
+  }
+  document.getElementById("detail").showModal();
+}
+
+function told(row) {
+  return `${row.layer}, ${row.label}: ${whole(traffic(row))} bytes ${measured(row) ? "measured" : "predicted"}`;
+}
+
+// --- plots ---
+
+function drawTraffic() {
+  const layer = document.getElementById("traffic-layer").value;
+  const wanted = layer ? [layer] : layers;
+  const sumOf = (rows, value) => rows.reduce((sum, row) => sum + value(row), 0);
+  const gather = (rows, key) => {
+    const groups = new Map();
+    for (const row of rows.filter((one) => wanted.includes(one.layer))) {
+      groups.set(key(row), [...(groups.get(key(row)) || []), row]);
+    }
+    return [...groups.values()].filter((group) => unique(group.map((row) => row.layer)).length === wanted.length);
+  };
+  const curves = gather(data.curves, (row) => row.buffer_bytes);
+  const points = gather(blocks, (row) => row.label);
+  const what = { I: (row) => moved(row, "I"), W: (row) => moved(row, "W"), O: (row) => moved(row, "O"), total: traffic };
+  const series = [];
+  for (const [operand, value] of Object.entries(what)) {
+    const name = operand === "total" ? "I + W + O" : operand;
+    series.push({
+      name, color: operand, line: true,
+      points: curves.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row[`${operand}_bytes`]) })),
+    });
+    series.push({
+      color: operand,
+      points: points.map((rows) => ({
+        x: rows[0].buffer_bytes, y: sumOf(rows, value), hollow: !rows.every(measured),
+        label: `${rows[0].label}, ${layer || "all layers"}, ${name}: ${whole(sumOf(rows, value))} bytes ` +
+          (rows.every(measured) ? "measured" : "predicted"),
+        action: () => show(`${rows[0].label}: ${layer || "all layers"}`, rows),
+      })),
+    });
+  }
+  series.push({
+    name: "lower bound", color: "bound", line: true, dashed: true,
+    points: curves.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row.bound_bytes) })),
+  });
+  for (const one of series) one.points = one.points.filter((point) => point.y > 0);
+  plot(document.getElementById("traffic"), {
+    title: "Traffic against buffer size", series: series.filter((one) => one.points.length || one.name),
+    x: { label: "local buffers", log: true, format: bytes,
+      ticks: unique([...data.curves, ...blocks].map((row) => row.buffer_bytes)).filter((b) => Number.isInteger(Math.log2(b))).sort((a, b) => a - b) },
+    y: { label: "bytes", log: true },
+  });
+}
+
+function drawStalls() {
+  const label = document.getElementById("stalls-group").value;
+  const rows = known.filter((row) => row.label === label);
+  const causes = ["input", "weight", "output"];
+  bars(document.getElementById("stalls"), {
+    title: "Cycles by what they are spent on", most: 1, format: (tick) => `${Math.round(tick * 100)} %`,
+    legend: [["computing, start and end", "compute"], ...causes.map((cause) => [`waiting for ${cause}`, cause])],
+    rows: rows.map((row) => {
+      const all = cycles(row);
+      const parts = causes.map((cause) => ({ value: stall(row, cause) / all, color: cause,
+        label: `${whole(stall(row, cause))} of ${whole(all)} cycles waiting for ${cause}` }));
+      const rest = 1 - parts.reduce((sum, part) => sum + part.value, 0);
+      parts.unshift({ value: rest, color: "compute", label: `${(100 * rest).toFixed(1)} % computing, start and end` });
+      return { name: row.layer, note: row.utilisation.toFixed(3), parts, action: () => show(row.layer, [row]) };
+    }),
+  });
+}
+
+function drawRoofline() {
+  const lanes = 16;
+  const ports = 12;
+  const points = known.map((row) => ({
+    x: row.macs / traffic(row), y: row.macs / cycles(row), hollow: !measured(row), row,
+    label: `${told(row)}, ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`, action: () => show(row.layer, [row]),
+  }));
+  const xs = points.map((point) => point.x);
+  const [low, high] = [Math.min(...xs, 0.6), Math.max(...xs, 4)];
+  plot(document.getElementById("roofline"), {
+    title: "Roofline",
+    series: !points.length ? [] : [
+      { name: "roof", color: "bound", line: true,
+        points: [low, lanes / ports, high].map((x) => ({ x, y: Math.min(lanes, x * ports) })) },
+      { name: "HWC", color: "total", points: points.filter((point) => point.row.configuration !== "hwce") },
+      ...(engines.length ? [{ name: "HWCE", color: "mark",
+        points: points.filter((point) => point.row.configuration === "hwce") }] : []),
+    ],
+    x: { label: "MACs for each byte moved", log: true },
+    y: { label: "MACs a cycle", log: true },
+  });
+}
+
+function drawPareto() {
+  const placed = data.groups.filter((group) => group.area !== null && group.configuration !== "hwce");
+  const byArea = placed.length > 0;
+  document.getElementById("pareto-text").textContent = byArea
+    ? "Logic and buffers in LUT4 of an ECP5 (a memory of 16 x 4 bits as six) against the traffic of all layers. The " +
+      "line joins the configurations that no other one beats in both."
+    : "Nothing was synthesised: bytes of buffer stand for the area. The line joins what no other configuration beats.";
+  const groups = byArea ? placed : data.groups.filter((group) => group.configuration !== "hwce");
+  const area = (group) => (byArea ? group.area : group.buffer_bytes);
+  const sorted = [...groups].sort((a, b) => area(a) - area(b) || a.traffic - b.traffic);
+  const front = sorted.filter((group, index) => sorted.slice(0, index).every((one) => one.traffic > group.traffic));
+  const points = (some) => some.map((group) => ({
+    x: area(group), y: group.traffic, named: front.includes(group) ? group.label : undefined,
+    label: `${group.label}: ${whole(group.traffic)} bytes`,
+    action: () => show(group.label, known.filter((row) => row.label === group.label)),
+  }));
+  plot(document.getElementById("pareto"), {
+    title: "Area against traffic",
+    series: [
+      { name: "no other one beats it", color: "mark", line: true, points: points(front) },
+      { name: "beaten", color: "bound", points: points(groups.filter((group) => !front.includes(group))) },
+    ],
+    x: byArea ? { label: "LUT4" } : { label: "local buffers", log: true, format: bytes,
+      ticks: unique(groups.map((group) => group.buffer_bytes)).sort((a, b) => a - b) },
+    y: { label: "bytes, all layers" },
+  });
+}
+
+function drawEngines() {
+  const size = Number(document.getElementById("engines-size").value);
+  const pairs = engines.filter((row) => row.buffer_bytes === size)
+    .map((theirs) => [theirs, blocks.find((row) => row.buffer_bytes === size && row.layer === theirs.layer)])
+    .filter(([, ours]) => ours);
+  const ratios = pairs.map(([theirs, ours]) => traffic(theirs) / traffic(ours));
+  bars(document.getElementById("engines"), {
+    title: "HWCE over HWC", most: Math.max(1, ...ratios) * 1.05, format: shortNumber,
+    rows: pairs.map(([theirs, ours], index) => ({
+      name: ours.layer, note: ratios[index].toFixed(2),
+      parts: [{ value: ratios[index], color: "mark", label: `${whole(traffic(theirs))} over ${whole(traffic(ours))} bytes` }],
+      action: () => show(ours.layer, [theirs, ours]),
+    })),
+  });
+}
+
+// --- tables ---
+
+function save(name, kind, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function csvOf(columns, rows) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns, ...rows.map((row) => columns.map((name) => row[name]))]
+    .map((line) => line.map(cell).join(",")).join("\n") + "\n";
+}
+
+function drawTable(host, name, columns, shown, rows, opens) {
+  host.replaceChildren();
+  const tools = make(host, "p", { class: "download" });
+  const names = columns.map((column) => column.name);
+  make(tools, "button", {}, "Download CSV").addEventListener("click", () => save(`${name}.csv`, "text/csv", csvOf(names, rows)));
+  make(tools, "button", {}, "Download JSON").addEventListener("click", () => save(`${name}.json`, "application/json", JSON.stringify(rows.map((row) => Object.fromEntries(names.map((one) => [one, row[one]]))), null, 1)));
+  const table = make(host, "table");
+  const head = make(make(table, "thead"), "tr");
+  const body = make(table, "tbody");
+  let sorted = { name: null, up: true };
+  const fill = () => {
+    const order = [...rows];
+    if (sorted.name) {
+      order.sort((a, b) => {
+        const [x, y] = [a[sorted.name], b[sorted.name]];
+        if (x === null || y === null) return (x === null) - (y === null);
+        const way = typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y;
+        return sorted.up ? way : -way;
+      });
+    }
+    body.replaceChildren();
+    for (const row of order) {
+      const line = make(body, "tr");
+      for (const column of shown) {
+        const value = row[column.name];
+        const number = typeof value === "number";
+        make(line, "td", number ? { class: "number" } : {}, value === null || value === undefined ? "" : number ? whole(value) : String(value));
+      }
+      if (opens && row.nest) {
+        line.setAttribute("data-row", "");
+        line.addEventListener("click", () => show(row.layer, [row]));
+      }
+    }
+  };
+  for (const column of shown) {
+    const cell = make(head, "th", { scope: "col", title: [column.meaning, column.unit].filter(Boolean).join(", ") });
+    make(cell, "button", {}, column.name).addEventListener("click", () => {
+      sorted = { name: column.name, up: sorted.name === column.name ? !sorted.up : true };
+      for (const other of head.children) other.removeAttribute("aria-sort");
+      cell.setAttribute("aria-sort", sorted.up ? "ascending" : "descending");
+      fill();
+    });
+  }
+  fill();
+}
+
+function drawTables() {
+  const main = ["status", "configuration", "buffer_bytes", "lanes", "layer", "total_bytes_predicted",
+    "total_bytes_measured", "optimum_ratio", "bound_ratio", "cycles_measured", "utilisation", "luts", "dsps", "clock_mhz", "reason"];
+  const all = document.getElementById("all-columns").checked;
+  const shown = all ? data.columns.filter((column) => column.name !== "schedule")
+    : main.map((name) => data.columns.find((column) => column.name === name));
+  drawTable(document.getElementById("results"), "results", data.columns, shown, data.rows, true);
+  drawTable(document.getElementById("curves"), "curves", data.curve_columns, data.curve_columns, data.curves, false);
+  const described = ["name", "kind", "unit", "meaning"].map((name) => ({ name, meaning: "", unit: "" }));
+  drawTable(document.getElementById("schema"), "schema", described, described, data.columns, false);
+}
+
+// --- the page ---
+
+function choices(id, entries, redraw) {
+  const select = document.getElementById(id);
+  for (const [value, text] of entries) make(select, "option", { value }, text);
+  select.addEventListener("change", redraw);
+}
+
+function drawPlots() {
+  for (const draw of [drawTraffic, drawStalls, drawRoofline, drawPareto, drawEngines]) draw();
+}
+
+function start() {
+  const wrong = data.rows.filter((row) => !["ok", "predicted", "left out"].includes(row.status));
+  const simulated = data.rows.filter((row) => row.status === "ok").length;
+  const summary = document.getElementById("summary");
+  summary.textContent = `${data.rows.length} rows; in ${simulated} every count measured in the RTL is the predicted one ` +
+    `and the output is exact. ${data.provenance.scale === 1 ? "Layers at full size." : `SCALED layers: ${data.provenance.size}.`}`;
+  if (wrong.length) make(summary, "span", { class: "wrong" }, ` ${wrong.length} rows are not as they should be.`);
+  choices("traffic-layer", [...(layers.length > 1 ? [["", "all layers"]] : []), ...layers.map((one) => [one, one])], drawTraffic);
+  choices("stalls-group", unique(known.map((row) => row.label)).map((one) => [one, one]), drawStalls);
+  choices("engines-size", unique(engines.map((row) => row.buffer_bytes)).map((one) => [one, bytes(one)]), drawEngines);
+  document.getElementById("engines-section").hidden = !engines.length;
+  document.getElementById("all-columns").addEventListener("change", drawTables);
+  document.getElementById("provenance").textContent = JSON.stringify(data.provenance, null, 1);
+  drawPlots();
+  drawTables();
+  let width = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth !== width) { width = window.innerWidth; drawPlots(); }
+  });
+}
+
+start();

@@ -1,0 +1,83 @@
+"""The configurations of a sweep, each summed over its layers, and which of them no other one beats."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Group", "area_of", "groups_of", "label_of", "pareto"]
+
+Row = Mapping[str, Any]
+LUTS_PER_LUT_RAM = 6
+"""A memory of 16 x 4 bits takes four LUT4, and two more bring its write port."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One configuration.
+
+    Members
+    -------
+    label : what plots call it.
+    buffer_bytes : asked for.
+    traffic : bytes of I, W and O over all layers, measured where that was done.
+    area : of its HWC, in the unit of the sweep; None without synthesis or with an HWC for each layer.
+    """
+
+    label: str
+    configuration: str
+    buffer_bytes: int
+    layers: int
+    traffic: int
+    area: float | None
+
+
+def label_of(row: Row) -> str:
+    """The name of a row's configuration."""
+    size = row["buffer_bytes"]
+    parts = [f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} B"]
+    if row["configuration"] != "shared":
+        parts.append(row["configuration"])
+    if row["lanes"] != "x16":
+        parts.append(row["lanes"])
+    if row["order"] != "best":
+        parts.append(row["order"])
+    return " ".join(parts)
+
+
+def area_of(row: Row) -> float | None:
+    """Logic and buffers of a row's HWC on the ECP5, in LUT4: of the multipliers only what stands around them."""
+    if row["luts"] is None:
+        return None
+    return float(row["luts"] + LUTS_PER_LUT_RAM * (row["lut_rams"] + row["buffer_lut_rams"]))
+
+
+def groups_of(rows: Iterable[Row]) -> list[Group]:
+    """One group for each configuration whose rows all have figures."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(label_of(row), []).append(row)
+    groups = []
+    for label, same in found.items():
+        known = [row for row in same if row["total_bytes_predicted"] is not None]
+        if not known:
+            continue
+        areas = {area_of(row) for row in known}
+        traffic = sum(
+            row["total_bytes_predicted"] if row["total_bytes_measured"] is None else row["total_bytes_measured"]
+            for row in known
+        )
+        first = known[0]
+        area = areas.pop() if len(areas) == 1 else None
+        groups.append(Group(label, first["configuration"], first["buffer_bytes"], len(known), traffic, area))
+    return groups
+
+
+def pareto(groups: Sequence[Group]) -> list[Group]:
+    """Those with an area for which no other one of as many layers has less of both, by area."""
+    most = max((group.layers for group in groups), default=0)
+    placed = [(group.area, group) for group in groups if group.area is not None and group.layers == most]
+    front: list[Group] = []
+    for _, group in sorted(placed, key=lambda pair: (pair[0], pair[1].traffic)):
+        if not front or group.traffic < front[-1].traffic:
+            front.append(group)
+    return front

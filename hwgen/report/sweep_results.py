@@ -1,0 +1,112 @@
+"""The results of a sweep, read back: rows with the types that their schema gives them."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hwgen.ir.document import InputError
+
+__all__ = ["SweepResults", "load_results"]
+
+FORMAT = 1
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SweepResults:
+    """What `hwgen sweep` left in its folder.
+
+    Members
+    -------
+    rows, curves : the tables; a cell without a figure is None.
+    columns, curve_columns : name, kind, unit and meaning of each column.
+    provenance : what the rows depend on besides.
+    """
+
+    rows: tuple[Row, ...]
+    curves: tuple[Row, ...]
+    columns: tuple[Mapping[str, str], ...]
+    curve_columns: tuple[Mapping[str, str], ...]
+    provenance: Mapping[str, Any]
+
+
+def load_results(path: Path) -> SweepResults:
+    """Read a sweep's folder, or the one that a file of it lies in; `InputError` names what cannot be read."""
+    folder = path.parent if path.is_file() else path
+    if not folder.is_dir():
+        raise InputError(f"{path}: expected the folder of a sweep")
+    schema, provenance = (_document(folder / f"{name}.json") for name in ("schema", "provenance"))
+    if (schema.get("kind"), schema.get("format")) != ("sweep", FORMAT):
+        raise InputError(f"{folder / 'schema.json'}: expected kind sweep, format {FORMAT}")
+    columns, curve_columns = (_columns(schema, name, folder) for name in ("results", "curves"))
+    rows = _table(folder / "results.csv", columns)
+    if not rows:
+        raise InputError(f"{folder / 'results.csv'}: expected at least one row")
+    return SweepResults(rows, _table(folder / "curves.csv", curve_columns), columns, curve_columns, provenance)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError(f"{file}: cannot be read: {reason}") from None
+
+
+def _document(file: Path) -> dict[str, Any]:
+    text = _text(file)
+    try:
+        data = json.loads(text)
+    except ValueError:
+        raise InputError(f"{file}: expected a JSON document") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{file}: expected a JSON object")
+    return data
+
+
+def _columns(schema: Mapping[str, Any], name: str, folder: Path) -> tuple[Mapping[str, str], ...]:
+    columns = schema.get(name)
+    wanted = {"name", "kind", "unit", "meaning"}
+    if not isinstance(columns, list) or not all(isinstance(one, dict) and wanted <= set(one) for one in columns):
+        raise InputError(f"{folder / 'schema.json'}: {name}: expected columns with {', '.join(sorted(wanted))}")
+    return tuple(columns)
+
+
+def _table(file: Path, columns: Sequence[Mapping[str, str]]) -> tuple[Row, ...]:
+    lines = csv.reader(io.StringIO(_text(file)))
+    names = [column["name"] for column in columns]
+    try:
+        if next(lines, None) != names:
+            raise InputError(f"{file}: expected the columns of schema.json")
+        return tuple(
+            _row(cells, columns, f"{file}: row {number}") for number, cells in enumerate(lines, start=1) if cells
+        )
+    except csv.Error as error:
+        raise InputError(f"{file}: expected CSV: {error}") from None
+
+
+def _row(cells: Sequence[str], columns: Sequence[Mapping[str, str]], where: str) -> Row:
+    if len(cells) != len(columns):
+        raise InputError(f"{where}: expected {len(columns)} cells, got {len(cells)}")
+    return {column["name"]: _value(cell, column, where) for cell, column in zip(cells, columns, strict=True)}
+
+
+def _value(cell: str, column: Mapping[str, str], where: str) -> Any:
+    if not cell:
+        return None
+    try:
+        match column["kind"]:
+            case "integer":
+                return int(cell)
+            case "number":
+                return float(cell)
+            case "truth":
+                return {"true": True, "false": False}[cell]
+    except (ValueError, KeyError):
+        shown = cell[:40]
+        raise InputError(f"{where}: {column['name']}: expected {column['kind']}, got {shown!r}") from None
+    return cell
