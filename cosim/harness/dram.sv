@@ -209,14 +209,15 @@ module dram #(
   logic [ 3:0] stream_known;
 
   // The lanes of a read that are asked for; the others hold noise.
-  logic [DataBits-1:0] masked;
-  always_comb begin
-    for (int i = 0; i < Bytes; i++) begin
-      masked[8*i+:8] = (r_number == 8'd0 && i < 32'(r_address[r_head][Low-1:0])) ||
-          (r_final && i >= Bytes - 32'(r_user[r_head][7:4])) || r_missing || r_wrong
-          ? noise[8*(i%4)+:8] ^ 8'(i) : read_data[8*i+:8];
+  wire [DataBits-1:0] masked;
+  genvar g;
+  generate
+    for (g = 0; g < Bytes; g = g + 1) begin : lane
+      wire unasked = (r_number == 8'd0 && g < 32'(r_address[r_head][Low-1:0])) ||
+          (r_final && g >= Bytes - 32'(r_user[r_head][7:4])) || r_missing || r_wrong;
+      assign masked[8*g+:8] = unasked ? noise[8*(g%4)+:8] ^ 8'(g) : read_data[8*g+:8];
     end
-  end
+  endgenerate
 
   function automatic logic [7:0] count_ones(input logic [Bytes-1:0] bits);
     logic [7:0] sum;
@@ -228,6 +229,8 @@ module dram #(
   // Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 a strobe
   // outside the burst's bytes; 6 `wlast` in the wrong place; 7 a beat before its address.
   logic [7:0] broken;
+  wire [Bytes-1:0] w_from = w_number == 8'd0 ? ~'0 << w_address[w_head][Low-1:0] : ~'0;
+  wire [Bytes-1:0] w_lanes = w_from & (w_final ? ~'0 >> w_user[w_head][7:4] : ~'0);
   logic       ar_waits, aw_waits, wd_waits;
   logic [54:0] ar_kept, aw_kept;
   logic [DataBits+Bytes:0] w_kept;
@@ -254,10 +257,7 @@ module dram #(
       broken[4] = broken[4] || crosses(awaddr, awlen);
     end
     if (w_goes) begin
-      for (int i = 0; i < Bytes; i++) begin
-        if (wstrb[i] && ((w_number == 8'd0 && i < 32'(w_address[w_head][Low-1:0])) ||
-                         (w_final && i >= Bytes - 32'(w_user[w_head][7:4])))) broken[5] = 1'b1;
-      end
+      broken[5] = (wstrb & ~w_lanes) != '0;
       broken[6] = wlast != w_final;
     end
     broken[7] = wvalid && w_out == w_in;
@@ -285,6 +285,9 @@ module dram #(
       aw_open      <= 1'b0;
       w_gate       <= 1'b0;
       rvalid       <= 1'b0;
+      rid          <= 2'd0;
+      bid          <= 2'd0;
+      bresp        <= 2'd0;
       bvalid       <= 1'b0;
       r_number     <= 8'd0;
       w_number     <= 8'd0;

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cosim.dma_model import Model, load_model
-from cosim.dma_run import DmaJob, DmaResult, moved, run_dma
+from cosim.dma_run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.gateware.dma_front import DESCRIPTORS_AHEAD
 from hwgen.gateware.dma_params import DmaParameters
@@ -66,6 +66,27 @@ def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
     rates = [(100, 100, 100, 100, 100, 60, 60, 0), (0, 0, 0, 0, 0, 128, 128, 0), (240, 20, 240, 20, 200, 0, 0, 0)]
     job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else DramTiming())
     check(model, job, run_dma(model, job))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_loads_stores_and_a_program_at_the_same_time(model: Model, seed: int) -> None:
+    """The channels share the DRAM, and nothing else: loads read its lower half, stores write the upper one."""
+    random = Random(f"together {seed}")
+    low, high = range(DATA_BYTES // 2), range(DATA_BYTES // 2, DATA_BYTES)
+    loads = random_descriptors(random, 60, loads=True, dram=low)
+    stores = random_descriptors(random, 60, loads=False, dram=high)
+    job = DmaJob(
+        [replace(each, continues=False) for each in loads if each.ring in (RingSelect.I, RingSelect.W)],
+        [each for each in stores if each.ring in (RingSelect.O, RingSelect.FIXED)],
+        RINGS,
+        random_memories(seed),
+        program=(0x4000, 700),
+        timing=TIMED,
+        stall_rates=(60, 60, 60, 60, 60, 60, 60, 90) if seed else CALM,
+    )
+    result = run_dma(model, job)
+    check(model, job, result)
+    np.testing.assert_array_equal(result.program, job.memories.dram.view(np.uint32)[0x1000 : 0x1000 + 700])
 
 
 def test_as_many_descriptors_share_a_burst_as_may(model: Model) -> None:

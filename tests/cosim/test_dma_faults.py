@@ -189,3 +189,15 @@ def test_a_program_that_cannot_be_fetched(
     assert result.errors[2] == (code.value, where)
     assert DATA_BYTES > 0xA000
     assert TCDM_BYTES > 0x20000
+
+
+@pytest.mark.parametrize("stores", [False, True], ids=["load", "store"])
+def test_descriptors_that_just_stay_inside(stores: bool) -> None:
+    make, sides = (stored if stores else loaded), [[], []]
+    sides[stores] = [make(0x1000), make(0xA000 - LENGTH), make(tcdm=0x2000), make(tcdm=0x20000 - LENGTH)]
+    job, result = run(*sides, **WINDOWS)
+    assert result.errors == ((0, 0),) * 3
+    assert result.done[stores] == 4
+    expected = moved(job)
+    assert np.array_equal(result.memories.dram, expected.dram)
+    assert np.array_equal(result.memories.tcdm, expected.tcdm)
