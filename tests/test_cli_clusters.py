@@ -7,9 +7,11 @@ import pytest
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
+from hwgen.ir.hardware import Dram as DramOfHardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule, save_schedule
 from hwgen.lower.cluster import compile_cluster
+from hwgen.lower.cluster_cycles import cluster_cycles
 from hwgen.model.dram import Dram
 from hwgen.model.two_level_access import predict_two_levels
 from tests.command_line import Run, refused
@@ -47,22 +49,28 @@ def test_counts_at_both_levels(run: Run, saved: Path) -> None:
     assert len(entry["hwcs"]) == 4
     assert entry["hwcs"][0]["O"]["write"]["words"] == entry["counts"]["tcdm"]["O"]["write"]["words"] // 2
     assert entry["hwcs"][2]["O"]["write"]["words"] == 0
+    assert entry["cycles"] == round(cluster_cycles(compile_cluster(ROWS)).total)
+    assert entry["cycles"] > entry["busy"]["compute"] > entry["busy"]["load"] > entry["waits"]["compute for load"] > 0
+    assert entry["refused"] is None
 
 
 def test_tables(run: Run, saved: Path) -> None:
     answer = run("predict", saved)
     assert (answer.status, answer.err) == (0, "")
-    for word in ("dram", "tcdm_dma", "row_misses", "words read alike", "in the TCDM"):
+    for word in ("dram", "tcdm_dma", "row_misses", "words read alike", "in the TCDM", "wait for load"):
         assert word in answer.out
     assert "no program" not in answer.out
 
 
 def test_the_given_cluster(run: Run, saved: Path, tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
-    save_hardware(Hardware(name="two", budget=8192, cluster=Cluster(hwcs=2, axi_bits=128)), path)
+    slow = DramOfHardware(latency=20, block_cycles=250, row_bytes=1024, banks=4)
+    save_hardware(Hardware(name="two", budget=8192, cluster=Cluster(hwcs=2, axi_bits=128, dram=slow)), path)
     (entry,) = run("predict", saved, "--hardware", path, "--json").json["schedules"]
     assert len(entry["hwcs"]) == 2
-    found = predict_two_levels(ROWS, 2, Dram(axi_bits=128))
+    (default,) = run("predict", saved, "--json").json["schedules"]
+    assert entry["busy"]["load"] > 3 * default["busy"]["load"]
+    found = predict_two_levels(ROWS, 2, Dram(128, 1024, 4))
     assert entry["counts"]["dram"]["I"] == found.counts.as_json()["dram"]["I"]
     assert entry["counts"]["dram"]["W"] == found.counts.as_json()["dram"]["W"]
 
@@ -73,6 +81,8 @@ def test_what_no_cluster_runs_is_counted_without_a_program(run: Run, saved: Path
     (entry,) = run("predict", saved, "--json").json["schedules"]
     assert entry["counts"]["dram"]["P"]["read"]["bytes"] == 0
     assert entry["counts"]["dram"]["I"]["read"]["bytes"] == 2 * 720
+    assert entry["cycles"] is None
+    assert "the cluster has rings" in entry["refused"]
     assert "the cluster has rings" in run("predict", saved).out
     path = tmp_path / "cluster.yaml"
     save_hardware(Hardware(name="four", cluster=Cluster()), path)

@@ -1,5 +1,6 @@
 """Schedules of two memory levels on the command line: what they cost on a cluster."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +10,29 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster import compile_cluster
+from hwgen.lower.cluster_cycles import cluster_cycles
+from hwgen.model.cluster_cycles import ClusterTimes
+from hwgen.model.dma_cycles import DramTiming
 from hwgen.model.dram import Dram, program_access
 from hwgen.model.two_level_access import TwoLevelPrediction, predict_two_levels
 
-__all__ = ["cluster_document", "predicted_on_cluster", "print_cluster"]
+__all__ = ["OnCluster", "cluster_document", "predicted_on_cluster", "print_cluster"]
 
 
-def predicted_on_cluster(
-    path: Path, schedule: Schedule, hardware: Hardware | None
-) -> tuple[TwoLevelPrediction, str | None]:
-    """The prediction, the program's traffic in it; or, without it, why no cluster runs the schedule.
+@dataclass(frozen=True)
+class OnCluster:
+    """What a schedule costs; of one that no cluster runs, without a program and its cycles, and why."""
 
-    Raises `InputError` where the given hardware does not run it.
-    """
+    prediction: TwoLevelPrediction
+    times: ClusterTimes | None
+    refused: str | None
+
+
+def predicted_on_cluster(path: Path, schedule: Schedule, hardware: Hardware | None) -> OnCluster:
+    """The counts, the program's among them, and the cycles; raises `InputError` where the given hardware has none."""
     cluster = (hardware and hardware.cluster) or Cluster()
-    dram = Dram(axi_bits=cluster.axi_bits)
+    timing = DramTiming(**cluster.dram.model_dump()) if cluster.dram else DramTiming()
+    dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
     try:
         found = predict_two_levels(schedule, cluster.hwcs, dram)
         try:
@@ -31,25 +40,31 @@ def predicted_on_cluster(
         except InputError as error:
             if hardware is not None:
                 raise
-            return found, str(error)
+            return OnCluster(found, None, str(error))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return found.with_program(program_access(program.layout, dram, 4 * len(program.words))), None
+    counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
+    return OnCluster(counted, cluster_cycles(program, timing), None)
 
 
-def cluster_document(path: Path, schedule: Schedule, found: TwoLevelPrediction, *, elements: bool) -> dict[str, Any]:
+def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elements: bool) -> dict[str, Any]:
     """What ``predict --json`` prints of one schedule."""
+    times = found.times
     return {
         "layer": schedule.layer.name,
         "file": str(path),
-        **found.as_json(elements=elements),
-        "total_bytes": found.counts.total_bytes("dram"),
-        "cycles": None,
+        **found.prediction.as_json(elements=elements),
+        "total_bytes": found.prediction.counts.total_bytes("dram"),
+        "cycles": None if times is None else round(times.total),
+        "busy": None if times is None else {queue: round(cycles) for queue, cycles in times.busy.items()},
+        "waits": None if times is None else {f"{who} for {whom}": round(n) for (who, whom), n in times.waits.items()},
+        "refused": found.refused,
     }
 
 
-def print_cluster(path: Path, schedule: Schedule, found: TwoLevelPrediction, refused: str | None) -> None:
+def print_cluster(path: Path, schedule: Schedule, on_cluster: OnCluster) -> None:
     """The same as tables."""
+    found, times = on_cluster.prediction, on_cluster.times
     title = f"{schedule.layer.name} ({path})"
     for level in found.counts.levels():
         columns = quantities_at(level)
@@ -77,8 +92,17 @@ def print_cluster(path: Path, schedule: Schedule, found: TwoLevelPrediction, ref
         ["buffer", "in the TCDM", "its bytes", "local bytes", "allocated", "words read alike"],
         needs,
     )
-    if refused is not None:
-        print_table("", ["no program, so P is not counted"], [[refused]])
+    if times is None:
+        print_table("", ["no program, so neither P is counted nor cycles"], [[on_cluster.refused]])
+        return
+    macs = schedule.layer.macs
+    busy = [round(times.busy[queue]) for queue in ("load", "compute", "store")]
+    waits = round(times.waits.get(("compute", "load"), 0)), round(times.waits.get(("compute", "store"), 0))
+    print_table(
+        "",
+        ["MACs", "cycles", "load", "compute", "store", "wait for load", "wait for store", "MACs per cycle"],
+        [[macs, round(times.total), *busy, *waits, macs / times.total]],
+    )
 
 
 def _rows(counts: Counts, level: str, columns: tuple[str, ...]) -> list[list[object]]:

@@ -33,7 +33,7 @@ def predict(
     """Print the exact counts, buffer needs and cycles of schedules: on a given HWC, or the smallest that runs them.
 
     Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes. A schedule of
-    two memory levels is counted at both, on the given cluster or on four HWCs; its cycles are not predicted.
+    two memory levels is counted at both, on the given cluster or on four HWCs, its program included.
     """
     given = read_hardware(hardware)
     found = [
@@ -56,10 +56,10 @@ class _Found:
 
 
 def _of_two(path: Path, schedule: Schedule, given: Hardware | None) -> _Found:
-    found, refused = predicted_on_cluster(path, schedule, given)
+    found = predicted_on_cluster(path, schedule, given)
     return _Found(
         lambda elements: cluster_document(path, schedule, found, elements=elements),
-        lambda: print_cluster(path, schedule, found, refused),
+        lambda: print_cluster(path, schedule, found),
     )
 
 
