@@ -21,7 +21,9 @@ async def feed(ctx: Any, port: Any, pixels: list[int], rng: random.Random) -> No
             await ctx.tick()
         ctx.set(port.payload, pixel)
         ctx.set(port.valid, 1)
-        await ctx.tick().until(port.ready)
+        ready = False
+        while not ready:
+            *_, ready = await ctx.tick().sample(port.ready)
         ctx.set(port.valid, 0)
 
 
