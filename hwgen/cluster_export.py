@@ -12,6 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from hwgen.export import c_header, converted, core_file, digest, files_of, system_rdl, verilog, waivers
+from hwgen.gateware.apb import ApbBridge
 from hwgen.gateware.cluster import ClusterCore
 from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.cluster_registers import ClusterError, cluster_register_map
@@ -33,14 +34,16 @@ lint_off -rule CMPCONST -file "*cluster.v"
 def cluster_verilog(parameters: ClusterParameters) -> str:
     """Verilog of one cluster, top module ``cluster``; the same text for the same parameters, run after run.
 
-    ``cluster`` joins ``cluster_core``, which has instances of ``hwc``, and the memory ``cluster_tcdm``: whoever wants
-    to see the ports in between, or has a memory of his own, joins them himself.
+    ``cluster`` joins ``cluster_core``, which has instances of ``hwc``, the memory ``cluster_tcdm``, and the bridge
+    ``cluster_apb`` from the configuration port. Whoever wants to see the ports in between, or has a memory of his
+    own, joins them himself.
     """
-    core, tcdm = ClusterCore(parameters), TcdmBanks(parameters.tcdm)
-    top = _top(list(_ports(core)), list(_ports(tcdm)))
+    core, tcdm, apb = ClusterCore(parameters), TcdmBanks(parameters.tcdm), ApbBridge()
+    top = _top(*(list(_ports(part)) for part in (core, tcdm, apb)))
     # What the memory begins with is nobody's business; said word by word it would be most of the text.
     memory = re.sub(r"\n  initial begin\n(    \S+\[\d+\] = \S+;\n)+  end", "", converted(tcdm, "cluster_tcdm"))
-    return _heading(parameters) + top + converted(core, "cluster_core") + memory + verilog(parameters.hwc)
+    parts = [top, converted(apb, "cluster_apb"), converted(core, "cluster_core"), memory, verilog(parameters.hwc)]
+    return _heading(parameters) + "".join(parts)
 
 
 def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
@@ -91,20 +94,28 @@ def _ports(component: wiring.Component) -> Iterator[Port]:
         yield "__".join(map(str, path)), member.flow is In, Shape.cast(member.shape).width
 
 
-def _top(core: list[Port], tcdm: list[Port]) -> str:
-    """The module that joins core and memory: what the core has besides the memory's ports are its own."""
-    inside = {name for name, _, _ in core if name.startswith("tcdm__")} | {"conflicts", "starts", "moves"}
-    outer = [port for port in core if port[0] not in inside]
+def _top(core: list[Port], tcdm: list[Port], apb: list[Port]) -> str:
+    """The module that joins them: what they have besides the ports between them are its own."""
+    inside = {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
+    outer = [port for port in (*apb, *core) if port[0] not in inside]
+    wires = {name: width for name, _, width in (*core, *apb)}
     lines = [f"module cluster({', '.join(['clk', 'rst', *(name for name, _, _ in outer)])});", "  input clk;"]
     lines += ["  input rst;"]
     lines += [f"  {'input' if is_input else 'output'} {_range(width)}{name};" for name, is_input, width in outer]
-    lines += [f"  wire {_range(width)}{name};" for name, _, width in core]
-    lines += ["  cluster_core core (", "    .clk(clk),", "    .rst(rst),"]
-    lines += [",\n".join(f"    .{name}({name})" for name, _, _ in core), "  );"]
-    lines += ["  cluster_tcdm tcdm (", "    .clk(clk),", "    .rst(rst),"]
-    joined = {"clear": "starts"} | {name: name.replace("ports__", "tcdm__") for name, _, _ in tcdm if name != "clear"}
-    lines += [",\n".join(f"    .{name}({wire})" for name, wire in joined.items()), "  );", "endmodule", "", ""]
-    return "\n".join(lines)
+    lines += [f"  wire {_range(width)}{name};" for name, width in wires.items()]
+    to_tcdm = {"clear": "starts"} | {
+        name: name.replace("ports__", "tcdm__") for name, _, _ in tcdm if name != "clear"
+    }
+    lines += _instance("cluster_apb", "apb", {name: name for name, _, _ in apb}, clocked=False)
+    lines += _instance("cluster_core", "core", {name: name for name, _, _ in core})
+    lines += _instance("cluster_tcdm", "tcdm", to_tcdm)
+    return "\n".join([*lines, "endmodule", "", ""])
+
+
+def _instance(module: str, name: str, ports: dict[str, str], *, clocked: bool = True) -> list[str]:
+    every = {**({"clk": "clk", "rst": "rst"} if clocked else {}), **ports}
+    connected = ",\n".join(f"    .{port}({wire})" for port, wire in every.items())
+    return [f"  {module} {name} (", connected, "  );"]
 
 
 def _range(width: int) -> str:

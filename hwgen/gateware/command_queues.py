@@ -56,6 +56,15 @@ class QueueState(wiring.Signature):
         )
 
 
+class _Command:
+    """The command at hand, the word that goes to its queue, and what is left of the program."""
+
+    def __init__(self) -> None:
+        self.header, self.left, self.first = Signal(32), Signal(8), Signal()
+        self.word, self.sends, self.room, self.sent = Signal(32), Signal(), Signal(), Signal()
+        self.words_left, self.next_address = Signal(30), Signal(32)
+
+
 class CommandReader(wiring.Component):
     """Takes the program word by word, checks headers, and hands every command to its queue.
 
@@ -103,81 +112,87 @@ class CommandReader(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        header, left, words_left = Signal(32), Signal(8), Signal(30)
-        fields, incoming = fields_of(header), fields_of(self.i_word.payload)
-        taken, sends, sent, room = Signal(), Signal(), Signal(), Signal()
-        word = Signal(32)
-        next_address = Signal(32)
-        m.d.comb += [
-            taken.eq(self.i_word.valid & self.i_word.ready),
-            sent.eq(sends & room),
-            self.held_up.eq(sends & ~room),
-        ]
-        for queue in WORKING_QUEUES:
-            output = self.o_words[queue]
-            with m.If(fields.queue == queue):
-                m.d.comb += [output.valid.eq(sends), room.eq(output.ready)]
-            m.d.comb += output.payload.eq(word)
+        at = _Command()
+        taken = self.i_word.valid & self.i_word.ready
         with m.If(taken):
-            m.d.sync += [words_left.eq(words_left - 1), next_address.eq(next_address + 4)]
+            m.d.sync += [at.words_left.eq(at.words_left - 1), at.next_address.eq(at.next_address + 4)]
         with m.If(self.start):
             m.d.sync += [
-                words_left.eq(self.program_words),
-                next_address.eq(self.program_address),
+                at.words_left.eq(self.program_words),
+                at.next_address.eq(self.program_address),
                 self.address.eq(self.program_address),
             ]
-        is_move, first = Signal(), Signal()
+        self._give(m, at)
         with m.FSM(name="read"):
             with m.State("Idle"):
                 with m.If(self.start):
                     m.next = "Header"
-            with m.State("Header"):
-                m.d.comb += self.i_word.ready.eq(1)
-                with m.If(self.i_word.valid):
-                    m.d.sync += [
-                        header.eq(self.i_word.payload),
-                        left.eq(incoming.length),
-                        self.address.eq(next_address),
-                        is_move.eq(incoming.opcode == Opcode.MOVE),
-                        first.eq(1),
-                    ]
-                    m.next = "Address"
-                    with m.If(self._illegal(incoming)):
-                        m.next = "Illegal"
-                    with m.Elif(incoming.opcode == Opcode.END):
-                        m.next = "End"
-                with m.Elif(words_left == 0):
-                    m.next = "Endless"
-            with m.State("Address"):
-                m.d.comb += [sends.eq(1), word.eq(self.address)]
-                with m.If(sent):
-                    m.next = "Send-Header"
-            with m.State("Send-Header"):
-                m.d.comb += [sends.eq(1), word.eq(header)]
-                with m.If(sent):
-                    m.next = "Header"
-                    with m.If(left != 0):
-                        m.next = "Payload"
-            with m.State("Payload"):
-                wrong = is_move & first & (left != Mux(word[SCATTERED.low], SCATTERED_WORDS, PACKED_WORDS))
-                m.d.comb += word.eq(self.i_word.payload)
-                with m.If(self.i_word.valid & wrong):
-                    m.next = "Illegal"
-                with m.Elif(self.i_word.valid):
-                    m.d.comb += [sends.eq(1), self.i_word.ready.eq(room)]
-                    with m.If(sent):
-                        m.d.sync += [left.eq(left - 1), first.eq(0)]
-                        with m.If(left == 1):
-                            m.next = "Header"
-                with m.Elif(words_left == 0):
-                    m.next = "Endless"
+            self._take_header(m, at)
+            self._take_payload(m, at)
             with m.State("End"):
-                m.d.comb += [self.i_word.ready.eq(1), self.ended.eq(words_left == 0)]
+                m.d.comb += [self.i_word.ready.eq(1), self.ended.eq(at.words_left == 0)]
             with m.State("Illegal"):
                 m.d.comb += self.illegal.eq(1)
             with m.State("Endless"):
                 m.d.comb += self.endless.eq(1)
         return m
+
+    def _give(self, m: Module, at: "_Command") -> None:
+        """A word to the queue that the header names."""
+        room = Signal()
+        m.d.comb += [at.sent.eq(at.sends & room), self.held_up.eq(at.sends & ~room), at.room.eq(room)]
+        for queue in WORKING_QUEUES:
+            output = self.o_words[queue]
+            with m.If(fields_of(at.header).queue == queue):
+                m.d.comb += [output.valid.eq(at.sends), room.eq(output.ready)]
+            m.d.comb += output.payload.eq(at.word)
+
+    def _take_header(self, m: Module, at: "_Command") -> None:
+        """Check it; then the address and the header go to the queue."""
+        incoming = fields_of(self.i_word.payload)
+        with m.State("Header"):
+            m.d.comb += self.i_word.ready.eq(1)
+            with m.If(self.i_word.valid):
+                m.d.sync += [
+                    at.header.eq(self.i_word.payload),
+                    at.left.eq(incoming.length),
+                    self.address.eq(at.next_address),
+                    at.first.eq(1),
+                ]
+                m.next = "Address"
+                with m.If(self._illegal(incoming)):
+                    m.next = "Illegal"
+                with m.Elif(incoming.opcode == Opcode.END):
+                    m.next = "End"
+            with m.Elif(at.words_left == 0):
+                m.next = "Endless"
+        with m.State("Address"):
+            m.d.comb += [at.sends.eq(1), at.word.eq(self.address)]
+            with m.If(at.sent):
+                m.next = "Send-Header"
+        with m.State("Send-Header"):
+            m.d.comb += [at.sends.eq(1), at.word.eq(at.header)]
+            with m.If(at.sent):
+                m.next = "Header"
+                with m.If(at.left != 0):
+                    m.next = "Payload"
+
+    def _take_payload(self, m: Module, at: "_Command") -> None:
+        """As long as the header says; that of a descriptor is as long as the descriptor says, too."""
+        length = Mux(at.word[SCATTERED.low], SCATTERED_WORDS, PACKED_WORDS)
+        wrong = (fields_of(at.header).opcode == Opcode.MOVE) & at.first & (at.left != length)
+        with m.State("Payload"):
+            m.d.comb += at.word.eq(self.i_word.payload)
+            with m.If(self.i_word.valid & wrong):
+                m.next = "Illegal"
+            with m.Elif(self.i_word.valid):
+                m.d.comb += [at.sends.eq(1), self.i_word.ready.eq(at.room)]
+                with m.If(at.sent):
+                    m.d.sync += [at.left.eq(at.left - 1), at.first.eq(0)]
+                    with m.If(at.left == 1):
+                        m.next = "Header"
+            with m.Elif(at.words_left == 0):
+                m.next = "Endless"
 
     def _illegal(self, header: data.View) -> Value:
         """Whether a header is none."""
