@@ -152,6 +152,8 @@ class Machine:
     def _move(self, descriptor: Descriptor, *, loads: bool) -> Iterator[None]:
         ring = None if descriptor.ring is RingSelect.FIXED else self._rings[descriptor.ring.name]
         descriptor.check_ring(ring)
+        if not loads and descriptor.scattered and descriptor.fast_stride != 1:
+            raise ProgramError("a store whose bytes lie apart")
         offsets = np.array(descriptor.offsets())
         for dram, tcdm in descriptor.runs():
             if dram + descriptor.length > len(self._dram):

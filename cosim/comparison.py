@@ -37,11 +37,13 @@ class LayerResult:
     equal : every predicted count is the measured one, and nothing else was accessed.
     output_exact : the output in memory is the reference's, bit for bit.
     failures : everything that is wrong, a line each; empty if all is well.
-    predicted_cycles : from the start write to the interrupt, with a memory that grants every request at once.
+    predicted_cycles : from the start write to the interrupt, with a memory that grants every request at once; of a
+        cluster, see `cosim.cluster_comparison`.
     cycles : the same, measured.
     seconds, cpu_seconds : wall clock and processor time of the run itself.
     stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.
     predicted_stalls : the same, predicted.
+    hwcs : HWCs that worked on it together.
     """
 
     schedule: Schedule
@@ -57,6 +59,7 @@ class LayerResult:
     cpu_seconds: float = 0.0
     stalls: Mapping[str, int] = field(default_factory=dict)
     predicted_stalls: Mapping[str, int] = field(default_factory=dict)
+    hwcs: int = 1
 
     @property
     def layer(self) -> str:
@@ -71,7 +74,7 @@ class LayerResult:
     @property
     def utilisation(self) -> float:
         """Multiply-accumulates by what the lanes could have done in the measured time."""
-        lanes = int(np.prod(list(self.schedule.lanes.values())))
+        lanes = self.hwcs * int(np.prod(list(self.schedule.lanes.values())))
         return self.schedule.layer.macs / (self.cycles * lanes) if self.cycles else 0.0
 
     def as_json(self) -> dict[str, Any]:

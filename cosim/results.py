@@ -9,11 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.comparison import LayerResult, judge
 from cosim.divergence import divergences
 from cosim.generation import generated
 from cosim.jobs import Job, JobResult
+from cosim.layer_data import LayerData
 from cosim.preparation import Run, prepare
 from cosim.runner import Bench, run_jobs
 from cosim.toolchain import Simulator
@@ -22,7 +24,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower import compile_layer
 
-__all__ = ["LayerResult", "cosimulate"]
+__all__ = ["LayerResult", "cosimulate", "dump_layer", "file_names"]
 
 EXPLAINED = 3
 """Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
@@ -65,7 +67,7 @@ def cosimulate(
     groups: dict[HwcParameters, list[int]] = defaultdict(list)
     for index, schedule in enumerate(schedules):
         groups[compile_layer(schedule, hardware).parameters].append(index)
-    names = _file_names(schedules)
+    names = file_names(schedules)
     results: dict[int, LayerResult] = {}
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
         for parameters, indices in groups.items():
@@ -110,7 +112,7 @@ class _OneBlock:
         def arrived(outcome: JobResult) -> None:
             run = by_name[outcome.name]
             if self.dump is not None:
-                _dump(self.dump, self.names[run.index], run, outcome)
+                dump_layer(self.dump, self.names[run.index], run.data, run.program.output(outcome.memory))
             result = judge(run, outcome, self.simulator)
             if not result.equal:
                 different.append((run, outcome))
@@ -139,7 +141,7 @@ class _OneBlock:
         return run_jobs(self.text, [job], simulator=self.simulator, fast=self.fast)[0]
 
 
-def _file_names(schedules: Sequence[Schedule]) -> list[str]:
+def file_names(schedules: Sequence[Schedule]) -> list[str]:
     """The layers' names, numbered where a name comes again."""
     seen: dict[str, int] = defaultdict(int)
     names = []
@@ -150,10 +152,11 @@ def _file_names(schedules: Sequence[Schedule]) -> list[str]:
     return names
 
 
-def _dump(folder: Path, name: str, run: Run, outcome: JobResult) -> None:
+def dump_layer(folder: Path, name: str, data: LayerData, output: NDArray[np.signedinteger]) -> None:
+    """Write what a layer computed with, and what the hardware made of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / f"{name}.I.npy", run.data.inputs)
-    np.save(folder / f"{name}.W.npy", run.data.weights)
-    np.save(folder / f"{name}.bias.npy", run.data.bias)
-    np.save(folder / f"{name}.O.npy", run.program.output(outcome.memory))
-    (folder / f"{name}.json").write_text(json.dumps(run.data.settings()) + "\n", encoding="utf-8")
+    np.save(folder / f"{name}.I.npy", data.inputs)
+    np.save(folder / f"{name}.W.npy", data.weights)
+    np.save(folder / f"{name}.bias.npy", data.bias)
+    np.save(folder / f"{name}.O.npy", output)
+    (folder / f"{name}.json").write_text(json.dumps(data.settings()) + "\n", encoding="utf-8")

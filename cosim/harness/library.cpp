@@ -10,14 +10,17 @@
 
 namespace {
 
+// Of its own: several libraries that a process loads share the default one, and find each other's variables in it.
+VerilatedContext* context = nullptr;
 Vtop* top = nullptr;
 
 const VerilatedVar* find(const char* const scope, const char* const name) {
     if (!top) {
-        top = new Vtop;
+        context = new VerilatedContext;
+        top = new Vtop{context};
         top->eval();
     }
-    const VerilatedScope* const found = Verilated::threadContextp()->scopeFind(scope);
+    const VerilatedScope* const found = context->scopeFind(scope);
     return found ? found->varFind(name) : nullptr;
 }
 

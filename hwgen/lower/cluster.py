@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.commands import Command, Queue, encode, end, join, start
 from hwgen.gateware.csr import register_map
 from hwgen.gateware.descriptor import DescriptorError, Ring
@@ -25,7 +26,7 @@ from hwgen.lower.configuration import Configuration
 from hwgen.lower.parts import Parts
 from hwgen.lower.phases import Phase, interleaved, with_tokens
 from hwgen.lower.tiles import Slice, TileCommands
-from hwgen.model.dram import DramLayout, dram_layout
+from hwgen.model.dram import Dram, DramLayout, dram_layout
 from hwgen.model.tcdm_placement import TcdmPlacement, place
 from hwgen.model.two_level import normalised
 
@@ -65,6 +66,27 @@ class ClusterProgram:
     def rings(self) -> dict[str, Ring]:
         """The rings of I, W and O."""
         return {array: Ring(self.placement[array].end, self.placement[array].size) for array in ARRAYS}
+
+    @property
+    def hardware(self) -> ClusterParameters:
+        """The cluster to generate."""
+        cluster = self.cluster
+        return ClusterParameters(self.parameters, cluster.hwcs, cluster.tcdm, cluster.banks, cluster.axi_bits)
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """The cluster's registers by name: the program, and the windows and rings that it may move in."""
+        values = {
+            "program_address": self.layout.program,
+            "program_words": len(self.words),
+            "dram_base": 0,
+            "dram_end": self.dram_size,
+            "tcdm_base": 0,
+            "tcdm_end": self.placement.size,
+        }
+        for array, ring in self.rings.items():
+            values |= {f"ring_{array.lower()}_end": ring.end, f"ring_{array.lower()}_size": ring.size}
+        return values
 
     @property
     def dram_size(self) -> int:
@@ -120,7 +142,9 @@ def compile_cluster(
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:
-        commands = _Writer(schedule, placement, layout, tiles).commands(serial=serial)
+        commands = _Writer(schedule, placement, layout, tiles, Dram(cluster.axi_bits).window_bytes).commands(
+            serial=serial
+        )
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
     return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands))
@@ -129,9 +153,11 @@ def compile_cluster(
 class _Writer:
     """The commands of a program, phase by phase."""
 
-    def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, tiles: TileCommands) -> None:
+    def __init__(
+        self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, tiles: TileCommands, window: int
+    ) -> None:
         self._placement, self._tiles = placement, tiles
-        self._parts = Parts(schedule, placement, layout)
+        self._parts = Parts(schedule, placement, layout, window)
         self._registers = tuple(
             register
             for register in register_map(tiles.parameters)

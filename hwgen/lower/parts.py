@@ -1,13 +1,13 @@
 """The parts of operands that the DMA moves for each tile, as phases of the program."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from hwgen.gateware.commands import Queue, load, store
 from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.ir.layer import DIMS
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.phases import Phase
-from hwgen.lower.transfers import Side, descriptors_of, planar_boxes
+from hwgen.lower.transfers import Side, descriptors_of, joined, planar_boxes
 from hwgen.model.dram import DramLayout, DramRegion
 from hwgen.model.strided import Axis, StridedBox
 from hwgen.model.tcdm_placement import Placed, Segments, Stay, TcdmPlacement
@@ -22,6 +22,11 @@ WORD = 4
 class Parts:
     """Loads and stores.
 
+    Parameters
+    ----------
+    window
+        Bytes that no burst extends over a multiple of.
+
     Members
     -------
     loads : phases that load for a tile: weights, inputs, biases, in this order, by tile and operand.
@@ -29,7 +34,8 @@ class Parts:
     stores : the phase that stores outputs or partial sums behind a tile.
     """
 
-    def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout) -> None:
+    def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
+        self._window = window
         self._layer, self._placement, self._layout = schedule.layer, placement, layout
         marked = schedule.marked_loop("W", "tcdm")
         assert marked is not None
@@ -46,13 +52,16 @@ class Parts:
         extents = [self._layer.extents[dim] for dim in DIMS]
         for stay in placement.O.stays:
             if stay.new:
-                self.resumes[stay.first] = _loading(self._partial_sums(stay))
+                self.resumes[stay.first] = self._loading(self._partial_sums(stay))
             final = all(stay.box[dim][1] == extents[dim] for dim in (C, K, L))
             moved = self._outputs(stay) if final else self._partial_sums(stay)
             self.stores[stay.last] = Phase(Queue.STORE, [store(one.encode()) for one in moved])
 
     def _add(self, tile: int, operand: str, descriptors: list[Descriptor]) -> None:
-        self.loads.setdefault(tile, {})[operand] = _loading(descriptors)
+        self.loads.setdefault(tile, {})[operand] = self._loading(descriptors)
+
+    def _loading(self, descriptors: Sequence[Descriptor]) -> Phase:
+        return Phase(Queue.LOAD, [load(descriptor.encode()) for descriptor in joined(descriptors, self._window)])
 
     def _weights(self, stay: Stay) -> list[Descriptor]:
         (m, m_end), (c, c_end), (k, k_end), (l, l_end) = (stay.box[dim] for dim in (M, C, K, L))  # noqa: E741
@@ -91,10 +100,6 @@ class Parts:
         row = element * layer.output_width
         boxes = planar_boxes(axes, (row * layer.output_height, row, 1), (ring.plane, ring.pitch, 1))
         return descriptors_of(boxes, _side(tag, RingSelect.O, ring, region.base, origin))
-
-
-def _loading(descriptors: Iterable[Descriptor]) -> Phase:
-    return Phase(Queue.LOAD, [load(descriptor.encode()) for descriptor in descriptors])
 
 
 def _side(tag: OperandTag, select: RingSelect, ring: Placed | None, dram: int, tcdm: int) -> Side:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.gateware.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
+from hwgen.gateware.dma_front import DESCRIPTORS_AHEAD
 from hwgen.model.strided import Axis, StridedBox, Transfer, transfers_of
 from hwgen.model.tcdm_placement import Segments
 
-__all__ = ["Side", "descriptors_of", "planar_boxes"]
+__all__ = ["Side", "descriptors_of", "joined", "planar_boxes"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,32 @@ def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
 
 def descriptors_of(boxes: Iterable[StridedBox], side: Side) -> list[Descriptor]:
     """Descriptors that move these boxes, whose bytes lie apart, in ascending order of DRAM addresses."""
-    return [_descriptor(transfer, side) for transfer in transfers_of(boxes)]
+    scatters = side.tag is OperandTag.W
+    return [_descriptor(transfer, side) for transfer in transfers_of(boxes, scatters=scatters)]
+
+
+def joined(descriptors: Sequence[Descriptor], window: int) -> list[Descriptor]:
+    """Loads of one part, each told whether the next one goes on where it ends, so that they share bursts.
+
+    No burst extends over a multiple of ``window`` bytes. Raises `DescriptorError` where more share one than the DMA
+    has room for: what one burst brings must have been asked for before any of it comes.
+    """
+    result = [
+        *(replace(one, continues=one.dram_end == following.dram_address) for one, following in pairwise(descriptors)),
+        *descriptors[-1:],
+    ]
+    sharing, burst, goes_on = 0, -1, False
+    for one in result:
+        first, last = one.dram_address // window, (one.dram_end - 1) // window
+        sharing = sharing + 1 if goes_on and first == burst else 1
+        if sharing > DESCRIPTORS_AHEAD:
+            raise DescriptorError(
+                f"nest: {one.tag.name}: a tile's loads are in more than {DESCRIPTORS_AHEAD} pieces inside one burst; "
+                "choose steps that divide"
+            )
+        in_one_run = one.bytes == one.dram_end - one.dram_address
+        sharing, burst, goes_on = sharing if in_one_run and first == last else 1, last, one.continues
+    return result
 
 
 def _descriptor(transfer: Transfer, side: Side) -> Descriptor:

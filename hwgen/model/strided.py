@@ -68,10 +68,13 @@ ELEMENT = Axis(1, 1, 1)
 ONCE = Axis(1, 0, 0)
 
 
-def transfers_of(boxes: Iterable[StridedBox]) -> Iterator[Transfer]:
-    """The transfers that move these boxes, which have no byte in common."""
+def transfers_of(boxes: Iterable[StridedBox], *, scatters: bool = True) -> Iterator[Transfer]:
+    """The transfers that move these boxes, which have no byte in common.
+
+    Unless it ``scatters`` the bytes of a fold lie side by side in the TCDM, as stores want them.
+    """
     for box in _ordered([replace(box, axes=_joined(box.axes)) for box in boxes]):
-        yield from _transfers(box)
+        yield from _transfers(box, scatters)
 
 
 def _joined(axes: Iterable[Axis]) -> tuple[Axis, ...]:
@@ -116,15 +119,16 @@ def _peeled(box: StridedBox) -> Iterator[StridedBox]:
         yield StridedBox(box.dram + i * outermost.dram, box.tcdm + i * outermost.tcdm, tuple(inner))
 
 
-def _transfers(box: StridedBox) -> Iterator[Transfer]:
+def _transfers(box: StridedBox, scatters: bool) -> Iterator[Transfer]:
     """One box: its innermost axes are the run and the two counts, of the others one transfer for each."""
-    axes = box.axes if box.axes and box.axes[0].dram == 1 else (ELEMENT, *box.axes)
+    begins = bool(box.axes) and box.axes[0].dram == 1 and (scatters or box.axes[0].tcdm == 1)
+    axes = box.axes if begins else (ELEMENT, *box.axes)
     run, folds, outer = axes[0], ONCE, axes[1:]
     if outer and outer[0].dram == run.count:
         folds, outer = outer[0], outer[1:]
     if len(outer) > 2:
         for piece in _peeled(box):
-            yield from _transfers(piece)
+            yield from _transfers(piece, scatters)
         return
     one, two = (*outer, ONCE, ONCE)[:2]
     yield Transfer(box.dram, box.tcdm, run.count * folds.count, run.count, run.tcdm, folds.tcdm, one, two)

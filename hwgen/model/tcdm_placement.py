@@ -21,6 +21,8 @@ __all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "place", "spills_from_
 
 WORD = 4
 ALIGNMENT = 64
+LEAST_RING = 32
+"""Bytes: two beats of the widest AXI port, so that what the DMA writes wraps once at most."""
 Range = tuple[int, int]
 Segments = tuple[Range, ...]
 """Disjoint half-open ranges, ascending."""
@@ -192,7 +194,7 @@ def _ring(start: int, pitch: int, plane: int, element: int, stays: list[Stay]) -
     size = max(stay.high - stay.low for stay in stays)
     for stay, following in pairwise(stays):
         size = max(size, following.high - stay.low)
-    return Placed(start, max(size, WORD), pitch, plane, element, tuple(stays))
+    return Placed(start, max(size, LEAST_RING), pitch, plane, element, tuple(stays))
 
 
 def _aligned(address: int) -> int:

@@ -10,6 +10,7 @@ of `hwgen.model.access`:
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,14 @@ from hwgen.model.access import predict
 from hwgen.model.dram import Dram, dram_counts
 from hwgen.model.prediction import PerOperand, Prediction
 from hwgen.model.two_level import local_level, normalised, outer_level
-from hwgen.model.two_level_parts import Iterations, iterations_of, weight_loads
+from hwgen.model.two_level_parts import Iterations, iterations_of, loads, weight_loads
 from hwgen.model.two_level_shares import replicated_words, shares
 from hwgen.model.weight_packing import PackedWeights
 
 __all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
 
 Ints = NDArray[np.int64]
+WORD = 4
 AXES: tuple[tuple[Dim, Dim, int], ...] = (("y", "k", 0), ("x", "l", 1))
 
 
@@ -95,12 +97,26 @@ def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
 
 
 def _dma(schedule: Schedule, moved: Counts) -> Counts:
-    """Accesses of the DMA's ports: aligned words of every row, weights as they are packed, the biases."""
+    """Accesses of the DMA's ports: aligned words of rows without gaps, weights as they are packed, the biases."""
+    inputs = moved["tcdm", "I", "read"]
     weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
     counts = {("tcdm_dma", operand, way): access for (_, operand, way), access in moved.accesses.items()}
+    if schedule.layer.stride[1] > 1:
+        counts["tcdm_dma", "I", "read"] = Access(inputs.elements, inputs.bytes, _input_words(schedule))
     counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
     counts["tcdm_dma", "B", "read"] = Access(biases, 4 * biases, biases)
     return Counts(counts)
+
+
+def _input_words(schedule: Schedule) -> int:
+    """Words with which the DMA writes the input: behind a gap between columns it begins anew."""
+    size, words = schedule.bits.I // 8, 0
+    for part in loads(schedule):
+        if part.operand == "I":
+            channels, rows, columns = part.axes
+            lines = prod(sum(stop - start for start, stop in axis) for axis in (channels, rows))
+            words += lines * sum((stop * size - 1) // WORD - start * size // WORD + 1 for start, stop in columns)
+    return words
 
 
 def _weight_words(schedule: Schedule) -> int:

@@ -92,7 +92,7 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
         dram=Counts(
             {("dram", operand, way): Access(moved.elements, moved.bytes) for (operand, way), moved in dram.items()}
         ),
-        dma=_dma(dram),
+        dma=_dma(schedule, dram),
         hwcs=tuple(
             Counts({("tcdm", operand, way): moved for (operand, way), moved in tally.items()}) for tally in tallies
         ),
@@ -162,9 +162,10 @@ def _tcdm_need(schedule: Schedule, array: ArrayName) -> int:
     return max(len(one | other) for one, other in pairwise([*touches, set()]))
 
 
-def _dma(dram: Tally) -> Counts:
-    """Accesses of the DMA's ports: aligned words of every row, and the biases."""
+def _dma(schedule: Schedule, dram: Tally) -> Counts:
+    """Accesses of the DMA's ports: aligned words of every row, of the input between gaps; the biases."""
     words = {key: moved.words for key, moved in dram.items()}
+    words["I", "read"] = _input_words(schedule)
     words["B", "read"] = dram["B", "read"].elements
     return Counts(
         {
@@ -173,6 +174,22 @@ def _dma(dram: Tally) -> Counts:
             if operand != "W"
         }
     )
+
+
+def _input_words(schedule: Schedule) -> int:
+    """Aligned words of new columns that follow each other: behind a gap the DMA begins anew."""
+    size, words = schedule.bits.I // 8, 0
+    for run in _tcdm_executions(schedule, "I"):
+        held: set[Element] = set()
+        for box in run:
+            touched = touched_inputs(schedule.layer, box)
+            new = touched - held
+            for channel, row, column in new:
+                first, last = column * size // WORD, (column * size + size - 1) // WORD
+                shared = (channel, row, column - 1) in new and (column * size - 1) // WORD == first
+                words += last - first + 1 - shared
+            held = touched
+    return words
 
 
 # --- what several HWCs read alike ---
