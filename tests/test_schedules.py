@@ -9,9 +9,12 @@ from hwgen.ir.hardware import load_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower import compile_layer
+from hwgen.lower.cluster import compile_cluster
+from hwgen.lower.cluster_cycles import cluster_cycles
 from hwgen.search.shared import best_shared
 
 ROOT = Path(__file__).resolve().parents[1]
+ON_CLUSTER = sorted((ROOT / "schedules" / "alexnet_cluster").glob("*.yaml"))
 EXAMPLES = sorted((ROOT / "schedules" / "examples").glob("*.yaml"))
 
 
@@ -19,6 +22,20 @@ EXAMPLES = sorted((ROOT / "schedules" / "examples").glob("*.yaml"))
 def test_an_example_runs_on_the_hwc(path: Path) -> None:
     program = compile_layer(load_schedule(path), load_hardware(named_file("hardware", "hwc")))
     assert program.layout.size > 0
+
+
+@pytest.mark.parametrize("path", ON_CLUSTER, ids=lambda path: path.stem)
+def test_a_row_of_alexnet_runs_on_its_cluster(path: Path) -> None:
+    schedule = load_schedule(path)
+    assert schedule.layer in load_layer_set("stoutchinin_2019:alexnet").convolutions()
+    program = compile_cluster(schedule, load_hardware(named_file("hardware", "alexnet_cluster")))
+    assert program.placement.size <= 1 << 18
+
+
+def test_the_cluster_is_kept_at_work() -> None:
+    schedule = load_schedule(ON_CLUSTER[-1])
+    program = compile_cluster(schedule, load_hardware(named_file("hardware", "alexnet_cluster")))
+    assert schedule.layer.macs / (64 * cluster_cycles(program).total) > 0.9
 
 
 @pytest.mark.parametrize("name", builtin_names("hardware"))
