@@ -11,6 +11,8 @@ from cosim.comparison import LayerResult
 from cosim.toolchain import Simulator
 from hwgen.gateware.descriptor import OperandTag
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.lower.cluster_cycles import cluster_cycles
+from hwgen.model.dma_cycles import DramTiming
 
 __all__ = ["judge_cluster"]
 
@@ -79,7 +81,7 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
         measured=measured,
         equal=equal,
         output_exact=exact,
-        predicted_cycles=0,
+        predicted_cycles=round(cluster_cycles(task.program, _timing(task)).total),
         cycles=outcome.cycles,
         seconds=outcome.seconds,
         failures=tuple(failures),
@@ -146,3 +148,11 @@ def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
             for (_, operand, direction), quantity, mine, theirs in predicted.differences(Counts(found))
         ]
     return lines
+
+
+def _timing(task: ClusterTask) -> DramTiming:
+    """The DRAM's, as the model has it."""
+    timing = task.job.timing
+    return DramTiming(
+        timing.latency, timing.miss_cycles, timing.block_cycles, 1 << timing.row_log2, 1 << timing.bank_log2
+    )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cosim.cluster_run import ClusterJob, DramTiming
 from cosim.layer_data import LayerData, expected_output, random_data
 from hwgen.ir.counts import Counts
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster import ClusterProgram, compile_cluster
 from hwgen.model.dram import Dram, program_access
@@ -50,7 +50,7 @@ def prepare_cluster(
     stream: int | None = None,
     stalls: bool = False,
     serial: bool = False,
-    timing: DramTiming = DramTiming(),  # noqa: B008 - a frozen value
+    timing: DramTiming | None = None,
 ) -> ClusterTask:
     """Make everything for one schedule; raises `InputError` where the cluster cannot run it.
 
@@ -61,13 +61,14 @@ def prepare_cluster(
     seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
     stalls : every channel to the DRAM and every port of the TCDM waits at random.
     serial : the program for comparison in which nothing overlaps.
-    timing : the DRAM's.
+    timing : the DRAM's; by default the hardware's.
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = random_data(schedule.layer, rng)
     program = compile_cluster(
         schedule, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling, serial=serial
     )
+    timing = timing or _timing(program.cluster)
     dram = Dram(program.cluster.axi_bits, 1 << timing.row_log2, 1 << timing.bank_log2)
     prediction = predict_two_levels(program.schedule, program.cluster.hwcs, dram)
     size = 4 * len(program.words)
@@ -102,3 +103,12 @@ def prepare_cluster(
         job,
         expected_output(schedule.layer, data),
     )
+
+
+def _timing(cluster: Cluster) -> DramTiming:
+    """That of the hardware file."""
+    dram = cluster.dram
+    if dram is None:
+        return DramTiming()
+    rows, banks = dram.row_bytes.bit_length() - 1, dram.banks.bit_length() - 1
+    return DramTiming(dram.latency, dram.miss_cycles, dram.block_cycles, rows, banks)

@@ -28,7 +28,7 @@ def cosimulate_clusters(
     streams: Sequence[int] | None = None,
     stalls: bool = False,
     serial: bool = False,
-    timing: DramTiming = DramTiming(),  # noqa: B008 - a frozen value
+    timing: DramTiming | None = None,
     dump: Path | None = None,
     fast: bool = True,
     progress: Callable[[LayerResult], None] = lambda result: None,
@@ -41,10 +41,10 @@ def cosimulate_clusters(
     Parameters
     ----------
     hardware : the cluster; None: for each schedule the default one with the smallest HWCs that run it.
-    seed, streams, dump, fast, progress : see `hwgen.cosim.results.cosimulate`.
+    seed, streams, dump, fast, progress : see `cosim.results.cosimulate`.
     stalls : every channel to the DRAM and every port of the TCDM waits at random.
     serial : nothing overlaps: load, compute and store one after the other.
-    timing : the DRAM's.
+    timing : the DRAM's; by default the hardware's.
     """
     groups: dict[ClusterParameters, list[tuple[int, ClusterTask]]] = defaultdict(list)
     for index, schedule in enumerate(schedules):

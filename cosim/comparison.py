@@ -38,7 +38,7 @@ class LayerResult:
     output_exact : the output in memory is the reference's, bit for bit.
     failures : everything that is wrong, a line each; empty if all is well.
     predicted_cycles : from the start write to the interrupt, with a memory that grants every request at once; of a
-        cluster, see `cosim.cluster_comparison`.
+        cluster, with its DRAM's timing.
     cycles : the same, measured.
     seconds, cpu_seconds : wall clock and processor time of the run itself.
     stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 import hwgen.cli.cosim
+from cosim.cluster_results import cosimulate_clusters
 from cosim.comparison import LayerResult
 from cosim.results import cosimulate
 from cosim.toolchain import ToolError
@@ -19,6 +21,7 @@ from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.access import allocation, predict
 from tests.command_line import Run, refused
+from tests.cosim.test_clusters import cases, hardware
 
 SMALL: dict[str, Any] = {
     "format": 1,
@@ -182,3 +185,29 @@ def test_a_set_is_scheduled_first(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert seen["hardware"] is None
     assert all(allocation(schedule).total <= 1024 for schedule in seen["schedules"])
     refused(run("cosim", "lenet", "--buffer", "64"), "no HWC of 64 bytes runs all 5 layers")
+
+
+def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hwgen.cli.cosim, "cosimulate_clusters", partial(cosimulate_clusters, fast=False))
+    chosen = cases("fig8")[:2]
+    for number, schedule in enumerate(chosen):
+        save_schedule(schedule, tmp_path / "schedules" / f"{number}.yaml")
+    save_hardware(hardware("fig8"), tmp_path / "fig8.yaml")
+    given = ("--hardware", tmp_path / "fig8.yaml")
+    answer = run("cosim", tmp_path / "schedules", *given, "--dump", tmp_path / "dump", "--json")
+    assert (answer.status, [one["equal"] for one in answer.json["results"]]) == (0, [True, True])
+    first = answer.json["results"][0]
+    assert set(first["measured"]) == {"dram", "tcdm", "tcdm_dma"}
+    assert first["measured"]["dram"]["P"]["read"]["bytes"] > 0
+    output = np.load(tmp_path / "dump" / "random_0.O.npy")
+    assert output.shape[0] == chosen[0].layer.output_channels
+    shown = run("cosim", tmp_path / "schedules", *given)
+    assert "Traffic at tcdm_dma" in shown.out
+    save_schedule(small(), tmp_path / "schedules" / "small.yaml")
+    refused(
+        run("cosim", tmp_path / "schedules"), "SCHEDULE: expected schedules of one memory level or of two, got both"
+    )
+    refused(
+        run("cosim", tmp_path / "schedules" / "0.yaml", "--sim", "icarus"),
+        "--sim: clusters run in Verilator, without waveforms",
+    )

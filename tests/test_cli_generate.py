@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 from hwgen.export import memories
-from hwgen.ir.hardware import load_hardware
+from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
 from hwgen.lower import compile_layer
+from hwgen.lower.cluster import compile_cluster
 from hwgen.model.access import allocation
 from tests.command_line import Run, refused
+from tests.cosim.test_clusters import cases, hardware
 from tests.test_cli_cosim import small
 
 
@@ -89,3 +91,26 @@ def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
     refused(run(*command), "wide: kernel: expected at most 11, got [13, 1]")
     assert not folder.exists()
     refused(run("generate", tmp_path / "a.yaml", "-o", tmp_path / "b.yaml"), "-o: expected a folder, got the file")
+
+
+def test_a_cluster_and_its_programs(run: Run, tmp_path: Path) -> None:
+    schedule = cases("fig8")[0]
+    one_hwc = hardware("fig8").model_copy(update={"cluster": Cluster(hwcs=1, tcdm=1 << 16)})
+    save_schedule(schedule, tmp_path / "s.yaml")
+    save_hardware(one_hwc, tmp_path / "h.yaml")
+    answer = run("generate", tmp_path / "s.yaml", "--hardware", tmp_path / "h.yaml", "-o", tmp_path / "rtl", "--json")
+    assert (answer.status, answer.err) == (0, "")
+    (cluster,) = answer.json["clusters"]
+    assert (cluster["parameters"]["hwcs"], cluster["parameters"]["tcdm_bytes"]) == (1, 1 << 16)
+    for name in cluster["files"]:
+        assert (tmp_path / "rtl" / name).stat().st_size > 0
+    (layer,) = cluster["layers"]
+    program = compile_cluster(schedule, one_hwc)
+    words = (tmp_path / "rtl" / "programs" / f"{layer['layer']}.hex").read_text().split()
+    assert [int(word, 16) for word in words] == program.words.tolist()
+    told = json.loads((tmp_path / "rtl" / "programs" / f"{layer['layer']}.json").read_text())
+    assert told["registers"]["program_words"] == len(words)
+    assert told["regions"]["output"]["base"] == program.layout.output.base
+    save_schedule(small(), tmp_path / "small.yaml")
+    both = run("generate", tmp_path / "s.yaml", tmp_path / "small.yaml", "-o", tmp_path / "rtl")
+    refused(both, "SCHEDULE: expected schedules of one memory level or of two, got both")

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from cosim.cluster_results import cosimulate_clusters
 from cosim.comparison import LayerResult
 from cosim.results import cosimulate
 from cosim.toolchain import Simulator
 from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
-from hwgen.ir.counts import DIRECTIONS
+from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
+from hwgen.model.two_level import is_two_level
 
 __all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
 
@@ -76,7 +78,21 @@ def run(
     if dump is not None and dump.exists() and not dump.is_dir():
         raise InputError(f"--dump: expected a folder, got the file {dump}")
     note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
+    clusters = sum(is_two_level(schedule) for schedule in work.schedules)
+    if clusters not in (0, len(work.schedules)):
+        raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
+    if clusters and (simulator != "verilator" or waves):
+        raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
     with progress(len(work.schedules), "cosimulating") as step:
+        if clusters:
+            return cosimulate_clusters(
+                work.schedules,
+                work.hardware,
+                seed=seed,
+                stalls=stalls,
+                dump=dump,
+                progress=lambda result: step(),
+            )
         return cosimulate(
             work.schedules,
             work.hardware,
@@ -97,6 +113,10 @@ def save_results(path: Path, document: object) -> None:
 
 def print_comparison(results: Sequence[LayerResult]) -> None:
     """Predicted and measured counts, one row per layer, operand and direction."""
+    on_clusters = [result for result in results if is_two_level(result.schedule)]
+    if on_clusters:
+        _print_levels(on_clusters)
+        return
     rows: list[list[object]] = []
     for result in results:
         for operand, directions in DIRECTIONS.items():
@@ -109,6 +129,23 @@ def print_comparison(results: Sequence[LayerResult]) -> None:
     columns = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted",
                "words measured", "equal"]  # fmt: skip
     print_table("Traffic at the shared memory: predicted by the model, measured on the bus", columns, rows)
+
+
+def _print_levels(results: Sequence[LayerResult]) -> None:
+    """The same at several memory levels, quantity by quantity."""
+    for level in results[0].predicted.levels():
+        rows: list[list[object]] = []
+        for result in results:
+            for operand, directions in directions_at(level).items():
+                for direction in directions:
+                    accesses = result.predicted[level, operand, direction], result.measured[level, operand, direction]
+                    for quantity in quantities_at(level):
+                        predicted, measured = (getattr(access, quantity) for access in accesses)
+                        if predicted or measured:
+                            found = [predicted, measured, predicted == measured]
+                            rows.append([result.layer, operand, direction, quantity, *found])
+        columns = ["layer", "operand", "direction", "of", "predicted", "measured", "equal"]
+        print_table(f"Traffic at {level}: predicted by the model, measured on the bus", columns, rows)
 
 
 def _print_runs(results: Sequence[LayerResult]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hwgen.cli.clusters_generated import print_clusters, require_names, write_clusters
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.export import files_of, storage
@@ -16,6 +17,7 @@ from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.lower import Program, compile_layer
+from hwgen.model.two_level import is_two_level
 
 __all__ = ["Generated", "generate", "write_hardware"]
 
@@ -72,6 +74,13 @@ def generate(
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
+    if any(is_two_level(schedule) for schedule in work.schedules):
+        clusters = write_clusters(work, output)
+        if as_json:
+            print_json({"clusters": [one.as_json() for one in clusters]})
+        else:
+            print_clusters(clusters)
+        return
     generated = write_hardware(work, output)
     if as_json:
         print_json({"hardware": [one.as_json() for one in generated]})
@@ -92,10 +101,7 @@ def write_hardware(work: Work, folder: Path) -> list[Generated]:
 
     Everything is made before anything is written.
     """
-    names = [schedule.layer.name for schedule in work.schedules]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{twice}: two schedules for a layer of this name")
+    require_names(work)
     groups: dict[HwcParameters, list[Program]] = {}
     for schedule in work.schedules:
         program = compile_layer(schedule, work.hardware)

@@ -1,0 +1,121 @@
+"""Clusters as files: Verilog, registers, and the program of each layer as it lies in DRAM."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hwgen.cli.console import print_table
+from hwgen.cli.workload import Work
+from hwgen.cluster_export import cluster_files_of
+from hwgen.gateware.cluster_params import ClusterParameters
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import save_hardware
+from hwgen.ir.schedule import save_schedule
+from hwgen.lower.cluster import ClusterProgram, compile_cluster
+from hwgen.model.two_level import is_two_level
+
+__all__ = ["GeneratedCluster", "print_clusters", "require_names", "write_clusters"]
+
+
+@dataclass(frozen=True)
+class GeneratedCluster:
+    """One cluster: its folder, its files by name, and the programs that run on it."""
+
+    folder: Path
+    parameters: ClusterParameters
+    files: Mapping[str, str]
+    programs: tuple[ClusterProgram, ...]
+
+    def write(self) -> None:
+        """Write what has changed, each file whole or not at all."""
+        for name, text in self.files.items():
+            write_atomically(self.folder / name, text)
+        for program in self.programs:
+            layer = program.schedule.layer.name
+            listing = "".join(f"{word:08x}\n" for word in program.words.tolist())
+            write_atomically(self.folder / "programs" / f"{layer}.hex", listing)
+            write_atomically(
+                self.folder / "programs" / f"{layer}.json", json.dumps(_program(program), indent=1) + "\n"
+            )
+            save_schedule(program.schedule, self.folder / "schedules" / f"{layer}.yaml")
+
+    def as_json(self) -> dict[str, object]:
+        """What was generated: files, parameters, layers."""
+        return {
+            "folder": str(self.folder),
+            "parameters": asdict(self.parameters),
+            "files": sorted(self.files),
+            "layers": [
+                {
+                    "layer": program.schedule.layer.name,
+                    "tcdm_bytes": program.placement.size,
+                    "program_bytes": 4 * len(program.words),
+                    "tiles": len(program.placement.walk.tiles),
+                }
+                for program in self.programs
+            ],
+        }
+
+
+def write_clusters(work: Work, folder: Path) -> list[GeneratedCluster]:
+    """Generate and write the cluster of the work into ``folder``; several of them get a folder inside it each.
+
+    Everything is made before anything is written.
+    """
+    if not all(is_two_level(schedule) for schedule in work.schedules):
+        raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
+    require_names(work)
+    groups: dict[ClusterParameters, list[ClusterProgram]] = {}
+    for schedule in work.schedules:
+        program = compile_cluster(schedule, work.hardware)
+        groups.setdefault(program.hardware, []).append(program)
+    generated = [
+        GeneratedCluster(
+            folder if len(groups) == 1 else folder / programs[0].schedule.layer.name,
+            parameters,
+            cluster_files_of(parameters),
+            tuple(programs),
+        )
+        for parameters, programs in groups.items()
+    ]
+    for one in generated:
+        one.write()
+    if work.hardware is not None:
+        save_hardware(work.hardware, folder / "hardware.yaml")
+    return generated
+
+
+def print_clusters(generated: list[GeneratedCluster]) -> None:
+    """One row per layer."""
+    rows: list[list[object]] = [
+        [str(one.folder), program.schedule.layer.name, len(program.placement.walk.tiles), len(program.commands),
+         4 * len(program.words), program.placement.size, program.dram_size]
+        for one in generated
+        for program in one.programs
+    ]  # fmt: skip
+    columns = ["folder", "layer", "tiles", "commands", "program bytes", "TCDM bytes", "DRAM bytes"]
+    print_table("Generated clusters", columns, rows)
+
+
+def require_names(work: Work) -> None:
+    """Refuse two schedules for layers of the same name: their files would be the same."""
+    names = [schedule.layer.name for schedule in work.schedules]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{twice}: two schedules for a layer of this name")
+
+
+def _program(program: ClusterProgram) -> dict[str, object]:
+    """What software does to run the layer: where the tensors lie in DRAM, and which registers get which values.
+
+    The program's words, in the file beside this one, lie at ``program_address``.
+    """
+    layout = program.layout
+    regions = {"input": layout.inputs, "weights": layout.weights, "bias": layout.bias, "output": layout.output,
+               "partial": layout.partial}  # fmt: skip
+    return {
+        "layer": program.schedule.layer.name,
+        "regions": {name: {"base": region.base, "bytes": region.size} for name, region in regions.items()},
+        "registers": dict(program.settings),
+    }
