@@ -35,7 +35,10 @@ def calibrate(
         raise InputError(f"{hardware}: cluster: expected one, since only clusters have a DMA")
     note("simulating the DMA: some seconds, half a minute more if it has to be built")
     fits = {way: _fit(found.cluster, tiles, seed, loads=way == "load") for way in ("load", "store")}
-    costs = {way: DmaCost(transfer=fit.transfer, run=fit.run, byte=fit.byte) for way, fit in fits.items()}
+    costs = {
+        way: DmaCost(transfer=round(fit.transfer, 2), run=round(fit.run, 3), byte=round(fit.byte, 5))
+        for way, fit in fits.items()
+    }
     calibrated = found.cluster.model_copy(update=costs)
     target = output or hardware
     save_hardware(found.model_copy(update={"cluster": calibrated}), target)
