@@ -25,11 +25,11 @@ def test_depths() -> None:
     )
     stages = (
         ConvStage(0, 1, (1, 1), (1, 1)),  # 4 cycles a pixel
-        ConvStage(1, 2, (3, 3), (2, 2), input_lanes=2, output_lanes=2, groups=1),  # 18: 9 for each that it takes
+        ConvStage(1, 2, (3, 3), (2, 2), input_lanes=2, output_lanes=2, groups=1),  # 18, and 1 for every second pixel
         ConvStage(2, 3, (1, 1), (1, 1), output_lanes=1),  # 32
     )
     even = with_even_queues(FusedParameters(maps, stages))
-    # 5/4 of a line would pile up, one at most; 18 of 32 parts of what is made in a line are taken while it is made
+    # 5/4 of a line would pile up, one at most; 19 of 32 parts of what is made in a line are taken meanwhile
     assert [one.queue for one in even.maps] == [2, 2 + 40, 2 + 9, 2]
 
 

@@ -31,11 +31,12 @@ def with_even_queues(parameters: FusedParameters) -> FusedParameters:
         # Cycles between two inputs, and between two outputs, in a line in which windows are completed.
         before = parameters.maker(stage.reads)
         brought = parameters.steps(before) if before is not None else 1
-        taken = parameters.steps(number) / stage.stride[1]
+        window = parameters.steps(number) + stage.stride[1] - 1  # pixels that complete none take a cycle each
+        taken = window / stage.stride[1]
         if before is not None:
             # While the stage is busy with such a line, the one before it goes on with the next.
             _deepen(depths, stage.reads, min(taken / brought - 1, 1) * parameters.maps[stage.reads].line)
-        made = max(parameters.steps(number), brought * stage.stride[1])
+        made = max(window, brought * stage.stride[1])
         after = max((parameters.steps(reader) for reader in parameters.window_readers(stage.makes)), default=0)
         if after:
             _deepen(depths, stage.makes, (1 - made / after) * parameters.maps[stage.makes].line)
