@@ -122,14 +122,21 @@ def parameters_of(run: Run) -> HwcParameters:
     return replace(run.program.parameters, cluster=True)
 
 
-@pytest.mark.parametrize("name", ["fig8", "two_tiles", "squares"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two_tiles",
+        "columns",
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("fig8", "squares", "columns_of_kernel")),
+    ],
+)
 def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
-    rng = Random(f"rings of {name}")
-    schedules = schedules_for(hwc(name), rng, LAYERS, most_macs=6000)
+    rng, hardware = Random(f"rings of {name}"), hwc(name).model_copy(update={"operand_bits": 8})
+    schedules = schedules_for(hardware, rng, LAYERS, most_macs=6000)
     cases = []
     for index, schedule in enumerate(schedules):
         for stalls in (False, True):
-            run = prepare(schedule, hwc(name), index=index, seed=1, stalls=stalls)
+            run = prepare(schedule, hardware, index=index, seed=1, stalls=stalls)
             for first, last in PARTS:
                 cases.append(cluster_case(run, f"{index} {stalls} {first} {last}", rng, first, last))
     results = run_jobs(verilog(parameters_of(cases[0].run)), [case.job for case in cases], fast=False)
