@@ -208,7 +208,9 @@ def test_the_page_in_a_browser(run: Run, tmp_path: Path) -> None:
         }
         # Four series of three sizes; all rows; three configurations with an area, on the front or beaten.
         assert points == {"traffic": 12, "roofline": 12, "pareto": 3}
-        assert browser.run("document.querySelectorAll('#traffic .curve').length") == 5
+        # Predicted for the hardware and by the pure model, for I, W, O and all; the bound.
+        assert browser.run("document.querySelectorAll('#traffic .curve').length") == 9
+        assert browser.run("document.querySelectorAll('#traffic .curve.thin').length") == 4
         assert browser.run("document.querySelectorAll('#stalls .bar').length") == 8
         assert browser.run("document.querySelectorAll('#engines .bar').length") == 2
         assert browser.run("document.querySelectorAll('#traffic .hollow').length") == 4

@@ -71,7 +71,7 @@ function pressable(element, action, label) {
   });
 }
 
-// series: {name, color, line, dashed, points: [{x, y, hollow, label, named, action}]}
+// series: {name, color, line, dashed, thin, points: [{x, y, hollow, label, named, action}]}
 function plot(host, spec) {
   host.replaceChildren();
   const all = spec.series.flatMap((series) => series.points);
@@ -105,7 +105,7 @@ function plot(host, spec) {
     const style = `--c: var(--${series.color})`;
     if (series.line) {
       const path = series.points.map((p, i) => `${i ? "L" : "M"}${x.at(p.x).toFixed(1)} ${y.at(p.y).toFixed(1)}`);
-      make(image, "path", { class: `curve${series.dashed ? " dashed" : ""}`, d: path.join(" "), style });
+      make(image, "path", { class: `curve${series.dashed ? " dashed" : ""}${series.thin ? " thin" : ""}`, d: path.join(" "), style });
     }
   }
   for (const series of spec.series) {

@@ -13,8 +13,11 @@ const cycles = (row) => row.cycles_measured ?? row.cycles_predicted;
 const stall = (row, cause) => row[`stall_${cause}_measured`] ?? row[`stall_${cause}_predicted`];
 const OPERANDS = { I: ["read"], W: ["read"], O: ["read_partial", "write_partial", "write"] };
 
-function moved(row, operand) {
-  const source = measured(row) ? "measured" : "predicted";
+function predicted(row, operand) {
+  return operand === "total" ? row.total_bytes_predicted : moved(row, operand, "predicted");
+}
+
+function moved(row, operand, source = measured(row) ? "measured" : "predicted") {
   return OPERANDS[operand].reduce((sum, direction) => sum + row[`tcdm_${operand}_${direction}_bytes_${source}`], 0);
 }
 
@@ -65,14 +68,24 @@ function drawTraffic() {
   };
   const curves = gather(data.curves, (row) => row.buffer_bytes);
   const points = gather(blocks, (row) => row.label);
+  // Configurations that differ in their buffers alone, by size: a line each.
+  const kindOf = ([row]) => [row.configuration, row.lanes, row.order].join();
+  const families = unique(points.map(kindOf)).map((kind) => points.filter((rows) => kindOf(rows) === kind)
+    .sort(([a], [b]) => a.buffer_bytes - b.buffer_bytes));
   const what = { I: (row) => moved(row, "I"), W: (row) => moved(row, "W"), O: (row) => moved(row, "O"), total: traffic };
   const series = [];
   for (const [operand, value] of Object.entries(what)) {
     const name = operand === "total" ? "I + W + O" : operand;
     series.push({
-      name, color: operand, line: true,
+      name, color: operand, line: true, thin: true,
       points: curves.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row[`${operand}_bytes`]) })),
     });
+    for (const family of families) {
+      series.push({
+        color: operand, line: true,
+        points: family.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => predicted(row, operand)) })),
+      });
+    }
     series.push({
       color: operand,
       points: points.map((rows) => ({
