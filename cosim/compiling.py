@@ -33,23 +33,28 @@ class CommandFailed(Exception):
     """A tool ended with an error; what it said is in the log."""
 
 
-def verilate(folder: Path, top: str, arguments: Sequence[str], log: Path) -> None:
-    """Have Verilator write the C++ files of a model ``Vtop`` with a VPI into a folder."""
-    command = ["verilator", "-cc", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "-Mdir", str(folder)]
+def verilate(folder: Path, top: str, arguments: Sequence[str], log: Path, *, vpi: bool = True) -> None:
+    """Have Verilator write the C++ files of a model ``Vtop`` into a folder, with a VPI unless it is not wanted."""
+    access = ["--vpi", "--public-flat-rw"] if vpi else []
+    command = ["verilator", "-cc", *access, "--prefix", "Vtop", "-Mdir", str(folder)]
     _run([[*command, "--top-module", top, "--timescale", "1ns/1ps", *arguments]], log)
 
 
-def compile_model(folder: Path, executable: str, flags: Sequence[str], more: Sequence[Path], log: Path) -> None:
-    """Compile what Verilator wrote into a folder, with cocotb's main.
+def compile_model(
+    folder: Path, executable: str, flags: Sequence[str], more: Sequence[Path], log: Path, *, main: Path | None = None
+) -> None:
+    """Compile what Verilator wrote into a folder, with cocotb's main or another one.
 
     Parameters
     ----------
     executable : its name in the folder.
     flags : the compiler's, for what runs in every cycle.
     more : further C++ files for the same unit.
+    main : the file with the main function, instead of cocotb's.
     """
     files = sorted(folder.glob("*.cpp"))
-    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    bench = main is None
+    main = main or cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
     units = {
         "often": ([file for file in files if "__Slow" not in file.name] + [*more, main], flags),
         "once": ([file for file in files if "__Slow" in file.name], ONCE_FLAGS),
@@ -63,8 +68,8 @@ def compile_model(folder: Path, executable: str, flags: Sequence[str], more: Seq
     _run(commands, log)
     libraries = cocotb_tools.config.libs_dir
     linker = ["g++", "-rdynamic", *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
-    wanted = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator", "-pthread"]
-    _run([[*linker, *wanted, "-o", str(folder / executable)]], log)
+    wanted = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"] if bench else []
+    _run([[*linker, *wanted, "-pthread", "-o", str(folder / executable)]], log)
 
 
 def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], log: Path) -> Path:

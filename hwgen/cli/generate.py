@@ -10,6 +10,7 @@ import typer
 
 from hwgen.cli.clusters_generated import print_clusters, require_names, write_clusters
 from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.stacks import MacsOption, generate_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.export import files_of, storage
 from hwgen.gateware.params import HwcParameters
@@ -68,11 +69,17 @@ def generate(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    macs: MacsOption = None,
     as_json: Json = False,
 ) -> None:
-    """Write Verilog, register map and programs for schedules (a SET is scheduled first)."""
+    """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer}
+    solution = solution_file(workload, macs, unfit)
+    if solution is not None:
+        generate_stacks(solution, macs=macs, output=output, as_json=as_json)
+        return
     work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
     if any(is_two_level(schedule) for schedule in work.schedules):
         clusters = write_clusters(work, output)

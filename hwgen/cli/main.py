@@ -18,6 +18,7 @@ from hwgen.cli.layers import layers
 from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.regress import regress
+from hwgen.cli.regress_stacks import regress_stacks
 from hwgen.cli.report import report
 from hwgen.cli.schedule import schedule
 from hwgen.cli.sweep import sweep
@@ -64,6 +65,7 @@ app.command()(demo)
 app.command()(paper)
 app.command("depth-first")(depth_first)
 app.command()(regress)
+app.command("regress-stacks")(regress_stacks)
 app.command()(synth)
 app.command()(calibrate)
 app.command()(sweep)

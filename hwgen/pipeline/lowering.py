@@ -22,11 +22,13 @@ from hwgen.gateware.params import ParameterError
 from hwgen.golden_network import RowData, average_factor, rectified
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
+from hwgen.pipeline.cycles import in_time
 from hwgen.pipeline.lanes import Lanes, Work, beat_for, choose_lanes
 from hwgen.pipeline.program import Columns, OverlapLine, PipelineMap, PipelineProgram, Stream, TileProgram
+from hwgen.pipeline.queues import with_even_queues
 from hwgen.pipeline.tiles import EdgePlan, MapPlan, MapTile, StackPlan, StagePlan
 
-__all__ = ["MACS", "OverlapOrder", "line_by_line", "lower_stack"]
+__all__ = ["MACS", "OverlapOrder", "lower_stack"]
 
 MACS = 64
 """Multipliers of a pipeline, unless said otherwise."""
@@ -42,11 +44,11 @@ OverlapOrder = Callable[[FusedParameters, TileProgram, Literal["in", "out"]], li
 
 def lower_stack(
     plan: StackPlan,
-    rows: Mapping[str, RowData],
+    rows: Mapping[str, RowData] | None,
     *,
     fetched: bool = True,
     macs: int = MACS,
-    order: OverlapOrder | None = None,
+    order: OverlapOrder = in_time,
 ) -> PipelineProgram:
     """Choose the pipeline of a stack and write its program; `InputError` for what it cannot do.
 
@@ -55,7 +57,7 @@ def lower_stack(
     plan
         The stack, tile by tile.
     rows
-        Weights, biases and shifts by row.
+        Weights, biases and shifts by row; None: the program is without them, and software has them.
     fetched
         Whether weights count as traffic.
     macs
@@ -74,7 +76,7 @@ def lower_stack(
         raise InputError(f"{plan.name}: {error}") from None
     streams = _streams(plan, numbering, parameters)
     tiles = tuple(_tile(plan, numbering, parameters, rows, tile, order) for tile in range(plan.factor))
-    weights = _weight_bytes(plan, parameters, rows)
+    weights = b"" if rows is None else _weight_bytes(plan, parameters, rows)
     return PipelineProgram(plan, parameters, numbering.maps, streams, tiles, weights, fetched, cycles)
 
 
@@ -154,7 +156,7 @@ def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycl
         else:
             maps.append(_map(source, beat))
     stages = tuple(_stage(plan, numbering, index, chosen, cycles) for index, chosen in enumerate(lanes))
-    return FusedParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT)
+    return with_even_queues(FusedParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT))
 
 
 def _map(one: MapPlan, beat: int) -> MapParameters:
@@ -226,9 +228,9 @@ def _tile(
     plan: StackPlan,
     numbering: _Numbering,
     parameters: FusedParameters,
-    rows: Mapping[str, RowData],
+    rows: Mapping[str, RowData] | None,
     tile: int,
-    order: OverlapOrder | None,
+    order: OverlapOrder,
 ) -> TileProgram:
     registers: dict[str, int] = {}
     streams: dict[str, Columns] = {}
@@ -248,11 +250,11 @@ def _tile(
         streams[f"i_skip{index}_{place}"] = Columns(made.old, made.new)
     for index, stage in enumerate(plan.stages):
         registers |= _stage_registers(plan, numbering, index, tile)
-        registers |= _settings(index, stage.node, rows.get(stage.node.name, RowData()))
+        row = None if rows is None else rows.get(stage.node.name, RowData(relu=rectified(stage.node)))
+        registers |= _settings(index, stage.node, row)
     incomplete = TileProgram(registers, streams, (), ())
-    choose = order or line_by_line
-    incoming = _overlap_lines(plan, numbering, tile, choose(parameters, incomplete, "in"), incoming=True)
-    outgoing = _overlap_lines(plan, numbering, tile, choose(parameters, incomplete, "out"), incoming=False)
+    incoming = _overlap_lines(plan, numbering, tile, order(parameters, incomplete, "in"), incoming=True)
+    outgoing = _overlap_lines(plan, numbering, tile, order(parameters, incomplete, "out"), incoming=False)
     return TileProgram(registers, streams, incoming, outgoing)
 
 
@@ -292,27 +294,17 @@ def _stage_registers(plan: StackPlan, numbering: _Numbering, index: int, tile: i
     }
 
 
-def _settings(index: int, node: Node, row: RowData) -> dict[str, int]:
-    """The registers of a stage's arithmetic."""
+def _settings(index: int, node: Node, row: RowData | None) -> dict[str, int]:
+    """The registers of a stage's arithmetic; without a row's data, all but its shift."""
     prefix = f"stage{index}"
-    clip = {f"{prefix}_relu": int(row.relu), f"{prefix}_ceiling": CEILING}
+    relu = rectified(node) if row is None else row.relu
+    clip = {f"{prefix}_relu": int(relu), f"{prefix}_ceiling": CEILING}
     if node.op in ("conv", "depthwise_conv", "add"):
-        return {f"{prefix}_shift": row.shift, **clip}
+        return clip if row is None else {f"{prefix}_shift": row.shift, **clip}
     if node.op == "pool" and node.pool == "avg":
         multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
         return {f"{prefix}_multiplier": multiplier, f"{prefix}_shift": shift, **clip}
     return {}
-
-
-def line_by_line(parameters: FusedParameters, tile: TileProgram, way: Literal["in", "out"]) -> list[int]:
-    """The first line of every map, producers first, then the second of every map, and so on."""
-    what = "overlap" if way == "in" else "saved"
-    lines = {
-        number: tile.registers[f"map{number}_lines"]
-        for number in range(len(parameters.maps))
-        if tile.registers[f"map{number}_{what}"]
-    }
-    return [n for line in range(max(lines.values(), default=0)) for n, count in lines.items() if line < count]
 
 
 def _overlap_lines(
