@@ -14,6 +14,7 @@ from hwgen.lower.cluster_cycles import cluster_cycles
 from hwgen.model.cluster_cycles import ClusterTimes
 from hwgen.model.dma_cycles import DramTiming
 from hwgen.model.dram import Dram, program_access
+from hwgen.model.prediction import PerOperand
 from hwgen.model.two_level_access import TwoLevelPrediction, predict_two_levels
 
 __all__ = ["OnCluster", "cluster_document", "predicted_on_cluster", "print_cluster"]
@@ -21,11 +22,12 @@ __all__ = ["OnCluster", "cluster_document", "predicted_on_cluster", "print_clust
 
 @dataclass(frozen=True)
 class OnCluster:
-    """What a schedule costs; of one that no cluster runs, without a program and its cycles, and why."""
+    """What a schedule costs; of one that no cluster runs, without a program, its cycles and its rings, and why."""
 
     prediction: TwoLevelPrediction
-    times: ClusterTimes | None
-    refused: str | None
+    times: ClusterTimes | None = None
+    rings: PerOperand | None = None
+    refused: str | None = None
 
 
 def predicted_on_cluster(path: Path, schedule: Schedule, hardware: Hardware | None) -> OnCluster:
@@ -40,11 +42,12 @@ def predicted_on_cluster(path: Path, schedule: Schedule, hardware: Hardware | No
         except InputError as error:
             if hardware is not None:
                 raise
-            return OnCluster(found, None, str(error))
+            return OnCluster(found, refused=str(error))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
-    return OnCluster(counted, cluster_cycles(program, timing), None)
+    rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
+    return OnCluster(counted, cluster_cycles(program, timing), rings)
 
 
 def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elements: bool) -> dict[str, Any]:
@@ -54,6 +57,7 @@ def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elemen
         "layer": schedule.layer.name,
         "file": str(path),
         **found.prediction.as_json(elements=elements),
+        "tcdm_rings": None if found.rings is None else {array: found.rings[array] for array in ARRAYS},
         "total_bytes": found.prediction.counts.total_bytes("dram"),
         "cycles": None if times is None else round(times.total),
         "busy": None if times is None else {queue: round(cycles) for queue, cycles in times.busy.items()},
@@ -64,7 +68,7 @@ def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elemen
 
 def print_cluster(path: Path, schedule: Schedule, on_cluster: OnCluster) -> None:
     """The same as tables."""
-    found, times = on_cluster.prediction, on_cluster.times
+    found, times, rings = on_cluster.prediction, on_cluster.times, on_cluster.rings
     title = f"{schedule.layer.name} ({path})"
     for level in found.counts.levels():
         columns = quantities_at(level)
@@ -79,17 +83,18 @@ def print_cluster(path: Path, schedule: Schedule, on_cluster: OnCluster) -> None
             operand,
             found.tcdm_need[operand],
             found.tcdm_need_bytes[operand],
+            "" if rings is None else rings[operand],
             found.local.need_bytes[operand],
             found.local.allocation[operand],
             found.replicated[operand],
         ]
         for operand in ARRAYS
     ]
-    totals = (found.tcdm_need, found.tcdm_need_bytes, found.local.need_bytes, found.local.allocation)
-    needs.append(["total", *(total.total for total in totals), found.replicated.total])
+    totals = (found.tcdm_need, found.tcdm_need_bytes, rings, found.local.need_bytes, found.local.allocation)
+    needs.append(["total", *("" if total is None else total.total for total in totals), found.replicated.total])
     print_table(
         "",
-        ["buffer", "in the TCDM", "its bytes", "local bytes", "allocated", "words read alike"],
+        ["buffer", "in the TCDM", "its bytes", "its ring", "local bytes", "allocated", "words read alike"],
         needs,
     )
     if times is None:
