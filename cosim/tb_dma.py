@@ -130,13 +130,8 @@ async def feed(dut: Any, name: str, words: list[int]) -> None:
         valid.value = 0
 
 
-@cocotb.test()
-async def run_dma(dut: Any) -> None:
-    """Loads, then stores."""
-    folder = Path(os.environ["HWGEN_DMA_JOB"])
-    job = json.loads((folder / "job.json").read_text())
-    random, rate = Random(job["random"]), job["stall_rate"]
-    tcdm = np.load(folder / "tcdm.npy")
+def quiet(dut: Any, job: dict[str, Any]) -> None:
+    """In reset, with every input known and the settings in place."""
     dut.rst.value = 1
     for name in ("halt", "clear", "program_start", "program_address", "program_words", "o_program__ready"):
         getattr(dut, name).value = 0
@@ -159,6 +154,16 @@ async def run_dma(dut: Any) -> None:
         "rvalid",
     ):
         getattr(dut, f"axi__{name}").value = 0
+
+
+@cocotb.test()
+async def run_dma(dut: Any) -> None:
+    """Loads, then stores."""
+    folder = Path(os.environ["HWGEN_DMA_JOB"])
+    job = json.loads((folder / "job.json").read_text())
+    random, rate = Random(job["random"]), job["stall_rate"]
+    tcdm = np.load(folder / "tcdm.npy")
+    quiet(dut, job)
     Clock(dut.clk, 10, unit="ns").start()
     watch = Watch(dut, job["width"])
     ports = [TcdmPort(dut, f"{kind}__{i}", tcdm, Random(random.random()), rate)

@@ -1,6 +1,6 @@
 """Reads runs from the TCDM line by line, through several ports that need not answer at the same time."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -74,17 +74,14 @@ class LineReader(wiring.Component):
             self.i_run.ready.eq(~walking | (asks & (left <= p.beat_bytes))),
         ]
         m.d.sync += [pending.eq(Mux(asks, used, pending & ~taken)), ahead.eq(ahead + asks - gives)]
+        for i in range(p.ports):
+            at = wrapped(m, line + WORD_BYTES * i, run.end, run.size, f"word_{i}")
+            places = range(WORD_BYTES * i, WORD_BYTES * (i + 1))
+            enable = Cat((left > place) & (~first | (place >= run.tcdm[:2])) for place in places)
+            with m.If(asks):
+                m.d.sync += [addresses[i].eq(at), enables[i].eq(enable)]
+        next_line = wrapped(m, line + p.beat_bytes, run.end, run.size, "line")
         with m.If(asks):
-            for i in range(p.ports):
-                at = wrapped(m, line + WORD_BYTES * i, run.end, run.size, f"word_{i}")
-                m.d.sync += addresses[i].eq(at)
-                m.d.sync += enables[i].eq(
-                    Cat(
-                        (left > WORD_BYTES * i + b) & (~first | (WORD_BYTES * i + b >= run.tcdm[:2]))
-                        for b in range(WORD_BYTES)
-                    )
-                )
-            next_line = wrapped(m, line + p.beat_bytes, run.end, run.size, "line")
             m.d.sync += [line.eq(next_line), left.eq(left - p.beat_bytes), first.eq(0)]
         with m.If(self.i_run.ready):
             m.d.sync += walking.eq(self.i_run.valid)
@@ -97,32 +94,43 @@ class LineReader(wiring.Component):
                     left.eq(fresh.length + fresh.tcdm[:2]),
                 ]
 
-        # Which words a line has, and the words.
+        requests = list(zip(pending, taken, addresses, enables, strict=True))
+        m.d.comb += gives.eq(self._answers(m, requests, asks, used))
+        m.d.comb += self.busy.eq(walking | (ahead != 0))
+        return m
+
+    def _answers(
+        self, m: Module, requests: list[tuple[Value, Value, Signal, Signal]], asks: Signal, used: Signal
+    ) -> Value:
+        """A port each for the words of a line: bring them together again. Whether a line is given.
+
+        A request is pending, is taken, has an address and an enable; ``used``: words of the line that is asked for.
+        """
+        p, gives = self.parameters, Signal()
         m.submodules.shapes = shapes = SyncFIFO(width=p.ports, depth=LINES_AHEAD)
         m.d.comb += [shapes.w_en.eq(asks), shapes.w_data.eq(used), shapes.r_en.eq(gives)]
         there, idle = [], []
-        for i in range(p.ports):
+        for i, (pending, taken, address, enable) in enumerate(requests):
             m.submodules[f"master_{i}"] = master = TcdmMaster()
             m.submodules[f"words_{i}"] = words = SyncFIFO(width=32, depth=LINES_AHEAD)
             connect(m, master.port, flipped(self.port[i]))
             m.d.comb += [
-                master.i_request.valid.eq(pending[i]),
-                master.i_request.payload.address.eq(addresses[i] & ~3),
-                master.i_request.payload.enable.eq(enables[i]),
-                taken[i].eq(pending[i] & master.i_request.ready),
+                master.i_request.valid.eq(pending),
+                master.i_request.payload.address.eq(address & ~3),
+                master.i_request.payload.enable.eq(enable),
+                taken.eq(pending & master.i_request.ready),
                 words.w_en.eq(master.o_response.valid),
                 words.w_data.eq(master.o_response.data),
                 words.r_en.eq(gives & shapes.r_data[i]),
                 self.o_line.payload.word_select(i, 32).eq(words.r_data),
             ]
             there.append(words.r_rdy | ~shapes.r_data[i])
-            idle.append(master.idle & ~pending[i])
+            idle.append(master.idle & ~pending)
             with m.If(master.fault & ~self.fault):
                 m.d.sync += [self.fault.eq(1), self.fault_address.eq(master.fault_address)]
         m.d.comb += [
             self.o_line.valid.eq(shapes.r_rdy & Cat(there).all()),
             gives.eq(self.o_line.valid & self.o_line.ready),
             self.idle.eq(Cat(idle).all()),
-            self.busy.eq(walking | (ahead != 0)),
         ]
-        return m
+        return gives

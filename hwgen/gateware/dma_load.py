@@ -146,7 +146,28 @@ class LoadChannel(wiring.Component):
         with m.If(bytes_begin):
             m.d.sync += way.eq(next_way)
 
-        # A beat that is an error, and all that follow it, are dropped.
+        begins, begin = segments_begin | bytes_begin, Mux(segments_begin, next_segment.dram, next_run.dram)
+        self._take_beats(m, aligner, scatterer, begins, begin, failed)
+        with m.If(~failed & writer.fault):
+            m.d.sync += [self.error.eq(DmaError.TCDM_BUS), self.error_address.eq(writer.fault_address)]
+        self._lines(m, aligner, scatterer, writer, segment)
+        m.d.comb += self.done.eq(writer.done)
+        return segmenter.busy | aligner.busy | scatterer.busy, ~writer.idle
+
+    def _take_beats(
+        self,
+        m: Module,
+        aligner: ByteAligner,
+        scatterer: Scatterer,
+        begins: Value,
+        begin: Value,
+        failed: Signal,
+    ) -> None:
+        """Hand beats on; one that is an error, and all that follow it, are dropped.
+
+        ``begins``: a run or a segment does, at DRAM address ``begin``.
+        """
+        low = (self.parameters.beat_bytes - 1).bit_length()
         beat = self.i_beat.payload
         bad, wanted = Signal(), Signal()
         beat_address = Signal(32)
@@ -159,10 +180,8 @@ class LoadChannel(wiring.Component):
             scatterer.i_unit.payload.eq(beat.data),
             self.i_beat.ready.eq(failed | (wanted & bad) | aligner.i_unit.ready | scatterer.i_unit.ready),
         ]
-        with m.If(segments_begin):
-            m.d.sync += beat_address.eq(next_segment.dram)
-        with m.Elif(bytes_begin):
-            m.d.sync += beat_address.eq(next_run.dram)
+        with m.If(begins):
+            m.d.sync += beat_address.eq(begin)
         with m.Elif(self.i_beat.valid & self.i_beat.ready):
             m.d.sync += beat_address.eq(Cat(C(0, low), beat_address[low:] + 1))
         with m.If(~failed & self.i_beat.valid & wanted & bad):
@@ -170,12 +189,6 @@ class LoadChannel(wiring.Component):
                 self.error.eq(Mux(beat.response == Response.DECERR, DmaError.AXI_DECODE, DmaError.AXI_SLAVE)),
                 self.error_address.eq(beat_address),
             ]
-        with m.Elif(~failed & writer.fault):
-            m.d.sync += [self.error.eq(DmaError.TCDM_BUS), self.error_address.eq(writer.fault_address)]
-
-        self._lines(m, aligner, scatterer, writer, segment)
-        m.d.comb += self.done.eq(writer.done)
-        return segmenter.busy | aligner.busy | scatterer.busy, ~writer.idle
 
     def _lines(
         self,
@@ -200,8 +213,9 @@ class LoadChannel(wiring.Component):
                 word.enable.eq(unit.enable.word_select(i, WORD_BYTES)),
                 word.data.eq(unit.data.word_select(i, 8 * WORD_BYTES)),
             ]
+        next_line = wrapped(m, line + p.beat_bytes, segment.ring_end, segment.ring_size, "line")
         with m.If(aligner.o_unit.valid & aligner.o_unit.ready):
-            m.d.sync += later.eq(wrapped(m, line + p.beat_bytes, segment.ring_end, segment.ring_size, "line"))
+            m.d.sync += later.eq(next_line)
         m.d.comb += [
             writer.i_line.valid.eq(aligner.o_unit.valid | scatterer.o_line.valid),
             writer.i_line.payload.eq(Mux(scatterer.busy, scatterer.o_line.payload.as_value(), packed.as_value())),

@@ -77,10 +77,11 @@ class Segmenter(wiring.Component):
             gone.eq(self.busy & self.o_segment.ready),
             self.i_run.ready.eq(~self.busy | (gone & ends)),
         ]
+        next_tcdm = wrapped(m, run.tcdm + way.slow_stride, way.ring_end, way.ring_size, "next")
         with m.If(gone):
             m.d.sync += [
                 run.dram.eq(behind),
-                run.tcdm.eq(wrapped(m, run.tcdm + way.slow_stride, way.ring_end, way.ring_size, "next")),
+                run.tcdm.eq(next_tcdm),
                 run.length.eq(run.length - way.fold),
             ]
         with m.If(self.i_run.ready):
