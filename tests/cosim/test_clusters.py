@@ -17,7 +17,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.two_level import over_loops, tile_depth
 from tests.cluster_cases import cluster_schedules
-from tests.cosim.random_layers import hwc
+from tests.cosim.random_layers import HWCS, hwc
 
 CLUSTERS = ("fig8", "everything")
 CASES = 24
@@ -48,6 +48,13 @@ def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> No
     for one, other in zip(free, stalled, strict=True):
         assert one.measured == other.measured  # row misses included
         assert one.cycles < other.cycles
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted(set(HWCS) - set(CLUSTERS)))
+def test_every_order_of_the_loops_on_a_cluster(name: str) -> None:
+    results = cosimulate_clusters(cases(name), hardware(name), fast=False, stalls=True, timing=TIMING)
+    check(results)
 
 
 def test_the_cases_reach_every_corner() -> None:
