@@ -170,7 +170,7 @@ class TileSource(wiring.Component):
         m.submodules.gather = gather = Gather(channels=self._channels, beat=self._beat)
         connect(m, flipped(self.o_pixel), gather.o_pixel)
         column, line = Signal.like(self.columns), Signal.like(self.lines)
-        open_ = (line != 0) & (self.columns != 0)
+        open_ = line != 0
         m.d.comb += [
             gather.i_beat.payload.eq(self.i_beat.payload),
             gather.i_beat.valid.eq(self.i_beat.valid & open_),
@@ -179,7 +179,8 @@ class TileSource(wiring.Component):
             self.keep.eq(gather.keep),
         ]
         with m.If(self.begin):
-            m.d.sync += line.eq(self.lines)
+            # Without columns there is nothing to take, not even when the next tile's columns are written.
+            m.d.sync += line.eq(Mux(self.columns == 0, 0, self.lines))
         with m.Elif(self.moved & gather.last):
             m.d.sync += column.eq(column + 1)
             with m.If(column == (self.columns - 1)[: len(column)]):
