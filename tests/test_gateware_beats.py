@@ -82,3 +82,25 @@ def test_a_source_takes_as_many_pixels_as_the_tile_has() -> None:
     simulator.run()
     assert sum(taken) == 3 * 2 * 2
     assert not any(taken[:3])
+
+
+def test_a_tile_without_new_pixels_leaves_the_stream_to_the_next() -> None:
+    source = TileSource(channels=1, beat=1, line=7, lines=5)
+    taken = []
+
+    async def main(ctx: Any) -> None:
+        ctx.set(source.lines, 3)
+        ctx.set(source.i_beat.valid, 1)
+        ctx.set(source.o_pixel.ready, 1)
+        for cycle in range(30):
+            ctx.set(source.begin, cycle in (2, 20))
+            ctx.set(source.columns, 0 if cycle < 10 else 2)
+            *_, ready = await ctx.tick().sample(source.i_beat.ready)
+            taken.append(ready)
+
+    simulator = Simulator(source)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(main)
+    simulator.run()
+    assert not any(taken[:21])
+    assert sum(taken) == 2 * 3

@@ -94,6 +94,7 @@ STAGES: dict[str, tuple[tuple[int, int, int], dict[str, Any], int]] = {
     "concatenation": ((2, 3, 3), {"op": "concat", "inputs": ["row0", "input"]}, 2),
     "shuffle by 2, lines along the height": ((8, 3, 4), {"op": "pixel_shuffle", "factor": 2}, 2),
     "shuffle by 3": ((9, 3, 2), {"op": "pixel_shuffle", "factor": 3}, 1),
+    "shuffle in tiles of one column": ((4, 2, 2), {"op": "pixel_shuffle", "factor": 2}, 4),
     "shuffle of a line of one pixel": ((4, 3, 1), {"op": "pixel_shuffle", "factor": 2}, 1),
 }
 
