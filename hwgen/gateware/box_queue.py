@@ -33,8 +33,10 @@ class BoxQueue(wiring.Component):
     -------
     i_box : In(stream)
         A box begins: its ``token``; ``drop``, the units that it does not keep of the box before.
+    claims : In(1)
+        Units of the ring are filled from now on.
     claim : In
-        So many units of the ring are filled from now on.
+        How many; known early in a cycle.
     free : Out
         Units not claimed, or free again.
     completes : In(1)
@@ -54,6 +56,7 @@ class BoxQueue(wiring.Component):
             {
                 "i_box": In(stream.Signature(self._box)),
                 "claim": In(self._room),
+                "claims": In(1),
                 "free": Out(self._room, init=capacity),
                 "completes": In(1),
                 "o_token": Out(stream.Signature(token)),
@@ -98,8 +101,10 @@ class BoxQueue(wiring.Component):
             m.d.comb += self.alone.eq(~drops.r_rdy)
         with m.If(self.release | drops.r_en):
             m.d.sync += released.eq(released + self.release - drops.r_en)
-        with m.If((self.claim != 0) | drops.r_en):
-            m.d.sync += self.free.eq(self.free + Mux(drops.r_en, drops.r_data, 0) - self.claim)
+        # Whether units are claimed is known late in a cycle: it chooses between two sums.
+        kept = self.free + Mux(drops.r_en, drops.r_data, 0)
+        with m.If(self.claims | drops.r_en):
+            m.d.sync += self.free.eq(Mux(self.claims, kept - self.claim, kept))
         return m
 
 

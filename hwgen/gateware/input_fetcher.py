@@ -62,8 +62,10 @@ class InputFetcher(wiring.Component):
         Elements that are free in the ring.
     alone : In(1)
         There is nothing in the ring that belongs to another box. Where columns slide.
+    claims : Out(1)
+        Some of them are taken.
     claim : Out
-        So many of them are taken.
+        How many.
     o_request, i_response
         To the memory port.
     o_word : Out(stream)
@@ -82,6 +84,7 @@ class InputFetcher(wiring.Component):
                 "i_box": In(input_box(parameters)),
                 "free": In(room),
                 **({"alone": In(1)} if parameters.columns_slide else {}),
+                "claims": Out(1),
                 "claim": Out(room),
                 "o_request": Out(stream.Signature(Request)),
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
@@ -101,7 +104,6 @@ class InputFetcher(wiring.Component):
         last_word, last_line, last_row, is_last = Signal(), Signal(), Signal(), Signal()
         goes, taken = Signal(), Signal()
         enable = Signal(WORD_BYTES)
-        need = Signal(signed(len(line.at) + 1))
         entry, request = words.i_entry, self.o_request
         m.d.comb += [
             incoming.ready.eq(Mux(active, goes & is_last & (incoming.rows != 0), (incoming.rows != 0) | entry.ready)),
@@ -110,14 +112,18 @@ class InputFetcher(wiring.Component):
         ]
         with m.If(active):
             self._enable(m, box, line, last_word, enable)
-            fits = Mux(last_word & last_line, settings.input_slab, need) <= self.free
+            # The whole slab is claimed with its last word, also where the box has fewer channels than others. All
+            # that may be needed is compared at once.
+            fits = Mux(
+                last_word & last_line,
+                settings.input_slab <= self.free,
+                Mux(last_word | (settings.stride_x != 1), line.end <= self.free, line.at + WORD_BYTES <= self.free),
+            )
             m.d.comb += [
                 last_word.eq(line.words_left == 0),
                 last_line.eq(box.channels_left == 1),
                 last_row.eq(box.rows_left == 1),
                 is_last.eq(last_word & last_line & last_row),
-                # The whole slab is claimed with its last word, also where the box has fewer channels than others.
-                need.eq(Mux(last_word | (settings.stride_x != 1), line.end, line.at + WORD_BYTES)),
                 room.eq(Mux(box.slid, self.alone, fits) if p.columns_slide else fits),
                 # Where columns have gaps, a word may have no used byte at all.
                 empty.eq(enable == 0),
@@ -133,6 +139,10 @@ class InputFetcher(wiring.Component):
             ]
         with m.Else():
             m.d.comb += [entry.valid.eq(taken & (incoming.rows == 0)), entry.payload.end.eq(1)]
+        slab: Value = self.settings.input_slab
+        if p.columns_slide:
+            slab = Mux(box.slid, 0, slab)
+        m.d.comb += self.claim.eq(slab)
         with m.If(goes):
             self._advance(m, box, line, last_word, last_line)
             with m.If(is_last):
@@ -188,10 +198,7 @@ class InputFetcher(wiring.Component):
                 at_gap = box.row_gaps & (box.run_left == 1)
                 rows = Mux(at_gap, settings.stride_y - box.kernel_rows + 1, 1)
                 address = box.row_address + times_stride(settings.input_pitch, rows[:3])
-                slab: Value = settings.input_slab
-                if self.parameters.columns_slide:
-                    slab = Mux(box.slid, 0, slab)
-                m.d.comb += self.claim.eq(slab)
+                m.d.comb += self.claims.eq(1)
                 m.d.sync += [
                     box.rows_left.eq(box.rows_left - 1),
                     box.run_left.eq(Mux(at_gap, box.kernel_rows, box.run_left - 1)),

@@ -170,7 +170,7 @@ class InputPlacer(wiring.Component):
         if self._slide is not None:
             m.d.comb += box.slid.eq(self._slide.slid)
         stays, whole = self._what_stays(m, nest)
-        with m.FSM(name="place"):
+        with m.FSM(name="place") as steps:
             self._begin(m, nest, ranges, rows, columns, ring, product, stays, whole)
             self._count_rows(m, rows, columns)
             self._multiply(m, rows, columns, product, ring)
@@ -186,6 +186,7 @@ class InputPlacer(wiring.Component):
                     with m.If(nest.finished):
                         m.next = "Idle"
         columns.place(m, p, settings, box.gaps)
+        m.d.comb += nest.live.eq(steps.ongoing("Idle") | steps.ongoing("Offer"))
         return m
 
     def _begin(

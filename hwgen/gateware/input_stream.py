@@ -94,6 +94,7 @@ class InputStream(wiring.Component):
             boxes.i_box.valid.eq(placer.o_box.valid & fetcher.i_box.ready),
             fetcher.i_box.valid.eq(placer.o_box.valid & boxes.i_box.ready),
             placer.o_box.ready.eq(fetcher.i_box.ready & boxes.i_box.ready),
+            boxes.claims.eq(fetcher.claims),
             boxes.claim.eq(fetcher.claim),
             fetcher.free.eq(boxes.free),
             boxes.completes.eq(fetcher.completes),

@@ -40,12 +40,15 @@ class LoopNest(wiring.Component):
     extent : In(bits), one per loop
         Extent of the loop's dimension (ignored where an outer loop over the same dimension exists).
     step : In(bits), one per loop
+        At most that of the next outer loop over the same dimension.
     start : In(1)
         Go to the first iteration.
     advance : In(1)
         Go to the next iteration; after the last one the position is undefined.
     rewind : In(1)
         Set the loops from ``rewind`` on back to their first iteration.
+    live : In(1)
+        It may move in this cycle: set whenever it does, but known early in the cycle.
     lo, hi : Out(bits), one per loop
         Range that the current iteration covers.
     first, last : Out(len(loops))
@@ -68,6 +71,7 @@ class LoopNest(wiring.Component):
                 "start": In(1),
                 "advance": In(1),
                 "rewind": In(1),
+                "live": In(1, init=1),
                 "lo": Out(bits).array(count),
                 "hi": Out(bits).array(count),
                 "first": Out(count),
@@ -100,27 +104,36 @@ class LoopNest(wiring.Component):
         m.d.comb += self.finished.eq(self.last.all())
         for j in range(count):
             m.d.comb += self.turning[j].eq(~self.last[j] & self.last[j + 1 :].all())
-        # A simulator passes over the rest while nothing moves.
+        # A simulator passes over the rest while nothing can move. Whether it does move is known late in the cycle.
         moves = self.start | self.advance | self.rewind
         next_lo = [Signal(bits, name=f"next_lo_{j}") for j in range(count)]
         next_hi = [Signal(bits, name=f"next_hi_{j}") for j in range(count)]
+        ends = [Signal(bits, name=f"end_{j}") for j in range(count)]
+        moved = [Signal(name=f"moved_{j}") for j in range(count)]
         for j in range(count):
             parent = self.parent(j)
-            begin = 0 if parent is None else next_lo[parent]
-            end = self.extent[j] if parent is None else next_hi[parent]
-            restart = Signal(name=f"restart_{j}")
+            restart, within = Signal(name=f"restart_{j}"), Signal(name=f"within_{j}")
             reach = Signal(bits + 1, name=f"reach_{j}")
-            with m.If(moves):
+            # A loop that begins again with its parent ends where the parent does, at the latest, but its step is at
+            # most the parent's: the parent's own end will do, and its ``next_hi`` need not be waited for.
+            begin: Value = Value.cast(0) if parent is None else next_lo[parent]
+            end: Value = self.extent[j] if parent is None else Mux(moved[parent], ends[parent], self.hi[parent])
+            only = 0 if parent is None else moved[parent] & (self.step[j] >= self.step[parent])
+            with m.If(self.live):
                 m.d.comb += [
                     restart.eq(self.start | Mux(self.rewind, j >= self._rewind, self.turning[:j].any())),
+                    moved[j].eq(restart | (self.turning[j] & ~self.rewind)),
                     next_lo[j].eq(Mux(restart, begin, Mux(self.turning[j] & ~self.rewind, self.hi[j], self.lo[j]))),
                     reach.eq(next_lo[j] + self.step[j]),
-                    next_hi[j].eq(Mux(reach < end, reach, end)),
+                    ends[j].eq(end),
+                    within.eq(reach < ends[j]),
+                    next_hi[j].eq(Mux(within, reach, ends[j])),
                 ]
+            with m.If(moves):
                 m.d.sync += [
                     self.lo[j].eq(next_lo[j]),
                     self.hi[j].eq(next_hi[j]),
-                    self.last[j].eq(next_hi[j] == end),
+                    self.last[j].eq(~within | only),
                 ]
                 with m.If(restart):
                     m.d.sync += self.first[j].eq(1)

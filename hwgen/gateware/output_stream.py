@@ -90,7 +90,7 @@ class OutputStream(wiring.Component):
         connect(m, flipped(self.i_response), port.i_response)
         m.submodules.drain = drain = OutputWalk(p)
         connect(m, flipped(settings), drain.settings)
-        started = Signal()
+        started, unloading = Signal(), Signal()
         with m.If(self.start):
             m.d.sync += started.eq(1)
         if p.wide:
@@ -99,6 +99,7 @@ class OutputStream(wiring.Component):
             m.d.comb += self.move.eq(port.moves)
         m.d.comb += [
             drain.start.eq(self.start),
+            drain.live.eq(unloading | self.start),
             drain.partial.eq(~drain.is_final),
             port.output_pitch.eq(settings.output_pitch),
             port.output_plane.eq(settings.output_plane),
@@ -112,7 +113,15 @@ class OutputStream(wiring.Component):
             self.load_data.eq(port.vector),
             self.finished.eq(started & ~drain.valid & ~port.busy),
         ]
-        unloading = Signal()
+        # What the port begins with is chosen by what is known early in a cycle, whether or not it begins: the vector
+        # that is awaited, else one to load, else biases. That it begins is known late.
+        m.d.comb += [
+            port.move.eq(VectorMove.FETCH_BIAS),
+            port.address.eq(settings.bias_base + (drain.channel << 2)),
+            port.channels.eq(1),
+            port.rows.eq(1),
+            port.columns.eq(drain.channels),
+        ]
         wants_load: Value = Signal(name="no_load")
         if p.cluster or any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
             wants_load = self._load(m, port, drain, unloading)
@@ -136,13 +145,15 @@ class OutputStream(wiring.Component):
         with m.If(may_bias):
             # From here on they are there whenever the port is free.
             m.d.sync += has_biases.eq(1)
+            m.d.comb += port.start.eq(1)
+        with m.If(unloading):
             m.d.comb += [
-                port.start.eq(1),
-                port.move.eq(VectorMove.FETCH_BIAS),
-                port.address.eq(self.settings.bias_base + (drain.channel << 2)),
-                port.channels.eq(1),
-                port.rows.eq(1),
-                port.columns.eq(drain.channels),
+                port.move.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
+                port.address.eq(drain.address),
+                port.channels.eq(drain.channels),
+                port.rows.eq(drain.rows),
+                port.columns.eq(drain.columns),
+                port.ends_row.eq(drain.ends_row),
             ]
         with m.If(self.unload_done):
             m.d.sync += unloading.eq(0)
@@ -150,12 +161,6 @@ class OutputStream(wiring.Component):
                 m.d.comb += [
                     port.capture.eq(1),
                     port.start.eq(1),
-                    port.move.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
-                    port.address.eq(drain.address),
-                    port.channels.eq(drain.channels),
-                    port.rows.eq(drain.rows),
-                    port.columns.eq(drain.columns),
-                    port.ends_row.eq(drain.ends_row),
                     drain.advance.eq(1),
                     self.drained.eq(drain.ends_box),
                 ]
@@ -196,15 +201,16 @@ class OutputStream(wiring.Component):
         m.d.sync += ahead.eq(ahead + (load.advance & load.ends_box) - self.drained)
         with m.If(load.advance & load.ends_box):
             m.d.sync += last_box.eq(box)
-        with m.If(begins):
+        with m.If(wants):
             m.d.comb += [
-                port.start.eq(1),
                 port.move.eq(VectorMove.LOAD_PARTIALS),
                 port.address.eq(load.address),
                 port.channels.eq(load.channels),
                 port.rows.eq(load.rows),
                 port.columns.eq(load.columns),
             ]
+        with m.If(begins):
+            m.d.comb += port.start.eq(1)
             m.d.sync += [place.eq(load.place), ends_box.eq(load.ends_box)]
         # Asked to be kept before it is complete; if it was not in time, once more.
         with m.If(port.loading & ~keeping):

@@ -29,6 +29,8 @@ class OutputWalk(wiring.Component):
     settings : In
     start : In(1)
         Go to the first vector.
+    live : In(1)
+        It may start or advance in this cycle: known early.
     advance : In(1)
         Go to the next vector; after the last one ``valid`` is clear.
     partial : In(1)
@@ -60,6 +62,7 @@ class OutputWalk(wiring.Component):
             {
                 "settings": In(settings_signature(p)),
                 "start": In(1),
+                "live": In(1, init=1),
                 "advance": In(1),
                 "partial": In(1),
                 "valid": Out(1),
@@ -101,7 +104,7 @@ class OutputWalk(wiring.Component):
             low[dim], high[dim] = nest.lo[at], nest.hi[at]
         if len(order) == p.output_marker:
             m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, "myx", strict=True)]
-        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance)]
+        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance), nest.live.eq(self.live)]
         with m.If(self.start):
             m.d.sync += self.valid.eq(1)
         with m.Elif(self.advance & nest.finished):
@@ -155,24 +158,26 @@ class OutputWalk(wiring.Component):
         settings, partial = self.settings, self.partial
         row_address = Signal(32)
         on_row = Signal()
-        with m.If(self.start | leaves_row):
-            m.d.sync += [self.placed.eq(0), on_row.eq(0)]
-        with m.Elif(~self.placed):
-            factor, pitch, product = Signal(self.parameters.position_bits), Signal(28), Signal(32)
-            m.d.comb += product.eq(factor * pitch)
+        # What is multiplied depends on registers alone: whether the walk advances is known late in a cycle.
+        factor, pitch, product, reached = Signal(self.parameters.position_bits), Signal(28), Signal(32), Signal(32)
+        with m.If(~self.placed):
             with m.If(on_row):
                 m.d.comb += [
                     factor.eq(low["y"]),
                     pitch.eq(Mux(partial, settings.partial_pitch, settings.output_pitch)),
+                    reached.eq(row_address + product),
                 ]
-                m.d.sync += [row_address.eq(row_address + product), self.placed.eq(1)]
             with m.Else():
-                base = Mux(partial, settings.partial_base, settings.output_base)
                 m.d.comb += [
                     factor.eq(low["m"]),
                     pitch.eq(Mux(partial, settings.partial_plane, settings.output_plane)),
+                    reached.eq(Mux(partial, settings.partial_base, settings.output_base) + product),
                 ]
-                m.d.sync += [row_address.eq(base + product), on_row.eq(1)]
+            m.d.comb += product.eq(factor * pitch)
+        with m.If(self.start | leaves_row):
+            m.d.sync += [self.placed.eq(0), on_row.eq(0)]
+        with m.Elif(~self.placed):
+            m.d.sync += [row_address.eq(reached), on_row.eq(1), self.placed.eq(on_row)]
         column = Value.cast(low["x"])
         m.d.comb += self.address.eq(
             row_address + Mux(partial, column << 2, in_bytes(self.parameters, settings, column))

@@ -173,17 +173,17 @@ class VectorPort(wiring.Component):
         reach = self.address[:2] + self.columns
         rows = Signal(range(self.parameters.lanes + 1))
         beats = Signal(range(self.parameters.lanes))
+        m.d.comb += [rows.eq(self.channels * self.rows), elements.eq(rows * self.columns)]
+        # The words that a row's outputs reach into are one more than the steps of four outputs at most.
+        steps = (self.columns + WORD_BYTES - 1)[2:]
+        m.d.comb += [
+            beats.eq(Mux(self.ends_row & ((reach + WORD_BYTES - 1)[2:] > steps), steps + 1, steps)),
+            words.eq(rows * beats),
+        ]
+        if self._together > 1:
+            with m.If((reach < WORD_BYTES) & ~self.ends_row):
+                m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
         with m.If(self.start):
-            m.d.comb += [rows.eq(self.channels * self.rows), elements.eq(rows * self.columns)]
-            # The words that a row's outputs reach into are one more than the steps of four outputs at most.
-            steps = (self.columns + WORD_BYTES - 1)[2:]
-            m.d.comb += [
-                beats.eq(Mux(self.ends_row & ((reach + WORD_BYTES - 1)[2:] > steps), steps + 1, steps)),
-                words.eq(rows * beats),
-            ]
-            if self._together > 1:
-                with m.If((reach < WORD_BYTES) & ~self.ends_row):
-                    m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
             stores_steps: Value = self.move == VectorMove.STORE_OUTPUTS
             if self.parameters.wide:
                 stores_steps = stores_steps & ~self.wide
@@ -245,8 +245,9 @@ class VectorPort(wiring.Component):
             request.data.eq(word),
         ]
         next_plane = Signal(32)
-        with m.If(moves):
+        with m.If(self.busy):
             m.d.comb += next_plane.eq(self._plane_address + Mux(outputs, self.output_plane, self.partial_plane))
+        with m.If(moves):
             m.d.sync += [self._left.eq(self._left - 1), lanes.column.eq(lanes.column + 1)]
             with m.If(ends_line):
                 m.d.sync += lanes.column.eq(0)

@@ -99,7 +99,7 @@ class WeightStream(wiring.Component):
         dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
         products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
         m.d.comb += box.words.eq((box.size + WORD_BYTES - 1) >> 2)
-        with m.FSM(name="place"):
+        with m.FSM(name="place") as placing:
             with m.State("Idle"):
                 with m.If(self.start):
                     m.d.comb += nest.start.eq(1)
@@ -122,6 +122,7 @@ class WeightStream(wiring.Component):
                                 m.next = f"Size-{i}"
                     with m.If(nest.finished):
                         m.next = "Idle"
+        m.d.comb += nest.live.eq(placing.ongoing("Idle") | placing.ongoing("Offer"))
 
     @staticmethod
     def _extent(ranges: Ranges, dim: str) -> Value:
@@ -183,7 +184,8 @@ class WeightStream(wiring.Component):
             takes.eq(Mux(active, goes & is_last & box.fetches, box.fetches | entry.ready)),
             boxes.i_box.valid.eq(offered & takes),
             taken.eq(boxes.i_box.valid & boxes.i_box.ready),
-            boxes.claim.eq(goes),
+            boxes.claims.eq(goes),
+            boxes.claim.eq(1),
             request.valid.eq(active & (boxes.free != 0) & entry.ready),
             request.payload.eq(read_request(address, Mux(is_last, last_enable, 0xF))),
             entry.valid.eq(goes | (~active & taken & ~box.fetches)),
