@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.ir.hardware import Cluster, DmaCost, Hardware, save_hardware
 from hwgen.model.transfer import TransferCost
 from hwgen.report.cecconi import PUBLISHED_FILL, contracting_layers, tiling_rows, tiling_totals
 from hwgen.report.cecconi_claims import tiling_claims
@@ -53,6 +54,25 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert {Path(file).name for file in answer.json["files"]} == files
     (total, _) = csv.DictReader((tmp_path / "fig4.csv").read_text(encoding="utf-8").splitlines())
     assert float(total["ratio"]) == pytest.approx(answer.json["totals"][0]["ratio"], rel=1e-5)
+
+
+def test_the_costs_of_our_own_dma(run: Run, tmp_path: Path) -> None:
+    """As `hwgen calibrate` stores them: cycles for a transfer, a run, a byte."""
+    measured = Cluster(load=DmaCost(transfer=46, run=16.75, byte=0.125))
+    save_hardware(Hardware(name="measured", cluster=measured), tmp_path / "measured.yaml")
+    answer = run(
+        "paper", "cecconi-2017", "--networks", "conv6_1", "-o", tmp_path / "out", "--json", "--hardware",
+        tmp_path / "measured.yaml",
+    )  # fmt: skip
+    totals = {(total["cost"], total["kind"]): total["best"] for total in answer.json["totals"]}
+    (layer,) = contracting_layers()[-1:]
+    assert (
+        totals["(46.0, 16.75, 0.500)", "exact"] == tiling_rows([layer], {"own": TransferCost(46, 16.75, 0.5)})[1].best
+    )
+    assert ("(100, 10, 1)", "published") in totals
+    refusal = run("paper", "cecconi-2017", "-o", tmp_path, "--hardware", "cluster")
+    refused(refusal, "--hardware: cluster: expected cluster.load, as hwgen calibrate stores it")
+    refused(run("paper", "sousa-2022", "-o", tmp_path, "--hardware", "cluster"), "--hardware: expected with cecconi")
 
 
 def test_sizes_that_the_paper_prints() -> None:

@@ -1,15 +1,16 @@
 """``hwgen paper cecconi-2017``: the best tiles for DMA against naive ones, computed anew."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.console import note, print_json, progress
+from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.model.transfer import TransferCost
-from hwgen.report.cecconi import KINDS, contracting_layers, tiling_rows, tiling_totals
+from hwgen.report.cecconi import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
 from hwgen.report.cecconi_claims import tiling_claims
 from hwgen.report.cecconi_documents import tiling_files, tiling_readme
 from hwgen.report.documents import write_bytes
@@ -19,9 +20,9 @@ __all__ = ["cecconi"]
 PAPER = "cecconi-2017"
 
 
-def cecconi(output: Path, names: str | None, costs: Mapping[str, TransferCost], *, as_json: bool) -> int:
+def cecconi(output: Path, names: str | None, hardware: str | None, *, as_json: bool) -> int:
     """Compute the figures: a plot, CSV, and a README.md of claims beside what was found."""
-    layers = _layers(names)
+    layers, costs = _layers(names), _costs(hardware)
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     with progress(len(layers) * len(KINDS) * len(costs), "searching") as step:
@@ -49,6 +50,17 @@ def cecconi(output: Path, names: str | None, costs: Mapping[str, TransferCost], 
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _costs(hardware: str | None) -> dict[str, TransferCost]:
+    """The costs of the figures; with a calibrated cluster those of its loads beside them."""
+    if hardware is None:
+        return dict(COSTS)
+    cluster = load_hardware(named_file("hardware", hardware)).cluster
+    if cluster is None or cluster.load is None:
+        raise InputError(f"--hardware: {hardware}: expected cluster.load, as hwgen calibrate stores it")
+    own = TransferCost(cluster.load.transfer, cluster.load.run, ELEMENT_BYTES * cluster.load.byte)
+    return COSTS | {f"({own.transfer:.1f}, {own.run:.2f}, {own.element:.3f})": own}
 
 
 def _layers(names: str | None) -> tuple[Layer, ...]:

@@ -17,7 +17,6 @@ from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
-from hwgen.report.cecconi import COSTS
 from hwgen.report.claims import claims
 from hwgen.report.documents import Found, readme, tables, write_bytes
 from hwgen.report.measured import measured_csv, measured_engines, measured_readme
@@ -41,8 +40,8 @@ Publication = Annotated[
     Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022"],
     typer.Argument(
         metavar="PAPER",
-        help="Which one: stoutchinin-2019, or with -o and --networks only: goetschalckx-2019, cecconi-2017, "
-        "sousa-2022.",
+        help="Which one: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 "
+        "(--hardware too), sousa-2022.",
     ),
 ]
 Folder = Annotated[
@@ -58,6 +57,12 @@ Rtl = Annotated[
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="With --rtl: where hwgen regress left them.")]
 LayerSet = Annotated[str, typer.Option("--layers", metavar="SET", help="With --rtl: layers other than the paper's.")]
+Measured = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware", metavar="FILE", help="With cecconi-2017: also with what hwgen calibrate stored in this file."
+    ),
+]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
 
 STORE = ".found"
@@ -76,14 +81,17 @@ def paper(
     rtl: Rtl = False,
     results: Results = Path("results/regress"),
     layer_set: LayerSet = TABLE,
+    hardware: Measured = None,
     as_json: Json = False,
 ) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
+    if hardware is not None and name != "cecconi-2017":
+        raise InputError("--hardware: expected with cecconi-2017")
     if name != "stoutchinin-2019":
         if rtl or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
             raise InputError(f"{name}: expected no options but -o, --networks and --json")
         if name == "cecconi-2017":
-            return cecconi(output, networks, COSTS, as_json=as_json)
+            return cecconi(output, networks, hardware, as_json=as_json)
         if name == "sousa-2022":
             return sousa(output, networks, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)

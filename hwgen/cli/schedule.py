@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hwgen.cli.cluster_schedules import schedule_on_cluster
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
 from hwgen.cli.layers import LayerSet
 from hwgen.cli.plans import print_plan
@@ -17,7 +18,12 @@ from hwgen.search.optimal import Objective, Result
 
 __all__ = ["schedule"]
 
-Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB.")]
+Buffers = Annotated[
+    str | None,
+    typer.Option(
+        "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
+    ),
+]
 Goal = Annotated[Objective, typer.Option("--objective", help="What to have least of.")]
 Folder = Annotated[
     Path | None,
@@ -53,7 +59,7 @@ STORE = ".found"
 def schedule(
     name: LayerSet,
     *,
-    buffer: Buffers,
+    buffer: Buffers = None,
     hardware: HardwareOption = None,
     objective: Goal = "traffic",
     min_utilisation: Busy = None,
@@ -66,12 +72,23 @@ def schedule(
 ) -> None:
     """Find the schedule of least traffic for each layer and buffer size, among all that there are.
 
-    With --min-utilisation: schedules and HWCs that move little while the lanes are busy.
+    With --min-utilisation: schedules and HWCs that move little while the lanes are busy. With the hardware of a
+    cluster: schedules of two memory levels that move least from and to the DRAM, then the TCDM.
     """
-    sizes = buffer_sizes(buffer)
+    given = read_hardware(hardware)
+    sizes = [] if buffer is None else buffer_sizes(buffer)
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     layers = load_layer_set(name).convolutions()
+    if given is not None and given.cluster is not None:
+        if buffer is not None or objective != "traffic" or min_utilisation is not None or shared:
+            raise InputError(
+                f"--hardware: {hardware}: a cluster has its sizes: expected no options but -o and --json beside it"
+            )
+        schedule_on_cluster(layers, given, output, as_json=as_json)
+        return
+    if buffer is None:
+        raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's hardware does without)")
     store = None if output is None else output / STORE
     if min_utilisation is None and (lanes is not None or max_ratio is not None or shared):
         option = "lanes" if lanes is not None else "max-ratio" if max_ratio is not None else "shared"
@@ -84,7 +101,7 @@ def schedule(
             store=store, jobs=jobs, as_json=as_json,
         )  # fmt: skip
         return
-    results = best_schedules(layers, sizes, read_hardware(hardware), objective, jobs=jobs, store=store)
+    results = best_schedules(layers, sizes, given, objective, jobs=jobs, store=store)
     found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
     for result, path in found:
         if path is not None:

@@ -52,7 +52,7 @@ PUBLISHED_FILL = {
 
 Kind = Literal["published", "exact"]
 KINDS: tuple[Kind, ...] = ("published", "exact")
-COSTS: Mapping[str, TransferCost] = {PAPER_COST: TransferCost(100, 10, 1)}
+COSTS: dict[str, TransferCost] = {PAPER_COST: TransferCost(100, 10, 1)}
 
 
 @dataclass(frozen=True)

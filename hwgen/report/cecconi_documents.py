@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hwgen.report.cecconi import ELEMENT_BYTES, MEMORY_BYTES, PUBLISHED_FILL, TilingRow, tiling_totals
+from hwgen.report.cecconi import ELEMENT_BYTES, MEMORY_BYTES, PAPER_COST, PUBLISHED_FILL, TilingRow, tiling_totals
 from hwgen.report.claims import Claim
 from hwgen.report.documents import csv_text
 
@@ -29,6 +29,10 @@ COLUMNS = (
     "Table 1: naive, best %",
 )
 
+DMA_TEXT = """\
+(C, p, t) other than (100, 10, 1) are what `hwgen calibrate` measured of our own DMA's loads, in cycles, t for an
+element of four bytes; its stores are charged the same."""
+
 FILES_TEXT = """\
 - `fig4.csv`, `fig4_layers.csv`, `fig4.png`, `fig4.svg`: best and naive tiles, over all layers and by layer"""
 
@@ -48,6 +52,7 @@ def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim]) -> str:
             "the second.",
             "",
             MODELS_TEXT,
+            *(["", DMA_TEXT] if any(row.cost != PAPER_COST for row in rows) else []),
         ],
         "## Claims": [
             "| where | published | found | remark |",

@@ -119,11 +119,11 @@ def channels(extent: int, groups: int, lanes: int = 1) -> Channels:
     return Channels(*tables)
 
 
-def pieces(extent: int, lanes: int = 1, width: int = 1) -> Pieces:
-    """Tables of one dimension whose inner loop does ``lanes`` at a time."""
+def pieces(extent: int, lanes: int = 1, width: int = 1, first: int = 0) -> Pieces:
+    """Tables of one dimension whose inner loop does ``lanes`` at a time; it begins at element ``first`` of a row."""
     tables = np.zeros((4, 3, extent + 1))
     residues = np.zeros((3, extent + 1, 4))
-    _fill_pieces(extent, lanes, width, tables, residues)
+    _fill_pieces(extent, lanes, width, first, tables, residues)
     return Pieces(tables[0], tables[1], tables[2], residues, tables[3])
 
 
@@ -227,25 +227,25 @@ def _fill_channels(extent, groups, lanes, tables):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _fill_pieces(extent, lanes, width, tables, residues):  # type: ignore[no-untyped-def]
+def _fill_pieces(extent, lanes, width, first, tables, residues):  # type: ignore[no-untyped-def]
     for step in range(1, extent + 1):
         vectors = 0
         for start in range(0, extent, step):
             stop = min(start + step, extent)
             residues[1, step, (stop - start) % 4] += 1
-            tables[3, 1, step] += _words(start, stop, width)
+            tables[3, 1, step] += _words(first + start, first + stop, width)
             if lanes == 1 and step > 1:  # single elements, however they are tiled
                 continue
             for part in range(start, stop, lanes):
                 end = min(part + lanes, stop)
                 vectors += 1
                 residues[2, step, (end - part) % 4] += 1
-                tables[3, 2, step] += _words(part, end, width)
+                tables[3, 2, step] += _words(first + part, first + end, width)
         if lanes == 1:
             vectors = extent
             residues[2, step], tables[3, 2, step] = residues[2, 1], tables[3, 2, 1]
         residues[0, step, extent % 4] = 1
-        tables[3, 0, step] = _words(0, extent, width)
+        tables[3, 0, step] = _words(first, first + extent, width)
         tables[0, 0, step], tables[0, 1, step], tables[0, 2, step] = 1, -(-extent // step), vectors
         tables[1, 0, step], tables[1, 1, step], tables[1, 2, step] = extent, step, min(step, lanes)
         tables[2, 0, step], tables[2, 1, step], tables[2, 2, step] = vectors, -(-step // lanes), 1

@@ -13,7 +13,7 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.axes import KERNEL, PAIR_STATES, Channels, Window, channels, pieces, window
 from hwgen.search.orders import TILED, LoopSet
 
-__all__ = ["IMPOSSIBLE", "Scale", "Tables", "Target", "steps_allowed", "tables"]
+__all__ = ["IMPOSSIBLE", "Scale", "Tables", "Target", "runnable", "scale_of", "steps_allowed", "tables"]
 
 Floats = NDArray[np.float64]
 WORD = 4
@@ -135,7 +135,7 @@ def tables(
 ) -> Tables:
     """The tables of one layer; ``caps`` are given sizes of the three memories."""
     sizes = layer.extents
-    width, partial = bits.I // 8, bits.acc // 8
+    width = bits.I // 8
     rows = window(
         sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lane("y")
     )
@@ -149,24 +149,9 @@ def tables(
     needs = (rows.need, columns.need, groups.need)
     if target.hardware:
         sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
-        needs = _runnable(layer, rows, columns, groups)
-    scale = Scale(
-        i_bytes=width * layer.channels_per_group,
-        i_lines=layer.channels_per_group,
-        i_element=width * (target.lane("y") if target.hardware else 1),
-        w_bytes=bits.W // 8 * layer.weight_elements,
-        w_element=bits.W // 8,
-        o_bytes=bits.O // 8 * layer.output_elements,
-        o_rows=layer.output_channels * layer.output_height,
-        o_partial_bytes=2 * partial * layer.output_elements,
-        o_partial_words=2 * -(-partial // 4) * layer.output_elements,
-        o_element=partial,
-        taps=sizes["c"] * sizes["k"] * sizes["l"],
-        k_size=sizes["k"],
-        l_size=sizes["l"],
-    )
+        needs = runnable(layer, rows, columns, groups)
     return Tables(
-        scale=Scale(*(float(value) for value in scale)),
+        scale=scale_of(layer, bits, target),
         units=np.array(target.units, dtype=np.float64),
         least=np.array(target.least, dtype=np.float64),
         caps=np.array([caps[array] if caps else IMPOSSIBLE for array in ARRAYS], dtype=np.float64),
@@ -192,7 +177,28 @@ def tables(
     )
 
 
-def _runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> tuple[Floats, Floats, Floats]:
+def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
+    """The scale of a layer's tables."""
+    width, partial, sizes = bits.I // 8, bits.acc // 8, layer.extents
+    scale = Scale(
+        i_bytes=width * layer.channels_per_group,
+        i_lines=layer.channels_per_group,
+        i_element=width * (target.lane("y") if target.hardware else 1),
+        w_bytes=bits.W // 8 * layer.weight_elements,
+        w_element=bits.W // 8,
+        o_bytes=bits.O // 8 * layer.output_elements,
+        o_rows=layer.output_channels * layer.output_height,
+        o_partial_bytes=2 * partial * layer.output_elements,
+        o_partial_words=2 * -(-partial // 4) * layer.output_elements,
+        o_element=partial,
+        taps=sizes["c"] * sizes["k"] * sizes["l"],
+        k_size=sizes["k"],
+        l_size=sizes["l"],
+    )
+    return Scale(*(float(value) for value in scale))
+
+
+def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> tuple[Floats, Floats, Floats]:
     """Needs of rows, columns and groups, with what is not wanted on hardware made `IMPOSSIBLE`.
 
     The hardware slides rows (a slide along k over several output rows only where consecutive ones share nothing or
