@@ -98,7 +98,7 @@ def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
     refused(run(*command, "0"), "--buffer: expected 1 byte to 16 MiB, got '0'")
     refused(run(*command, "-5"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, got '-5'")
     refused(run(*command, "1kb"), "--buffer: expected sizes")
-    refused(run("schedule", "lenet"), "Missing option '--buffer'")
+    refused(run("schedule", "lenet"), "--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's")
     refused(run(*command, "1KiB", "--objective", "beauty"), "'beauty' is not one of")
     refused(run(*command, "1KiB", "--hardware", "none"), "none: expected a file or one of the built-in hardware")
     assert not folder.exists()
