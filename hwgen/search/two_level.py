@@ -41,7 +41,7 @@ __all__ = ["LOOKS", "TwoLevelResult", "search_two_levels", "slicings"]
 LOOKS = 8
 """Tiles, at most, for which a nest of the HWCs is searched."""
 BUSY = 0.9
-ATTEMPTS = 300
+ATTEMPTS = 50_000
 """How often, at most, it is asked whether something fits the TCDM, for one number of bytes."""
 Slices = dict[Dim, int]
 
@@ -56,7 +56,7 @@ class TwoLevelResult:
     dram_bytes, tcdm_bytes : what the DMA moves of I, W and O, and what all HWCs do.
     need : bytes of the TCDM, as `hwgen.model.tcdm_placement` places it.
     utilisation : MACs by lanes and cycles of the busiest HWC of each tile, if nothing ever stalls.
-    complete : whether all tiles that move as little were searched.
+    complete : whether all tiles that move as little were searched, and all that would move less do not fit.
     seconds : time spent.
     """
 
@@ -146,7 +146,7 @@ class _Search:
         self.cluster = hardware.cluster or Cluster()
         self.space = OuterSpace(layer, bits, self.cluster.tcdm)
         self._target = Target.of(hardware)
-        self._left = attempts
+        self._left, self._cut_short = attempts, False
         self._fixed: FixedOrder | None = None
         if hardware.order is not None:
             self._fixed = fixed_order(hardware.order, self._target.lane_dims)
@@ -156,7 +156,7 @@ class _Search:
         """The schedule of fewest bytes for the HWCs of those that move so many bytes; None if none fits."""
         fitting = self._fitting(moved)
         tiles = list(islice(fitting, looks))
-        complete = len(tiles) < looks and self._left > 0
+        complete = len(tiles) < looks and not self._cut_short
         ways = [
             _Way(steps, outer, slices, self._utilisation(steps, slices))
             for steps, outer in tiles
@@ -179,6 +179,7 @@ class _Search:
             for outer in outers:
                 self._left -= 1
                 if self._left < 0:
+                    self._cut_short = True
                     return
                 if self._fits(self._trial(steps, outer)):
                     yield steps, outer
