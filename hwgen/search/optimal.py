@@ -186,7 +186,9 @@ def _too_small(room: _Room, size: int) -> str:
     improve(pruned, triples.states, np.array([np.inf]), GOALS["need"], 1, found)
     where = f"{room.layer.name}: no schedule fits a buffer of {size} bytes"
     if not np.isfinite(found[0, 3]):
-        return f"{where}, nor any other size: none is searched that the hardware runs with this order and these memories"
+        return (
+            f"{where}, nor any other size: none is searched that the hardware runs with this order and these memories"
+        )
     return f"{where}; the smallest that would do has {int(found[0, 3])}"
 
 
