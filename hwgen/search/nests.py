@@ -1,6 +1,6 @@
 """From an order, marker places and tile steps to a schedule, as short as it gets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
@@ -8,18 +8,28 @@ from hwgen.model.access import predict
 from hwgen.search.orders import DIM_OF_LOOP, LOOPS, FixedOrder
 from hwgen.search.space import Target
 
-__all__ = ["fixed_schedule", "free_schedule"]
+__all__ = ["fixed_items", "fixed_schedule", "free_items", "free_schedule"]
 
 Item = Loop | Marker
 TILES = LOOPS[:4]
 
 
 def free_schedule(
-    layer: Layer, bits: Bits, target: Target, loops: Sequence[int], places: Sequence[int], steps: dict[Dim, int]
+    layer: Layer, bits: Bits, target: Target, loops: Sequence[int], places: Sequence[int], steps: Mapping[Dim, int]
 ) -> Schedule:
     """The schedule of one of the ten-loop orders; loops of one iteration are left out where that changes nothing."""
+    nest = free_items(layer.extents, target, loops, places, steps)
+    if not any(isinstance(item, Loop) for item in nest):
+        nest.append(Loop("m", layer.extents["m"]))
+    return _without_idle_loops(layer, bits, target, nest)
+
+
+def free_items(
+    extents: Mapping[Dim, int], target: Target, loops: Sequence[int], places: Sequence[int], steps: Mapping[Dim, int]
+) -> list[Item]:
+    """One of the ten-loop orders in what is left; of the loops of one iteration only those that a marker wants."""
     nest: list[Item] = []
-    left = dict(layer.extents)
+    left = dict(extents)
     for position, loop in enumerate(loops):
         dim = DIM_OF_LOOP[loop]
         step = min(left[dim], steps[dim] if loop < len(TILES) else target.lane(dim))
@@ -29,9 +39,7 @@ def free_schedule(
         if marked or step < left[dim]:
             nest.append(Loop(dim, step))
         left[dim] = step
-    if not any(isinstance(item, Loop) for item in nest):
-        nest.append(Loop("m", left["m"]))
-    return _without_idle_loops(layer, bits, target, nest)
+    return nest
 
 
 def _without_idle_loops(layer: Layer, bits: Bits, target: Target, nest: list[Item]) -> Schedule:
@@ -70,10 +78,17 @@ def _joined(nest: list[Item]) -> list[Item]:
     return joined
 
 
-def fixed_schedule(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder, steps: dict[Dim, int]) -> Schedule:
+def fixed_schedule(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder, steps: Mapping[Dim, int]) -> Schedule:
     """The schedule that has exactly the loops and markers of the given order."""
+    return _schedule(layer, bits, target, fixed_items(layer.extents, target, fixed, steps))
+
+
+def fixed_items(
+    extents: Mapping[Dim, int], target: Target, fixed: FixedOrder, steps: Mapping[Dim, int]
+) -> list[Item]:
+    """Exactly the loops and markers of the given order in what is left."""
     nest: list[Item] = []
-    left = dict(layer.extents)
+    left = dict(extents)
     loops = iter(fixed.loops)
     for item in fixed.order:
         if isinstance(item, Marker):
@@ -83,7 +98,7 @@ def fixed_schedule(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder, 
         step = min(left[item], steps[item] if loop < len(TILES) else target.lane(item))
         nest.append(Loop(item, step))
         left[item] = step
-    return _schedule(layer, bits, target, nest)
+    return nest
 
 
 def _schedule(layer: Layer, bits: Bits, target: Target, nest: list[Item]) -> Schedule:

@@ -31,7 +31,8 @@ from hwgen.model.tcdm_placement import place
 from hwgen.model.two_level import local_level
 from hwgen.search.branch import FOUND, GOALS, improve, lists_of, problem
 from hwgen.search.dominance import Triples, step_list, undominated
-from hwgen.search.orders import DIM_OF_LOOP, LOOPS, TILED, FixedOrder, Orders, all_orders, fixed_order
+from hwgen.search.nests import fixed_items, free_items
+from hwgen.search.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.outer import Outer, OuterSpace
 from hwgen.search.pieces import Span, cut, grid_tables
 from hwgen.search.space import Tables, Target
@@ -296,11 +297,11 @@ class _Search:
         spread = tuple(Loop(dim, step, "hwc") for dim, step in way.slices.items())
         left = dict(self._layer.extents) | way.steps | way.slices
         if self._fixed is not None:
-            inside = _fixed_nest(self._fixed, self._target, left, steps)
+            inside = fixed_items(left, self._target, self._fixed, steps)
         else:
             triple = int(triples.index[int(found[5])])
             loops = self._orders.loops[self._orders.orders[triple]].tolist()
-            inside = _free_nest(loops, self._orders.places(triple), self._target, left, steps)
+            inside = free_items(left, self._target, loops, self._orders.places(triple), steps)
         return self._schedule((*way.outer.items(), *spread, *inside))
 
     def _confirm(self, schedule: Schedule, believed: float) -> None:
@@ -311,37 +312,3 @@ class _Search:
                 f"{self._layer.name}: search and model differ: {believed} against {found} bytes of the TCDM for "
                 f"{schedule.as_data()['nest']}"
             )
-
-
-def _free_nest(
-    loops: list[int], places: tuple[int, ...], target: Target, left: dict[Dim, int], steps: Mapping[Dim, int]
-) -> tuple[Loop | Marker, ...]:
-    """One of the ten-loop orders inside what is left; loops of one iteration only where a marker wants them."""
-    nest: list[Loop | Marker] = []
-    for position, loop in enumerate(loops):
-        dim = DIM_OF_LOOP[loop]
-        step = min(left[dim], steps[dim] if loop < len(TILED) else target.lane(dim))
-        marked = tuple(array for array, place in zip("IWO", places, strict=True) if place == position)
-        if marked:
-            nest.append(Marker(marked))  # type: ignore[arg-type]
-        if marked or step < left[dim]:
-            nest.append(Loop(dim, step))
-        left[dim] = step
-    return tuple(nest)
-
-
-def _fixed_nest(
-    fixed: FixedOrder, target: Target, left: dict[Dim, int], steps: Mapping[Dim, int]
-) -> tuple[Loop | Marker, ...]:
-    """Exactly the loops and markers of a given order."""
-    nest: list[Loop | Marker] = []
-    loops = iter(fixed.loops)
-    for item in fixed.order:
-        if isinstance(item, Marker):
-            nest.append(item)
-            continue
-        loop = next(loops)
-        step = min(left[item], steps[item] if loop < len(LOOPS[:4]) else target.lane(item))
-        nest.append(Loop(item, step))
-        left[item] = step
-    return tuple(nest)
