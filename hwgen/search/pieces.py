@@ -7,15 +7,14 @@ the tables of the whole are those of the pieces of each axis, added up, or the l
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
-from hwgen.search.axes import Pieces, Window, channels, pieces, window
-from hwgen.search.space import IMPOSSIBLE, Tables, Target, runnable, scale_of
+from hwgen.ir.schedule import ArrayName, Bits
+from hwgen.search.axes import Channels, Pieces, Window, channels, pieces, window
+from hwgen.search.space import IMPOSSIBLE, Lines, Tables, Target, gathered, runnable
 
 __all__ = ["Grid", "Span", "cut", "grid_tables"]
 
@@ -37,94 +36,60 @@ def grid_tables(
 
     Whole groups and parts of one are fine. Like `hwgen.search.space.tables`, indexed by [state, step].
     """
-    groups = _Groups.of(layer, grid["m"], target)
+    groups = _groups(layer, grid["m"], target)
     if groups is None:
         return None
-    needs_of = _Lines(layer, bits, target)
+    needs_of = _Image(layer, bits, target)
     rows, columns = needs_of.rows(grid["y"]), needs_of.columns(grid["x"])
-    m = _pieces(grid["m"], target.lane("m"))
-    c = _pieces(grid["c"])
-    y = _pieces(grid["y"], target.lane("y"))
-    x = _pieces(grid["x"], target.lane("x"), bits.O // 8)
-    sums = [m.largest, y.largest, x.largest]
-    if target.hardware:
-        sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
-    return Tables(
-        scale=scale_of(layer, bits, target),
-        units=np.array(target.units, dtype=np.float64),
-        least=np.array(target.least, dtype=np.float64),
-        caps=np.array([caps[array] if caps else IMPOSSIBLE for array in ARRAYS], dtype=np.float64),
-        m_fetched=groups.fetched,
-        m_groups=groups.need,
-        m_sizes=m.largest,
-        m_sums=sums[0],
-        m_cuts=m.number,
-        m_residues=m.residues,
-        c_sizes=c.largest,
-        c_cuts=c.number,
-        c_residues=c.residues,
-        y_fetched=rows.fetched,
-        y_rows=rows.need,
-        y_cuts=y.number,
-        y_sums=sums[1],
-        x_fetched=columns.fetched,
-        x_words=columns.words,
-        x_columns=columns.need,
-        x_cuts=x.number,
-        x_sums=sums[2],
-        x_output_words=x.words,
+    return gathered(
+        layer,
+        bits,
+        target,
+        caps,
+        groups=groups,
+        rows=rows,
+        columns=columns,
+        m=_pieces(grid["m"], target.lane("m")),
+        c=_pieces(grid["c"]),
+        y=_pieces(grid["y"], target.lane("y")),
+        x=_pieces(grid["x"], target.lane("x"), bits.O // 8),
     )
 
 
-class _Axis(NamedTuple):
-    """Of rows or columns: fetched and their words, in all; the most that is needed."""
-
-    fetched: Floats
-    words: Floats
-    need: Floats
-
-
-class _Groups(NamedTuple):
-    fetched: Floats
-    need: Floats
-
-    @classmethod
-    def of(cls, layer: Layer, spans: Sequence[Span], target: Target) -> "_Groups | None":
-        size = layer.outputs_per_group
-        counted: dict[tuple[int, int], int] = {}
-        for start, end in spans:
-            groups = 1
-            if start // size != (end - 1) // size:
-                if start % size or end % size:
-                    return None
-                groups = (end - start) // size
-            counted[end - start, groups] = counted.get((end - start, groups), 0) + 1
-        tables = [
-            (channels(extent, groups, target.lane("m")), number) for (extent, groups), number in counted.items()
-        ]
-        width = max(extent for extent, _ in counted)
-        fetched = sum(number * _wide(table.fetched, width) for table, number in tables)
-        need = np.maximum.reduce([_wide(table.need, width) for table, _ in tables])
-        if target.hardware:
-            need = np.where(need > 1, IMPOSSIBLE, need)
-        return cls(np.asarray(fetched), need)
+def _groups(layer: Layer, spans: Sequence[Span], target: Target) -> Channels | None:
+    size = layer.outputs_per_group
+    counted: dict[tuple[int, int], int] = {}
+    for start, end in spans:
+        groups = 1
+        if start // size != (end - 1) // size:
+            if start % size or end % size:
+                return None
+            groups = (end - start) // size
+        counted[end - start, groups] = counted.get((end - start, groups), 0) + 1
+    tables = [(channels(extent, groups, target.lane("m")), number) for (extent, groups), number in counted.items()]
+    width = max(extent for extent, _ in counted)
+    fetched = sum(number * _wide(table.fetched, width) for table, number in tables)
+    need = np.maximum.reduce([_wide(table.need, width) for table, _ in tables])
+    if target.hardware:
+        need = np.where(need > 1, IMPOSSIBLE, need)
+    return Channels(np.asarray(fetched), need)
 
 
-class _Lines:
+class _Image:
     """Rows and columns of pieces; those of equal size that the image's edges clip alike are made once."""
 
     def __init__(self, layer: Layer, bits: Bits, target: Target) -> None:
         self._layer, self._width, self._target = layer, bits.I // 8, target
 
-    def rows(self, spans: Sequence[Span]) -> _Axis:
+    def rows(self, spans: Sequence[Span]) -> Lines:
         """The tables of rows."""
         return self._summed(0, spans, lambda own: runnable(self._layer, own, own, channels(1, 1))[0])
 
-    def columns(self, spans: Sequence[Span]) -> _Axis:
+    def columns(self, spans: Sequence[Span]) -> Lines:
         """The tables of columns, their words as they lie in the image."""
         return self._summed(1, spans, lambda own: runnable(self._layer, own, own, channels(1, 1))[1])
 
-    def _summed(self, axis: int, spans: Sequence[Span], hardware_need: Callable[[Window], Floats]) -> _Axis:
+    def _summed(self, axis: int, spans: Sequence[Span], hardware_need: Callable[[Window], Floats]) -> Lines:
         layer, target = self._layer, self._target
         stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
         size = (layer.input_height, layer.input_width)[axis]
@@ -140,7 +105,7 @@ class _Lines:
             own = window(end - start, kernel, stride, padding - start * stride, size, self._width, lanes)
             parts.append((own, number, hardware_need(own) if target.hardware else own.need))
         width = max(own.fetched.shape[1] for own, _, _ in parts) - 1
-        return _Axis(
+        return Lines(
             np.asarray(sum(number * _wide(own.fetched, width) for own, number, _ in parts)),
             np.asarray(sum(number * _wide(own.words, width) for own, number, _ in parts)),
             np.maximum.reduce([_wide(need, width) for _, _, need in parts]),

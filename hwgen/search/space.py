@@ -10,10 +10,21 @@ from numpy.typing import NDArray
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
-from hwgen.search.axes import KERNEL, PAIR_STATES, Channels, Window, channels, pieces, window
+from hwgen.search.axes import KERNEL, PAIR_STATES, Channels, Pieces, Window, channels, pieces, window
 from hwgen.search.orders import TILED, LoopSet
 
-__all__ = ["IMPOSSIBLE", "Scale", "Tables", "Target", "runnable", "scale_of", "steps_allowed", "tables"]
+__all__ = [
+    "IMPOSSIBLE",
+    "Lines",
+    "Scale",
+    "Tables",
+    "Target",
+    "gathered",
+    "runnable",
+    "scale_of",
+    "steps_allowed",
+    "tables",
+]
 
 Floats = NDArray[np.float64]
 WORD = 4
@@ -95,6 +106,14 @@ class Scale(NamedTuple):
     l_size: float
 
 
+class Lines(NamedTuple):
+    """Tables of rows or columns: fetched and their words, in all; the most that one iteration needs."""
+
+    fetched: Floats
+    words: Floats
+    need: Floats
+
+
 class Tables(NamedTuple):
     """One layer: factors of traffic and need, [state, step of the dimension's tile loop]; step 0 is unused.
 
@@ -143,20 +162,49 @@ def tables(
         sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lane("x")
     )
     groups = channels(sizes["m"], layer.groups, target.lane("m"))
-    m, y = pieces(sizes["m"], target.lane("m")), pieces(sizes["y"], target.lane("y"))
-    c, x = pieces(sizes["c"]), pieces(sizes["x"], target.lane("x"), bits.O // 8)
-    sums = [m.largest, y.largest, x.largest]
     needs = (rows.need, columns.need, groups.need)
     if target.hardware:
-        sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
         needs = runnable(layer, rows, columns, groups)
+    return gathered(
+        layer,
+        bits,
+        target,
+        caps,
+        groups=Channels(groups.fetched, needs[2]),
+        rows=Lines(rows.fetched, rows.words, needs[0]),
+        columns=Lines(columns.fetched, columns.words, needs[1]),
+        m=pieces(sizes["m"], target.lane("m")),
+        c=pieces(sizes["c"]),
+        y=pieces(sizes["y"], target.lane("y")),
+        x=pieces(sizes["x"], target.lane("x"), bits.O // 8),
+    )
+
+
+def gathered(
+    layer: Layer,
+    bits: Bits,
+    target: Target,
+    caps: Mapping[ArrayName, int] | None,
+    *,
+    groups: Channels,
+    rows: Lines,
+    columns: Lines,
+    m: Pieces,
+    c: Pieces,
+    y: Pieces,
+    x: Pieces,
+) -> Tables:
+    """The tables of what the four axes cost."""
+    sums = [m.largest, y.largest, x.largest]
+    if target.hardware:
+        sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
     return Tables(
         scale=scale_of(layer, bits, target),
         units=np.array(target.units, dtype=np.float64),
         least=np.array(target.least, dtype=np.float64),
         caps=np.array([caps[array] if caps else IMPOSSIBLE for array in ARRAYS], dtype=np.float64),
         m_fetched=groups.fetched,
-        m_groups=needs[2],
+        m_groups=groups.need,
         m_sizes=m.largest,
         m_sums=sums[0],
         m_cuts=m.number,
@@ -165,12 +213,12 @@ def tables(
         c_cuts=c.number,
         c_residues=c.residues,
         y_fetched=rows.fetched,
-        y_rows=needs[0],
+        y_rows=rows.need,
         y_cuts=y.number,
         y_sums=sums[1],
         x_fetched=columns.fetched,
         x_words=columns.words,
-        x_columns=needs[1],
+        x_columns=columns.need,
         x_cuts=x.number,
         x_sums=sums[2],
         x_output_words=x.words,
