@@ -20,6 +20,7 @@ from cosim.toolchain import Simulator, ToolError, cache_folder, environment, fin
 __all__ = ["Build", "build", "failure", "launch", "start", "stop"]
 
 HARNESS = Path(__file__).resolve().parent / "harness"
+SOURCES = ("harness.sv", "configuration.sv", "tcdm_port.sv")
 # Measured on generated HWCs: without Verilator's data flow passes and lookup tables the branches of the source stay,
 # most of which are not taken; g++ does better with less cleverness on what is one very long function.
 FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table"]
@@ -69,7 +70,7 @@ class Build:
     @property
     def _sources(self) -> list[Path]:
         """What the simulator reads besides the design."""
-        return [HARNESS / "harness.sv", HARNESS / "tcdm_port.sv"] if self.harness else []
+        return [HARNESS / name for name in SOURCES] if self.harness else []
 
     @property
     def _arguments(self) -> list[str]:

@@ -19,7 +19,7 @@ from hwgen.gateware.cluster_params import ClusterParameters
 
 __all__ = ["ClusterModel", "load_cluster"]
 
-SOURCES = ("cluster.sv", "cluster_port.sv", "dram.sv")
+SOURCES = ("cluster.sv", "cluster_port.sv", "configuration.sv", "dram.sv", "axi_rules.sv")
 OTHERS = ("cluster.vlt", "library.cpp")
 FAST_COMPILED = ["-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre"]
 QUICK_COMPILED = ["-O1"]

@@ -210,4 +210,5 @@ def _violations(model: ClusterModel) -> dict[str, int]:
         master: model.get("violations", f"harness.ports[{index}].port")
         for index, master in enumerate(model.cluster.masters)
     }
-    return {name: count for name, count in {**found, "axi": model.get("violations", "harness.dram")}.items() if count}
+    found |= {"axi": model.get("violations", "harness.dram"), "cfg": model.get("cfg_violations")}
+    return {name: count for name, count in found.items() if count}

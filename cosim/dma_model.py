@@ -27,7 +27,7 @@ __all__ = ["DRAM_LOG2", "TCDM_LOG2", "Model", "load_model"]
 DRAM_LOG2, TCDM_LOG2 = 18, 16
 """Sizes of the memories in 32-bit words, as powers of two."""
 
-SOURCES = ("dma_harness.sv", "dram.sv", "tcdm_port.sv")
+SOURCES = ("dma_harness.sv", "dram.sv", "axi_rules.sv", "tcdm_port.sv")
 OTHERS = ("dma_publish.vlt", "library.cpp")
 FLAGS = ["-O2", "-fno-tree-vectorize"]
 
@@ -52,18 +52,18 @@ def wrapper(parameters: DmaParameters) -> str:
             direction = "input" if name in ("gnt", "r_valid", "r_opc", "r_rdata") else "output"
             declared.append(f"{direction} wire [{width * parameters.ports - 1}:0] {channel}_{name}")
             connected += [f".{channel}__{i}__{name}({channel}_{name}[{width * i} +: {width}])" for i in ports]
+    before_axi = len(declared)
     bits, strobes = parameters.axi_bits - 1, parameters.beat_bytes - 1
     for channel in ("aw", "ar"):
         out = {"id": 1, "addr": 31, "len": 7, "size": 2, "burst": 1, "user": 7, "valid": 0}
-        declared += [f"output wire [{high}:0] axi__{channel}{name}" for name, high in out.items()]
-        declared.append(f"input wire axi__{channel}ready")
+        declared += [f"output wire [{high}:0] {channel}{name}" for name, high in out.items()]
+        declared.append(f"input wire {channel}ready")
     outputs = {"wdata": bits, "wstrb": strobes, "wlast": 0, "wvalid": 0, "bready": 0, "rready": 0}
     inputs = {"wready": 0, "bid": 1, "bresp": 1, "bvalid": 0, "rid": 1, "rdata": bits, "rresp": 1, "rlast": 0}
     inputs["rvalid"] = 0
-    declared += [f"output wire [{high}:0] axi__{name}" for name, high in outputs.items()]
-    declared += [f"input wire [{high}:0] axi__{name}" for name, high in inputs.items()]
-    axi = [line.split()[-1] for line in declared if "axi__" in line]
-    connected += [f".{name}({name})" for name in axi]
+    declared += [f"output wire [{high}:0] {name}" for name, high in outputs.items()]
+    declared += [f"input wire [{high}:0] {name}" for name, high in inputs.items()]
+    connected += [f".axi__{name}({name})" for name in (line.split()[-1] for line in declared[before_axi:])]
     bound = parameters.tcdm_address_bits
     connected += [f".settings__{name}(windows[{48 * i} +: 32])" for i, name in enumerate(("dram_base", "dram_end"))]
     connected += [

@@ -42,13 +42,14 @@ module harness #(
   logic [        95:0] region_end = 96'd0;
 
   // Read by the test bench, besides `memory` and the counters.
-  logic        cfg_served;                      // follows `cfg_go` when the transfer's response has arrived
-  logic [31:0] cfg_answer;
-  logic        cfg_error;
+  wire         cfg_served;                      // follows `cfg_go` when the transfer's response has arrived
+  wire  [31:0] cfg_answer;
+  wire         cfg_error;
+  wire  [31:0] cfg_violations;                  // responses without a request on the configuration port
   wire         irq;
   wire         finished;                        // interrupt, or too many cycles
-  logic        timed_out;
-  logic [47:0] cycles;                          // from the start write's grant to the interrupt
+  wire         timed_out;
+  wire  [47:0] cycles;                          // from the start write's grant to the interrupt
 
   logic rst_now, clear_now;
   logic [31:0] start_at, start_data, start, code_at, tcdm_error_at, times;
@@ -85,23 +86,23 @@ module harness #(
 
   logic [31:0] memory[1<<DramLog2];
 
-  logic cfg_req, cfg_wen;
-  logic [31:0] cfg_add, cfg_wdata;
+  wire cfg_req, cfg_wen;
+  wire [31:0] cfg_add, cfg_wdata;
   wire cfg_gnt, cfg_r_valid, cfg_r_opc;
   wire [31:0] cfg_r_rdata;
 
-  wire [1:0] axi_awid, axi_awburst, axi_bid, axi_bresp, axi_arid, axi_arburst, axi_rid, axi_rresp;
-  wire [31:0] axi_awaddr, axi_araddr;
-  wire [7:0] axi_awlen, axi_awuser, axi_arlen, axi_aruser;
-  wire [2:0] axi_awsize, axi_arsize;
-  wire axi_awvalid, axi_awready, axi_wlast, axi_wvalid, axi_wready, axi_bvalid, axi_bready;
-  wire axi_arvalid, axi_arready, axi_rlast, axi_rvalid, axi_rready;
-  wire [DataBits-1:0] axi_wdata, axi_rdata;
-  wire [DataBits/8-1:0] axi_wstrb;
+  wire [1:0] awid, awburst, bid, bresp, arid, arburst, rid, rresp;
+  wire [31:0] awaddr, araddr;
+  wire [7:0] awlen, awuser, arlen, aruser;
+  wire [2:0] awsize, arsize;
+  wire awvalid, awready, wlast, wvalid, wready, bvalid, bready;
+  wire arvalid, arready, rlast, rvalid, rready;
+  wire [DataBits-1:0] wdata, rdata;
+  wire [DataBits/8-1:0] wstrb;
 
   wire [Ports-1:0] m_req, m_gnt, m_r_valid, m_r_opc, s_req, s_gnt, s_r_valid, s_r_opc, wen;
   wire [4*Ports-1:0] m_be, s_be;
-  wire [32*Ports-1:0] add, wdata, m_r_rdata, s_r_rdata, conflicts;
+  wire [32*Ports-1:0] add, m_wdata, m_r_rdata, s_r_rdata, conflicts;
   wire [2*Hwcs-1:0] moves;
   wire starts;
 
@@ -126,41 +127,41 @@ module harness #(
       .tcdm__add(add),
       .tcdm__wen(wen),
       .tcdm__be(m_be),
-      .tcdm__wdata(wdata),
+      .tcdm__wdata(m_wdata),
       .tcdm__r_valid(m_r_valid),
       .tcdm__r_opc(m_r_opc),
       .tcdm__r_rdata(m_r_rdata),
-      .axi__awid(axi_awid),
-      .axi__awaddr(axi_awaddr),
-      .axi__awlen(axi_awlen),
-      .axi__awsize(axi_awsize),
-      .axi__awburst(axi_awburst),
-      .axi__awuser(axi_awuser),
-      .axi__awvalid(axi_awvalid),
-      .axi__awready(axi_awready),
-      .axi__wdata(axi_wdata),
-      .axi__wstrb(axi_wstrb),
-      .axi__wlast(axi_wlast),
-      .axi__wvalid(axi_wvalid),
-      .axi__wready(axi_wready),
-      .axi__bid(axi_bid),
-      .axi__bresp(axi_bresp),
-      .axi__bvalid(axi_bvalid),
-      .axi__bready(axi_bready),
-      .axi__arid(axi_arid),
-      .axi__araddr(axi_araddr),
-      .axi__arlen(axi_arlen),
-      .axi__arsize(axi_arsize),
-      .axi__arburst(axi_arburst),
-      .axi__aruser(axi_aruser),
-      .axi__arvalid(axi_arvalid),
-      .axi__arready(axi_arready),
-      .axi__rid(axi_rid),
-      .axi__rdata(axi_rdata),
-      .axi__rresp(axi_rresp),
-      .axi__rlast(axi_rlast),
-      .axi__rvalid(axi_rvalid),
-      .axi__rready(axi_rready)
+      .axi__awid(awid),
+      .axi__awaddr(awaddr),
+      .axi__awlen(awlen),
+      .axi__awsize(awsize),
+      .axi__awburst(awburst),
+      .axi__awuser(awuser),
+      .axi__awvalid(awvalid),
+      .axi__awready(awready),
+      .axi__wdata(wdata),
+      .axi__wstrb(wstrb),
+      .axi__wlast(wlast),
+      .axi__wvalid(wvalid),
+      .axi__wready(wready),
+      .axi__bid(bid),
+      .axi__bresp(bresp),
+      .axi__bvalid(bvalid),
+      .axi__bready(bready),
+      .axi__arid(arid),
+      .axi__araddr(araddr),
+      .axi__arlen(arlen),
+      .axi__arsize(arsize),
+      .axi__arburst(arburst),
+      .axi__aruser(aruser),
+      .axi__arvalid(arvalid),
+      .axi__arready(arready),
+      .axi__rid(rid),
+      .axi__rdata(rdata),
+      .axi__rresp(rresp),
+      .axi__rlast(rlast),
+      .axi__rvalid(rvalid),
+      .axi__rready(rready)
   );
 
   cluster_tcdm tcdm (
@@ -173,7 +174,7 @@ module harness #(
       .ports__add(add),
       .ports__wen(wen),
       .ports__be(s_be),
-      .ports__wdata(wdata),
+      .ports__wdata(m_wdata),
       .ports__r_valid(s_r_valid),
       .ports__r_opc(s_r_opc),
       .ports__r_rdata(s_r_rdata)
@@ -199,7 +200,7 @@ module harness #(
           .add(add[32*g+:32]),
           .wen(wen[g]),
           .be(m_be[4*g+:4]),
-          .wdata(wdata[32*g+:32]),
+          .wdata(m_wdata[32*g+:32]),
           .m_r_valid(m_r_valid[g]),
           .m_r_opc(m_r_opc[g]),
           .m_r_rdata(m_r_rdata[32*g+:32]),
@@ -233,43 +234,8 @@ module harness #(
       .DataBits(DataBits),
       .DepthLog2(DramLog2)
   ) dram (
-      .clk(clk),
+      .*,
       .clear(clear_now),
-      .awid(axi_awid),
-      .awaddr(axi_awaddr),
-      .awlen(axi_awlen),
-      .awsize(axi_awsize),
-      .awburst(axi_awburst),
-      .awuser(axi_awuser),
-      .awvalid(axi_awvalid),
-      .awready(axi_awready),
-      .wdata(axi_wdata),
-      .wstrb(axi_wstrb),
-      .wlast(axi_wlast),
-      .wvalid(axi_wvalid),
-      .wready(axi_wready),
-      .bid(axi_bid),
-      .bresp(axi_bresp),
-      .bvalid(axi_bvalid),
-      .bready(axi_bready),
-      .arid(axi_arid),
-      .araddr(axi_araddr),
-      .arlen(axi_arlen),
-      .arsize(axi_arsize),
-      .arburst(axi_arburst),
-      .aruser(axi_aruser),
-      .arvalid(axi_arvalid),
-      .arready(axi_arready),
-      .rid(axi_rid),
-      .rdata(axi_rdata),
-      .rresp(axi_rresp),
-      .rlast(axi_rlast),
-      .rvalid(axi_rvalid),
-      .rready(axi_rready),
-      .read_beat(read_beat),
-      .read_data(read_data),
-      .write_beat(write_beat),
-      .write_enable(write_enable),
       .random_start(start),
       .stall_rate(axi_stalls),
       .latency(times[15:0]),
@@ -286,55 +252,32 @@ module harness #(
     if (write_enable != '0) begin
       for (int i = 0; i < Moves; i++) begin
         for (int b = 0; b < 4; b++) begin
-          if (write_enable[4*i+b]) memory[(write_beat*Moves+i)&((1<<DramLog2)-1)][8*b+:8] <= axi_wdata[32*i+8*b+:8];
+          if (write_enable[4*i+b]) memory[(write_beat*Moves+i)&((1<<DramLog2)-1)][8*b+:8] <= wdata[32*i+8*b+:8];
         end
       end
     end
   end
 
-  // One transfer on the configuration port per change of `cfg_go`.
-  logic cfg_open;  // granted, response to come
-  always_ff @(posedge clk) begin
-    if (clear_now) begin
-      cfg_req    <= 1'b0;
-      cfg_open   <= 1'b0;
-      cfg_served <= cfg_go;
-    end else if (cfg_req) begin
-      if (cfg_gnt) cfg_req <= 1'b0;
-      if (cfg_gnt) cfg_open <= 1'b1;
-    end else if (cfg_open) begin
-      if (cfg_r_valid) begin
-        cfg_open   <= 1'b0;
-        cfg_served <= !cfg_served;
-        cfg_answer <= cfg_r_rdata;
-        cfg_error  <= cfg_r_opc;
-      end
-    end else if (cfg_go != cfg_served) begin
-      cfg_req   <= 1'b1;
-      cfg_wen   <= !cfg_write;
-      cfg_add   <= cfg_address;
-      cfg_wdata <= cfg_data;
-    end
-  end
-
-  // The cycle counter and the limit.
-  logic running;
-  assign finished = irq || timed_out;
-  always_ff @(posedge clk) begin
-    if (clear_now) begin
-      running   <= 1'b0;
-      timed_out <= 1'b0;
-      cycles    <= 48'd0;
-    end else if (cfg_req && cfg_gnt && !cfg_wen && cfg_add == start_at && cfg_wdata == start_data) begin
-      running   <= 1'b1;
-      timed_out <= 1'b0;
-      cycles    <= 48'd0;
-    end else if (running) begin
-      if (irq) running <= 1'b0;
-      else cycles <= cycles + 48'd1;
-      if (cycles >= limit) timed_out <= 1'b1;
-    end
-  end
+  configuration configuration (
+      .*,
+      .clear(clear_now),
+      .go(cfg_go),
+      .write(cfg_write),
+      .address(cfg_address),
+      .data(cfg_data),
+      .served(cfg_served),
+      .answer(cfg_answer),
+      .error(cfg_error),
+      .violations(cfg_violations),
+      .req(cfg_req),
+      .wen(cfg_wen),
+      .add(cfg_add),
+      .wdata(cfg_wdata),
+      .gnt(cfg_gnt),
+      .r_valid(cfg_r_valid),
+      .r_opc(cfg_r_opc),
+      .r_rdata(cfg_r_rdata)
+  );
 
 endmodule
 

@@ -73,14 +73,14 @@ module harness #(
 
   logic [31:0] memory[Words];
 
-  wire [1:0] axi_awid, axi_awburst, axi_bid, axi_bresp, axi_arid, axi_arburst, axi_rid, axi_rresp;
-  wire [31:0] axi_awaddr, axi_araddr;
-  wire [7:0] axi_awlen, axi_awuser, axi_arlen, axi_aruser;
-  wire [2:0] axi_awsize, axi_arsize;
-  wire axi_awvalid, axi_awready, axi_wlast, axi_wvalid, axi_wready, axi_bvalid, axi_bready;
-  wire axi_arvalid, axi_arready, axi_rlast, axi_rvalid, axi_rready;
-  wire [DataBits-1:0] axi_wdata, axi_rdata;
-  wire [Bytes-1:0] axi_wstrb;
+  wire [1:0] awid, awburst, bid, bresp, arid, arburst, rid, rresp;
+  wire [31:0] awaddr, araddr;
+  wire [7:0] awlen, awuser, arlen, aruser;
+  wire [2:0] awsize, arsize;
+  wire awvalid, awready, wlast, wvalid, wready, bvalid, bready;
+  wire arvalid, arready, rlast, rvalid, rready;
+  wire [DataBits-1:0] wdata, rdata;
+  wire [Bytes-1:0] wstrb;
 
   wire [Ports-1:0] l_req, l_gnt, l_wen, l_r_valid, l_r_opc, s_req, s_gnt, s_wen, s_r_valid, s_r_opc;
   wire [4*Ports-1:0] l_be, s_be;
@@ -103,7 +103,7 @@ module harness #(
   logic [31:0] random;
 
   dma_flat dut (
-      .clk(clk),
+      .*,
       .rst(rst_now),
       .load_word(l_word),
       .load_valid(l_valid),
@@ -119,42 +119,8 @@ module harness #(
       .program_word(p_word),
       .program_valid(p_valid),
       .program_ready(p_ready),
-      .idle(idle),
-      .error(error),
-      .error_at(error_at),
       .windows(window_now),
       .rings(ring_now),
-      .axi__awid(axi_awid),
-      .axi__awaddr(axi_awaddr),
-      .axi__awlen(axi_awlen),
-      .axi__awsize(axi_awsize),
-      .axi__awburst(axi_awburst),
-      .axi__awuser(axi_awuser),
-      .axi__awvalid(axi_awvalid),
-      .axi__awready(axi_awready),
-      .axi__wdata(axi_wdata),
-      .axi__wstrb(axi_wstrb),
-      .axi__wlast(axi_wlast),
-      .axi__wvalid(axi_wvalid),
-      .axi__wready(axi_wready),
-      .axi__bid(axi_bid),
-      .axi__bresp(axi_bresp),
-      .axi__bvalid(axi_bvalid),
-      .axi__bready(axi_bready),
-      .axi__arid(axi_arid),
-      .axi__araddr(axi_araddr),
-      .axi__arlen(axi_arlen),
-      .axi__arsize(axi_arsize),
-      .axi__arburst(axi_arburst),
-      .axi__aruser(axi_aruser),
-      .axi__arvalid(axi_arvalid),
-      .axi__arready(axi_arready),
-      .axi__rid(axi_rid),
-      .axi__rdata(axi_rdata),
-      .axi__rresp(axi_rresp),
-      .axi__rlast(axi_rlast),
-      .axi__rvalid(axi_rvalid),
-      .axi__rready(axi_rready),
       .load_req(l_req),
       .load_gnt(l_gnt),
       .load_add(l_add),
@@ -189,43 +155,8 @@ module harness #(
       .DataBits(DataBits),
       .DepthLog2(DramLog2)
   ) dram (
-      .clk(clk),
+      .*,
       .clear(clear_now),
-      .awid(axi_awid),
-      .awaddr(axi_awaddr),
-      .awlen(axi_awlen),
-      .awsize(axi_awsize),
-      .awburst(axi_awburst),
-      .awuser(axi_awuser),
-      .awvalid(axi_awvalid),
-      .awready(axi_awready),
-      .wdata(axi_wdata),
-      .wstrb(axi_wstrb),
-      .wlast(axi_wlast),
-      .wvalid(axi_wvalid),
-      .wready(axi_wready),
-      .bid(axi_bid),
-      .bresp(axi_bresp),
-      .bvalid(axi_bvalid),
-      .bready(axi_bready),
-      .arid(axi_arid),
-      .araddr(axi_araddr),
-      .arlen(axi_arlen),
-      .arsize(axi_arsize),
-      .arburst(axi_arburst),
-      .aruser(axi_aruser),
-      .arvalid(axi_arvalid),
-      .arready(axi_arready),
-      .rid(axi_rid),
-      .rdata(axi_rdata),
-      .rresp(axi_rresp),
-      .rlast(axi_rlast),
-      .rvalid(axi_rvalid),
-      .rready(axi_rready),
-      .read_beat(read_beat),
-      .read_data(read_data),
-      .write_beat(write_beat),
-      .write_enable(write_enable),
       .random_start(start),
       .stall_rate(stalls),
       .latency(times[15:0]),
@@ -292,7 +223,7 @@ module harness #(
   always_ff @(posedge clk) begin
     for (int i = 0; i < Ports; i++) begin
       for (int b = 0; b < 4; b++) begin
-        if (write_enable[4*i+b]) memory[write_beat*Ports+i][8*b+:8] <= axi_wdata[32*i+8*b+:8];
+        if (write_enable[4*i+b]) memory[write_beat*Ports+i][8*b+:8] <= wdata[32*i+8*b+:8];
       end
       spot = (1 << DramLog2) + 32'(l_add[32*i+2+:TcdmLog2]);
       for (int b = 0; b < 4; b++) begin

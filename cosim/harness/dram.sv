@@ -83,8 +83,8 @@ module dram #(
   logic [47:0] blocks[32];
   logic [47:0] jumps[32];
   logic [47:0] row_misses[32];
-  logic [31:0] violations;   // of the protocol
-  logic [ 7:0] violated;     // which: see `broken`
+  wire  [31:0] violations;   // of the protocol
+  wire  [ 7:0] violated;     // which: see `axi_rules`
   logic [47:0] busy_cycles;  // in which the DRAM moved a block
 
   // Random numbers: xorshift (Marsaglia 2003), and a generator of Numerical Recipes for what nobody asked for.
@@ -226,46 +226,15 @@ module dram #(
     return sum;
   endfunction
 
-  // Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 a strobe
-  // outside the burst's bytes; 6 `wlast` in the wrong place; 7 a beat before its address.
-  logic [7:0] broken;
+  // The bytes of the beat that is to be written that are the burst's.
   wire [Bytes-1:0] w_from = w_number == 8'd0 ? ~'0 << w_address[w_head][Low-1:0] : ~'0;
   wire [Bytes-1:0] w_lanes = w_from & (w_final ? ~'0 >> w_user[w_head][7:4] : ~'0);
-  logic       ar_waits, aw_waits, wd_waits;
-  logic [54:0] ar_kept, aw_kept;
-  logic [DataBits+Bytes:0] w_kept;
-  function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [1:0] id,
-                               input logic write);
-    return size != 3'(Low) || burst != 2'd1 || (write ? id != 2'd1 : id[0]);
-  endfunction
-  function automatic logic crosses(input logic [31:0] address, input logic [7:0] length);
-    logic [31:0] last;
-    last = (address & ~32'(Bytes - 1)) + (32'(length) << Low);
-    return address[31:12] != last[31:12];
-  endfunction
-  always_comb begin
-    broken = 8'd0;
-    broken[0] = ar_waits && (!arvalid || {arid, araddr, arlen, arsize, arburst, aruser} != ar_kept);
-    broken[1] = aw_waits && (!awvalid || {awid, awaddr, awlen, awsize, awburst, awuser} != aw_kept);
-    broken[2] = wd_waits && (!wvalid || {wlast, wstrb, wdata} != w_kept);
-    if (arvalid && arready) begin
-      broken[3] = odd(arsize, arburst, arid, 1'b0);
-      broken[4] = crosses(araddr, arlen);
-    end
-    if (awvalid && awready) begin
-      broken[3] = broken[3] || odd(awsize, awburst, awid, 1'b1);
-      broken[4] = broken[4] || crosses(awaddr, awlen);
-    end
-    if (w_goes) begin
-      broken[5] = (wstrb & ~w_lanes) != '0;
-      broken[6] = wlast != w_final;
-    end
-    broken[7] = wvalid && w_out == w_in;
-`ifndef VERILATOR
-    if (arvalid === 1'bx || awvalid === 1'bx || wvalid === 1'bx || rready === 1'bx || bready === 1'bx)
-      broken[7] = 1'b1;
-`endif
-  end
+  axi_rules #(
+      .DataBits(DataBits)
+  ) rules (
+      .*,
+      .w_known(w_out != w_in)
+  );
 
   logic [4:0] ri, wi;
   always_ff @(posedge clk) begin
@@ -301,12 +270,7 @@ module dram #(
       known_move   <= 64'd0;
       known_beat   <= 64'd0;
       stream_known <= 4'd0;
-      violations   <= 32'd0;
-      violated     <= 8'd0;
       busy_cycles  <= 48'd0;
-      ar_waits     <= 1'b0;
-      aw_waits     <= 1'b0;
-      wd_waits     <= 1'b0;
       for (int i = 0; i < 32; i++) begin
         bytes[i]      <= 48'd0;
         beats[i]      <= 48'd0;
@@ -420,15 +384,6 @@ module dram #(
         bresp  <= b_code[b_out[3:0]];
         b_out  <= b_out + 5'd1;
       end
-
-      ar_waits <= arvalid && !arready;
-      aw_waits <= awvalid && !awready;
-      wd_waits <= wvalid && !wready;
-      ar_kept  <= {arid, araddr, arlen, arsize, arburst, aruser};
-      aw_kept  <= {awid, awaddr, awlen, awsize, awburst, awuser};
-      w_kept   <= {wlast, wstrb, wdata};
-      if (broken != 8'd0) violations <= violations + 32'd1;
-      violated <= violated | broken;
     end
   end
 

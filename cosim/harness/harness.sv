@@ -37,13 +37,13 @@ module harness #(
   logic [ 47:0] trace_end = 48'd0;
 
   // Read by the test bench, besides `memory` and the counters in the ports.
-  logic         cfg_served;             // follows `cfg_go` when the transfer's response has arrived
-  logic [ 31:0] cfg_answer;
-  logic         cfg_error;
+  wire          cfg_served;             // follows `cfg_go` when the transfer's response has arrived
+  wire  [ 31:0] cfg_answer;
+  wire          cfg_error;
   wire          finished;               // interrupt, or too many cycles
-  logic         timed_out;
-  logic [ 47:0] cycles;                 // from the start write's grant to the interrupt
-  logic [ 31:0] cfg_violations;         // responses without a request on the configuration port
+  wire          timed_out;
+  wire  [ 47:0] cycles;                 // from the start write's grant to the interrupt
+  wire  [ 31:0] cfg_violations;         // responses without a request on the configuration port
 
   // The controls as they were at the last `clear`.
   logic         rst_now;
@@ -82,10 +82,10 @@ module harness #(
 
   logic [31:0] memory[1<<DepthLog2];
 
-  logic        cfg_req;
-  logic        cfg_wen;
-  logic [31:0] cfg_add;
-  logic [31:0] cfg_wdata;
+  wire         cfg_req;
+  wire         cfg_wen;
+  wire  [31:0] cfg_add;
+  wire  [31:0] cfg_wdata;
   wire         cfg_gnt, cfg_r_valid, cfg_r_opc, irq;
   wire  [31:0] cfg_r_rdata;
 
@@ -221,52 +221,26 @@ module harness #(
       memory[o_add[DepthLog2+1:2]] <= (o_word & ~o_used) | (o_wdata & o_used);
   end
 
-  // One transfer on the configuration port per change of `cfg_go`.
-  logic cfg_open;  // granted, response to come
-  always_ff @(posedge clk) begin
-    if (clear_now) cfg_violations <= 32'd0;
-    else if (cfg_r_valid && !cfg_open) cfg_violations <= cfg_violations + 32'd1;
-
-    if (clear_now) begin
-      cfg_req    <= 1'b0;
-      cfg_open   <= 1'b0;
-      cfg_served <= cfg_go;
-    end else if (cfg_req) begin
-      if (cfg_gnt) cfg_req <= 1'b0;
-      if (cfg_gnt) cfg_open <= 1'b1;
-    end else if (cfg_open) begin
-      if (cfg_r_valid) begin
-        cfg_open   <= 1'b0;
-        cfg_served <= !cfg_served;
-        cfg_answer <= cfg_r_rdata;
-        cfg_error  <= cfg_r_opc;
-      end
-    end else if (cfg_go != cfg_served) begin
-      cfg_req   <= 1'b1;
-      cfg_wen   <= !cfg_write;
-      cfg_add   <= cfg_address;
-      cfg_wdata <= cfg_data;
-    end
-  end
-
-  // The cycle counter and the watchdog.
-  logic running;
-  assign finished = irq || timed_out;
-  always_ff @(posedge clk) begin
-    if (clear_now) begin
-      running   <= 1'b0;
-      timed_out <= 1'b0;
-      cycles    <= 48'd0;
-    end else if (cfg_req && cfg_gnt && !cfg_wen && cfg_add == start_at && cfg_wdata == start_data) begin
-      running   <= 1'b1;
-      timed_out <= 1'b0;
-      cycles    <= 48'd0;
-    end else if (running) begin
-      if (irq) running <= 1'b0;
-      else cycles <= cycles + 48'd1;
-      if (cycles >= limit) timed_out <= 1'b1;
-    end
-  end
+  configuration configuration (
+      .*,
+      .clear(clear_now),
+      .go(cfg_go),
+      .write(cfg_write),
+      .address(cfg_address),
+      .data(cfg_data),
+      .served(cfg_served),
+      .answer(cfg_answer),
+      .error(cfg_error),
+      .violations(cfg_violations),
+      .req(cfg_req),
+      .wen(cfg_wen),
+      .add(cfg_add),
+      .wdata(cfg_wdata),
+      .gnt(cfg_gnt),
+      .r_valid(cfg_r_valid),
+      .r_opc(cfg_r_opc),
+      .r_rdata(cfg_r_rdata)
+  );
 
   // When asked for, a trace of one port: a line per access with address and {write, be}, from access `trace_first` on.
   integer      trace = 0;

@@ -1,0 +1,109 @@
+// What a master of the AXI4 port must not do, watched and counted.
+//
+// Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 a strobe
+// outside the burst's bytes; 6 `wlast` in the wrong place; 7 a beat before its address.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module axi_rules #(
+    parameter int DataBits = 64
+) (
+    input wire clk,
+    input wire clear,
+
+    input wire [           1:0] awid,
+    input wire [          31:0] awaddr,
+    input wire [           7:0] awlen,
+    input wire [           2:0] awsize,
+    input wire [           1:0] awburst,
+    input wire [           7:0] awuser,
+    input wire                  awvalid,
+    input wire                  awready,
+    input wire [  DataBits-1:0] wdata,
+    input wire [DataBits/8-1:0] wstrb,
+    input wire                  wlast,
+    input wire                  wvalid,
+    input wire                  wready,
+    input wire                  bready,
+    input wire [           1:0] arid,
+    input wire [          31:0] araddr,
+    input wire [           7:0] arlen,
+    input wire [           2:0] arsize,
+    input wire [           1:0] arburst,
+    input wire [           7:0] aruser,
+    input wire                  arvalid,
+    input wire                  arready,
+    input wire                  rready,
+
+    // What the slave knows of the beat that is to be written: whether its address has come, the bytes that are the
+    // burst's, whether it is the last one.
+    input wire                  w_known,
+    input wire [DataBits/8-1:0] w_lanes,
+    input wire                  w_final,
+
+    output logic [31:0] violations,
+    output logic [ 7:0] violated     // which
+);
+
+  localparam int Low = $clog2(DataBits / 8);
+
+  logic [ 7:0] broken;
+  logic        ar_waits, aw_waits, w_waits;
+  logic [54:0] ar_kept, aw_kept;
+  logic [DataBits+DataBits/8:0] w_kept;
+  function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [1:0] id,
+                               input logic write);
+    return size != 3'(Low) || burst != 2'd1 || (write ? id != 2'd1 : id[0]);
+  endfunction
+  function automatic logic crosses(input logic [31:0] address, input logic [7:0] length);
+    logic [31:0] last;
+    last = (address & ~32'((1 << Low) - 1)) + (32'(length) << Low);
+    return address[31:12] != last[31:12];
+  endfunction
+  always_comb begin
+    broken = 8'd0;
+    broken[0] = ar_waits && (!arvalid || {arid, araddr, arlen, arsize, arburst, aruser} != ar_kept);
+    broken[1] = aw_waits && (!awvalid || {awid, awaddr, awlen, awsize, awburst, awuser} != aw_kept);
+    broken[2] = w_waits && (!wvalid || {wlast, wstrb, wdata} != w_kept);
+    if (arvalid && arready) begin
+      broken[3] = odd(arsize, arburst, arid, 1'b0);
+      broken[4] = crosses(araddr, arlen);
+    end
+    if (awvalid && awready) begin
+      broken[3] = broken[3] || odd(awsize, awburst, awid, 1'b1);
+      broken[4] = broken[4] || crosses(awaddr, awlen);
+    end
+    if (wvalid && wready) begin
+      broken[5] = (wstrb & ~w_lanes) != '0;
+      broken[6] = wlast != w_final;
+    end
+    broken[7] = wvalid && !w_known;
+`ifndef VERILATOR
+    if (arvalid === 1'bx || awvalid === 1'bx || wvalid === 1'bx || rready === 1'bx || bready === 1'bx)
+      broken[7] = 1'b1;
+`endif
+  end
+
+  always_ff @(posedge clk) begin
+    if (clear) begin
+      violations <= 32'd0;
+      violated   <= 8'd0;
+      ar_waits   <= 1'b0;
+      aw_waits   <= 1'b0;
+      w_waits    <= 1'b0;
+    end else begin
+      ar_waits <= arvalid && !arready;
+      aw_waits <= awvalid && !awready;
+      w_waits  <= wvalid && !wready;
+      ar_kept  <= {arid, araddr, arlen, arsize, arburst, aruser};
+      aw_kept  <= {awid, awaddr, awlen, awsize, awburst, awuser};
+      w_kept   <= {wlast, wstrb, wdata};
+      if (broken != 8'd0) violations <= violations + 32'd1;
+      violated <= violated | broken;
+    end
+  end
+
+endmodule
+
+`default_nettype wire
