@@ -29,6 +29,7 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 2KiB,4KiB --shared --busy -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress
 	$(BIN)/hwgen cosim schedules/alexnet_cluster --hardware alexnet_cluster -o results/regress/clusters.json
 
 regress-hwce: $(STAMP)

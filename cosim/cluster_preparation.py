@@ -51,6 +51,7 @@ def prepare_cluster(
     stalls: bool = False,
     serial: bool = False,
     timing: DramTiming | None = None,
+    data: LayerData | None = None,
 ) -> ClusterTask:
     """Make everything for one schedule; raises `InputError` where the cluster cannot run it.
 
@@ -62,9 +63,10 @@ def prepare_cluster(
     stalls : every channel to the DRAM and every port of the TCDM waits at random.
     serial : the program for comparison in which nothing overlaps.
     timing : the DRAM's; by default the hardware's.
+    data : what the layer computes with; random by default.
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
-    data = random_data(schedule.layer, rng)
+    data = data or random_data(schedule.layer, rng)
     program = compile_cluster(
         schedule, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling, serial=serial
     )

@@ -14,7 +14,7 @@ from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["cosimulate_clusters"]
+__all__ = ["cosimulate_clusters", "dram_depth"]
 
 DEPTHS = (18, 20, 22, 24)
 """Words of the simulated DRAM as a power of two: one of few, so that one build serves many layers."""
@@ -56,8 +56,7 @@ def cosimulate_clusters(
     names = file_names(schedules)
     results: dict[int, LayerResult] = {}
     for parameters, tasks in groups.items():
-        words = max(len(task.job.image) for _, task in tasks)
-        depth = next(depth for depth in DEPTHS if words <= 1 << depth)
+        depth = dram_depth(max(len(task.job.image) for _, task in tasks))
         model = load_cluster(parameters, dram_log2=depth, fast=fast)
         for index, task in tasks:
             outcome = run_cluster(model, task.job)
@@ -66,3 +65,8 @@ def cosimulate_clusters(
                 dump_layer(dump, names[index], task.data, task.program.output(outcome.memory))
             progress(results[index])
     return [results[index] for index in range(len(schedules))]
+
+
+def dram_depth(words: int) -> int:
+    """What `load_cluster` is told of the DRAM for an image of so many words."""
+    return next(depth for depth in DEPTHS if words <= 1 << depth)

@@ -10,7 +10,7 @@ from hwgen.model.fusion import Stack
 from hwgen.model.fusion_graph import Edge, Graph, Span
 from hwgen.pipeline.solution import Solution
 
-__all__ = ["FusedCase", "regression_cases", "small_cases", "whole_stack"]
+__all__ = ["FusedCase", "Part", "regression_cases", "small_cases", "whole_stack"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FusedCase:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """Some rows of a built-in network, narrowed and resized; ``small`` is what runs in seconds."""
 
     name: str
@@ -34,17 +34,19 @@ class _Part:
     small_divisor: int
     small: tuple[int, int]
 
-    def made(self, divisor: int, size: tuple[int, int]) -> Network:
+    def made(self, *, small: bool) -> Network:
+        """The network."""
         part = excerpt(load_layer_set(self.network), self.first, self.last)
+        size, divisor = (self.small, self.small_divisor) if small else (self.size, self.divisor)
         return narrowed(at_resolution(part, *size), divisor)
 
 
 PARTS = (
-    _Part("vgg_e_first5", "vgg_e_first5", "conv1_1", "conv3_1", 4, (56, 56), 32, (16, 16)),
-    _Part("srgan_blocks", "srgan", "rb01_conv1", "rb02_add", 4, (64, 48), 32, (16, 12)),
-    _Part("mobilenet_v2_stride1", "mobilenet_v2", "block02_expand", "block02_add", 1, (56, 56), 8, (12, 12)),
-    _Part("mobilenet_v2_stride2", "mobilenet_v2", "block01_expand", "block01_project", 1, (112, 112), 8, (16, 16)),
-    _Part("dmcnn_vd_first6", "dmcnn_vd", "conv1", "conv6", 4, (64, 64), 32, (14, 14)),
+    Part("vgg_e_first5", "vgg_e_first5", "conv1_1", "conv3_1", 4, (56, 56), 32, (16, 16)),
+    Part("srgan_blocks", "srgan", "rb01_conv1", "rb02_add", 4, (64, 48), 32, (16, 12)),
+    Part("mobilenet_v2_stride1", "mobilenet_v2", "block02_expand", "block02_add", 1, (56, 56), 8, (12, 12)),
+    Part("mobilenet_v2_stride2", "mobilenet_v2", "block01_expand", "block01_project", 1, (112, 112), 8, (16, 16)),
+    Part("dmcnn_vd_first6", "dmcnn_vd", "conv1", "conv6", 4, (64, 64), 32, (14, 14)),
 )
 FACTORS = (1, 2, 3)
 
@@ -73,7 +75,7 @@ def small_cases() -> Iterator[FusedCase]:
 
 def _cases(*, small: bool) -> Iterator[FusedCase]:
     for part in PARTS:
-        network = part.made(part.small_divisor, part.small) if small else part.made(part.divisor, part.size)
+        network = part.made(small=small)
         for factor in FACTORS:
             yield FusedCase(f"{part.name}_x{factor}", whole_stack(network, factor))
         if part.name == "srgan_blocks":

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.fused_build import FusedBuild
 from cosim.fused_data import NetworkData
@@ -84,6 +85,11 @@ class StackResult:
     def cycles(self) -> int:
         """Of all tiles, by the pipeline's own count, without configuration and the load of weights."""
         return sum(self.result.cycles[-len(self.run.program.tiles) :])
+
+    def left(self, number: int) -> NDArray[np.uint8]:
+        """What the run left in memory of a map, by its number in the graph, in scan order."""
+        one, base = self.run.program.plan.by_number[number], self.run.images.regions[number]
+        return self.result.memory[base : base + one.channels * one.lines * one.columns]
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -19,6 +19,7 @@ from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.regress import regress
 from hwgen.cli.regress_stacks import regress_stacks
+from hwgen.cli.regress_ways import regress_ways
 from hwgen.cli.report import report
 from hwgen.cli.schedule import schedule
 from hwgen.cli.sweep import sweep
@@ -66,6 +67,7 @@ app.command()(paper)
 app.command("depth-first")(depth_first)
 app.command()(regress)
 app.command("regress-stacks")(regress_stacks)
+app.command("regress-ways")(regress_ways)
 app.command()(synth)
 app.command()(calibrate)
 app.command()(sweep)

@@ -9,7 +9,7 @@ import pytest
 
 from cosim.cluster_model import load_cluster
 from cosim.cluster_preparation import ClusterTask, prepare_cluster
-from cosim.cluster_results import DEPTHS, cosimulate_clusters
+from cosim.cluster_results import cosimulate_clusters, dram_depth
 from cosim.cluster_run import DramTiming, run_cluster
 from cosim.comparison import LayerResult
 from hwgen.gateware.commands import Opcode
@@ -89,8 +89,8 @@ def steps(schedule: Schedule, loops: int) -> list[tuple[int, int]]:
 
 
 def run(task: ClusterTask) -> bool:
-    depth = next(depth for depth in DEPTHS if len(task.job.image) <= 1 << depth)
-    outcome = run_cluster(load_cluster(task.program.hardware, dram_log2=depth, fast=False), task.job)
+    model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=False)
+    outcome = run_cluster(model, task.job)
     return outcome.done and bool((task.program.output(outcome.memory) == task.expected).all())
 
 
