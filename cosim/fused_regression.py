@@ -14,6 +14,7 @@ from cosim.fused_build import HARNESS, FusedBuild
 from cosim.fused_cases import FusedCase
 from cosim.fused_comparison import StackRun, compare, job_of, prepare
 from cosim.fused_data import random_network_data
+from cosim.fused_pace import pace_of
 from cosim.fused_run import run_fused, sizes_for
 from cosim.generation import digest_of, sources_digest
 from cosim.ledger import Ledger
@@ -52,7 +53,8 @@ class StackRegression:
         runs = [replace(run, pipeline=pipeline) for run in runs]
         jobs = [replace(job_of(run), pipeline=0) for run in runs]
         build = FusedBuild(((pipeline, sizes_for(jobs)),))
-        sources = sources_digest([*sorted(HARNESS.iterdir()), Path(hwgen.pipeline.__path__[0])])
+        files = [*sorted(HARNESS.iterdir()), *Path(__file__).parent.glob("fused_*.py")]
+        sources = sources_digest([*sorted(files), Path(hwgen.pipeline.__path__[0])])
         state = digest_of([build.text, sources])
         ledger = Ledger(self.folder / "depth_first.jsonl")
         kept = ledger.load()
@@ -60,8 +62,9 @@ class StackRegression:
         for run, job in zip(runs, jobs, strict=True):
             key = digest_of([run.name, state])
             if key not in kept:
-                (result,) = run_fused(build, [job])
-                kept[key] = {**compare(run, result).as_json(), "macs": MACS}
+                result = compare(run, *run_fused(build, [job]))
+                pace = [tile.as_json() for tile in pace_of(result)] if result.passed else []
+                kept[key] = {**result.as_json(), "macs": MACS, "pace": pace}
                 ledger.add(key, kept[key])
             results.append(kept[key])
             arrived(kept[key])

@@ -2,9 +2,10 @@
 
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from hwgen.gateware.fused_params import ConvStage, FusedParameters
 from hwgen.pipeline.images import Images, Segment
 from hwgen.pipeline.program import PipelineProgram
 
-__all__ = ["FusedJob", "FusedResult", "StreamCount", "run_fused", "sizes_for"]
+__all__ = ["FusedJob", "FusedResult", "RunTimes", "StreamCount", "StreamTimes", "run_fused", "sizes_for"]
 
 START, CLEAR, LOAD = 1, 2, 4
 WRITE, READ, WAIT, END = range(4)
@@ -50,15 +51,46 @@ class FusedJob:
 
 @dataclass(frozen=True)
 class StreamCount:
-    """What a stream moved: bytes that were used, those counted apart, beats; cycles of the first and last beat."""
+    """What a stream moved: bytes that were used, those counted apart, beats; segments that it did not get to."""
 
     bytes: int
     apart: int
     beats: int
+    left: int
+
+
+class StreamTimes(NamedTuple):
+    """A stream in one tile.
+
+    Members
+    -------
+    beats : how many.
+    first, last : the harness' cycle of the first and last of them.
+    waited : cycles between them in which one side was ready for another beat and the other was not, not counting
+        those before the first beat of the stack's output.
+    """
+
+    beats: int
     first: int
     last: int
-    left: int
-    """Segments that it did not get to."""
+    waited: int
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """The load of weights, or a tile.
+
+    Members
+    -------
+    began, ended : the harness' cycles.
+    streams : by port, those that moved anything.
+    lines : of the output streams, by port: when each line was complete.
+    """
+
+    began: int
+    ended: int
+    streams: Mapping[str, StreamTimes]
+    lines: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +103,7 @@ class FusedResult:
     ended : whether the script came to its end before the limit.
     status : of the weight load, if there is one, and of each tile.
     cycles : of each of them, by the pipeline's own register.
-    waits : the harness' cycle at each interrupt.
+    times : when they went on, stream by stream.
     total : cycles of everything, configuration included.
     twice, beyond, refused : bytes written twice; beats out of place; refused configuration accesses.
     memory, written : DRAM after the run.
@@ -81,7 +113,7 @@ class FusedResult:
     ended: bool
     status: tuple[int, ...]
     cycles: tuple[int, ...]
-    waits: tuple[int, ...]
+    times: tuple[RunTimes, ...]
     total: int
     twice: int
     beyond: int
@@ -145,7 +177,9 @@ def _write(folder: Path, parameters: FusedParameters, job: FusedJob) -> None:
     script = _script(parameters, job)
     segments: list[Segment] = []
     ranges: list[int] = []
-    for port in ports_of(parameters):
+    ports = ports_of(parameters)
+    last = [port.name for port in ports].index(f"o_map{parameters.stages[-1].makes}")
+    for port in ports:
         moved = job.images.segments.get(port.name, ())
         ranges += [len(segments), len(segments) + len(moved)]
         segments += moved
@@ -153,7 +187,7 @@ def _write(folder: Path, parameters: FusedParameters, job: FusedJob) -> None:
     stem = folder / str(job.pipeline)
     bytes_ = (job.images.memory + 256 * job.images.written.astype(np.uint16)).tolist()
     texts = {
-        "header": "".join(f"{value:08x}\n" for value in [*header, 0, 0, *ranges]),
+        "header": "".join(f"{value:08x}\n" for value in [*header, last, 0, *ranges]),
         "memory": "".join(f"{value:03x}\n" for value in bytes_),
         "segments": "".join(
             f"{one.address:08x}{one.pitch:08x}{one.lines:04x}{one.columns:04x}{one.size:04x}\n" for one in segments
@@ -175,13 +209,14 @@ def _read(folder: Path, parameters: FusedParameters, job: FusedJob) -> FusedResu
         named.setdefault(what, []).append(values)
     addresses = {register.address: register.name for register in fused_register_map(parameters)}
     read = [(addresses[int(address)], int(value)) for address, value in named.get("read", [])]
+    cycles = [value for name, value in read if name == "cycles"]
     memory = _hex_words(Path(f"{stem}.result.hex").read_bytes())
     return FusedResult(
         streams={ports[int(values[0])].name: StreamCount(*map(int, values[1:])) for values in named["stream"]},
         ended="end" in named,
         status=tuple(value for name, value in read if name == "status"),
-        cycles=tuple(value for name, value in read if name == "cycles"),
-        waits=tuple(int(values[0]) for values in named.get("wait", [])),
+        cycles=tuple(cycles),
+        times=tuple(_times(lines, [port.name for port in ports], cycles)),
         total=int(named["cycles"][0][0]),
         twice=int(named["twice"][0][0]),
         beyond=int(named["beyond"][0][0]),
@@ -189,6 +224,21 @@ def _read(folder: Path, parameters: FusedParameters, job: FusedJob) -> FusedResu
         memory=(memory & 255).astype(np.uint8),
         written=memory >> 8 == 1,
     )
+
+
+def _times(answers: list[list[str]], ports: list[str], cycles: list[int]) -> Iterator[RunTimes]:
+    """Run by run; what the streams did is written behind the wait, and when lines ended before it."""
+    waits = [place for place, (what, *_) in enumerate(answers) if what == "wait"]
+    runs = zip([0, *waits], waits, [*waits[1:], len(answers)], cycles, strict=False)
+    for begin, place, end, taken in runs:
+        lines: dict[str, list[int]] = {}
+        for what, *values in answers[begin:place]:
+            if what == "line":
+                lines.setdefault(ports[int(values[0])], []).append(int(values[1]))
+        streams = {ports[int(values[0])]: StreamTimes(*map(int, values[1:]))
+                   for what, *values in answers[place:end] if what == "run"}  # fmt: skip
+        ended = int(answers[place][1])
+        yield RunTimes(ended - taken, ended, streams, {name: tuple(each) for name, each in lines.items()})
 
 
 def _hex_words(text: bytes) -> NDArray[np.uint16]:

@@ -50,8 +50,8 @@ module fused_harness #(
 
   localparam int Streams = Reads + Writes;
 
-  // What a line of the script does: bits 67 to 64, with an address and data below. A wait writes down the cycles; a
-  // read that gives any of the bits in its data ends the run.
+  // What a line of the script does: bits 67 to 64, with an address and data below. A wait writes down the cycles, and
+  // what the streams did until then; a read that gives any of the bits in its data ends the run.
   localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3;
 
   // One segment: `lines` times `columns` pixels of `size` bytes; from line to line it is `pitch` bytes.
@@ -67,7 +67,8 @@ module fused_harness #(
   logic [111:0] segments[1<<SegmentLog2];
   logic [ 67:0] script  [1<<ScriptLog2];
   // Bytes of memory, segments, lines of script; cycles at most; start of the random numbers, not 0; in how many of
-  // 256 cycles a stream stalls; two unused; then for each stream its first segment and the one after its last.
+  // 256 cycles a stream stalls; the stream whose first beat ends the time in which the pipeline fills; one unused; then
+  // for each stream its first segment and the one after its last.
   logic [ 31:0] header  [8+2*Streams];
 
   logic         present;
@@ -88,8 +89,14 @@ module fused_harness #(
   logic [ 47:0] bytes   [Streams];
   logic [ 47:0] apart   [Streams];
   logic [ 47:0] beats   [Streams];
+  // ... and since the last wait of the script: beats, cycles of the first and the last, and cycles between them, once
+  // the pipeline is full, in which one side stood ready and the other did not.
+  logic [ 47:0] run_beats [Streams];
   logic [ 47:0] first_beat[Streams];
   logic [ 47:0] last_beat [Streams];
+  logic [ 47:0] waited    [Streams];
+  logic [ 47:0] waits_now [Streams];
+  logic         full;
 
   string        folder;
   string        stem;
@@ -132,6 +139,9 @@ module fused_harness #(
       beats[i] = 48'd0;
       first_beat[i] = 48'd0;
       last_beat[i] = 48'd0;
+      run_beats[i] = 48'd0;
+      waited[i] = 48'd0;
+      waits_now[i] = 48'd0;
     end
     noise = present ? header[4] : 32'd1;
     shown_noise = 32'd0;
@@ -183,8 +193,11 @@ module fused_harness #(
   endtask
 
   task automatic count_beat;
-    if (beats[i] == 48'd0) first_beat[i] = cycles;
+    if (run_beats[i] == 48'd0) first_beat[i] = cycles;
+    else waited[i] = waited[i] + waits_now[i];
+    waits_now[i] = 48'd0;
     last_beat[i] = cycles;
+    run_beats[i] = run_beats[i] + 48'd1;
     beats[i] = beats[i] + 48'd1;
   endtask
 
@@ -194,6 +207,7 @@ module fused_harness #(
       rst <= cycles < 48'd3;
       noise = next_random(noise);
       shown_noise <= noise;
+      full = run_beats[header[6]] != 48'd0;
 
       for (i = 0; i < Reads; i = i + 1) begin
         if (read_valid[i] && read_ready[i]) begin
@@ -203,7 +217,7 @@ module fused_harness #(
               else bytes[i] = bytes[i] + 48'd1;
             end
           count_beat();
-        end
+        end else if (full && read_ready[i]) waits_now[i] = waits_now[i] + 48'd1;
         if (!read_valid[i] || read_ready[i]) begin
           read_valid[i] <= 1'b0;
           noise = next_random(noise);
@@ -235,8 +249,11 @@ module fused_harness #(
               end else beyond = beyond + 32'd1;
             end else if (b < int'(width)) beyond = beyond + 32'd1;
           count_beat();
-          if (position[i] != header[9+2*i]) advance();
-        end
+          if (position[i] != header[9+2*i]) begin
+            advance();
+            if (column[i] == 32'd0 && offset[i] == 32'd0) $fwrite(file, "line %0d %0d\n", i, cycles);
+          end
+        end else if (full && write_valid[i-Reads]) waits_now[i] = waits_now[i] + 48'd1;
         noise = next_random(noise);
         write_ready[i-Reads] <= !rst && 32'(noise[15:8]) >= header[5];
       end
@@ -252,6 +269,13 @@ module fused_harness #(
           OpWait:
           if (irq) begin
             $fwrite(file, "wait %0d\n", cycles);
+            for (i = 0; i < Streams; i = i + 1) begin
+              if (run_beats[i] != 48'd0)
+                $fwrite(file, "run %0d %0d %0d %0d %0d\n", i, run_beats[i], first_beat[i], last_beat[i], waited[i]);
+              run_beats[i] = 48'd0;
+              waited[i] = 48'd0;
+              waits_now[i] = 48'd0;
+            end
             pc = pc + 32'd1;
           end
           OpEnd: finish_with("end");
@@ -278,8 +302,7 @@ module fused_harness #(
 
   task automatic finish_with(input string how);
     for (i = 0; i < Streams; i = i + 1)
-      $fwrite(file, "stream %0d %0d %0d %0d %0d %0d %0d\n", i, bytes[i], apart[i], beats[i], first_beat[i],
-              last_beat[i], header[9+2*i] - position[i]);
+      $fwrite(file, "stream %0d %0d %0d %0d %0d\n", i, bytes[i], apart[i], beats[i], header[9+2*i] - position[i]);
     $fwrite(file, "twice %0d\nbeyond %0d\ncycles %0d\n%0s\n", twice, beyond, cycles, how);
     $fclose(file);
     $writememh({stem, ".result.hex"}, memory, 0, int'(header[0]) - 1);

@@ -7,7 +7,7 @@ import typer
 
 from cosim.fused_cases import regression_cases, small_cases
 from cosim.fused_regression import StackRegression
-from hwgen.cli.console import Json, note, print_json, progress
+from hwgen.cli.console import Json, note, print_json, print_table, progress
 from hwgen.cli.stacks import print_stacks
 from hwgen.ir.document import InputError
 
@@ -37,6 +37,7 @@ def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_j
         print_json({"results": results})
     else:
         print_stacks(results, late)
+        _print_pace(results)
     return 0 if not late and not any(result["failures"] for result in results) else 1
 
 
@@ -44,4 +45,25 @@ def _late(result: dict[str, Any]) -> list[str]:
     """What is wrong with the pace of a stack."""
     cycles = result["cycles"]
     late = abs(cycles["measured"] - cycles["predicted"]) > WITHIN * cycles["predicted"]
-    return [f"{cycles['measured']} cycles, {cycles['predicted']} predicted"] if late else []
+    lines = [f"{cycles['measured']} cycles, {cycles['predicted']} predicted"] if late else []
+    return lines + [
+        f"tile {number}: {line}" for number, tile in enumerate(result["pace"]) for line in tile["failures"]
+    ]
+
+
+def _print_pace(results: list[dict[str, Any]]) -> None:
+    """The tile of each stack whose output is furthest from the pace of its slowest stage, and sums over all tiles."""
+    rows: list[list[object]] = []
+    for result in results:
+        tiles = result["pace"]
+        sums = {name: sum(tile[name] for tile in tiles) for name in ("fill", "between", "drain", "waited", "behind")}
+        steady = [tile for tile in tiles if tile["measured"] is not None]
+        worst = max(steady, key=lambda tile: abs(tile["measured"] / tile["slowest"] - 1), default=None)
+        pair = (None, None, None) if worst is None else (
+            worst["slowest"], worst["measured"], worst["measured"] / worst["slowest"])  # fmt: skip
+        rows.append(
+            [result["stack"], result["factor"], len(steady), *pair, *sums.values(), result["cycles"]["measured"]]
+        )
+    columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "fill", "first to last", "drain",
+               "streams wait", "skips wait", "cycles"]  # fmt: skip
+    print_table("Cycles a pixel of the output (the tile that differs most), and those of all tiles", columns, rows)

@@ -11,6 +11,7 @@ import pytest
 from cosim.fused_cases import FusedCase, small_cases, whole_stack
 from cosim.fused_comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.fused_data import random_network_data
+from cosim.fused_pace import pace_of
 from hwgen.gateware.fused_csr import FusedError
 from hwgen.gateware.fused_params import JoinStage
 from hwgen.ir.network import Network
@@ -50,6 +51,12 @@ def test_published_stacks_in_one_to_three_tiles(name: str) -> None:
     *steady, stalled = results
     for result in steady:
         assert result.cycles == pytest.approx(result.run.predicted_cycles, rel=0.02)
+        paces = pace_of(result)
+        assert len(paces) == len(result.run.program.tiles)
+        assert not [line for tile in paces for line in tile.failures]
+        assert all(tile.measured is not None for tile in paces)
+        assert sum(tile.fill + tile.between + tile.drain for tile in paces) == result.cycles
+    assert all(f"streams wait {tile.waited} cycles" in tile.failures for tile in pace_of(stalled))
     assert stalled.measured == steady[-1].measured
     assert stalled.cycles > steady[-1].cycles
 
