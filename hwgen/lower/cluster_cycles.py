@@ -8,11 +8,9 @@ from itertools import pairwise
 from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.commands import WORKING_QUEUES, Command, Opcode, Queue
 from hwgen.gateware.descriptor import Descriptor
-from hwgen.ir.layer import DIMS, Layer
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.layer import DIMS
 from hwgen.lower.cluster import ClusterProgram
 from hwgen.lower.tiles import Slice, TileCommands
-from hwgen.model.access import predict
 from hwgen.model.cluster_cycles import ClusterTimes, QueueName, Step, simulate
 from hwgen.model.cycles import cycles
 from hwgen.model.dma_cycles import BLOCK_BYTES, DmaTiming, DramTiming, Move, load_times, store_times
@@ -86,39 +84,10 @@ def _works(program: ClusterProgram) -> Iterator[float]:
         goes_on = any(high < extent for (_, high), extent in reduction)
         key = repr((small.layer, small.nest)), resumes, goes_on
         if key not in found:
-            found[key] = _work(small, buffers, resumes=resumes, goes_on=goes_on)
+            found[key] = cycles(small, buffers, resumes=resumes, goes_on=goes_on).total
         return found[key]
 
     return (work(part) for parts in tiles.slices for part in parts)
-
-
-def _work(small: Schedule, buffers: PerOperand, *, resumes: bool, goes_on: bool) -> float:
-    """Cycles of one small layer.
-
-    What partial sums that come from the TCDM or go there cost is told from a layer of several times the channels,
-    whose reduction is done in as many rounds.
-    """
-    once = cycles(small, buffers).total
-    if not resumes and not goes_on:
-        return once
-    twice = cycles(_in_rounds(small, 2), buffers).total
-    if resumes and goes_on:
-        return cycles(_in_rounds(small, 3), buffers).total - twice
-    sums = small.layer.output_elements
-    stored = predict(small).counts["tcdm", "O", "write"].words
-    extra = twice - 2 * once
-    # The first round stores sums instead of outputs, the last one loads sums.
-    share = (sums - stored) / (2 * sums - stored)
-    return once + extra * (share if goes_on else 1 - share)
-
-
-def _in_rounds(small: Schedule, rounds: int) -> Schedule:
-    """So many times the input channels, in rounds of as many as there were."""
-    # Not a copy, which would keep the extents that it had found.
-    values = {name: getattr(small.layer, name) for name in Layer.model_fields}
-    layer = Layer.model_construct(**{**values, "input_channels": rounds * small.layer.input_channels})
-    nest: tuple[Loop | Marker, ...] = (Loop("c", small.layer.channels_per_group), *small.nest)
-    return small.model_copy(update={"layer": layer, "nest": nest})
 
 
 # --- DMA ---

@@ -46,10 +46,11 @@ class Cycles:
         return {"input": self.stalls.I, "weight": self.stalls.W, "output": self.stalls.O}
 
 
-def cycles(schedule: Schedule, buffers: PerOperand) -> Cycles:
+def cycles(schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, goes_on: bool = False) -> Cycles:
     """Cycles of a schedule on an HWC whose I, W and O memories have so many bytes, enough for the schedule.
 
-    I's memory holds everything as often as the schedule has lanes along y.
+    I's memory holds everything as often as the schedule has lanes along y. A layer that is a part of another one's
+    reduction ``resumes`` sums that lie in the memory, or ``goes_on``: leaves sums instead of outputs.
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
@@ -57,7 +58,7 @@ def cycles(schedule: Schedule, buffers: PerOperand) -> Cycles:
     bits = schedule.bits
     if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
         raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
-    timed = Timed(schedule, buffers)
+    timed = Timed(schedule, buffers, resumes=resumes, goes_on=goes_on)
     walk = _Walk(timed, timed.tiles())
     counters = walk.counters()
     return Cycles(

@@ -54,10 +54,12 @@ class Timed:
     depth : loops around a tile.
     """
 
-    def __init__(self, schedule: Schedule, buffers: PerOperand) -> None:
+    def __init__(
+        self, schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, goes_on: bool = False
+    ) -> None:
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
         self._loops, self._markers = _as_in_hardware(schedule)
-        spills = any(len(self._pieces(dim, self._markers[2])[0]) > 1 for dim in REDUCTION)
+        spills = resumes or any(len(self._pieces(dim, self._markers[2])[0]) > 1 for dim in REDUCTION)
         self.depth = 0 if spills else self._tile_depth()
         index_steps, vectors = self._steps_of_index()
         self._size_steps = self._steps_of_size()
@@ -71,7 +73,7 @@ class Timed:
             size_steps=np.append(self._size_steps[self.depth :], 0),
             extents=np.array([self._layer.extents[dim] for dim in DIMS], np.int64),
         )
-        self.block = self._block(buffers, vectors, spills)
+        self.block = self._block(buffers, vectors, spills)._replace(resumes=resumes, goes_on=goes_on)
 
     def tiles(self) -> Tiles:
         """All of them."""
@@ -163,6 +165,8 @@ class Timed:
             lane_x=self._lanes.get("x", 1),
             lanes=lanes,
             spills=spills,
+            resumes=False,
+            goes_on=False,
         )
 
     def _pieces(self, dim: Dim, depth: int) -> tuple[Ints, Ints]:

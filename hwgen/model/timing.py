@@ -92,6 +92,7 @@ class Block(NamedTuple):
     vectors, box_vectors : of O's memory, and of the largest box.
     lane_x, lanes : lanes along x; of all.
     spills : partial sums leave and are loaded again.
+    resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
 
     marker_i: int
@@ -119,6 +120,8 @@ class Block(NamedTuple):
     lane_x: int
     lanes: int
     spills: bool
+    resumes: bool
+    goes_on: bool
 
 
 class Nest(NamedTuple):
@@ -476,7 +479,7 @@ def _next_box(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
             walk[at], walk[at + 1], walk[at + 2] = low[dim], high[dim], low[dim]
             walk[at + 3] = min(low[dim] + nest.loops[j, 1], high[dim])
         low[dim], high[dim] = walk[at + 2], walk[at + 3]
-    walk[L_RESUMES] = low[1] > 0 or low[4] > 0 or low[5] > 0
+    walk[L_RESUMES] = block.resumes or low[1] > 0 or low[4] > 0 or low[5] > 0
     for i in range(L_LOOPS - 1, L_BOXES + 2, -1):
         walk[i] = walk[i - 3]
     walk[L_BOXES], walk[L_BOXES + 1], walk[L_BOXES + 2] = low[0], low[2], low[3]
@@ -732,8 +735,9 @@ def play(block, nest, tile_low, tile_high, s):  # type: ignore[no-untyped-def]
         at = now
         if new_o:
             _box(nest, 2, lo, hi, tile_low, tile_high, o_low, o_high)
-            resumes = o_low[1] > 0 or o_low[4] > 0 or o_low[5] > 0
+            resumes = block.resumes or o_low[1] > 0 or o_low[4] > 0 or o_low[5] > 0
             final = o_high[1] == nest.extents[1] and o_high[4] == nest.extents[4] and o_high[5] == nest.extents[5]
+            final = final and not block.goes_on
             if resumes:
                 walk[L_TAKEN] += 1
                 at = max(at, walk[L_TIMES + walk[L_LOADED] - walk[L_TAKEN]])
