@@ -30,7 +30,8 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress
-	$(BIN)/hwgen cosim schedules/alexnet_cluster --hardware alexnet_cluster -o results/regress/clusters.json
+	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
+	  --against-one alexnet_3,alexnet_4,alexnet_5 -o results/regress
 
 regress-hwce: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress

@@ -18,6 +18,7 @@ from hwgen.cli.layers import layers
 from hwgen.cli.paper import paper
 from hwgen.cli.predict import predict
 from hwgen.cli.regress import regress
+from hwgen.cli.regress_clusters import regress_clusters
 from hwgen.cli.regress_stacks import regress_stacks
 from hwgen.cli.regress_ways import regress_ways
 from hwgen.cli.report import report
@@ -68,6 +69,7 @@ app.command("depth-first")(depth_first)
 app.command()(regress)
 app.command("regress-stacks")(regress_stacks)
 app.command("regress-ways")(regress_ways)
+app.command("regress-clusters")(regress_clusters)
 app.command()(synth)
 app.command()(calibrate)
 app.command()(sweep)
