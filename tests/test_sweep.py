@@ -2,6 +2,7 @@
 
 import csv
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,18 @@ import yaml
 
 from cosim.plans import Configuration, Entry, Plan, make_plan
 from cosim.regression import rows_of
+from hwgen.cli.sweep import terminated_like_interrupted
+from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.access import predict
 from hwgen.model.baselines import hwce
+from hwgen.model.two_level_access import predict_two_levels
 from hwgen.sweep.attempt import Order, attempt, environment
+from hwgen.sweep.cluster_rows import cluster_row
+from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS, CURVES
 from hwgen.sweep.farm import Place, open_farm
 from hwgen.sweep.rows import row_of
@@ -119,6 +126,46 @@ def synthesis() -> Synthesis:
     )  # fmt: skip
 
 
+OF_CLUSTERS = {
+    "hwcs", "tcdm_bytes", "tcdm_taken_bytes", "search_complete", "dram_total_bytes_predicted", "wait_load_predicted",
+    "wait_store_predicted",
+    *(f"dram_{operand}_{direction}_{quantity}_predicted" for operand, directions in directions_at("dram").items()
+      for direction in directions for quantity in quantities_at("dram")),
+}  # fmt: skip
+"""Columns that a lone HWC has no figures for."""
+
+
+def missing(cells: dict[str, Any]) -> set[str]:
+    return {name for name, cell in cells.items() if cell is None and not name.endswith("_measured")}
+
+
+def test_a_row_of_a_cluster_has_everything() -> None:
+    layer = Layer.model_validate(SMALL)
+    configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=2, tcdm=1 << 14))
+    assert configuration.name == "cluster of 2, TCDM 16384, 512"
+    plan = plan_on_cluster(layer, configuration)
+    schedule = Schedule.from_data(plan["schedule"])
+    asked = Question((layer,), (configuration,)).asked(configuration)
+    cells = cluster_row(plan, configuration, point="p", asked=asked, simulated=None)
+    assert list(cells) == [column.name for column in COLUMNS]
+    assert (cells["configuration"], cells["hwcs"], cells["tcdm_bytes"]) == ("cluster", 2, 1 << 14)
+    counts = predict_two_levels(schedule, 2).counts
+    assert cells["dram_total_bytes_predicted"] == counts.total_bytes("dram") == cells["compulsory_bytes"]
+    assert cells["dram_W_read_axi_bursts_predicted"] == counts["dram", "W", "read"].axi_bursts > 0
+    assert cells["dram_P_read_bytes_predicted"] > 0  # the program
+    assert cells["total_bytes_predicted"] == counts.total_bytes()
+    assert 0 < cells["tcdm_taken_bytes"] <= 1 << 14
+    assert not missing(cells) & {*OF_CLUSTERS, *(column.name for column in COLUMNS[:20]), "cycles_predicted"}
+    # Of a run, with what its registers say.
+    stalls = {"wait_compute_for_load": 7, "wait_compute_for_store": 5}
+    run = {"measured": counts.as_json(), "equal": True, "output_exact": True, "passed": True, "failures": [],
+           "cycles": {"measured": layer.macs}, "stalls": {"measured": stalls}}  # fmt: skip
+    cells = cluster_row(plan, configuration, point="p", asked=asked, simulated=run)
+    assert (cells["status"], cells["wait_load_measured"], cells["wait_store_measured"]) == ("ok", 7, 5)
+    assert (cells["utilisation"], cells["bound_ratio"]) == (1 / 32, 1.0)
+    assert cells["dram_total_bytes_measured"] == cells["dram_total_bytes_predicted"]
+
+
 def test_a_row_has_everything() -> None:
     (layer,) = layers_named("a")
     plan = plan_of(layer)
@@ -129,9 +176,7 @@ def test_a_row_has_everything() -> None:
     assert list(cells) == [column.name for column in COLUMNS]
     assert (cells["status"], cells["total_bytes_predicted"]) == ("predicted", counts.total_bytes())
     assert cells["optimum_ratio"] == counts.total_bytes() / 100
-    assert [name for name, cell in cells.items() if cell is None and "measured" not in name] == [
-        "equal", "output_exact"
-    ]  # fmt: skip
+    assert missing(cells) == {"equal", "output_exact", *OF_CLUSTERS}
     assert (cells["luts"], cells["lut_rams"], cells["buffer_lut_rams"], cells["buffer_block_rams"]) == (100, 5, 8, 1)
     assert (cells["gates"], cells["buffer_bits"], cells["clock_mhz"]) == (1000, 8192, 81.5)
     assert Schedule.from_data(yaml.safe_load(cells["schedule"])) == row.entry.schedule
@@ -217,6 +262,14 @@ def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> Non
     refused(run(*sweep, "--buffers", "1KiB", "--lanes", "x15"), "--lanes: expected auto or 16 lanes")
     refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[O]C[I"), "--order: expected best or an order such as")
     refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[OO]c"), "--order: expected best or an order such as")
+    cluster = (*sweep, "--buffers", "1KiB", "--cluster")
+    refused(run(*cluster, "2,many"), "--cluster: expected numbers of HWCs such as 1,2,4, got '2,many'")
+    refused(run(*cluster, "9"), "--cluster: hwcs: ")
+    refused(run(*cluster, "2", "--tcdm", "100"), "--cluster: tcdm: ")
+    refused(run(*cluster, "2", "--hardware", "hwc"), "--hardware: hwc: expected hardware with a cluster")
+    refused(run(*cluster, "2", "--synth"), "--synth: expected without --cluster")
+    refused(run(*cluster, "2", "--per-layer"), "--per-layer: expected without --cluster")
+    refused(run(*sweep, "--buffers", "1KiB", "--tcdm", "64KiB"), "--tcdm: expected with --cluster")
     refused(run(*sweep, "--buffers", "1KiB", "--farm", "pbs"), "Invalid value for '--farm'")
     refused(run("sweep", "nonet", "--buffers", "1KiB"), "nonet: expected a file or one of the built-in layersets")
     (tmp_path / "file").touch()
@@ -232,6 +285,13 @@ def test_a_scheduler_that_does_not_answer_is_named(
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
     refused(run(*sweep, "--scheduler", "tcp://127.0.0.1:1"), "--scheduler: tcp://127.0.0.1:1: no Dask scheduler")
     refused(run(*sweep, "--scheduler", "nowhere"), "--scheduler: nowhere: no Dask scheduler")
+
+
+def test_it_may_be_ended_by_a_signal() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = """
 import sys
 from pathlib import Path
+from hwgen.sweep import run
 from hwgen.sweep.farm import Place
 from hwgen.sweep.run import Question, Sweep
 from hwgen.sweep.table import write_results
@@ -28,9 +29,14 @@ folder, names, budgets, kind, workers, address, seconds, attempts = sys.argv[1:]
 question = Question(layers_named(*names.split(",")), configurations(*map(int, budgets.split(","))))
 place = Place(kind, int(workers), address=address, logs=Path(folder).resolve() / "logs", walltime="00:10")
 tell = lambda line, done, known: print(line, flush=True)
-sweep = Sweep(question, Path(folder), place, float(seconds), int(attempts), tell, "tests.sweep_points:perform")
-outcome = sweep.run()
-write_results(Path(folder), outcome.rows, outcome.curves, question.provenance())
+keep = lambda outcome: write_results(Path(folder), outcome.rows, outcome.curves, question.provenance())
+run.KEEP_SECONDS = 0.1
+sweep = Sweep(question, Path(folder), place, float(seconds), int(attempts), tell, "tests.sweep_points:perform", keep)
+try:
+    outcome = sweep.run()
+except KeyboardInterrupt:
+    sys.exit(130)
+keep(outcome)
 print("attempts", sum(outcome.attempts.values()), "again", outcome.again)
 """
 
@@ -142,6 +148,31 @@ def test_ten_times_killed_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
     # What is complete needs no worker at all.
     out = finished(started(disturbed))
     assert out == "attempts 0 again 0\n"
+
+
+def test_interrupted_it_leaves_the_rows_that_are_there(tmp_path: Path) -> None:
+    disturbed = tmp_path / "disturbed"
+    process = started(disturbed, "a,b,c,slow", "1024")
+    assert process.stdout is not None
+    end = time.monotonic() + 120
+    while not (disturbed / "results.csv").exists() or "ok" not in {row["status"] for row in rows(disturbed)}:
+        assert time.monotonic() < end, "no table while it runs"
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    found = {row["layer"]: row["status"] for row in rows(disturbed)}
+    assert set(found.values()) == {"ok", "pending"}
+    assert found["slow"] == "pending"
+    known = sum(status == "ok" for status in found.values())
+    assert f"interrupted: {known} of 4 rows are there; the same command goes on from there\n" in out
+    assert "Traceback" not in out  # the workers say nothing of their own
+    assert gone(disturbed)
+    # What is there is kept.
+    before, done = kept(disturbed), len(journal(disturbed))
+    finished(started(disturbed, "a,b,c", "1024"))
+    assert not before & {line.split()[1] for line in journal(disturbed)[done:]}, "done again"
+    assert [(row["layer"], row["status"]) for row in rows(disturbed)] == [("a", "ok"), ("b", "ok"), ("c", "ok")]
 
 
 def test_a_worker_that_dies_costs_an_attempt(tmp_path: Path) -> None:

@@ -1,53 +1,24 @@
 """Schedules of two memory levels on the command line: what they cost on a cluster."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hwgen.cli.console import print_table
 from hwgen.ir.counts import Counts, directions_at, quantities_at
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.lower.cluster import compile_cluster
-from hwgen.lower.cluster_cycles import cluster_cycles
-from hwgen.model.cluster_cycles import ClusterTimes
-from hwgen.model.dma_cycles import DramTiming
-from hwgen.model.dram import Dram, program_access
-from hwgen.model.prediction import PerOperand
-from hwgen.model.two_level_access import TwoLevelPrediction, predict_two_levels
+from hwgen.lower.cluster_cost import OnCluster, predicted_on_cluster
 
-__all__ = ["OnCluster", "cluster_document", "predicted_on_cluster", "print_cluster"]
+__all__ = ["cluster_document", "predicted_by_file", "print_cluster"]
 
 
-@dataclass(frozen=True)
-class OnCluster:
-    """What a schedule costs; of one that no cluster runs, without a program, its cycles and its rings, and why."""
-
-    prediction: TwoLevelPrediction
-    times: ClusterTimes | None = None
-    rings: PerOperand | None = None
-    refused: str | None = None
-
-
-def predicted_on_cluster(path: Path, schedule: Schedule, hardware: Hardware | None) -> OnCluster:
-    """The counts, the program's among them, and the cycles; raises `InputError` where the given hardware has none."""
-    cluster = (hardware and hardware.cluster) or Cluster()
-    timing = DramTiming(**cluster.dram.model_dump()) if cluster.dram else DramTiming()
-    dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
+def predicted_by_file(path: Path, schedule: Schedule, hardware: Hardware | None) -> OnCluster:
+    """What a schedule costs; raises `InputError` with its file's name where the given hardware does not run it."""
     try:
-        found = predict_two_levels(schedule, cluster.hwcs, dram)
-        try:
-            program = compile_cluster(schedule, hardware)
-        except InputError as error:
-            if hardware is not None:
-                raise
-            return OnCluster(found, refused=str(error))
+        return predicted_on_cluster(schedule, hardware)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
-    rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
-    return OnCluster(counted, cluster_cycles(program, timing), rings)
 
 
 def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elements: bool) -> dict[str, Any]:

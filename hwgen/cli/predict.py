@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cosim.comparison import least_cycles, predicted_cycles
-from hwgen.cli.clusters import cluster_document, predicted_on_cluster, print_cluster
+from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
 from hwgen.cli.console import Json, load_schedules, print_json, print_table
 from hwgen.cli.workload import HardwareOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
@@ -56,7 +56,7 @@ class _Found:
 
 
 def _of_two(path: Path, schedule: Schedule, given: Hardware | None) -> _Found:
-    found = predicted_on_cluster(path, schedule, given)
+    found = predicted_by_file(path, schedule, given)
     return _Found(
         lambda elements: cluster_document(path, schedule, found, elements=elements),
         lambda: print_cluster(path, schedule, found),

@@ -2,9 +2,12 @@
 
 import os
 import re
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,14 +15,18 @@ from cosim.plans import Configuration, Kind
 from cosim.toolchain import require_tools
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, printable, size_text
 from hwgen.cli.plans import lanes_of
-from hwgen.ir.document import InputError
+from hwgen.cli.workload import read_hardware
+from hwgen.ir.document import InputError, validated
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.network import load_layer_set
+from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
+from hwgen.sweep.rows import Cells
 from hwgen.sweep.run import Outcome, Question, Sweep
 from hwgen.sweep.table import require_parquet, write_results
 
-__all__ = ["sweep"]
+__all__ = ["sweep", "terminated_like_interrupted"]
 
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 Lanes = tuple[tuple[Dim, int], ...]
@@ -37,6 +44,21 @@ OrderOption = Annotated[
         help="Loop orders, such as MYX[O]C[I]k[W]lmyx (capitals are tile loops, in brackets what is buffered at the "
         "next loop); best: the best one.",
     ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="N[,N...]",
+        help="Instead of lone HWCs: clusters of so many, made for each layer, each HWC with the buffers given.",
+    ),
+]
+TcdmOption = Annotated[
+    str | None, typer.Option("--tcdm", metavar="SIZE[,SIZE...]", help="With --cluster: the shared memory (256KiB).")
+]
+ClusterHardware = Annotated[
+    str | None,
+    typer.Option("--hardware", metavar="FILE", help="With --cluster: banks, width to the DRAM and its timing."),
 ]
 PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer instead of one for all.")]
 Hwce = Annotated[bool, typer.Option("--hwce", help="The HWCE's nest besides.")]
@@ -71,6 +93,9 @@ def sweep(
     buffers: Buffers,
     lanes: LanesOption = "x16",
     order: OrderOption = "best",
+    cluster: ClusterOption = None,
+    tcdm: TcdmOption = None,
+    hardware: ClusterHardware = None,
     per_layer: PerLayer = False,
     hwce: Hwce = False,
     synthesise: Synth = False,
@@ -94,15 +119,24 @@ def sweep(
     if scheduler is not None and farm is not None:
         raise InputError("--farm: expected without --scheduler")
     sizes = buffer_sizes(buffers, "--buffers")
-    kinds: list[Kind] = ["per-layer" if per_layer else "shared"]
     shapes, orders = [_lanes(text.strip()) for text in lanes.split(",")], [_order(one) for one in order.split(",")]
-    configurations = [
+    kinds: list[Kind] = ["per-layer" if per_layer or cluster is not None else "shared"]
+    hwcs = [
         Configuration(kind, size, lanes=shape, order=wanted)
         for size in sizes
         for kind in kinds
         for shape in dict.fromkeys(shapes)
         for wanted in dict.fromkeys(orders)
     ]
+    configurations: list[Configuration | ClusterConfiguration] = [*hwcs]
+    if cluster is not None:
+        if per_layer or synthesise:
+            raise InputError(f"--{'synth' if synthesise else 'per-layer'}: expected without --cluster")
+        configurations = [
+            ClusterConfiguration(hwc, one) for one in _clusters(cluster, tcdm, hardware) for hwc in hwcs
+        ]
+    elif tcdm is not None or hardware is not None:
+        raise InputError(f"--{'tcdm' if tcdm is not None else 'hardware'}: expected with --cluster")
     if hwce:
         configurations += [Configuration("hwce", size) for size in sizes]
     if simulate:
@@ -122,9 +156,14 @@ def sweep(
         place = Place("scheduler", address=scheduler)
     elif farm is not None:
         place = Place(farm, jobs, queue=queue, walltime=walltime, memory=memory, logs=output.resolve() / "logs")
-    outcome = Sweep(question, output, place, time_limit, attempts, _tell).run()
     provenance = question.provenance()
-    write_results(output, outcome.rows, outcome.curves, provenance)
+
+    def keep(outcome: Outcome) -> None:
+        write_results(output, outcome.rows, outcome.curves, provenance)
+
+    with terminated_like_interrupted():
+        outcome = Sweep(question, output, place, time_limit, attempts, _tell, keep=keep).run()
+    keep(outcome)
     if as_json:
         document = {
             "results": outcome.rows,
@@ -143,6 +182,20 @@ def sweep(
     return 1 if outcome.wrong else 0
 
 
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """A SIGTERM ends the sweep as Ctrl-C does: what is known is kept first."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _layers(name: str) -> tuple[Layer, ...]:
     layers = load_layer_set(name).convolutions()
     names = [layer.name for layer in layers]
@@ -150,6 +203,23 @@ def _layers(name: str) -> tuple[Layer, ...]:
         twice = next(one for one in names if names.count(one) > 1)
         raise InputError(f"{name}: {twice}: expected layers with names of their own")
     return layers
+
+
+def _clusters(numbers: str, sizes: str | None, document: str | None) -> list[Cluster]:
+    """Clusters of some numbers of HWCs and sizes of the shared memory; the rest is that of a hardware file."""
+    hardware = read_hardware(document)
+    if hardware is not None and hardware.cluster is None:
+        raise InputError(f"--hardware: {document}: expected hardware with a cluster")
+    base = Cluster() if hardware is None or hardware.cluster is None else hardware.cluster
+    tcdms = [base.tcdm] if sizes is None else buffer_sizes(sizes, "--tcdm")
+    wanted = [part.strip() for part in numbers.split(",")]
+    if not all(re.fullmatch("[0-9]{1,3}", one) for one in wanted):
+        raise InputError(f"--cluster: expected numbers of HWCs such as 1,2,4, got {numbers[:40]!r}")
+    return [
+        validated(Cluster, {**base.model_dump(), "hwcs": number, "tcdm": size}, "--cluster")
+        for number in sorted({int(one) for one in wanted})
+        for size in tcdms
+    ]
 
 
 def _lanes(text: str) -> Lanes:
@@ -189,16 +259,46 @@ def _tell(line: str, done: int, known: int) -> None:
 
 
 def _print(outcome: Outcome, scale: int) -> None:
-    columns = ["HWC", "buffers", "lanes", "layer", "status", "I+W+O predicted", "measured", "of optimum", "of bound",
-               "cycles", "utilisation", "LUT4", "clock, MHz"]  # fmt: skip
-    rows: list[list[Any]] = [
-        [
-            row["configuration"], size_text(row["buffer_bytes"]), row["lanes"], row["layer"], row["status"],
-            row["total_bytes_predicted"], row["total_bytes_measured"], row["optimum_ratio"], row["bound_ratio"],
-            row["cycles_predicted"] if row["cycles_measured"] is None else row["cycles_measured"],
-            row["utilisation"], row["luts"], row["clock_mhz"],
-        ]
-        for row in outcome.rows
-    ]  # fmt: skip
     size = "at full size" if scale == 1 else f"SCALED: channels, rows and columns divided by {scale}"
-    print_table(f"Sweep, layers {size}", columns, rows)
+    lone = [row for row in outcome.rows if row["hwcs"] is None]
+    clusters = [row for row in outcome.rows if row["hwcs"] is not None]
+    for rows, columns in ((lone, _lone_cells), (clusters, _cluster_cells)):
+        if rows:
+            found = [columns(row) for row in rows]
+            print_table(f"Sweep, layers {size}", list(found[0]), [list(cells.values()) for cells in found])
+
+
+def _lone_cells(row: Cells) -> Cells:
+    return {
+        "HWC": row["configuration"],
+        "buffers": size_text(row["buffer_bytes"]),
+        "lanes": row["lanes"],
+        "layer": row["layer"],
+        "status": row["status"],
+        "I+W+O predicted": row["total_bytes_predicted"],
+        "measured": row["total_bytes_measured"],
+        "of optimum": row["optimum_ratio"],
+        "of bound": row["bound_ratio"],
+        "cycles": row["cycles_predicted"] if row["cycles_measured"] is None else row["cycles_measured"],
+        "utilisation": row["utilisation"],
+        "LUT4": row["luts"],
+        "clock, MHz": row["clock_mhz"],
+    }
+
+
+def _cluster_cells(row: Cells) -> Cells:
+    return {
+        "HWCs": row["hwcs"],
+        "TCDM": size_text(row["tcdm_bytes"]),
+        "buffers": size_text(row["buffer_bytes"]),
+        "layer": row["layer"],
+        "status": row["status"],
+        "DRAM predicted": row["dram_total_bytes_predicted"],
+        "measured": row["dram_total_bytes_measured"],
+        "of bound": row["bound_ratio"],
+        "TCDM predicted": row["total_bytes_predicted"],
+        "measured ": row["total_bytes_measured"],
+        "cycles predicted": row["cycles_predicted"],
+        "measured  ": row["cycles_measured"],
+        "utilisation": row["utilisation"],
+    }

@@ -12,7 +12,8 @@ from hwgen.ir.document import InputError
 
 __all__ = ["SweepResults", "load_results"]
 
-FORMAT = 1
+FORMAT = 2
+"""Of the tables of a sweep: see `hwgen.sweep.columns`."""
 Row = dict[str, Any]
 
 

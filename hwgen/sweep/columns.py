@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hwgen.ir.counts import DIRECTIONS, OPERANDS
+from hwgen.ir.counts import directions_at, quantities_at
 
-__all__ = ["COLUMNS", "CURVES", "STATUS", "Column", "Kind", "traffic_column"]
+__all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "Column", "Kind", "traffic_column"]
+
+FORMAT = 2
+"""Of the tables: changed when a column changes."""
 
 Kind = Literal["text", "integer", "number", "truth"]
 
@@ -15,6 +18,7 @@ STATUS = {
     "differs": "a count or an output is not the predicted one",
     "failed": "could not be simulated or synthesised",
     "infeasible": "no HWC of this configuration runs the layers",
+    "pending": "not finished when the table was written",
     "left out": "not what this engine is made for",
 }
 
@@ -29,31 +33,46 @@ class Column:
     meaning: str
 
 
-def traffic_column(operand: str, direction: str, quantity: str, source: str) -> str:
-    """Name of the column of one count at the shared memory."""
-    return f"tcdm_{operand}_{direction}_{quantity}_{source}"
+def traffic_column(operand: str, direction: str, quantity: str, source: str, level: str = "tcdm") -> str:
+    """Name of the column of one count."""
+    return f"{level}_{operand}_{direction}_{quantity}_{source}"
 
 
-def _traffic() -> list[Column]:
-    sources = {"predicted": "by the model", "measured": "counted on the bus"}
+UNITS = {
+    "bytes": "bytes",
+    "words": "accesses",
+    "beats": "AXI beats",
+    "axi_bursts": "AXI bursts",
+    "blocks": "bursts of 128 bytes",
+    "jumps": "runs that do not go on from the last",
+    "row_misses": "other rows opened",
+}
+
+
+def _traffic(level: str, where: str, counted: str) -> list[Column]:
     return [
         Column(
-            traffic_column(operand, direction, quantity, source),
+            traffic_column(operand, direction, quantity, source, level),
             "integer",
-            "bytes" if quantity == "bytes" else "accesses",
-            f"{operand} {direction} at the shared memory, {how}",
+            UNITS[quantity],
+            f"{operand} {direction} at the {where}, {how}",
         )
-        for operand in (*OPERANDS, "B")
-        for direction in DIRECTIONS[operand]
-        for quantity in ("bytes", "words")
-        for source, how in sources.items()
+        for operand, directions in directions_at(level).items()
+        for direction in directions
+        for quantity in quantities_at(level)
+        for source, how in (("predicted", "by the model"), ("measured", counted))
     ]
 
 
 def _stalls() -> list[Column]:
+    causes = {
+        **{f"stall_{cause}": f"the datapath waited for the {cause}" for cause in ("input", "weight", "output")},
+        "wait_load": "on a cluster: the HWCs waited for what the DMA loads",
+        "wait_store": "on a cluster: the HWCs waited for room that the DMA's stores leave",
+    }
     return [
-        Column(f"stall_{cause}_{source}", "integer", "cycles", f"the datapath waited for the {cause}, {source}")
-        for cause in ("input", "weight", "output")
+        Column(f"{name}_{source}", "integer", "cycles", f"{meaning}, {source}")
+        for name, meaning in causes.items()
         for source in ("predicted", "measured")
     ]
 
@@ -63,8 +82,12 @@ COLUMNS: tuple[Column, ...] = (
     Column("status", "text", "", "; ".join(f"{name}: {meaning}" for name, meaning in STATUS.items())),
     Column("reason", "text", "", "what is wrong"),
     Column("layer", "text", "", "the layer's name"),
-    Column("configuration", "text", "", "one HWC for all layers (shared), one for each (per-layer), the HWCE's nest"),
-    Column("buffer_bytes", "integer", "bytes", "local buffers asked for: at most so many, I, W and O together"),
+    Column("configuration", "text", "", "one HWC for all layers (shared), one for each (per-layer), the HWCE's nest, "
+           "a cluster of HWCs made for each layer"),
+    Column("buffer_bytes", "integer", "bytes", "local buffers asked for: at most so many, I, W and O together, of "
+           "each HWC"),
+    Column("hwcs", "integer", "", "HWCs of the cluster"),
+    Column("tcdm_bytes", "integer", "bytes", "the cluster's shared memory"),
     Column("lanes", "text", "", "shape of the lanes"),
     Column("order", "text", "", "loop order asked for; best: the best one"),
     Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much"),
@@ -79,9 +102,14 @@ COLUMNS: tuple[Column, ...] = (
     Column("weight_need_bytes", "integer", "bytes", "what the schedule needs of them for W"),
     Column("output_need_bytes", "integer", "bytes", "what the schedule needs of them for O"),
     Column("macs", "integer", "", "multiply-accumulates of the layer"),
-    *_traffic(),
+    *_traffic("tcdm", "shared memory", "counted on the bus"),
     Column("total_bytes_predicted", "integer", "bytes", "I, W and O at the shared memory, by the model"),
     Column("total_bytes_measured", "integer", "bytes", "I, W and O at the shared memory, counted on the bus"),
+    *_traffic("dram", "DRAM", "counted on AXI"),
+    Column("dram_total_bytes_predicted", "integer", "bytes", "I, W and O at the DRAM, by the model"),
+    Column("dram_total_bytes_measured", "integer", "bytes", "I, W and O at the DRAM, counted on AXI"),
+    Column("tcdm_taken_bytes", "integer", "bytes", "what a cluster's schedule takes of the shared memory"),
+    Column("search_complete", "truth", "", "on a cluster: every tile that moves as little was looked at"),
     Column("equal", "truth", "", "every count measured is the predicted one"),
     Column("output_exact", "truth", "", "the output is the reference's, bit for bit"),
     Column("cycles_predicted", "integer", "cycles", "from start to interrupt, by the model"),
@@ -93,7 +121,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("optimum_ratio", "number", "", "traffic by that of the optimum"),
     Column("compulsory_bytes", "integer", "bytes", "everything moved once"),
     Column("bound_bytes", "number", "bytes", "the larger of the compulsory traffic and the communication bound"),
-    Column("bound_ratio", "number", "", "traffic by the bound"),
+    Column("bound_ratio", "number", "", "traffic by the bound; of a cluster, that at the DRAM"),
     Column("luts", "integer", "LUT4", "of the HWC's logic on an ECP5; buffers are apart"),
     Column("ffs", "integer", "flip-flops", "of the HWC on an ECP5"),
     Column("dsps", "integer", "18x18 multipliers", "of the HWC on an ECP5"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
@@ -65,10 +65,17 @@ class Farm:
         self._under_way[future] = step
         future.add_done_callback(self._arrived.put)
 
-    def records(self) -> Iterator[tuple[Step, dict[str, Any]]]:
-        """Each step that was attempted, until none is left; steps may be submitted meanwhile."""
+    def records(self, patience: float) -> Iterator[tuple[Step, dict[str, Any]] | None]:
+        """Each step that was attempted, until none is left; steps may be submitted meanwhile.
+
+        None after so many seconds in which none has come.
+        """
         while self._under_way:
-            future = self._arrived.get()
+            try:
+                future = self._arrived.get(timeout=patience)
+            except Empty:
+                yield None
+                continue
             step = self._under_way.pop(future)
             yield step, self._record(future)
             future.release()
@@ -129,6 +136,7 @@ def _cluster(distributed: Any, place: Place, folder: str) -> Any:
             dashboard_address="127.0.0.1:0",
             local_directory=folder,
             silence_logs=logging.CRITICAL,
+            preload=["hwgen.sweep.attempt"],
         )
     try:
         import dask_jobqueue

@@ -5,6 +5,7 @@ from typing import Any
 
 from cosim.comparison import predicted_cycles
 from cosim.regression import Row
+from hwgen.gateware.params import HwcParameters
 from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.layer import Layer
@@ -13,7 +14,7 @@ from hwgen.model.bounds import bounds
 from hwgen.sweep.columns import COLUMNS, traffic_column
 from hwgen.synth import Synthesis
 
-__all__ = ["Cells", "curve_rows", "no_row", "row_of"]
+__all__ = ["Cells", "completed", "curve_rows", "no_row", "order_text", "row_of", "status_of"]
 
 Cells = dict[str, Any]
 
@@ -27,6 +28,7 @@ def row_of(
     simulated: Mapping[str, Any] | None,
     synthesis: Synthesis | None,
     reason: str = "",
+    pending: bool = False,
 ) -> Cells:
     """One row.
 
@@ -35,6 +37,7 @@ def row_of(
     asked : the cells that say what was asked for.
     simulated : the line of a simulation; None: there is none.
     reason : why something is missing that was asked for.
+    pending : whether some of it is still to come.
     """
     schedule, p = row.entry.schedule, row.parameters
     prediction = predict(schedule)
@@ -44,7 +47,7 @@ def row_of(
         **asked,
         "point": point,
         "layer": row.layer,
-        "hardware_order": _order(row),
+        "hardware_order": order_text(p),
         "input_buffer_bytes": p.input_bytes,
         "weight_buffer_bytes": p.weight_bytes,
         "output_buffer_bytes": p.output_bytes,
@@ -74,17 +77,17 @@ def row_of(
         "utilisation": round(schedule.layer.macs / (spent * p.lanes), 6) if spent else None,
         "optimum_ratio": round(total / optimum, 6),
         "bound_ratio": round(limit.ratio(total), 6),
-        "status": _status(simulated, reason),
+        "status": status_of(simulated, reason, pending=pending),
         "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
         **({} if synthesis is None else _area(synthesis)),
     }
-    return _complete(cells)
+    return completed(cells)
 
 
 def no_row(layer: Layer, asked: Mapping[str, Any], status: str, reason: str, point: str) -> Cells:
     """A layer of which there is nothing but the reason."""
     cells = {**asked, "layer": layer.name, "macs": layer.macs, "status": status, "reason": reason, "point": point}
-    return _complete(cells)
+    return completed(cells)
 
 
 def curve_rows(layer: Layer, found: Mapping[str, Mapping[str, int]]) -> list[Cells]:
@@ -101,20 +104,24 @@ def curve_rows(layer: Layer, found: Mapping[str, Mapping[str, int]]) -> list[Cel
     ]
 
 
-def _complete(cells: Cells) -> Cells:
+def completed(cells: Cells) -> Cells:
+    """The cells of all columns, in their order."""
     return {column.name: cells.get(column.name) for column in COLUMNS}
 
 
-def _status(simulated: Mapping[str, Any] | None, reason: str) -> str:
+def status_of(simulated: Mapping[str, Any] | None, reason: str, *, pending: bool) -> str:
+    """One of `STATUS`."""
     if simulated is not None and not simulated["passed"]:
         return "differs"
     if reason:
         return "failed"
+    if pending:
+        return "pending"
     return "predicted" if simulated is None else "ok"
 
 
-def _order(row: Row) -> str:
-    p = row.parameters
+def order_text(p: HwcParameters) -> str:
+    """An HWC's loops, outermost first, with its buffers above them."""
     marks = {"I": p.input_marker, "W": p.weight_marker, "O": p.output_marker}
     words = []
     for j, loop in enumerate(p.loops):

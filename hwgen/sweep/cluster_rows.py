@@ -1,0 +1,86 @@
+"""From the plan and the run of a layer on a cluster to its row."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
+from hwgen.ir.document import dump_yaml
+from hwgen.ir.schedule import Schedule
+from hwgen.model.bounds import bounds
+from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
+from hwgen.sweep.columns import traffic_column
+from hwgen.sweep.rows import Cells, completed, order_text, status_of
+
+__all__ = ["cluster_row"]
+
+
+def cluster_row(
+    plan: Mapping[str, Any],
+    configuration: ClusterConfiguration,
+    *,
+    point: str,
+    asked: Mapping[str, Any],
+    simulated: Mapping[str, Any] | None,
+    reason: str = "",
+    pending: bool = False,
+) -> Cells:
+    """One row; parameters as those of `hwgen.sweep.rows.row_of`."""
+    schedule = Schedule.from_data(plan["schedule"])
+    found = predicted_cluster(schedule, configuration)
+    parameters, times = found.parameters, found.times
+    assert parameters is not None
+    assert times is not None
+    need = found.prediction.local.allocation
+    limit = bounds(schedule.layer, configuration.cluster.tcdm, schedule.bits)
+    cells: Cells = {
+        **asked,
+        "point": point,
+        "layer": schedule.layer.name,
+        "hardware_order": order_text(parameters),
+        "input_buffer_bytes": parameters.input_bytes,
+        "weight_buffer_bytes": parameters.weight_bytes,
+        "output_buffer_bytes": parameters.output_bytes,
+        "allocated_bytes": parameters.input_bytes + parameters.weight_bytes + parameters.output_bytes,
+        "input_need_bytes": need.I,
+        "weight_need_bytes": need.W,
+        "output_need_bytes": need.O,
+        "tcdm_taken_bytes": plan["taken"],
+        "search_complete": plan["complete"],
+        "macs": schedule.layer.macs,
+        **_traffic(found.prediction.counts, "predicted"),
+        "cycles_predicted": round(times.total),
+        **{f"wait_{who}_predicted": round(times.waits.get(("compute", who), 0)) for who in WAITS},
+        "compulsory_bytes": limit.compulsory,
+        "bound_bytes": round(limit.largest, 1),
+        "schedule": dump_yaml(schedule.as_data()),
+    }
+    total, spent = cells["dram_total_bytes_predicted"], cells["cycles_predicted"]
+    if simulated is not None:
+        cells |= _traffic(Counts.from_json(simulated["measured"]), "measured")
+        registers = simulated["stalls"]["measured"]
+        cells |= {f"wait_{who}_measured": registers[f"wait_compute_for_{who}"] for who in WAITS}
+        cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}
+        cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
+        total = cells["dram_total_bytes_measured"]
+    lanes = configuration.cluster.hwcs * parameters.lanes
+    cells |= {
+        "utilisation": round(schedule.layer.macs / (spent * lanes), 6) if spent else None,
+        "bound_ratio": round(limit.ratio(total), 6),
+        "status": status_of(simulated, reason, pending=pending),
+        "reason": reason or "; ".join(simulated["failures"] if simulated else ()),
+    }
+    return completed(cells)
+
+
+def _traffic(counts: Counts, source: str) -> Cells:
+    """What the HWCs' ports move, and the DMA at the DRAM."""
+    cells: Cells = {}
+    for level, named in (("tcdm", DIRECTIONS), ("dram", directions_at("dram"))):
+        for operand, directions in named.items():
+            for direction in directions:
+                access = counts[level, operand, direction]
+                for quantity in quantities_at(level):
+                    cells[traffic_column(operand, direction, quantity, source, level)] = getattr(access, quantity)
+    cells[f"total_bytes_{source}"] = counts.total_bytes()
+    cells[f"dram_total_bytes_{source}"] = counts.total_bytes("dram")
+    return cells

@@ -1,0 +1,86 @@
+"""Points on a cluster: the best schedule of two memory levels of a layer, and what its run measures."""
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from cosim.cluster_results import cosimulate_clusters
+from cosim.plans import Configuration
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster_cost import OnCluster, predicted_on_cluster
+from hwgen.model.cluster_cycles import QueueName
+from hwgen.search.two_level import search_two_levels
+
+__all__ = ["WAITS", "ClusterConfiguration", "plan_on_cluster", "predicted_cluster", "simulate_on_cluster"]
+
+LONG = 2_000_000
+"""Cycles from which on a simulator that runs fast is worth the time that it takes to build."""
+WAITS: tuple[QueueName, ...] = ("load", "store")
+"""What the HWCs may wait for: data that are not there yet, room for what they give."""
+
+
+@dataclass(frozen=True)
+class ClusterConfiguration:
+    """A cluster whose HWCs are those of ``hwc``, made for each layer: lanes, loop order, bytes of local memories."""
+
+    hwc: Configuration
+    cluster: Cluster
+
+    kind = "cluster"
+
+    @property
+    def budget(self) -> int:
+        """Bytes of the local memories of each HWC."""
+        return self.hwc.budget
+
+    @property
+    def shape(self) -> str:
+        """The lanes of each HWC as text."""
+        return self.hwc.shape
+
+    @property
+    def order(self) -> str | None:
+        """The loop order asked for."""
+        return self.hwc.order
+
+    @property
+    def name(self) -> str:
+        """What results and tables call it."""
+        hwc = self.hwc.name.removeprefix(f"{self.hwc.kind} ")
+        return f"cluster of {self.cluster.hwcs}, TCDM {self.cluster.tcdm}, {hwc}"
+
+    @property
+    def hardware(self) -> Hardware:
+        """As schedules are searched for."""
+        return Hardware(
+            name="cluster", lanes=dict(self.hwc.lanes), budget=self.budget, order=self.hwc.items, cluster=self.cluster
+        )
+
+
+def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[str, Any]:
+    """The best schedule; `InputError` if there is none."""
+    hardware = configuration.hardware
+    found = search_two_levels(layer, hardware)
+    predicted_on_cluster(found.schedule, hardware)
+    return {"schedule": found.schedule.as_data(), "taken": found.need, "complete": found.complete}
+
+
+def predicted_cluster(schedule: Schedule, configuration: ClusterConfiguration) -> OnCluster:
+    """What the model says about a schedule that was found."""
+    return predicted_on_cluster(schedule, configuration.hardware)
+
+
+def simulate_on_cluster(schedule: Schedule, configuration: ClusterConfiguration, seed: int) -> dict[str, Any]:
+    """Run it and compare everything."""
+    hardware = configuration.hardware
+    times = predicted_on_cluster(schedule, hardware).times
+    (result,) = cosimulate_clusters(
+        [schedule],
+        hardware,
+        seed=seed,
+        streams=[zlib.crc32(schedule.layer.name.encode())],
+        fast=times is None or times.total > LONG,
+    )
+    return {**result.as_json(), "passed": result.passed}
