@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from hwgen.gateware.fused_params import MapParameters
 from hwgen.gateware.pixel_memory import PixelMemory
 
 __all__ = ["CopySettings", "LineBuffer", "OverlapFirst", "WindowPort"]
@@ -46,6 +47,11 @@ class WindowPort(wiring.Signature):
                 "read_data": Out(8 * channels),
             }
         )
+
+    @classmethod
+    def of(cls, source: MapParameters) -> "WindowPort":
+        """The port of a map."""
+        return cls(channels=source.channels, pixels=source.pixels, line=source.line, lines=source.lines)
 
 
 class CopySettings(wiring.Signature):

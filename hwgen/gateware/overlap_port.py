@@ -1,6 +1,6 @@
 """The overlap port of a pipeline: columns of earlier tiles in, columns for later tiles out, in a given order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -20,13 +20,6 @@ def _counts(widths: Widths) -> dict[str, wiring.Member]:
     for number, (columns, lines) in widths.items():
         found |= {f"columns_{number}": In(columns), f"lines_{number}": In(lines)}
     return found
-
-
-def _connect_counts(m: Module, port: wiring.Component, turns: "_Turns", maps: Iterable[int]) -> None:
-    m.d.comb += turns.begin.eq(port.begin)
-    for number in maps:
-        for kind in ("columns", "lines"):
-            m.d.comb += getattr(turns, f"{kind}_{number}").eq(getattr(port, f"{kind}_{number}"))
 
 
 class _Turns(wiring.Component):
@@ -95,6 +88,16 @@ class _Turns(wiring.Component):
         return m
 
 
+def _turns(m: Module, port: "OverlapIn | OverlapOut", widths: Widths) -> _Turns:
+    """The turns of a port, which sees its order and its counts."""
+    m.submodules.turns = turns = _Turns(widths)
+    connect(m, turns.i_order, flipped(port.i_order))
+    m.d.comb += turns.begin.eq(port.begin)
+    for name in _counts(widths):
+        m.d.comb += getattr(turns, name).eq(getattr(port, name))
+    return turns
+
+
 class OverlapIn(wiring.Component):
     """Hands the pixels that come through the port to the maps whose turn it is.
 
@@ -138,10 +141,8 @@ class OverlapIn(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.turns = turns = _Turns(self._widths)
+        turns = _turns(m, self, self._widths)
         m.submodules.gather = gather = Gather(channels=max(self._channels.values()), beat=self._beat)
-        connect(m, turns.i_order, flipped(self.i_order))
-        _connect_counts(m, self, turns, self._channels)
         beats = Signal()
         # A pixel is on its way to its map while the first beat of the next one may come already.
         target, pixel = Signal(MAP_BITS), gather.o_pixel
@@ -209,10 +210,8 @@ class OverlapOut(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.turns = turns = _Turns(self._widths)
+        turns = _turns(m, self, self._widths)
         m.submodules.scatter = scatter = Scatter(channels=max(self._channels.values()), beat=self._beat)
-        connect(m, turns.i_order, flipped(self.i_order))
-        _connect_counts(m, self, turns, self._channels)
         connect(m, flipped(self.o_beat), scatter.o_beat)
         valid: Value = Signal()
         m.d.comb += [

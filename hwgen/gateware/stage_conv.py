@@ -9,8 +9,7 @@ from hwgen.gateware.fused_params import BIAS_BYTES, ConvStage, MapParameters
 from hwgen.gateware.linebuffer import WindowPort
 from hwgen.gateware.requantise import Requantise
 from hwgen.gateware.weight_store import WeightStore
-from hwgen.gateware.window_reader import WindowReader
-from hwgen.gateware.window_walk import WindowSettings
+from hwgen.gateware.window_reader import WindowReader, connect_reader, window_members
 
 __all__ = ["Convolution"]
 
@@ -50,15 +49,11 @@ class Convolution(wiring.Component):
         self._stage, self._source, self._made, self._beat = stage, source, made, beat
         super().__init__(
             {
-                "begin": In(1),
-                "settings": In(WindowSettings(line=source.line, lines=source.lines, kernel=stage.kernel)),
-                "map_line": In(source.line.bit_length()),
+                **window_members(stage, source),
                 "shift": In(5),
                 "relu": In(1),
                 "ceiling": In(7),
-                "window": In(
-                    WindowPort(channels=source.channels, pixels=source.pixels, line=source.line, lines=source.lines)
-                ),
+                "window": In(WindowPort.of(source)),
                 "load": In(1),
                 "loading": Out(1),
                 "i_weights": In(stream.Signature(8 * beat)),
@@ -106,17 +101,12 @@ class Convolution(wiring.Component):
             channels=self._made.channels, lanes=stage.output_lanes, depth=self._made.queue
         )
         store = self._store(m)
-        connect(m, reader.window, flipped(self.window))
-        connect(m, reader.settings, flipped(self.settings))
         connect(m, flipped(self.o_pixel), collect.o_pixel)
+        connect_reader(m, self, reader, collect.go)
         go, issue, multiply = collect.go, reader.issue, reader.step
         m.d.comb += [
-            reader.begin.eq(self.begin),
-            reader.map_line.eq(self.map_line),
-            reader.go.eq(go),
             store.weight_enable.eq(go & issue.valid),
             store.weight_address.eq(issue.step),
-            self.moved.eq(go & issue.valid),
         ]
         products = self._products(m, reader.tap, multiply.pad, store.weight_data, shared)
 

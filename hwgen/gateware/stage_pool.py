@@ -10,8 +10,7 @@ from hwgen.gateware.fused_params import GlobalPoolStage, MapParameters, PoolStag
 from hwgen.gateware.fused_settings import AVERAGE_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.gateware.linebuffer import WindowPort
 from hwgen.gateware.requantise import Requantise
-from hwgen.gateware.window_reader import WindowReader
-from hwgen.gateware.window_walk import WindowSettings
+from hwgen.gateware.window_reader import WindowReader, connect_reader, window_members
 
 __all__ = ["GlobalPooling", "Pooling"]
 
@@ -64,13 +63,9 @@ class Pooling(wiring.Component):
         self._stage, self._source, self._made = stage, source, made
         super().__init__(
             {
-                "begin": In(1),
-                "settings": In(WindowSettings(line=source.line, lines=source.lines, kernel=stage.kernel)),
-                "map_line": In(source.line.bit_length()),
+                **window_members(stage, source),
                 **(_AVERAGE if stage.kind == "average" else {}),
-                "window": In(
-                    WindowPort(channels=source.channels, pixels=source.pixels, line=source.line, lines=source.lines)
-                ),
+                "window": In(WindowPort.of(source)),
                 "o_pixel": Out(stream.Signature(8 * made.channels)),
                 "moved": Out(1),
             }
@@ -88,17 +83,10 @@ class Pooling(wiring.Component):
             inner=1,
             choices=[tuple(range(block * stage.lanes, (block + 1) * stage.lanes)) for block in range(blocks)],
         )
-        connect(m, reader.window, flipped(self.window))
-        connect(m, reader.settings, flipped(self.settings))
         connect(m, flipped(self.o_pixel), collect.o_pixel)
+        connect_reader(m, self, reader, collect.go)
         go, step, whole = collect.go, reader.step, Signal()
-        m.d.comb += [
-            reader.begin.eq(self.begin),
-            reader.map_line.eq(self.map_line),
-            reader.go.eq(go),
-            self.moved.eq(go & reader.issue.valid),
-            collect.write.eq(whole),
-        ]
+        m.d.comb += collect.write.eq(whole)
         with m.If(go):
             m.d.sync += whole.eq(step.valid & step.last)
         values = []
@@ -146,9 +134,7 @@ class GlobalPooling(wiring.Component):
         super().__init__(
             {
                 **(_AVERAGE if stage.kind == "average" else {}),
-                "window": In(
-                    WindowPort(channels=source.channels, pixels=source.pixels, line=source.line, lines=source.lines)
-                ),
+                "window": In(WindowPort.of(source)),
                 "o_pixel": Out(stream.Signature(8 * source.channels)),
                 "moved": Out(1),
             }

@@ -46,9 +46,7 @@ class Shuffle(wiring.Component):
                 "first_column": In(width),
                 "columns": In(width),
                 "map_line": In(source.line.bit_length()),
-                "window": In(
-                    WindowPort(channels=source.channels, pixels=source.pixels, line=source.line, lines=source.lines)
-                ),
+                "window": In(WindowPort.of(source)),
                 "o_pixel": Out(stream.Signature(8 * made.channels)),
                 "moved": Out(1),
             }

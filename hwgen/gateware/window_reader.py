@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,7 +11,28 @@ from hwgen.gateware.fused_params import MapParameters, WindowStage
 from hwgen.gateware.linebuffer import WindowPort
 from hwgen.gateware.window_walk import WindowSettings, WindowWalk, step_layout
 
-__all__ = ["WindowReader"]
+__all__ = ["WindowReader", "connect_reader", "window_members"]
+
+
+def window_members(stage: WindowStage, source: MapParameters) -> dict[str, wiring.Member]:
+    """What tells whoever reads the windows of a map about its tile: ``begin``, ``settings``, ``map_line``."""
+    return {
+        "begin": In(1),
+        "settings": In(WindowSettings(line=source.line, lines=source.lines, kernel=stage.kernel)),
+        "map_line": In(source.line.bit_length()),
+    }
+
+
+def connect_reader(m: Module, stage: wiring.Component, reader: "WindowReader", go: Value) -> None:
+    """Let the reader see the tile and the map that the stage around it sees, and step with ``go``."""
+    connect(m, reader.window, flipped(stage.window))
+    connect(m, reader.settings, flipped(stage.settings))
+    m.d.comb += [
+        reader.begin.eq(stage.begin),
+        reader.map_line.eq(stage.map_line),
+        reader.go.eq(go),
+        stage.moved.eq(go & reader.issue.valid),
+    ]
 
 
 class WindowReader(wiring.Component):
@@ -54,12 +75,8 @@ class WindowReader(wiring.Component):
         layout = step_layout(steps=stage.taps * outer * inner, outer=outer, inner=inner)
         super().__init__(
             {
-                "begin": In(1),
-                "settings": In(WindowSettings(line=source.line, lines=source.lines, kernel=stage.kernel)),
-                "map_line": In(source.line.bit_length()),
-                "window": In(
-                    WindowPort(channels=source.channels, pixels=source.pixels, line=source.line, lines=source.lines)
-                ),
+                **window_members(stage, source),
+                "window": In(WindowPort.of(source)),
                 "go": In(1),
                 "issue": Out(layout),
                 "step": Out(layout),
