@@ -28,7 +28,7 @@ from hwgen.golden_network import row_output
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.network import Node
+from hwgen.ir.network import CONVOLUTIONS, Node
 from hwgen.model.fusion import Traffic
 from hwgen.pipeline.images import in_scan_order
 from hwgen.pipeline.solution import Solution
@@ -37,8 +37,6 @@ from hwgen.search.two_level import search_two_levels
 __all__ = ["BothWays", "LayeredRun", "Moved", "as_large_as", "run_both_ways", "run_layers"]
 
 Map = NDArray[np.int8]
-RUNS = ("conv", "depthwise_conv")
-"""What the cluster runs of a network."""
 LEAST_TCDM = 1 << 10
 
 
@@ -106,7 +104,7 @@ class BothWays:
     def predicted(self) -> Moved:
         """What the model says of depth-first execution."""
         stages = self.depth_first.run.program.plan.stages
-        biases = sum(4 * stage.node.output_channels for stage in stages if stage.node.op in RUNS)
+        biases = sum(4 * stage.node.output_channels for stage in stages if stage.node.op in CONVOLUTIONS)
         return _of_traffic(self.depth_first.run.traffic, biases)
 
     @property
@@ -205,11 +203,13 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
     left_out: dict[str, int] = {}
     for row in rows:
         operands, computes = [maps[name] for name in row.inputs], data.rows[row.name]
-        if row.op not in RUNS:
+        if row.op not in CONVOLUTIONS:
             maps[row.name] = row_output(row, computes, operands)
             left_out[row.name] = sum(one.size for one in (*operands, maps[row.name]))
             continue
-        values = LayerData(operands[0], computes.weights, computes.bias, computes.shift, computes.relu, 127)
+        values = LayerData(
+            _flat(row, operands[0]), computes.weights, computes.bias, computes.shift, computes.relu, 127
+        )
         schedule = search_two_levels(row.layer(), hardware).schedule
         task = prepare_cluster(schedule, hardware, data=values)
         model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=fast)
@@ -217,6 +217,11 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
         results.append(judge_cluster(task, outcome))
         maps[row.name] = task.program.output(outcome.memory)
     return LayeredRun(hardware, tuple(results), maps, left_out)
+
+
+def _flat(row: Node, operand: Map) -> Map:
+    """The operand as a layer reads it: fc has it all as channels."""
+    return operand.reshape(row.input_channels, row.input_height, row.input_width)
 
 
 def as_large_as(hardware: Hardware, size: int) -> Hardware:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.golden_network import RowData, rectified, row_output, row_sums
-from hwgen.ir.network import Network, Node
+from hwgen.ir.network import CONVOLUTIONS, Network, Node
 
 __all__ = ["NetworkData", "random_network_data"]
 
@@ -40,7 +40,7 @@ def _row(node: Node, operands: list[Int8], rng: np.random.Generator) -> RowData:
     relu = rectified(node)
     if node.op == "add":
         return RowData(shift=int(rng.integers(0, 3)), relu=relu)
-    if node.op not in ("conv", "depthwise_conv"):
+    if node.op not in CONVOLUTIONS:
         return RowData(relu=relu)
     shape = (node.output_channels, node.input_channels // node.groups, *node.kernel)
     weights = rng.integers(-128, 128, shape, dtype=np.int8)

@@ -2,7 +2,8 @@
 
 Every map is int8 [channels, rows, columns]. What each operation computes is defined here and nowhere else:
 
-- *conv, depthwise_conv*: `hwgen.golden.convolve`, then `hwgen.golden.requantise` with the row's bias, shift and ReLU.
+- *conv, depthwise_conv, fc*: `hwgen.golden.convolve`, then `hwgen.golden.requantise` with the row's bias, shift and
+  ReLU; fc over the channels of its operand, pixel by pixel in each.
 - *add*: the sum of all operands, exact, then requantised: half of the shifted-out range added, shifted right, ReLU
   when set, clipped to int8. With shift 0 it is a saturating add.
 - *max pool*: over the pixels that there are; padding never wins.
@@ -76,7 +77,7 @@ def execute(network: Network, inputs: Int8, rows: Mapping[str, RowData]) -> dict
 def row_output(node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
     """What a row makes of its operands, in the order of its inputs."""
     match node.op:
-        case "conv" | "depthwise_conv" | "add":
+        case "conv" | "depthwise_conv" | "fc" | "add":
             made = requantise(row_sums(node, data, operands), data.bias, data.shift, relu=data.relu).astype(np.int8)
         case "pool":
             made = _pool(node, operands[0], data.relu)
@@ -95,7 +96,8 @@ def row_sums(node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.
     if node.op == "add":
         sums: NDArray[np.int32] = np.sum(np.array(operands, np.int32), axis=0, dtype=np.int32)
         return sums
-    return convolve(node.layer(), operands[0], data.weights)
+    shape = (node.input_channels, node.input_height, node.input_width)  # of fc: flattened
+    return convolve(node.layer(), operands[0].reshape(shape), data.weights)
 
 
 def _pool(node: Node, operand: Int8, relu: bool) -> Int8:

@@ -57,6 +57,13 @@ def test_pixel_shuffle_puts_channels_side_by_side() -> None:
     assert row_output(shuffle, RowData(), [int8([[1]], [[2]], [[3]], [[4]])]).tolist() == [[[1, 2], [3, 4]]]
 
 
+def test_fc_reads_all_pixels_of_a_map_channel_by_channel() -> None:
+    fc = node("fc", channels=8, size=1, output_channels=1)
+    operand = int8([[1, 2], [3, 4]], [[5, 6], [7, 8]])
+    weights = int8([[[1]], [[2]], [[3]], [[0]], [[0]], [[0]], [[0]], [[-1]]]).reshape(1, 8, 1, 1)
+    assert row_output(fc, RowData(weights, np.array([5], np.int32)), [operand]).tolist() == [[[1 + 4 + 9 - 8 + 5]]]
+
+
 def test_a_network_row_by_row() -> None:
     rows = [
         {**node("conv", input_channels=1, output_channels=2).model_dump(exclude_unset=True), "inputs": ["input"]},

@@ -54,6 +54,7 @@ def test_depthwise_lanes_go_over_the_channels() -> None:
 
 def test_beats() -> None:
     assert [beat_for(16, 100, cycles, 16) for cycles in (1600, 1599, 800, 799, 100, 10)] == [1, 2, 2, 3, 16, 16]
+    assert [beat_for(16, 100, 1600, 16, late=late) for late in (15, 14, 7, 6, 1, 0)] == [1, 2, 2, 3, 8, 16]
 
 
 def test_registers_of_a_residual_block_in_two_tiles() -> None:
@@ -131,6 +132,10 @@ def refused(row: dict[str, Any], message: str, factor: int = 1) -> None:
 
 def test_refusals() -> None:
     refused({"op": "lrn"}, "row: op: a depth-first pipeline has no stage for lrn")
+    up = {"kernel": [2, 2], "stride": [2, 2], "output_height": 8, "output_width": 8}
+    refused({"op": "deconv", **up}, "row: op: a depth-first pipeline has no stage for deconv")
+    pixel = {"input_channels": 16, "input_height": 1, "input_width": 1, "output_height": 1, "output_width": 1}
+    refused({"op": "fc", **pixel}, "row: op: a depth-first pipeline has fc on maps of one pixel only")
     refused({"op": "add", "inputs": ["input", "input"]}, "row: inputs: expected different maps for a pipeline")
     refused({"op": "conv", "activation": "tanh"}, "row: activation: expected one of relu")
     refused({"op": "pool", "pool": "max", "activation": "relu"}, "row: activation: a pipeline has none for this")

@@ -17,6 +17,7 @@ from hwgen.cli.console import note, print_json, print_table, progress
 from hwgen.fused_export import fused_files_of, fused_storage
 from hwgen.gateware.fused_csr import fused_register_map
 from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.network import CONVOLUTIONS
 from hwgen.model.fusion import Stack
 from hwgen.pipeline.lowering import MACS, lower_stack
 from hwgen.pipeline.program import KINDS, PipelineProgram
@@ -160,7 +161,7 @@ def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
         ],
         "streams": [asdict(stream) for stream in program.streams],
         "given_by_software": [f"stage{index}_shift" for index, stage in enumerate(plan.stages)
-                              if stage.node.op in ("conv", "depthwise_conv", "add")],
+                              if stage.node.op in (*CONVOLUTIONS, "add")],
         "tiles": [
             {
                 "registers": [{"name": name, "address": addresses[name], "value": value}

@@ -10,7 +10,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.layer import Layer, Pad, Shape, Size
 
-__all__ = ["Feature", "Network", "Node", "Totals", "load_layer_set", "load_network", "save_network"]
+__all__ = ["CONVOLUTIONS", "Feature", "Network", "Node", "Totals", "load_layer_set", "load_network", "save_network"]
 
 Op = Literal["conv", "depthwise_conv", "fc", "deconv", "pool", "add", "concat", "lrn", "pixel_shuffle"]
 Count = Annotated[int, Field(strict=True, ge=0)]

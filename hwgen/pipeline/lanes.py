@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Node
+from hwgen.ir.network import CONVOLUTIONS, Node
 
 __all__ = ["Lanes", "Work", "beat_for", "choose_lanes"]
 
@@ -41,7 +41,7 @@ class Work:
     def of(cls, node: Node, pixels: int) -> "Work":
         """The work of a row that makes (for a global pool: reads) so many pixels."""
         taps = 1 if node.global_pool else node.kernel[0] * node.kernel[1]
-        if node.op in ("conv", "depthwise_conv"):
+        if node.op in CONVOLUTIONS:
             inputs, outputs = node.input_channels // node.groups, node.output_channels
             across = outputs if inputs == 1 and node.groups == outputs else outputs // node.groups
             pairs = [Lanes(i, o) for i in _divisors(inputs) for o in _divisors(across) if i * o <= MOST_LANES]
@@ -79,10 +79,12 @@ def choose_lanes(works: Sequence[Work], macs: int) -> tuple[list[Lanes], int]:
     return chosen, cycles
 
 
-def beat_for(channels: int, pixels: int, cycles: int, most: int) -> int:
-    """The narrowest beat, in bytes, with which a stream of pixels keeps pace."""
+def beat_for(channels: int, pixels: int, cycles: int, most: int, *, late: int | None = None) -> int:
+    """The narrowest beat, in bytes, with which a stream of pixels keeps pace, and each comes ``late`` cycles at most
+    after it was asked for."""
     for beat in range(1, min(channels, most) + 1):
-        if -(-channels // beat) * pixels <= cycles:
+        beats = -(-channels // beat)
+        if beats * pixels <= cycles and (late is None or beats - 1 <= late):
             return beat
     return min(channels, most)
 

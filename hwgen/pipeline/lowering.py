@@ -21,7 +21,8 @@ from hwgen.gateware.fused_params import (
 from hwgen.gateware.params import ParameterError
 from hwgen.golden_network import RowData, average_factor, rectified
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Node
+from hwgen.ir.network import CONVOLUTIONS, Node
+from hwgen.model.fusion_graph import Reach
 from hwgen.pipeline.cycles import in_time
 from hwgen.pipeline.lanes import Lanes, Work, beat_for, choose_lanes
 from hwgen.pipeline.program import Columns, OverlapLine, PipelineMap, PipelineProgram, Stream, TileProgram
@@ -34,6 +35,8 @@ MACS = 64
 """Multipliers of a pipeline, unless said otherwise."""
 STREAM_BEAT = 16
 """Bytes a cycle of a stream of pixels, at most."""
+LATE = 0.005
+"""Part of the time for a line of a tile that an input stream may be late with one pixel."""
 OVERLAP_BEAT = 4
 WEIGHT_BEAT = 4
 CEILING = 127
@@ -82,8 +85,10 @@ def lower_stack(
 
 def _check(stage: StagePlan, factor: int) -> None:
     node = stage.node
-    if node.op not in ("conv", "depthwise_conv", "pool", "add", "concat", "pixel_shuffle"):
+    if node.op not in (*CONVOLUTIONS, "pool", "add", "concat", "pixel_shuffle"):
         raise InputError(f"{node.name}: op: a depth-first pipeline has no stage for {node.op}")
+    if node.op == "fc" and {stage.edges[0].edge.rows, stage.edges[0].edge.columns} != {Reach()}:
+        raise InputError(f"{node.name}: op: a depth-first pipeline has fc on maps of one pixel only")
     if len(set(node.inputs)) < len(node.inputs):
         raise InputError(f"{node.name}: inputs: expected different maps for a pipeline, got one twice")
     if rectified(node) and (node.op in ("concat", "pixel_shuffle") or node.pool == "max"):
@@ -148,7 +153,9 @@ def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycl
     maps = []
     for one in numbering.maps:
         source = plan.by_number[one.graph_number]
-        beat = beat_for(source.channels, source.lines * source.columns, cycles, STREAM_BEAT)
+        # The first pixels of a line may complete no window: then the next ones are wanted at once.
+        late = int(LATE * cycles / (source.lines * plan.factor)) if source.source else None
+        beat = beat_for(source.channels, source.lines * source.columns, cycles, STREAM_BEAT, late=late)
         if one.for_join is not None:
             made = plan.by_number[plan.stages[one.for_join[0]].number]
             line = max(max(tile.new for tile in made.tiles), 1)
@@ -299,7 +306,7 @@ def _settings(index: int, node: Node, row: RowData | None) -> dict[str, int]:
     prefix = f"stage{index}"
     relu = rectified(node) if row is None else row.relu
     clip = {f"{prefix}_relu": int(relu), f"{prefix}_ceiling": CEILING}
-    if node.op in ("conv", "depthwise_conv", "add"):
+    if node.op in (*CONVOLUTIONS, "add"):
         return clip if row is None else {f"{prefix}_shift": row.shift, **clip}
     if node.op == "pool" and node.pool == "avg":
         multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])

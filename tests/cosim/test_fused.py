@@ -115,6 +115,26 @@ def test_tiles_that_bring_nothing_new_are_followed_by_others() -> None:
 
 
 @pytest.mark.usefixtures("icarus")
+def test_fully_connected_layers_behind_a_global_pool() -> None:
+    whole = {"input_height": 3, "input_width": 4, "input_channels": 6, "output_channels": 6}
+    pixel = {"input_height": 1, "input_width": 1, "output_height": 1, "output_width": 1, "kernel": [1, 1]}
+    rows = [
+        {"name": "conv", "op": "conv", "inputs": ["input"], "output_height": 3, "output_width": 4, "kernel": [3, 3],
+         "padding": [1, 1, 1, 1], **whole},
+        {"name": "pool", "op": "pool", "pool": "avg", "global_pool": True, "inputs": ["conv"], **pixel, **whole,
+         "kernel": [3, 4]},
+        {"name": "fc1", "op": "fc", "inputs": ["pool"], "input_channels": 6, "output_channels": 10, **pixel,
+         "activation": "relu"},
+        {"name": "fc2", "op": "fc", "inputs": ["fc1"], "input_channels": 10, "output_channels": 4, **pixel},
+    ]  # fmt: skip
+    source = {"name": "input", "channels": 6, "height": 3, "width": 4}
+    network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": rows})
+    (result,) = run_stacks([prepared(FusedCase("fc", whole_stack(network, 1)))], simulator="icarus")
+    assert not result.failures
+    assert result.measured.output == 4
+
+
+@pytest.mark.usefixtures("icarus")
 def test_a_wrong_prediction_and_a_wrong_output_are_told() -> None:
     run = prepared(CASES["mobilenet_v2_stride1_x2"])
     name = run.program.plan.maps[-1].name
