@@ -18,7 +18,7 @@ def shared_pipeline(pipelines: Sequence[FusedParameters]) -> FusedParameters:
 
 def _largest(maps: Sequence[MapParameters]) -> MapParameters:
     sizes = {name: max(getattr(one, name) for one in maps) for name in
-             ("pixels", "line", "lines", "overlap_in", "overlap_out", "queue")}  # fmt: skip
+             ("pixels", "line", "lines", "beat", "overlap_in", "overlap_out", "queue")}  # fmt: skip
     found = {replace(one, **sizes) for one in maps}
     if len(found) > 1:
         raise InputError("pipelines: expected maps that differ in nothing but their sizes")
