@@ -67,10 +67,13 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     models = {(model["reading"], model["network"]): model for model in answer.json["models"]}
     assert 1.03 < models["published", "yolo_fvlpd"]["speedup"] < 1.08
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {"README.md", "table2.csv", "layers.csv"} | {
+    assert files == {"README.md", "table2.csv", "layers.csv", "own_layers.csv"} | {
         f"fig{number}.{suffix}" for number in (5, 6, 7) for suffix in ("png", "svg")
     }
     assert {Path(file).name for file in answer.json["files"]} == files
+    own = {model["network"]: model for model in answer.json["own"]}
+    assert 1.1 < own["yolo_fvlpd"]["speedup"] < 1.16
+    assert "| YOLO | " in (tmp_path / "README.md").read_text(encoding="utf-8").split("## On our own cluster")[1]
     lines = list(csv.DictReader((tmp_path / "table2.csv").read_text(encoding="utf-8").splitlines()))
     assert [line["network"] for line in lines] == ["lenet", "yolo_fvlpd"] * 2
     assert float(lines[1]["speedup"]) == pytest.approx(models["published", "yolo_fvlpd"]["speedup"], rel=1e-5)
@@ -78,6 +81,6 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 
 def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("paper", "sousa-2022", "-o", tmp_path, "--networks", "vgg16"), "--networks: expected some of")
-    refused(run("paper", "sousa-2022", "-o", tmp_path, "--rtl"), "sousa-2022: expected no options but -o")
+    refused(run("paper", "sousa-2022", "-o", tmp_path, "--no-orders"), "sousa-2022: expected no options but -o")
     (tmp_path / "file").touch()
     refused(run("paper", "sousa-2022", "-o", tmp_path / "file"), "-o: expected a folder, got the file")

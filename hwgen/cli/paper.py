@@ -40,8 +40,8 @@ Publication = Annotated[
     Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022"],
     typer.Argument(
         metavar="PAPER",
-        help="Which one: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 "
-        "(--hardware too), sousa-2022.",
+        help="Which one: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 and "
+        "sousa-2022 (these with --hardware and --rtl too).",
     ),
 ]
 Folder = Annotated[
@@ -53,18 +53,26 @@ Networks = Annotated[
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Buffer sizes of Fig. 4 and 5.")]
 Orders = Annotated[bool, typer.Option("--orders/--no-orders", help="Fig. 7 too: a second or so for each layer.")]
 Rtl = Annotated[
-    bool, typer.Option("--rtl", help="Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce).")
+    bool,
+    typer.Option(
+        "--rtl",
+        help="stoutchinin-2019: Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce). "
+        "cecconi-2017, sousa-2022: two small layers on our own cluster too, simulated.",
+    ),
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="With --rtl: where hwgen regress left them.")]
 LayerSet = Annotated[str, typer.Option("--layers", metavar="SET", help="With --rtl: layers other than the paper's.")]
 Measured = Annotated[
     str | None,
     typer.Option(
-        "--hardware", metavar="FILE", help="With cecconi-2017: also with what hwgen calibrate stored in this file."
+        "--hardware",
+        metavar="FILE",
+        help="With cecconi-2017, sousa-2022: also with what hwgen calibrate stored in this file.",
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
 
+ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 STORE = ".found"
 """Folder, beside the figures, of the results of each finished layer."""
 PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"
@@ -85,15 +93,16 @@ def paper(
     as_json: Json = False,
 ) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
-    if hardware is not None and name != "cecconi-2017":
-        raise InputError("--hardware: expected with cecconi-2017")
+    if hardware is not None and name not in ON_CLUSTER:
+        raise InputError(f"--hardware: expected with {' or '.join(ON_CLUSTER)}")
     if name != "stoutchinin-2019":
-        if rtl or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
-            raise InputError(f"{name}: expected no options but -o, --networks and --json")
+        if (rtl and name not in ON_CLUSTER) or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
+            more = "--networks, --hardware, --rtl" if name in ON_CLUSTER else "--networks"
+            raise InputError(f"{name}: expected no options but -o, {more} and --json")
         if name == "cecconi-2017":
-            return cecconi(output, networks, hardware, as_json=as_json)
+            return cecconi(output, networks, hardware, rtl=rtl, as_json=as_json)
         if name == "sousa-2022":
-            return sousa(output, networks, as_json=as_json)
+            return sousa(output, networks, hardware, rtl=rtl, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)
     sizes = buffer_sizes(buffer)
     if layer_set != TABLE and not rtl:

@@ -5,29 +5,38 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.console import note, print_json, progress
+from hwgen.cli.own_cluster import DEFAULT, calibrated, simulated
 from hwgen.ir.document import InputError
 from hwgen.report.documents import write_bytes
 from hwgen.report.sousa import MODELS, NPU, READINGS, layer_rows, model_rows
 from hwgen.report.sousa_claims import mapping_claims
 from hwgen.report.sousa_documents import mapping_files, mapping_readme
+from hwgen.report.sousa_own import own_mappings, own_npu
 
 __all__ = ["sousa"]
 
 PAPER = "sousa-2022"
 
 
-def sousa(output: Path, networks: str | None, *, as_json: bool) -> int:
-    """Compute the figures: plots, CSV, and a README.md of claims beside what was found; 1 if bursts ever lose."""
+def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool, as_json: bool) -> int:
+    """Compute the figures: plots, CSV, and a README.md of claims beside what was found; 1 if bursts ever lose.
+
+    The same for our own cluster; with ``rtl`` 1 also if the RTL differs.
+    """
     names = _networks(networks)
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
-    with progress(len(names) * len(READINGS), "searching") as step:
+    cluster = calibrated(hardware or DEFAULT)
+    with progress(len(names) * (len(READINGS) + 1), "searching") as step:
         layers = layer_rows(names, progress=step)
+        own_layers = layer_rows(names, own_npu(cluster), ("exact",), step)
     models = model_rows(layers)
     stated = mapping_claims(layers, models, NPU)
-    text = mapping_readme(models, stated)
+    own = model_rows(own_layers)
+    runs = simulated(own_mappings(cluster), cluster) if rtl else []
+    text = mapping_readme(models, stated, own, runs)
     files = {"README.md": text.encode()}
-    files |= {file: table.encode() for file, table in mapping_files(layers, models).items()}
+    files |= {file: table.encode() for file, table in mapping_files(layers, models, own_layers, runs).items()}
     note("drawing")
     # The plotting library is slow to load, and no other command needs it.
     from hwgen.report.figures import rendered
@@ -44,12 +53,15 @@ def sousa(output: Path, networks: str | None, *, as_json: bool) -> int:
                 "paper": PAPER,
                 "claims": [asdict(claim) for claim in stated],
                 "models": [{**asdict(model), "speedup": model.speedup} for model in models],
+                "own": [{**asdict(model), "speedup": model.speedup} for model in own],
+                "rtl": [asdict(run) for run in runs],
                 "files": sorted(str(output / file) for file in files),
             }
         )
     else:
         sys.stdout.write(text)
-    return 0 if all(row.burst <= min(row.volume, row.kindest) for row in layers) else 1
+    never_slower = all(row.burst <= min(row.volume, row.kindest) for row in [*layers, *own_layers])
+    return 0 if never_slower and all(run.equal for run in runs) else 1
 
 
 def _networks(networks: str | None) -> list[str]:

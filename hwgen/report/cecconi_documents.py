@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from hwgen.report.cecconi import ELEMENT_BYTES, MEMORY_BYTES, PAPER_COST, PUBLISHED_FILL, TilingRow, tiling_totals
+from hwgen.report.cecconi_own import OWN_TEXT
 from hwgen.report.claims import Claim
 from hwgen.report.documents import csv_text
+from hwgen.report.own_cluster import OwnRun, own_runs
 
 __all__ = ["tiling_files", "tiling_readme"]
 
@@ -43,8 +45,8 @@ def tiling_files(rows: Sequence[TilingRow]) -> dict[str, str]:
     return {"fig4_layers.csv": csv_text(rows, derived), "fig4.csv": csv_text(tiling_totals(rows), derived)}
 
 
-def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim]) -> str:
-    """The summary as Markdown: claims beside findings, every layer, and what is in which file."""
+def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim], runs: Sequence[OwnRun] = ()) -> str:
+    """The summary as Markdown: claims beside findings, every layer, what ran in the RTL, what is in which file."""
     sections = {
         "# Cecconi, Smets, Benini, Verhelst 2017, computed anew": [
             f"FlowNet S, {ELEMENT_BYTES}-byte elements, {MEMORY_BYTES >> 10} KiB on chip. Every figure here was",
@@ -66,6 +68,7 @@ def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim]) -> str:
             "|---" * len(COLUMNS) + "|",
             *map(_row, rows),
         ],
+        **({"## On our own cluster": [OWN_TEXT, "", *own_runs(runs)]} if runs else {}),
         "## Files": [FILES_TEXT],
     }
     return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from hwgen.report.claims import Claim
 from hwgen.report.documents import csv_text
+from hwgen.report.own_cluster import OwnRun, own_runs
 from hwgen.report.sousa import MODELS, PUBLISHED, LayerRow, ModelRow
+from hwgen.report.sousa_own import OWN_TEXT, own_models
 
 __all__ = ["mapping_files", "mapping_readme"]
 
@@ -19,7 +21,8 @@ columns, channels: that gives the tiles that the paper prints. *kindest*: the fa
 their Algorithm 3 reads."""
 
 FILES_TEXT = """\
-- `table2.csv`, `layers.csv`: times of each network and each layer
+- `table2.csv`, `layers.csv`: times of each network and each layer; `own_layers.csv`: thousands of cycles on our own
+  cluster
 - `fig5.png`, `fig6.png`, `fig7.png`, the same as `.svg`: speedups; what times are made of; MACs a second by MACs a
   byte"""
 
@@ -40,15 +43,21 @@ COLUMNS = (
 )
 
 
-def mapping_files(layers: Sequence[LayerRow], models: Sequence[ModelRow]) -> dict[str, str]:
+def mapping_files(
+    layers: Sequence[LayerRow], models: Sequence[ModelRow], own: Sequence[LayerRow], runs: Sequence[OwnRun]
+) -> dict[str, str]:
     """The CSV files by name."""
-    return {
+    files = {
         "table2.csv": csv_text(models, ("speedup", "speedup_kindest", "speedup_first")),
         "layers.csv": csv_text(layers, ("speedup", "macs_per_byte", "gmacs")),
+        "own_layers.csv": csv_text(own, ("speedup",)),
     }
+    return files | ({"rtl.csv": csv_text(runs, ())} if runs else {})
 
 
-def mapping_readme(models: Sequence[ModelRow], stated: Sequence[Claim]) -> str:
+def mapping_readme(
+    models: Sequence[ModelRow], stated: Sequence[Claim], own: Sequence[ModelRow], runs: Sequence[OwnRun]
+) -> str:
     """The summary as Markdown: claims beside findings, Table II, and what is in which file."""
     sections = {
         "# Sousa et al. 2022, computed anew": [
@@ -69,6 +78,7 @@ def mapping_readme(models: Sequence[ModelRow], stated: Sequence[Claim]) -> str:
             "|---" * len(COLUMNS) + "|",
             *_lines(models),
         ],
+        "## On our own cluster": [OWN_TEXT, "", *own_models(own), *(["", *own_runs(runs)] if runs else [])],
         "## Files": [FILES_TEXT],
     }
     return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))

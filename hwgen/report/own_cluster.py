@@ -1,0 +1,148 @@
+"""Tiles of publications as nests of two levels for our own cluster, and the HWCs that run all of them.
+
+A tile is what a publication says it is. How the HWCs go through it is the same for all: each has up to four filters,
+two rows and sixteen columns at a time, and takes them channel by channel.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
+from hwgen.model.baselines import Tile
+from hwgen.model.bursts import Flow, Mapping, Npu, Slicing, filters_a_core
+
+__all__ = ["OwnCase", "OwnRun", "own_hardware", "own_runs", "sliced_on_cluster", "tiled_on_cluster"]
+
+LANES = 16
+INSIDE: tuple[Loop | Marker, ...] = (
+    Loop("m", 4),
+    Loop("y", 2),
+    Loop("x", LANES),
+    Marker(("O",)),
+    Loop("c", 1),
+    Marker(("I", "W")),
+    Loop("y", 1),
+    Loop("k", 1),
+    Loop("m", 1),
+    Loop("l", 1),
+)
+"""What an HWC does of its share of a tile."""
+BUFFERS: dict[ArrayName, int] = {"I": 320, "W": 128, "O": 512}
+"""Bytes of its memories: kernels of up to 5 x 5, strides of up to 2."""
+
+Around = tuple[Dim | tuple[ArrayName, ...], ...]
+FLOWS: dict[Flow, Around] = {
+    "IS": ("y", "x", ("O",), "c", ("I", "W"), "m"),
+    "OS": ("y", "x", "m", ("I", "W", "O"), "c"),
+    "WS": ("m", ("W",), "y", "x", ("I", "O"), "c"),
+}
+"""Sousa's schedules as loops around a tile, each memory above the loop of which it holds one iteration."""
+LISTING: Around = ("y", "x", ("I",), "c", ("W", "O"), "m")
+"""Cecconi's Listing 1.1."""
+SHARES: dict[Slicing, tuple[Dim, ...]] = {"KS": ("m",), "KS&OFM": ("m", "y"), "OFM": ("y",)}
+
+
+@dataclass(frozen=True)
+class OwnCase:
+    """A tile to be tried: who chose it, the cycles that the publication's model gives the layer, and its nest."""
+
+    chosen: str
+    tile: str
+    expected: float
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """What it came to in the RTL.
+
+    Members
+    -------
+    expected : cycles that the publication's model gives the layer.
+    dram_bytes, axi_bursts, blocks, row_misses : of I, W and O together, as counted.
+    tcdm_words : of all HWCs' ports.
+    equal : every count of every operand at every level is the predicted one, and the output is right.
+    moving : cycles in which a channel of the DMA was at work, of both together.
+    predicted, cycles : of the whole layer.
+    """
+
+    layer: str
+    chosen: str
+    tile: str
+    expected: float
+    dram_bytes: int
+    axi_bursts: int
+    blocks: int
+    row_misses: int
+    tcdm_words: int
+    equal: bool
+    moving: int
+    predicted: int
+    cycles: int
+
+
+COLUMNS = (
+    "layer",
+    "chosen",
+    "tile",
+    "model's cycles",
+    "DRAM bytes",
+    "AXI bursts",
+    "blocks",
+    "row misses",
+    "TCDM words",
+    "as predicted",
+    "DMA busy",
+    "cycles predicted",
+    "cycles",
+)
+
+
+def own_runs(runs: Sequence[OwnRun]) -> list[str]:
+    """A table of runs as lines of Markdown."""
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    for run in runs:
+        counts = (run.dram_bytes, run.axi_bursts, run.blocks, run.row_misses, run.tcdm_words)
+        cells = [run.layer, run.chosen, run.tile, f"{run.expected:,.0f}", *(f"{count:,}" for count in counts)]
+        cells.append("yes" if run.equal else "NO")
+        cells += [f"{cycles:,}" for cycles in (run.moving, run.predicted, run.cycles)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def own_hardware(cluster: Cluster) -> Hardware:
+    """HWCs of 1 KiB for the nests of this module, in a cluster."""
+    order = tuple(item if isinstance(item, Marker) else item.dim for item in INSIDE)
+    return Hardware(name="own", lanes={"x": LANES}, budget=1024, buffers=BUFFERS, order=order, cluster=cluster)
+
+
+def tiled_on_cluster(layer: Layer, tile: Tile, hwcs: int) -> Schedule:
+    """Cecconi's tiles in the order of Listing 1.1, each spread over the HWCs by filters."""
+    steps: dict[Dim, int] = {"m": tile.m, "c": tile.c, "y": tile.y, "x": tile.x}
+    return _nest(layer, LISTING, steps, {"m": -(-tile.m // hwcs)})
+
+
+def sliced_on_cluster(layer: Layer, mapping: Mapping, npu: Npu) -> Schedule:
+    """One of Sousa's mappings: what each of the HWCs, his clusters, has at a time is one tile here."""
+    shares: dict[Dim, int] = {"m": filters_a_core(layer, mapping, npu) * npu.cores, "y": mapping.rows}
+    dims = SHARES[mapping.slicing]
+    extents = layer.extents
+    parts = npu.clusters if len(dims) == 1 else npu.clusters // 2
+    steps = {dim: min(share * (parts if dim in dims else 1), extents[dim]) for dim, share in shares.items()}
+    steps |= {"x": mapping.columns, "c": mapping.channels}
+    return _nest(layer, FLOWS[mapping.flow], steps, {dim: min(shares[dim], steps[dim]) for dim in dims})
+
+
+def _nest(layer: Layer, around: Around, steps: dict[Dim, int], shares: dict[Dim, int]) -> Schedule:
+    left = dict(layer.extents) | steps | shares
+    nest: list[Loop | Marker] = [
+        Marker(item, "tcdm") if isinstance(item, tuple) else Loop(item, steps[item]) for item in around
+    ]
+    nest += [Loop(dim, share, "hwc") for dim, share in shares.items()]
+    for item in INSIDE:
+        if isinstance(item, Loop):
+            left[item.dim] = min(left[item.dim], item.step)
+        nest.append(item if isinstance(item, Marker) else Loop(item.dim, left[item.dim]))
+    return Schedule(layer=layer, nest=tuple(nest), lanes={"x": LANES})
