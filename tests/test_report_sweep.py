@@ -13,12 +13,17 @@ import pytest
 from cosim.plans import Configuration, Entry, Plan
 from cosim.regression import rows_of
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.access import predict
 from hwgen.model.baselines import hwce
+from hwgen.model.two_level_access import predict_two_levels
 from hwgen.report.sweep_groups import Group, groups_of, label_of, pareto
 from hwgen.report.sweep_page import nest_text
 from hwgen.report.sweep_results import load_results
+from hwgen.sweep.cluster_rows import cluster_row
+from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS
 from hwgen.sweep.rows import row_of
 from hwgen.sweep.run import Question
@@ -31,8 +36,8 @@ from tests.sweep_points import layers_named
 BUDGETS = (512, 1024, 2048)
 
 
-def results(folder: Path) -> Path:
-    """A sweep's folder: two layers on engines of three sizes, and on HWCs that move half as much."""
+def results(folder: Path, *, clusters: bool = False) -> Path:
+    """A sweep's folder: two layers on engines of three sizes, and on lone HWCs; or, besides, on clusters."""
     layers = layers_named("first", "second")
     rows: list[dict[str, Any]] = []
     for kind in ("shared", "hwce"):
@@ -43,6 +48,8 @@ def results(folder: Path) -> Path:
             asked = Question(layers, (configuration,)).asked(configuration)
             for row in rows_of(plan):
                 rows.append(_cells(row, plan, asked, budget, simulated=budget != 2048))
+    if clusters:
+        rows += [row for hwcs in (1, 2) for layer in layers for row in [_on_cluster(layer, hwcs)]]
     curves = [
         {"layer": layer.name, "buffer_bytes": size, "I_bytes": 90000 // size, "W_bytes": 200, "O_bytes": 300,
          "total_bytes": 90000 // size + 500, "bound_bytes": 450.0}
@@ -71,6 +78,23 @@ def _cells(row: Any, plan: Plan, asked: dict[str, Any], budget: int, *, simulate
     return row_of(
         row, point="p", optimum=100, asked=asked, simulated=line if simulated else None, synthesis=synthesis
     )
+
+
+def _on_cluster(layer: Layer, hwcs: int) -> dict[str, Any]:
+    """A layer on a cluster of so many HWCs; the run is made up, and only one HWC was simulated."""
+    configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=hwcs, tcdm=1 << 14))
+    plan = plan_on_cluster(layer, configuration)
+    line = {
+        "measured": predict_two_levels(Schedule.from_data(plan["schedule"]), hwcs).counts.as_json(),
+        "equal": True,
+        "output_exact": True,
+        "passed": True,
+        "failures": [],
+        "cycles": {"measured": 5000},
+        "stalls": {"measured": {"wait_compute_for_load": 1000, "wait_compute_for_store": 500}},
+    }
+    asked = Question((layer,), (configuration,)).asked(configuration)
+    return cluster_row(plan, configuration, point="p", asked=asked, simulated=line if hwcs == 1 else None)
 
 
 # --- reading ---
@@ -163,9 +187,11 @@ def test_a_nest_reads_as_loops(tmp_path: Path) -> None:
 
 def test_the_page_needs_nothing_else(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "page"
-    answer = run("report", results(tmp_path / "sweep"), "-o", out, "--title", "A <b> & more", "--json")
+    sweep = results(tmp_path / "sweep", clusters=True)
+    answer = run("report", sweep, "-o", out, "--title", "A <b> & more", "--json")
     assert answer.status == 0
-    images = [f"{name}.{kind}" for name in ("traffic", "stalls", "roofline", "pareto") for kind in ("png", "svg")]
+    names = ("traffic", "stalls", "roofline", "pareto", "dram")
+    images = [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
     assert answer.json["files"] == ["index.html", *images]
     assert sorted(path.name for path in out.iterdir()) == sorted(answer.json["files"])
     text = (out / "index.html").read_text(encoding="utf-8")
@@ -174,7 +200,7 @@ def test_the_page_needs_nothing_else(run: Run, tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=\"?(https?:|//)|@import|url\((?!data:)", text)
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
     assert embedded is not None
-    assert len(json.loads(embedded[1])["rows"]) == 12
+    assert len(json.loads(embedded[1])["rows"]) == 16
     assert (out / "traffic.png").read_bytes().startswith(b"\x89PNG")
     first = {name: (out / name).read_bytes() for name in images}
     assert run("report", tmp_path / "sweep", "-o", out).status == 0
@@ -198,16 +224,22 @@ def test_what_a_string_holds_stays_a_string(run: Run, tmp_path: Path) -> None:
     chromium() is None, reason="Chromium is not installed (Debian: apt install chromium): the page is NOT tried"
 )
 def test_the_page_in_a_browser(run: Run, tmp_path: Path) -> None:
-    assert run("report", results(tmp_path / "sweep"), "-o", tmp_path / "page").status == 0
+    sweep = results(tmp_path / "sweep", clusters=True)
+    assert run("report", sweep, "-o", tmp_path / "page").status == 0
     page = shutil.copy(tmp_path / "page" / "index.html", tmp_path / "alone.html")
     with Browser.started(chromium() or "") as browser:
         browser.open(Path(page), width=1200)
         points = {
             name: browser.run(f"document.querySelectorAll('#{name} .point').length")
-            for name in ("traffic", "roofline", "pareto")
+            for name in ("traffic", "roofline", "pareto", "dram", "cluster-roofline")
         }
-        # Four series of three sizes; all rows; three configurations with an area, on the front or beaten.
-        assert points == {"traffic": 12, "roofline": 12, "pareto": 3}
+        # Four series of three sizes; all rows of lone HWCs; three configurations with an area, on the front or
+        # beaten; five series of two clusters; all their rows.
+        assert points == {"traffic": 12, "roofline": 12, "pareto": 3, "dram": 10, "cluster-roofline": 4}
+        # A line to each series of clusters, and the bound; a roof for each number of HWCs.
+        assert browser.run("document.querySelectorAll('#dram .curve').length") == 6
+        assert browser.run("document.querySelectorAll('#dram .hollow').length") == 5
+        assert browser.run("document.querySelectorAll('#cluster-roofline .curve').length") == 2
         # Predicted for the hardware and by the pure model, for I, W, O and all; the bound.
         assert browser.run("document.querySelectorAll('#traffic .curve').length") == 9
         assert browser.run("document.querySelectorAll('#traffic .curve.thin').length") == 4
@@ -221,12 +253,24 @@ def test_the_page_in_a_browser(run: Run, tmp_path: Path) -> None:
             nest = browser.run("document.querySelector('#detail .nest').textContent")
             assert nest.startswith("for x in range(0, 4, 4):")
             browser.run("document.getElementById('detail').close()")
+        browser.run("document.querySelector('#dram .point').dispatchEvent(new MouseEvent('click'))")
+        assert "buffered in the tcdm at the loop below" in browser.run(
+            "document.querySelector('#detail .nest').textContent"
+        )
+        browser.run("document.getElementById('detail').close()")
         # Another layer, other points.
         choose = "(s => {{ s.value = '{}'; s.dispatchEvent(new Event('change')) }})(document.getElementById('{}'))"
         title = "document.querySelector('#traffic .point title').textContent"
         assert "all layers" in browser.run(title)
         browser.run(choose.format("second", "traffic-layer"))
         assert "second" in browser.run(title)
+        # A cluster waits for other things than a lone HWC.
+        browser.run(choose.format("1 x 512 B, TCDM 16 KiB", "stalls-group"))
+        waits = "[...document.querySelectorAll('#stalls .bar title')].slice(0, 3).map(t => t.textContent)"
+        assert browser.run(waits) == [
+            "first: 70.0 % computing, start and end", "first: 1,000 of 5,000 cycles waiting for loads",
+            "first: 500 of 5,000 cycles waiting for stores",
+        ]  # fmt: skip
         # Tables are sorted by a click, and another one turns them round.
         header = "[...document.querySelectorAll('#results th')].find(h => h.textContent === 'buffer_bytes')"
         column = "[...document.querySelectorAll('#results tbody tr')].map(r => r.children[2].textContent)"
@@ -234,10 +278,13 @@ def test_the_page_in_a_browser(run: Run, tmp_path: Path) -> None:
         for _ in range(2):
             browser.run(f"{header}.querySelector('button').click()")
             orders.append(browser.run(column))
-        assert orders[0] == ["512"] * 4 + ["1,024"] * 4 + ["2,048"] * 4
+        assert orders[0] == ["512"] * 8 + ["1,024"] * 4 + ["2,048"] * 4
         assert orders[1] == orders[0][::-1]
         browser.run("document.getElementById('all-columns').click()")
-        assert browser.run("document.querySelectorAll('#results th').length") == len(COLUMNS) - 1
+        with (sweep / "results.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        filled = {name for row in rows for name, cell in row.items() if cell}
+        assert browser.run("document.querySelectorAll('#results th').length") == len(filled) - 1 > 100
         # A download is the table.
         browser.run("URL.createObjectURL = blob => { window.saved = blob; return 'data:,' }")
         browser.run("document.querySelector('#results .download button').click()")

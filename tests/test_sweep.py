@@ -127,7 +127,8 @@ def synthesis() -> Synthesis:
 
 
 OF_CLUSTERS = {
-    "hwcs", "tcdm_bytes", "tcdm_taken_bytes", "search_complete", "dram_total_bytes_predicted", "wait_load_predicted",
+    "hwcs", "tcdm_bytes", "axi_bits", "tcdm_taken_bytes", "search_complete", "dram_total_bytes_predicted",
+    "wait_load_predicted",
     "wait_store_predicted",
     *(f"dram_{operand}_{direction}_{quantity}_predicted" for operand, directions in directions_at("dram").items()
       for direction in directions for quantity in quantities_at("dram")),

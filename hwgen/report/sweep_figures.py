@@ -23,13 +23,17 @@ DIRECTIONS = {"I": ("read",), "W": ("read",), "O": ("read_partial", "write_parti
 def figures_of(results: SweepResults) -> dict[str, Figure]:
     """The figures by name; those without anything to show are left out."""
     known = [row for row in results.rows if row["total_bytes_predicted"] is not None]
-    blocks = [row for row in known if row["configuration"] != "hwce"]
+    clusters = [row for row in known if row["configuration"] == "cluster"]
+    lone = [row for row in known if row["configuration"] != "cluster"]
+    blocks = [row for row in lone if row["configuration"] != "hwce"]
     found: dict[str, Figure] = {}
     if blocks:
         found["traffic"] = _traffic(blocks, results.curves)
         found["stalls"] = _stalls(blocks)
-        found["roofline"] = _roofline(known)
+        found["roofline"] = _roofline(lone)
         found["pareto"] = _pareto(blocks)
+    if clusters:
+        found["dram"] = _dram(clusters)
     return found
 
 
@@ -79,6 +83,41 @@ def _traffic(rows: Sequence[Row], curves: Sequence[Row]) -> Figure:
             linewidth=1, label="lower bound",
         )  # fmt: skip
         axes.set(yscale="log", title=name, xlabel="local buffers, bytes", ylabel="bytes moved")
+        axes.set_xscale("log", base=2)
+        axes.grid(alpha=0.3)
+    figure.axes[0].legend(fontsize="small")
+    return figure
+
+
+def _dram(rows: Sequence[Row]) -> Figure:
+    """Traffic at the DRAM, and all of it at the shared memory, by that memory's size, else by the HWCs."""
+    names = list(dict.fromkeys(row["layer"] for row in rows))
+    by_size = len({row["tcdm_bytes"] for row in rows}) > 1
+    place, other = ("tcdm_bytes", "hwcs") if by_size else ("hwcs", "tcdm_bytes")
+    figure = Figure(figsize=(4.2 * min(3, len(names)), 3.2 * -(-len(names) // 3)), layout="constrained")
+    for axes, name in zip(_panels(figure, len(names)), names, strict=True):
+        points = sorted((row for row in rows if row["layer"] == name), key=lambda row: row[place])
+        kinds = list(dict.fromkeys((row["buffer_bytes"], row["lanes"], row["order"], row[other]) for row in points))
+        for kind in kinds:
+            line = [r for r in points if (r["buffer_bytes"], r["lanes"], r["order"], r[other]) == kind]
+            xs = [row[place] for row in line]
+            for quantity, colour, label in (
+                ("dram_total_bytes", COLOURS["total"], "at the DRAM"),
+                ("total_bytes", "#7a3fb8", "at the shared memory"),
+            ):
+                predicted, measured = (
+                    [row[f"{quantity}_{how}"] for row in line] for how in ("predicted", "measured")
+                )
+                axes.plot(xs, predicted, color=colour, linewidth=1.2)
+                axes.plot(
+                    xs, [a if b is None else b for a, b in zip(predicted, measured, strict=True)], "o", color=colour,
+                    label=label if kind == kinds[0] else None, markersize=5,
+                )  # fmt: skip
+            bound = [row["bound_bytes"] for row in line]
+            axes.plot(
+                xs, bound, "--", color="#9a9890", linewidth=1, label="lower bound" if kind == kinds[0] else None
+            )
+        axes.set(yscale="log", title=name, xlabel="shared memory, bytes" if by_size else "HWCs", ylabel="bytes moved")
         axes.set_xscale("log", base=2)
         axes.grid(alpha=0.3)
     figure.axes[0].legend(fontsize="small")

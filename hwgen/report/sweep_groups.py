@@ -33,15 +33,20 @@ class Group:
 
 def label_of(row: Row) -> str:
     """The name of a row's configuration."""
-    size = row["buffer_bytes"]
-    parts = [f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} B"]
-    if row["configuration"] != "shared":
+    parts = [_size(row["buffer_bytes"])]
+    if row["configuration"] == "cluster":
+        parts = [f"{row['hwcs']} x {parts[0]}, TCDM {_size(row['tcdm_bytes'])}"]
+    elif row["configuration"] != "shared":
         parts.append(row["configuration"])
     if row["lanes"] != "x16":
         parts.append(row["lanes"])
     if row["order"] != "best":
         parts.append(row["order"])
     return " ".join(parts)
+
+
+def _size(size: int) -> str:
+    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} B"
 
 
 def area_of(row: Row) -> float | None:
@@ -52,10 +57,11 @@ def area_of(row: Row) -> float | None:
 
 
 def groups_of(rows: Iterable[Row]) -> list[Group]:
-    """One group for each configuration whose rows all have figures."""
+    """One group for each configuration of lone HWCs whose rows have figures."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(label_of(row), []).append(row)
+        if row["configuration"] != "cluster":
+            found.setdefault(label_of(row), []).append(row)
     groups = []
     for label, same in found.items():
         known = [row for row in same if row["total_bytes_predicted"] is not None]

@@ -64,7 +64,8 @@ def nest_text(schedule: Schedule) -> str:
 
 
 def _with_nest(row: Mapping[str, Any]) -> dict[str, Any]:
-    found = {**row, "label": label_of(row), "nest": ""}
+    found: dict[str, Any] = {name: cell for name, cell in row.items() if cell is not None}  # most are
+    found |= {"label": label_of(row), "nest": ""}
     if row["schedule"] is not None:
         where = f"results.csv: {row['layer']}"
         try:

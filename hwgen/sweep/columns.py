@@ -88,6 +88,7 @@ COLUMNS: tuple[Column, ...] = (
            "each HWC"),
     Column("hwcs", "integer", "", "HWCs of the cluster"),
     Column("tcdm_bytes", "integer", "bytes", "the cluster's shared memory"),
+    Column("axi_bits", "integer", "bits", "width of the cluster's port to the DRAM"),
     Column("lanes", "text", "", "shape of the lanes"),
     Column("order", "text", "", "loop order asked for; best: the best one"),
     Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much"),

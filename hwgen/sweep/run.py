@@ -81,6 +81,7 @@ class Question:
             "buffer_bytes": configuration.budget,
             "hwcs": None if cluster is None else cluster.hwcs,
             "tcdm_bytes": None if cluster is None else cluster.tcdm,
+            "axi_bits": None if cluster is None else cluster.axi_bits,
             "lanes": configuration.shape,
             "order": configuration.order or "best",
             "scale": self.scale,

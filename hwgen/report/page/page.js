@@ -1,16 +1,25 @@
 // What is on the page: the plots of the sweep's rows, their nests, and the tables.
 
 const data = JSON.parse(document.getElementById("data").textContent);
+for (const row of data.rows) {
+  for (const { name } of data.columns) row[name] ??= null;
+}
 const known = data.rows.filter((row) => row.total_bytes_predicted !== null);
+const clusters = known.filter((row) => row.configuration === "cluster");
 const engines = known.filter((row) => row.configuration === "hwce");
-const blocks = known.filter((row) => row.configuration !== "hwce");
+const blocks = known.filter((row) => !["hwce", "cluster"].includes(row.configuration));
+const LANES = 16;
+const PORT_BYTES = 12;
 const unique = (values) => [...new Set(values)];
 const layers = unique(data.rows.map((row) => row.layer));
 const whole = (number) => number.toLocaleString("en");
 const measured = (row) => row.total_bytes_measured !== null;
 const traffic = (row) => (measured(row) ? row.total_bytes_measured : row.total_bytes_predicted);
 const cycles = (row) => row.cycles_measured ?? row.cycles_predicted;
-const stall = (row, cause) => row[`stall_${cause}_measured`] ?? row[`stall_${cause}_predicted`];
+const stall = (row, cause) => row[`${cause}_measured`] ?? row[`${cause}_predicted`];
+// What the cycles go on: the column, what it is called, its colour.
+const CAUSES = ["input", "weight", "output"].map((cause) => [`stall_${cause}`, `waiting for ${cause}`, cause]);
+const CLUSTER_CAUSES = [["wait_load", "waiting for loads", "input"], ["wait_store", "waiting for stores", "output"]];
 const OPERANDS = { I: ["read"], W: ["read"], O: ["read_partial", "write_partial", "write"] };
 
 function predicted(row, operand) {
@@ -32,7 +41,11 @@ function show(title, rows) {
     const facts = [
       ["I + W + O, predicted", `${whole(row.total_bytes_predicted)} bytes`],
       ["I + W + O, measured", measured(row) ? `${whole(row.total_bytes_measured)} bytes` : "not simulated"],
-      ["of the optimum", row.optimum_ratio.toFixed(3)],
+      ...(row.hwcs === null ? [["of the optimum", row.optimum_ratio.toFixed(3)]] : [
+        ["DRAM, predicted", `${whole(row.dram_total_bytes_predicted)} bytes, ${row.bound_ratio.toFixed(3)} of the bound`],
+        ["DRAM, measured", measured(row) ? `${whole(row.dram_total_bytes_measured)} bytes` : "not simulated"],
+        ["TCDM taken", `${whole(row.tcdm_taken_bytes)} of ${whole(row.tcdm_bytes)} bytes`],
+      ]),
       ["cycles", `${whole(cycles(row))}, utilisation ${row.utilisation.toFixed(3)}`],
       ["HWC", `${row.hardware_order}; I ${row.input_buffer_bytes}, W ${row.weight_buffer_bytes}, O ${row.output_buffer_bytes} bytes`],
     ];
@@ -112,14 +125,14 @@ function drawTraffic() {
 function drawStalls() {
   const label = document.getElementById("stalls-group").value;
   const rows = known.filter((row) => row.label === label);
-  const causes = ["input", "weight", "output"];
+  const causes = rows.some((row) => row.hwcs !== null) ? CLUSTER_CAUSES : CAUSES;
   bars(document.getElementById("stalls"), {
     title: "Cycles by what they are spent on", most: 1, format: (tick) => `${Math.round(tick * 100)} %`,
-    legend: [["computing, start and end", "compute"], ...causes.map((cause) => [`waiting for ${cause}`, cause])],
+    legend: [["computing, start and end", "compute"], ...causes.map(([, name, color]) => [name, color])],
     rows: rows.map((row) => {
       const all = cycles(row);
-      const parts = causes.map((cause) => ({ value: stall(row, cause) / all, color: cause,
-        label: `${whole(stall(row, cause))} of ${whole(all)} cycles waiting for ${cause}` }));
+      const parts = causes.map(([cause, name, color]) => ({ value: stall(row, cause) / all, color,
+        label: `${whole(stall(row, cause))} of ${whole(all)} cycles ${name}` }));
       const rest = 1 - parts.reduce((sum, part) => sum + part.value, 0);
       parts.unshift({ value: rest, color: "compute", label: `${(100 * rest).toFixed(1)} % computing, start and end` });
       return { name: row.layer, note: row.utilisation.toFixed(3), parts, action: () => show(row.layer, [row]) };
@@ -128,9 +141,7 @@ function drawStalls() {
 }
 
 function drawRoofline() {
-  const lanes = 16;
-  const ports = 12;
-  const points = known.map((row) => ({
+  const points = [...blocks, ...engines].map((row) => ({
     x: row.macs / traffic(row), y: row.macs / cycles(row), hollow: !measured(row), row,
     label: `${told(row)}, ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`, action: () => show(row.layer, [row]),
   }));
@@ -140,7 +151,7 @@ function drawRoofline() {
     title: "Roofline",
     series: !points.length ? [] : [
       { name: "roof", color: "bound", line: true,
-        points: [low, lanes / ports, high].map((x) => ({ x, y: Math.min(lanes, x * ports) })) },
+        points: [low, LANES / PORT_BYTES, high].map((x) => ({ x, y: Math.min(LANES, x * PORT_BYTES) })) },
       { name: "HWC", color: "total", points: points.filter((point) => point.row.configuration !== "hwce") },
       ...(engines.length ? [{ name: "HWCE", color: "mark",
         points: points.filter((point) => point.row.configuration === "hwce") }] : []),
@@ -175,6 +186,89 @@ function drawPareto() {
     x: byArea ? { label: "LUT4" } : { label: "local buffers", log: true, format: bytes,
       ticks: unique(groups.map((group) => group.buffer_bytes)).sort((a, b) => a - b) },
     y: { label: "bytes, all layers" },
+  });
+}
+
+// --- clusters ---
+
+function drawDram() {
+  const layer = document.getElementById("dram-layer").value;
+  const rows = clusters.filter((row) => !layer || row.layer === layer);
+  const wanted = layer ? 1 : unique(clusters.map((row) => row.layer)).length;
+  const points = unique(rows.map((row) => row.label)).map((label) => rows.filter((row) => row.label === label))
+    .filter((group) => group.length === wanted);
+  const byTcdm = unique(clusters.map((row) => row.tcdm_bytes)).length > 1;
+  const at = ([row]) => (byTcdm ? row.tcdm_bytes : row.hwcs);
+  // Configurations that differ in that alone, in its order: a line each.
+  const kindOf = ([row]) => [row.buffer_bytes, row.lanes, row.order, byTcdm ? row.hwcs : row.tcdm_bytes].join();
+  const families = unique(points.map(kindOf)).map((kind) => points.filter((group) => kindOf(group) === kind)
+    .sort((a, b) => at(a) - at(b)));
+  const sumOf = (group, value) => group.reduce((sum, row) => sum + value(row), 0);
+  const bytesOf = (row, operand, source) => OPERANDS[operand]
+    .reduce((sum, direction) => sum + row[`dram_${operand}_${direction}_bytes_${source}`], 0);
+  const what = {
+    I: ["I", (row, source) => bytesOf(row, "I", source)],
+    W: ["W", (row, source) => bytesOf(row, "W", source)],
+    O: ["O", (row, source) => bytesOf(row, "O", source)],
+    total: ["I + W + O", (row, source) => row[`dram_total_bytes_${source}`]],
+    mark: ["I + W + O at the TCDM", (row, source) => row[`total_bytes_${source}`]],
+  };
+  const series = [];
+  for (const [color, [name, value]] of Object.entries(what)) {
+    for (const [index, family] of families.entries()) {
+      series.push({
+        name: index ? undefined : name, color, line: true,
+        points: family.map((group) => ({ x: at(group), y: sumOf(group, (row) => value(row, "predicted")) })),
+      });
+    }
+    series.push({
+      color,
+      points: points.map((group) => {
+        const counted = group.every(measured);
+        const sum = sumOf(group, (row) => value(row, measured(row) ? "measured" : "predicted"));
+        return {
+          x: at(group), y: sum, hollow: !counted, action: () => show(`${group[0].label}: ${layer || "all layers"}`, group),
+          label: `${group[0].label}, ${layer || "all layers"}, ${name}: ${whole(sum)} bytes ${counted ? "measured" : "predicted"}`,
+        };
+      }),
+    });
+  }
+  for (const [index, family] of families.entries()) {
+    series.push({
+      name: index ? undefined : "lower bound", color: "bound", line: true, dashed: true,
+      points: family.map((group) => ({ x: at(group), y: sumOf(group, (row) => row.bound_bytes) })),
+    });
+  }
+  for (const one of series) one.points = one.points.filter((point) => point.y > 0);
+  plot(document.getElementById("dram"), {
+    title: "Traffic of clusters", series: series.filter((one) => one.points.length),
+    x: { label: byTcdm ? "shared memory" : "HWCs", log: true, format: byTcdm ? bytes : shortNumber,
+      ticks: unique(points.map(at)).sort((a, b) => a - b) },
+    y: { label: "bytes", log: true },
+  });
+}
+
+function drawClusterRoofline() {
+  const points = clusters.map((row) => ({
+    x: row.macs / (row.dram_total_bytes_measured ?? row.dram_total_bytes_predicted), y: row.macs / cycles(row),
+    hollow: !measured(row), row, action: () => show(row.layer, [row]),
+    label: `${row.layer}, ${row.label}: ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`,
+  }));
+  const xs = points.map((point) => point.x);
+  const roofs = unique(clusters.map((row) => [row.hwcs, row.axi_bits / 8].join())).map((kind) => kind.split(",").map(Number));
+  const [low, high] = [Math.min(...xs, 1), Math.max(...xs, 16)];
+  plot(document.getElementById("cluster-roofline"), {
+    title: "Roofline of clusters",
+    series: !points.length ? [] : [
+      ...roofs.map(([hwcs, port], index) => ({
+        name: index ? undefined : "roof", color: "bound", line: true,
+        points: unique([low, (LANES * hwcs) / port, Math.max(high, (LANES * hwcs) / port)])
+          .map((x) => ({ x, y: Math.min(LANES * hwcs, x * port) })),
+      })),
+      { name: "clusters", color: "total", points },
+    ],
+    x: { label: "MACs for each byte of DRAM", log: true },
+    y: { label: "MACs a cycle", log: true },
   });
 }
 
@@ -260,11 +354,13 @@ function drawTable(host, name, columns, shown, rows, opens) {
 }
 
 function drawTables() {
-  const main = ["status", "configuration", "buffer_bytes", "lanes", "layer", "total_bytes_predicted",
-    "total_bytes_measured", "optimum_ratio", "bound_ratio", "cycles_measured", "utilisation", "luts", "dsps", "clock_mhz", "reason"];
+  const main = ["status", "configuration", "buffer_bytes", "lanes", "hwcs", "tcdm_bytes", "layer",
+    "dram_total_bytes_predicted", "dram_total_bytes_measured", "total_bytes_predicted", "total_bytes_measured",
+    "optimum_ratio", "bound_ratio", "cycles_measured", "utilisation", "luts", "dsps", "clock_mhz", "reason"];
   const all = document.getElementById("all-columns").checked;
-  const shown = all ? data.columns.filter((column) => column.name !== "schedule")
-    : main.map((name) => data.columns.find((column) => column.name === name));
+  const filled = data.columns.filter(({ name }) => data.rows.some((row) => row[name] !== null));
+  const shown = filled.filter(({ name }) => (all ? name !== "schedule" : main.includes(name)))
+    .sort((a, b) => (all ? 0 : main.indexOf(a.name) - main.indexOf(b.name)));
   drawTable(document.getElementById("results"), "results", data.columns, shown, data.rows, true);
   drawTable(document.getElementById("curves"), "curves", data.curve_columns, data.curve_columns, data.curves, false);
   const described = ["name", "kind", "unit", "meaning"].map((name) => ({ name, meaning: "", unit: "" }));
@@ -280,20 +376,32 @@ function choices(id, entries, redraw) {
 }
 
 function drawPlots() {
-  for (const draw of [drawTraffic, drawStalls, drawRoofline, drawPareto, drawEngines]) draw();
+  if (blocks.length) {
+    for (const draw of [drawTraffic, drawPareto]) draw();
+  }
+  if (blocks.length || engines.length) drawRoofline();
+  if (engines.length) drawEngines();
+  if (clusters.length) {
+    for (const draw of [drawDram, drawClusterRoofline]) draw();
+  }
+  drawStalls();
 }
 
 function start() {
-  const wrong = data.rows.filter((row) => !["ok", "predicted", "left out"].includes(row.status));
+  const wrong = data.rows.filter((row) => !["ok", "predicted", "left out", "pending"].includes(row.status));
+  const pending = data.rows.filter((row) => row.status === "pending").length;
   const simulated = data.rows.filter((row) => row.status === "ok").length;
   const summary = document.getElementById("summary");
   summary.textContent = `${data.rows.length} rows; in ${simulated} every count measured in the RTL is the predicted one ` +
     `and the output is exact. ${data.provenance.scale === 1 ? "Layers at full size." : `SCALED layers: ${data.provenance.size}.`}`;
+  if (pending) make(summary, "strong", {}, ` Not finished: ${pending} rows are still to come.`);
   if (wrong.length) make(summary, "span", { class: "wrong" }, ` ${wrong.length} rows are not as they should be.`);
   choices("traffic-layer", [...(layers.length > 1 ? [["", "all layers"]] : []), ...layers.map((one) => [one, one])], drawTraffic);
   choices("stalls-group", unique(known.map((row) => row.label)).map((one) => [one, one]), drawStalls);
   choices("engines-size", unique(engines.map((row) => row.buffer_bytes)).map((one) => [one, bytes(one)]), drawEngines);
-  document.getElementById("engines-section").hidden = !engines.length;
+  choices("dram-layer", [["", "all layers"], ...unique(clusters.map((row) => row.layer)).map((one) => [one, one])], drawDram);
+  const sections = { traffic: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters };
+  for (const [name, rows] of Object.entries(sections)) document.getElementById(`${name}-section`).hidden = !rows.length;
   document.getElementById("all-columns").addEventListener("change", drawTables);
   document.getElementById("provenance").textContent = JSON.stringify(data.provenance, null, 1);
   drawPlots();
