@@ -1,7 +1,6 @@
 """The search for nests of two levels: against all nests of small layers, the model, the placement, the lowering."""
 
-from collections.abc import Iterator
-from itertools import groupby, islice, permutations, product
+from itertools import groupby, islice
 from random import Random
 
 import pytest
@@ -9,65 +8,18 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
-from hwgen.lower.cluster import compile_cluster
+from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.access import predict
 from hwgen.model.dram import Dram, dram_counts
 from hwgen.model.tcdm_placement import place
 from hwgen.model.two_level import local_level, outer_level
 from hwgen.search.outer import OuterSpace
-from hwgen.search.two_level import search_two_levels, slicings
-from tests.cases import random_layer
-
-Item = Loop | Marker
-TILED: tuple[Dim, ...] = ("m", "c", "y", "x")
-LANES: dict[Dim, int] = {"x": 16}
-ORDER = (Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "x", "l")
-
-
-def small_layer(rng: Random, most_macs: int = 1500, *, op: str = "conv") -> Layer:
-    """Strides within the kernel."""
-    while True:
-        layer = random_layer(rng, most_macs=most_macs, most_stride=2, most_kernel=3)
-        if layer.op == op and all(s <= k for s, k in zip(layer.stride, layer.kernel, strict=True)):
-            return layer
-
-
-def cluster(tcdm: int, *, hwcs: int = 2, fixed: bool = True, budget: int = 512) -> Hardware:
-    """HWCs of 16 lanes; memories smaller than a file may say."""
-    return Hardware.model_construct(
-        name="cluster", lanes=LANES, budget=budget, buffers=None, order=ORDER if fixed else None, operand_bits=8,
-        cluster=Cluster.model_construct(hwcs=hwcs, tcdm=tcdm, banks=4, axi_bits=64),
-    )  # fmt: skip
-
-
-def every_outer(layer: Layer) -> Iterator[tuple[tuple[Item, ...], dict[Dim, int]]]:
-    """All loops around a tile over what can be cut, with all marker places and steps; and what is left."""
-    dims = [dim for dim in TILED if layer.extents[dim] > 1] or ["m"]
-    for number in range(1, len(dims) + 1):
-        for order in permutations(dims, number):
-            for marked in product(range(number), repeat=3):
-                if max(marked) < number - 1:
-                    continue
-                for steps in product(*(range(1, layer.extents[dim] + 1) for dim in order)):
-                    nest: list[Item] = []
-                    for at, (dim, step) in enumerate(zip(order, steps, strict=True)):
-                        arrays = tuple(array for array, mark in zip(ARRAYS, marked, strict=True) if mark == at)
-                        nest += [Marker(arrays, "tcdm")] if arrays else []
-                        nest.append(Loop(dim, step))
-                    yield tuple(nest), dict(layer.extents) | dict(zip(order, steps, strict=True))
-
-
-def every_inside(left: dict[Dim, int]) -> Iterator[tuple[Item, ...]]:
-    """The loops of `ORDER`, which has one over each dimension: their steps are given."""
-    for columns in range(1, left["x"] + 1):
-        steps = dict.fromkeys(left, 1) | {"x": columns}
-        yield tuple(item if isinstance(item, Marker) else Loop(item, steps[item]) for item in ORDER)  # type: ignore[index]
+from hwgen.search.two_level import search_two_levels
+from tests.two_level_nests import ORDER, TILED, cluster, conv, every_outer, every_schedule, runs, small_layer
 
 
 def brute_force(layer: Layer, hardware: Hardware) -> tuple[int, int] | None:
     """Fewest bytes of DRAM, then of TCDM, of all schedules that the lowering accepts."""
-    assert hardware.cluster is not None
     moved = []
     for outer, left in every_outer(layer):
         probe = Schedule(layer=layer, nest=(*outer, *(Loop(dim, 1) for dim in layer.extents)))
@@ -75,56 +27,12 @@ def brute_force(layer: Layer, hardware: Hardware) -> tuple[int, int] | None:
     for bytes_moved, group in groupby(sorted(moved, key=lambda one: one[0]), key=lambda one: one[0]):
         found: dict[int, list[Schedule]] = {}
         for _, outer, left in group:
-            for slices in slicings(left, hardware.cluster.hwcs):
-                spread = tuple(Loop(dim, step, "hwc") for dim, step in slices.items())
-                for inside in every_inside(left | slices):
-                    schedule = Schedule(layer=layer, nest=(*outer, *spread, *inside), lanes=LANES)
-                    if fits(schedule, hardware.cluster.tcdm):
-                        found.setdefault(predict(local_level(schedule)).total_bytes, []).append(schedule)
+            for schedule in every_schedule(layer, hardware, outer, left):
+                found.setdefault(predict(local_level(schedule)).total_bytes, []).append(schedule)
         for tcdm_bytes in sorted(found):
             if any(runs(schedule, hardware) for schedule in found[tcdm_bytes]):
                 return bytes_moved, tcdm_bytes
     return None
-
-
-def fits(schedule: Schedule, tcdm: int) -> bool:
-    try:
-        return place(schedule).size <= tcdm
-    except InputError:
-        return False
-
-
-def runs(schedule: Schedule, hardware: Hardware) -> bool:
-    try:
-        compile_cluster(schedule, hardware)
-    except InputError:
-        return False
-    return True
-
-
-def conv(
-    sizes: tuple[int, int, int, int],
-    kernel: tuple[int, int],
-    stride: tuple[int, int] = (1, 1),
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
-    groups: int = 1,
-) -> Layer:
-    """Of m, c, y and x; m and c over all groups."""
-    outputs, inputs, rows, columns = sizes
-    return Layer(
-        name="small",
-        op="depthwise_conv" if groups == inputs > 1 else "conv",
-        input_channels=inputs,
-        output_channels=outputs,
-        input_height=(rows - 1) * stride[0] + kernel[0] - padding[0] - padding[2],
-        input_width=(columns - 1) * stride[1] + kernel[1] - padding[1] - padding[3],
-        output_height=rows,
-        output_width=columns,
-        kernel=kernel,
-        stride=stride,
-        padding=padding,
-        groups=groups,
-    )
 
 
 STRIPES = conv((4, 1, 4, 1), (4, 10), (4, 1))  # 160 inputs and 160 weights
@@ -167,7 +75,7 @@ def test_what_is_not_worth_while_moves_no_less(seed: int) -> None:
         every, few = OuterSpace(layer, Bits(), size), OuterSpace(layer, Bits(), size, most_steps=0)
         moved = every.least()
         assert moved == few.least()
-        for _, steps, outers in islice(every.moving(moved), 3) if moved is not None else ():
+        for _, steps, outers in islice(every.between(moved, moved), 3) if moved is not None else ():
             for outer in outers[:3]:
                 nest = (*outer.items(), *(Loop(dim, 1) for dim in layer.extents))
                 schedule = Schedule(layer=layer, nest=nest)
@@ -177,14 +85,6 @@ def test_what_is_not_worth_while_moves_no_less(seed: int) -> None:
 
 def left_of(schedule: Schedule) -> dict[Dim, int]:
     return schedule.iteration_size(len(schedule.loops) - len(schedule.layer.extents))
-
-
-def test_slicings() -> None:
-    """Filters, both, rows: the same of 4 HWCs for each, as far as there is something to cut."""
-    assert list(slicings({"m": 10, "c": 3, "y": 7, "x": 5}, 4)) == [{"y": 2}, {"m": 5, "y": 4}, {"m": 3}]
-    assert list(slicings({"m": 10, "y": 1}, 4)) == [{"m": 3}]
-    assert list(slicings({"m": 1, "y": 1}, 4)) == [{}]
-    assert list(slicings({"m": 9, "y": 9}, 1)) == [{}]
 
 
 def test_idle_hwcs_are_out() -> None:

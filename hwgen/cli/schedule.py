@@ -1,11 +1,11 @@
 """``hwgen schedule``: the best schedule of every layer for every buffer size, with the figures of its proof."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from hwgen.cli.cluster_schedules import schedule_on_cluster
+from hwgen.cli.cluster_schedules import energy_cost, schedule_on_cluster
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
 from hwgen.cli.layers import LayerSet
 from hwgen.cli.plans import print_plan
@@ -14,6 +14,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.bounds import Bounds, bounds
+from hwgen.search.aims import ClusterObjective
 from hwgen.search.optimal import Objective, Result
 
 __all__ = ["schedule"]
@@ -24,7 +25,11 @@ Buffers = Annotated[
         "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
     ),
 ]
-Goal = Annotated[Objective, typer.Option("--objective", help="What to have least of.")]
+AnyObjective = Literal["traffic", "words", "cycles", "dram-bytes", "dram-time", "energy"]
+Goal = Annotated[
+    AnyObjective | None,
+    typer.Option("--objective", help="What to have least of: traffic by default; a cluster's begin with dram-bytes."),
+]
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -34,7 +39,15 @@ Folder = Annotated[
 Busy = Annotated[
     float | None,
     typer.Option(
-        "--min-utilisation", metavar="U", help="What the mean estimated MAC utilisation must reach, 0 to 1."
+        "--min-utilisation",
+        metavar="U",
+        help="What the mean estimated MAC utilisation must reach, 0 to 1; on a cluster, each layer's.",
+    ),
+]
+Energy = Annotated[
+    str | None,
+    typer.Option(
+        "--energy", metavar="DRAM,TCDM,LOCAL,MAC", help="With --objective energy: of a byte in each, of a MAC."
     ),
 ]
 Lanes = Annotated[
@@ -61,7 +74,8 @@ def schedule(
     *,
     buffer: Buffers = None,
     hardware: HardwareOption = None,
-    objective: Goal = "traffic",
+    objective: Goal = None,
+    energy: Energy = None,
     min_utilisation: Busy = None,
     lanes: Lanes = None,
     max_ratio: Ratio = None,
@@ -73,7 +87,8 @@ def schedule(
     """Find the schedule of least traffic for each layer and buffer size, among all that there are.
 
     With --min-utilisation: schedules and HWCs that move little while the lanes are busy. With the hardware of a
-    cluster: schedules of two memory levels that move least from and to the DRAM, then the TCDM.
+    cluster: schedules of two memory levels that move least from and to the DRAM, or take least of its time or least
+    energy, then move least from and to the TCDM; with --min-utilisation, as the cycle model tells it.
     """
     given = read_hardware(hardware)
     sizes = [] if buffer is None else buffer_sizes(buffer)
@@ -81,12 +96,24 @@ def schedule(
         raise InputError(f"-o: expected a folder, got the file {output}")
     layers = load_layer_set(name).convolutions()
     if given is not None and given.cluster is not None:
-        if buffer is not None or objective != "traffic" or min_utilisation is not None or shared:
+        if buffer is not None or lanes is not None or max_ratio is not None or shared:
             raise InputError(
-                f"--hardware: {hardware}: a cluster has its sizes: expected no options but -o and --json beside it"
+                f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, --energy, "
+                "--min-utilisation, -o and --json beside it"
             )
-        schedule_on_cluster(layers, given, output, as_json=as_json)
+        if min_utilisation is not None and not 0 <= min_utilisation <= 1:
+            raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
+        on_cluster = _cluster_objective(objective)
+        if energy is not None:
+            if on_cluster != "energy":
+                raise InputError("--energy: expected together with --objective energy")
+            weighed = given.cluster.model_copy(update={"energy": energy_cost(energy)})
+            given = given.model_copy(update={"cluster": weighed})
+        schedule_on_cluster(layers, given, on_cluster, min_utilisation, output, as_json=as_json)
         return
+    one_level = _one_level_objective(objective)
+    if energy is not None:
+        raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
     if buffer is None:
         raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's hardware does without)")
     store = None if output is None else output / STORE
@@ -94,18 +121,18 @@ def schedule(
         option = "lanes" if lanes is not None else "max-ratio" if max_ratio is not None else "shared"
         raise InputError(f"--{option}: expected together with --min-utilisation")
     if min_utilisation is not None:
-        if hardware is not None or objective != "traffic":
+        if hardware is not None or one_level != "traffic":
             raise InputError("--min-utilisation: expected without --hardware and --objective")
         print_plan(
             layers, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
             store=store, jobs=jobs, as_json=as_json,
         )  # fmt: skip
         return
-    results = best_schedules(layers, sizes, given, objective, jobs=jobs, store=store)
+    results = best_schedules(layers, sizes, given, one_level, jobs=jobs, store=store)
     found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
     for result, path in found:
         if path is not None:
-            save_schedule(result.schedule, path, _remarks(result, hardware, objective))
+            save_schedule(result.schedule, path, _remarks(result, hardware, one_level))
     if as_json:
         print_json({"schedules": [_as_json(result, path) for result, path in found]})
         return
@@ -136,7 +163,27 @@ def schedule(
         ]
         for result in results
     ]
-    print_table(f"Schedules of least {objective}", columns, rows)
+    print_table(f"Schedules of least {one_level}", columns, rows)
+
+
+def _cluster_objective(objective: AnyObjective | None) -> ClusterObjective:
+    match objective:
+        case None | "traffic":
+            return "dram-bytes"
+        case "dram-bytes" | "dram-time" | "energy":
+            return objective
+        case _:
+            raise InputError(f"--objective: expected dram-bytes, dram-time or energy on a cluster, got {objective}")
+
+
+def _one_level_objective(objective: AnyObjective | None) -> Objective:
+    match objective:
+        case None:
+            return "traffic"
+        case "traffic" | "words" | "cycles":
+            return objective
+        case _:
+            raise InputError(f"--objective: expected traffic, words or cycles without a cluster, got {objective}")
 
 
 def _file(folder: Path | None, result: Result, several_sizes: bool) -> Path | None:

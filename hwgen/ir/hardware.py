@@ -11,7 +11,17 @@ from hwgen.ir.document import InputError, Name, Value, dump_yaml, load_yaml, val
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
-__all__ = ["Cluster", "DmaCost", "Dram", "Hardware", "Order", "load_hardware", "order_of", "save_hardware"]
+__all__ = [
+    "Cluster",
+    "DmaCost",
+    "Dram",
+    "EnergyCost",
+    "Hardware",
+    "Order",
+    "load_hardware",
+    "order_of",
+    "save_hardware",
+]
 
 Order = tuple[Dim | Marker, ...]
 """A nest without its steps: the loops' dimensions, outermost first, and the markers between them."""
@@ -51,11 +61,24 @@ class DmaCost(Value):
     byte: float = Field(ge=0)
 
 
+class EnergyCost(Value):
+    """Energy of a byte that goes to or from the DRAM, the TCDM or a local buffer, and of a multiply-accumulate.
+
+    In any unit; what is below a thousandth of it is not looked at.
+    """
+
+    dram: float = Field(ge=0, lt=1e6)
+    tcdm: float = Field(ge=0, lt=1e6)
+    local: float = Field(ge=0, lt=1e6)
+    mac: float = Field(ge=0, lt=1e6)
+
+
 class Cluster(Value):
     """How many HWCs share one memory, and what that is.
 
     ``tcdm`` is its size in bytes, ``banks`` in how many parts it is, word by word; ``axi_bits`` is the width of the
-    port to the DRAM. ``dram`` is what lies behind it, ``load`` and ``store`` what `hwgen calibrate` measured there.
+    port to the DRAM. ``dram`` is what lies behind it, ``load`` and ``store`` what `hwgen calibrate` measured there,
+    ``energy`` what is weighed where energy is to be least.
     """
 
     hwcs: int = Field(default=4, ge=1, le=8)
@@ -65,6 +88,7 @@ class Cluster(Value):
     dram: Dram | None = None
     load: DmaCost | None = None
     store: DmaCost | None = None
+    energy: EnergyCost | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

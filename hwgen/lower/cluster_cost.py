@@ -1,6 +1,8 @@
 """What a schedule of two memory levels costs on a cluster: its counts, the program's among them, and its cycles."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.document import InputError
@@ -9,12 +11,12 @@ from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster import compile_cluster
 from hwgen.lower.cluster_cycles import cluster_cycles
 from hwgen.model.cluster_cycles import ClusterTimes
-from hwgen.model.dma_cycles import DramTiming
 from hwgen.model.dram import Dram, program_access
+from hwgen.model.dram_time import timing_of
 from hwgen.model.prediction import PerOperand
 from hwgen.model.two_level_access import TwoLevelPrediction, predict_two_levels
 
-__all__ = ["OnCluster", "predicted_on_cluster"]
+__all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class OnCluster:
 def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnCluster:
     """The counts, the program's among them, and the cycles; raises `InputError` where the given hardware has none."""
     cluster = (hardware and hardware.cluster) or Cluster()
-    timing = DramTiming(**cluster.dram.model_dump()) if cluster.dram else DramTiming()
+    timing = timing_of(cluster)
     dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
     found = predict_two_levels(schedule, cluster.hwcs, dram)
     try:
@@ -43,3 +45,20 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
     counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
     rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
     return OnCluster(counted, program.parameters, cluster_cycles(program, timing), rings)
+
+
+def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
+    """What `hwgen.search.two_level` asks: raises `InputError` for what has no program on this hardware.
+
+    With ``timed`` it tells how busy the lanes are in the program's cycles, else always 1.
+    """
+    cluster = hardware.cluster or Cluster()
+
+    def judged(schedule: Schedule) -> float:
+        program = compile_cluster(schedule, hardware)
+        if not timed:
+            return 1.0
+        lanes = cluster.hwcs * prod(hardware.lanes.values())
+        return schedule.layer.macs / (lanes * cluster_cycles(program, timing_of(cluster)).total)
+
+    return judged

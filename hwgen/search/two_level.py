@@ -1,26 +1,34 @@
-"""The best nest of two memory levels for a cluster: fewest bytes of DRAM, then fewest bytes of TCDM.
+"""The best nest of two levels for a cluster: least DRAM bytes, DRAM time or energy first, then fewest TCDM bytes.
 
 *The space*: loops over m, c, y, x around a tile in any order and with any `tcdm` markers (`hwgen.search.outer`); the
 tile spread over the HWCs by filters, by rows, or by both; below, what `hwgen.search.optimal` searches for one HWC.
 
-*First*, what the DMA moves: it depends on the loops around a tile alone, and all of them are looked at. *Then*, among
-the nests that move equally little, what the HWCs fetch from the TCDM and write to it. For a given tile and slices
-that is a search for the best nest of one HWC over many small layers at once, exact by the tables of
-`hwgen.search.pieces`.
-Tiles are taken in the order of what they make the HWCs fetch at the least, so many of them (``looks``); if there are
-more, the result says so (``complete``). Slices that leave HWCs idle are out: of those within ``busy`` times the best
-utilisation that any of the tiles and slices reaches, the one of fewest bytes wins.
+*First*, the objective (`hwgen.search.aims`). The loops around a tile decide what the DMA moves, and what time the
+DRAM takes for it: they are taken in ascending order, all of them. *Then*, among those that cost equally little, what
+the HWCs fetch from the TCDM and write to it (`hwgen.search.insides`). Energy weighs both: loops are taken in the
+order of what they cost with the fewest bytes that the HWCs may fetch, until this alone is more than what is known.
+
+*What bounds it.* Of the tiles that cost equally little, in the order of what they make the HWCs fetch at the least,
+so many are searched (``looks``). The time of the DRAM has to be counted, loops by loops, in the order of a lower
+bound of it; so many are counted at the most (``attempts``). Where any of this, or the steps that `hwgen.search.outer`
+leaves out of large layers, may have hidden something better, the result says so (``complete``).
+
+*Busy HWCs.* Slices that leave HWCs idle are out: of those within ``busy`` times the best utilisation that any of the
+tiles and slices reaches, the one of fewest bytes wins. With ``min_utilisation`` those are out that could not reach it
+if nothing ever stalled, and what is found has to reach it before the judge, who knows the cycles. The judge also
+refuses what the hardware does not run; such a tile gets another nest, of steps that divide it. What the judge rejects
+gives way to the next best of these tiles, and then to other loops; with each set of loops that is rejected whole,
+tiles have to look better by a quarter of what they lack (``patience``: so many sets).
 
 Every schedule is placed in the TCDM before it counts, and its bytes are confirmed by the model.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from heapq import heappop, heappush
+from itertools import groupby, islice
 from typing import NamedTuple
-
-import numpy as np
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -28,23 +36,28 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.access import predict
 from hwgen.model.tcdm_placement import place
-from hwgen.model.two_level import local_level
-from hwgen.search.branch import FOUND, GOALS, improve, lists_of, problem
-from hwgen.search.dominance import Triples, step_list, undominated
-from hwgen.search.nests import fixed_items, free_items
-from hwgen.search.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
+from hwgen.model.two_level import local_level, outer_level
+from hwgen.search.aims import Aim, ClusterObjective, aim_of
+from hwgen.search.insides import Insides
 from hwgen.search.outer import Outer, OuterSpace
-from hwgen.search.pieces import Span, cut, grid_tables
-from hwgen.search.space import Tables, Target
+from hwgen.search.slices import Slices, busiest, shares_of, slicings, utilisation
+from hwgen.search.space import Target
 
-__all__ = ["LOOKS", "TwoLevelResult", "search_two_levels", "slicings"]
+__all__ = ["Judge", "TwoLevelResult", "search_two_levels"]
 
 LOOKS = 8
 """Tiles, at most, for which a nest of the HWCs is searched."""
 BUSY = 0.9
 ATTEMPTS = 50_000
-"""How often, at most, it is asked whether something fits the TCDM, for one number of bytes."""
-Slices = dict[Dim, int]
+"""How often, at most, it is asked whether something fits the TCDM, for one value of the objective."""
+TIMED = 400
+"""How many loops, at most, are timed where the objective is time."""
+PATIENCE = 24
+"""Sets of loops that cost equally much, at most, that the judge looks at; as many where energy is weighed."""
+
+Judge = Callable[[Schedule], float]
+"""MACs by lanes and cycles of a schedule; raises `InputError` where the hardware does not run it."""
+Tile = tuple[dict[Dim, int], list[Outer]]
 
 
 @dataclass(frozen=True)
@@ -54,133 +67,217 @@ class TwoLevelResult:
     Members
     -------
     schedule : the schedule.
+    objective, value, unit : what it has least of, and how much that is.
     dram_bytes, tcdm_bytes : what the DMA moves of I, W and O, and what all HWCs do.
     need : bytes of the TCDM, as `hwgen.model.tcdm_placement` places it.
     utilisation : MACs by lanes and cycles of the busiest HWC of each tile, if nothing ever stalls.
-    complete : whether all tiles that move as little were searched, and all that would move less do not fit.
+    judged : the same as the judge has it; None without one.
+    complete : whether nothing that may be better was left out.
     seconds : time spent.
     """
 
     schedule: Schedule
+    objective: ClusterObjective
+    value: float
+    unit: str
     dram_bytes: int
     tcdm_bytes: int
     need: int
     utilisation: float
+    judged: float | None
     complete: bool
     seconds: float
 
 
 class _Way(NamedTuple):
-    """A tile, the loops around it that fit, how it is sliced, and how busy the HWCs are."""
+    """A tile, the loops around it that fit, how it is sliced, how busy the HWCs are, what the DMA moves."""
 
     steps: dict[Dim, int]
     outer: Outer
     slices: Slices
     utilisation: float
+    dram_bytes: int
 
 
-def slicings(steps: Mapping[Dim, int], hwcs: int) -> Iterator[Slices]:
-    """How a tile is spread: over filters, over rows, over both; not at all if nothing can be cut."""
-    found = 0
-    for parts in range(1, hwcs + 1):
-        if hwcs % parts:
-            continue
-        wanted: tuple[tuple[Dim, int], ...] = (("m", parts), ("y", hwcs // parts))
-        slices: Slices = {dim: -(-steps[dim] // number) for dim, number in wanted if min(number, steps[dim]) > 1}
-        if len(slices) == sum(number > 1 for _, number in wanted) and slices:
-            found += 1
-            yield slices
-    if not found:
-        yield {}
+class _Found(NamedTuple):
+    """A schedule with what it costs."""
+
+    cost: int
+    tcdm_bytes: int
+    schedule: Schedule
+    way: _Way
+    judged: float | None = None
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return self.cost, self.tcdm_bytes
 
 
 def search_two_levels(
     layer: Layer,
     hardware: Hardware,
+    objective: ClusterObjective = "dram-bytes",
     *,
     bits: Bits | None = None,
+    min_utilisation: float | None = None,
+    judge: Judge | None = None,
     looks: int = LOOKS,
     busy: float = BUSY,
-    attempts: int = ATTEMPTS,
+    attempts: int | None = None,
+    patience: int = PATIENCE,
 ) -> TwoLevelResult:
-    """The best schedule for a cluster; raises `InputError` if none fits.
+    """The best schedule for a cluster; raises `InputError` if none fits, or none that is found is busy enough.
 
     Parameters
     ----------
     layer, hardware
         What runs where; without a ``cluster`` in the hardware, the default one.
+    objective
+        ``dram-bytes``, ``dram-time`` (see `hwgen.model.dram_time`) or ``energy`` (see `hwgen.model.energy`).
     bits
         Widths of the elements; 8-bit operands and 32-bit sums if left out.
+    min_utilisation
+        What the judge's utilisation must reach, 0 to 1; without a judge, the one in which nothing stalls.
+    judge
+        Who says whether the hardware runs a schedule, and how busy its lanes are.
     looks
         Tiles, at most, that are searched for the HWCs' bytes.
     busy
-        How much less busy than the best the HWCs may be, 0 to 1.
+        Without ``min_utilisation``: how much less busy than the best the HWCs may be, 0 to 1.
     attempts
-        How often it is tried, at most, to fit loops into the TCDM that move equally little; then the next number of
-        bytes is tried. Only where the rings hardly fit does it take more than a few.
+        How often it is tried, at most, to fit loops into the TCDM that cost equally little; then the next ones are
+        tried. Only where the rings hardly fit does it take more than a few. For the time of the DRAM: how many loops
+        are timed at most, in all.
+    patience
+        How many sets of loops that cost equally much the judge may reject, or energy may be weighed for.
     """
     started = time.perf_counter()
-    search = _Search(layer, hardware, bits or Bits(), attempts)
-    moved = search.space.least()
-    while moved is not None:
-        found = search.best(moved, looks, busy)
-        if found is not None:
-            schedule, way, complete = found
-            return TwoLevelResult(
-                schedule,
-                moved,
-                predict(local_level(schedule)).total_bytes,
-                place(schedule).size,
-                way.utilisation,
-                complete,
-                time.perf_counter() - started,
-            )
-        moved = search.space.least(moved)
-    raise InputError(f"{layer.name}: no schedule fits a TCDM of {search.cluster.tcdm} bytes with these HWCs")
+    aim = aim_of(objective, hardware.cluster or Cluster())
+    search = _Search(layer, hardware, bits or Bits(), aim, judge, min_utilisation)
+    search.looks, search.busy = looks, busy
+    search.attempts = attempts or (TIMED if aim.timed else ATTEMPTS)
+    found = search.run(patience)
+    moved = found.way.dram_bytes
+    return TwoLevelResult(
+        found.schedule,
+        objective,
+        aim.value(found.cost, layer, search.bits, moved, found.tcdm_bytes),
+        aim.unit,
+        moved,
+        found.tcdm_bytes,
+        place(found.schedule).size,
+        found.way.utilisation,
+        found.judged,
+        search.complete,
+        time.perf_counter() - started,
+    )
 
 
 class _Search:
     """One layer on one cluster."""
 
-    def __init__(self, layer: Layer, hardware: Hardware, bits: Bits, attempts: int) -> None:
-        self._layer, self._hardware, self._bits, self._attempts = layer, hardware, bits, attempts
-        self.cluster = hardware.cluster or Cluster()
-        self.space = OuterSpace(layer, bits, self.cluster.tcdm)
+    looks: int
+    busy: float
+    attempts: int
+
+    def __init__(
+        self, layer: Layer, hardware: Hardware, bits: Bits, aim: Aim, judge: Judge | None, demand: float | None
+    ) -> None:
+        self.demand = demand
+        self._layer, self.bits, self.aim, self._judge = layer, bits, aim, judge
+        self._cluster = hardware.cluster or Cluster()
         self._target = Target.of(hardware)
-        self._left, self._cut_short = attempts, False
-        self._fixed: FixedOrder | None = None
-        if hardware.order is not None:
-            self._fixed = fixed_order(hardware.order, self._target.lane_dims)
-        self._orders: Orders = all_orders() if self._fixed is None else self._fixed.orders
+        shares, lanes = shares_of(self._cluster.hwcs) if demand else (), self._target.lanes
+        self._space = OuterSpace(layer, bits, self._cluster.tcdm, aim.price, shares=shares, lanes=lanes)
+        self._insides = Insides(layer, hardware, bits)
+        self._timed: dict[object, int] = {}
+        self._highest, self._refusals, self._reason = 0.0, 0, ""
+        self.complete = not self._space.reduced
 
-    def best(self, moved: int, looks: int, busy: float) -> tuple[Schedule, _Way, bool] | None:
-        """The schedule of fewest bytes for the HWCs of those that move so many bytes; None if none fits."""
-        fitting = self._fitting(moved)
-        tiles = list(islice(fitting, looks))
-        complete = len(tiles) < looks and not self._cut_short
-        ways = [
-            _Way(steps, outer, slices, self._utilisation(steps, slices))
-            for steps, outer in tiles
-            for slices in slicings(steps, self.cluster.hwcs)
-        ]
-        while ways:
-            enough = busy * max(way.utilisation for way in ways)
-            found = self._best_of([way for way in ways if way.utilisation >= enough])
-            if found is not None:
-                return *found, complete
-            ways = [way for way in ways if way.utilisation < enough]
-        return None
+    def run(self, patience: int) -> _Found:
+        """The schedule that costs least, then of fewest bytes."""
+        best: _Found | None = None
+        wanted, rejected = self.demand or 0.0, 0
+        self._ask_for(wanted)
+        for number, (bound, tiles) in enumerate(self._levels()):
+            if best is not None and bound > best.cost:
+                break
+            if rejected == patience or (best is not None and number >= patience):
+                self.complete = False
+                break
+            before = self._refusals
+            found = self._best_of(tiles, best)
+            best = found or best
+            if best is not None and self.aim.settled:
+                break
+            if found is None and self._refusals > before:
+                rejected += 1
+                wanted += (1 - wanted) / 4
+                self._ask_for(min(wanted, 0.999) if self.demand is not None else 0.0)
+        if best is not None:
+            return best
+        where = f"{self._layer.name}: no schedule"
+        if self.demand is not None and self._highest > 0:
+            raise InputError(
+                f"{where} was found whose utilisation reaches {self.demand:g}; the highest was {self._highest:.3f}"
+            )
+        if self._refusals:
+            raise InputError(f"{where} was found that these HWCs run; of the last one: {self._reason}")
+        busy = "" if self.demand is None else f" and may reach a utilisation of {self.demand:g}"
+        raise InputError(f"{where} fits a TCDM of {self._cluster.tcdm} bytes with these HWCs{busy}")
 
-    # --- tiles ---
+    # --- loops around a tile ---
 
-    def _fitting(self, moved: int) -> Iterator[tuple[dict[Dim, int], Outer]]:
-        """Tiles that move so many bytes and fit, with the first loops around them that do."""
-        self._left = self._attempts
-        for _, steps, outers in self.space.moving(moved):
+    def _ask_for(self, share: float) -> None:
+        """Look only at tiles that may keep so many of the lanes busy."""
+        if share * self._cluster.hwcs > 1:
+            once = utilisation(self._layer, 1, self._cluster.hwcs, self._target)
+            self._space.demand(int(once / share))
+
+    def _levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
+        """What loops cost, ascending, and the tiles whose loops cost so much."""
+        if self.aim.timed:
+            yield from self._timed_levels()
+            return
+        level = self._space.least()
+        while level is not None:
+            yield level, ((steps, outers) for _, steps, outers in self._space.between(level, level))
+            level = self._space.least(level)
+
+    def _timed_levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
+        """The same where what they cost has to be counted: as far as bounds tell, nothing less is left uncounted."""
+        waiting: list[tuple[int, int, int, dict[Dim, int], Outer]] = []
+        number = 0
+        low = self._space.least()
+        while low is not None or waiting:
+            if low is not None and (not waiting or low <= waiting[0][0]):
+                high = low + low // 64
+                for fetched, steps, outers in self._space.between(low, high):
+                    for outer in outers:
+                        key = outer.essence(self._layer.extents)
+                        if key not in self._timed and len(self._timed) >= self.attempts:
+                            self.complete, high = False, -1
+                            break
+                        if key not in self._timed:
+                            self._timed[key] = self.aim.of_loops(low, self._trial(steps, outer))
+                        number += 1
+                        heappush(waiting, (self._timed[key], fetched, number, steps, outer))
+                low = None if high < 0 else self._space.least(high)
+                continue
+            cost = waiting[0][0]
+            tiles = []
+            while waiting and waiting[0][0] == cost:
+                tiles.append(heappop(waiting)[3:])
+            yield cost, [(one[0][0], [outer for _, outer in one]) for one in _together(tiles)]
+
+    def _fitting(self, tiles: Iterable[Tile]) -> Iterator[tuple[dict[Dim, int], Outer]]:
+        """The tiles that fit, each with the first loops around it that do."""
+        left = ATTEMPTS if self.aim.timed else self.attempts
+        for steps, outers in tiles:
             for outer in outers:
-                self._left -= 1
-                if self._left < 0:
-                    self._cut_short = True
+                left -= 1
+                if left < 0:
+                    self.complete = False
                     return
                 if self._fits(self._trial(steps, outer)):
                     yield steps, outer
@@ -189,7 +286,7 @@ class _Search:
     def _fits(self, schedule: Schedule) -> bool:
         """Whether the TCDM holds it; groups whose inputs tiles share in part have no place in a ring."""
         try:
-            return place(schedule).size <= self.cluster.tcdm
+            return place(schedule).size <= self._cluster.tcdm
         except InputError:
             return False
 
@@ -203,108 +300,81 @@ class _Search:
             Loop("k", 1),
             Loop("l", 1),
         )
-        return self._schedule((*outer.items(), *inside))
-
-    def _schedule(self, nest: tuple[Loop | Marker, ...]) -> Schedule:
-        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=self._target.lanes_by_dim)
-
-    def _grid(self, steps: Mapping[Dim, int], slices: Slices) -> dict[Dim, list[Span]]:
-        """What each HWC runs at once."""
-        extents = self._layer.extents
-        grid = {dim: cut([(0, extents[dim])], steps[dim]) for dim in TILED}
-        return {dim: cut(spans, slices[dim]) if dim in slices else spans for dim, spans in grid.items()}
-
-    def _utilisation(self, steps: Mapping[Dim, int], slices: Slices) -> float:
-        """MACs by what all lanes could do while the busiest HWC of each tile is at work."""
-        layer = self._layer
-        busiest = layer.macs // (layer.extents["m"] * layer.extents["y"] * layer.extents["x"])
-        lanes = self.cluster.hwcs
-        outputs: tuple[Dim, ...] = ("m", "y", "x")
-        for dim in outputs:
-            spans = cut([(0, layer.extents[dim])], steps[dim])
-            sizes = (min(slices.get(dim, end - start), end - start) for start, end in spans)
-            lane = self._target.lane(dim)
-            busiest *= sum(-(-size // lane) for size in sizes)
-            lanes *= lane
-        return layer.macs / (busiest * lanes)
+        return self._insides.schedule((*outer.items(), *inside))
 
     # --- what the HWCs do ---
 
-    def _best_of(self, ways: list[_Way]) -> tuple[Schedule, _Way] | None:
-        best: tuple[float, Schedule, _Way] | None = None
-        for way in ways:
-            known = np.inf if best is None else best[0]
-            found = self._nest(way, known)
-            if found is not None and found[0] < known:
-                best = (*found, way)
-        return None if best is None else best[1:]
+    def _best_of(self, tiles: Iterable[Tile], known: _Found | None) -> _Found | None:
+        """The best schedule of these tiles if it is better than what is known."""
+        fitting = list(islice(self._fitting(tiles), self.looks))
+        if len(fitting) == self.looks:
+            self.complete = False
+        ways = []
+        for steps, outer in fitting:
+            moved = predict(outer_level(self._trial(steps, outer))).total_bytes
+            for slices in slicings(steps, self._cluster.hwcs):
+                share = busiest(self._layer, steps, slices, self._target)
+                share_of_lanes = utilisation(self._layer, share, self._cluster.hwcs, self._target)
+                ways.append(_Way(steps, outer, slices, share_of_lanes, moved))
+        if self.demand is not None:
+            return self._judged([way for way in ways if way.utilisation >= self.demand], known)
+        while ways:
+            enough = self.busy * max(way.utilisation for way in ways)
+            found = self._judged([way for way in ways if way.utilisation >= enough], known)
+            if found is not None:
+                return found
+            ways = [way for way in ways if way.utilisation < enough]
+        return None
 
-    def _nest(self, way: _Way, known: float) -> tuple[float, Schedule] | None:
-        """The nest of fewest bytes, if they are fewer than ``known``, that fits the TCDM; with its bytes."""
-        caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
-        grid = self._grid(way.steps, way.slices)
-        tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
-        if tables is None:
-            return None
-        triples = undominated(self._orders, [tables], words=True, hardware=True)
-        found = self._improved(tables, triples, grid, known)
-        if found is None:
-            return None
-        schedule = self._joined(way, triples, found)
-        if not self._fits(schedule):
+    def _judged(self, ways: list[_Way], known: _Found | None) -> _Found | None:
+        """The best schedule of these ways that the judge accepts."""
+        waiting: list[tuple[tuple[int, int], int, bool, _Found]] = []
+        for number, way in enumerate(ways):
+            one = self._schedule(way, known)
+            if one is not None:
+                heappush(waiting, (one.rank, number, False, one))
+                if self._judge is None:
+                    known = one
+        while waiting:
+            _, number, divided, one = heappop(waiting)
+            if self._judge is None:
+                return one
+            try:
+                judged = self._judge(one.schedule)
+            except InputError as error:
+                # Loads in too many pieces, as a rule.
+                self._reason = str(error)
+                other = None if divided else self._schedule(one.way, known, divided=True)
+                if other is not None:
+                    heappush(waiting, (other.rank, number, True, other))
+            else:
+                self._highest = max(self._highest, judged)
+                if judged >= (self.demand or 0.0):
+                    return one._replace(judged=judged)
+            self.complete = False
+            self._refusals += 1
+        return None
+
+    def _schedule(self, way: _Way, known: _Found | None, *, divided: bool = False) -> _Found | None:
+        """The schedule of fewest bytes that is better than what is known and fits the TCDM."""
+        most = None if known is None else self.aim.most_tcdm_bytes(known.cost, way.dram_bytes)
+        if known is not None and self.aim.settled:
+            most = known.tcdm_bytes - 1
+        for spills in (True, False):
             # Partial sums that leave the HWCs make the outputs in the TCDM four times as large.
-            triples = Triples(*(part[(triples.states[:, 13:16] == 0).all(axis=1)] for part in
-                                (triples.index, triples.states)))  # fmt: skip
-            found = self._improved(tables, triples, grid, known)
+            found = self._insides.best(way.outer, way.steps, way.slices, most, spills=spills, divided=divided)
             if found is None:
                 return None
-            schedule = self._joined(way, triples, found)
-            if not self._fits(schedule):
-                return None
-        self._confirm(schedule, found[0])
-        return float(found[0]), schedule
+            schedule, tcdm_bytes = found
+            if self._fits(schedule):
+                self._confirm(schedule, tcdm_bytes)
+                loops = self._timed.get(way.outer.essence(self._layer.extents), 0)
+                cost = self.aim.of_schedule(loops or way.dram_bytes, way.dram_bytes, tcdm_bytes)
+                one = _Found(cost, tcdm_bytes, schedule, way)
+                return one if known is None or one.rank < known.rank else None
+        return None
 
-    def _improved(
-        self, tables: Tables, triples: Triples, grid: Mapping[Dim, list[Span]], known: float
-    ) -> "np.ndarray | None":
-        """The first candidate in all criteria of those with fewer bytes than known."""
-        lists = lists_of([step_list(tables, dim, self._allowed(dim, grid), words=True) for dim in TILED])
-        pruned = problem(tables, lists)
-        goal, budget = GOALS["traffic"], np.array([float(self._hardware.budget)])
-        best = np.full((1, FOUND), np.inf)
-        best[0, 0] = known
-        improve(pruned, triples.states, budget, goal, 0, best)
-        if not best[0, 0] < known:
-            return None
-        found = np.full((1, FOUND), np.inf)
-        found[0, 0] = best[0, 0]
-        improve(pruned, triples.states, budget, goal, 1, found)
-        return found[0]
-
-    def _allowed(self, dim: Dim, grid: Mapping[Dim, list[Span]]) -> "np.ndarray":
-        extent = max(end - start for start, end in grid[dim])
-        steps = np.arange(extent + 1)
-        usable = steps >= 1
-        if self._fixed is not None and dim in self._fixed.loop_set.stepped:
-            usable &= steps <= self._target.lane(dim)
-        elif self._fixed is not None and dim in self._fixed.loop_set.whole:
-            usable &= steps == extent
-        return usable
-
-    def _joined(self, way: _Way, triples: Triples, found: "np.ndarray") -> Schedule:
-        """The loops around a tile, the spread ones, and the nest of the HWCs."""
-        steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
-        spread = tuple(Loop(dim, step, "hwc") for dim, step in way.slices.items())
-        left = dict(self._layer.extents) | way.steps | way.slices
-        if self._fixed is not None:
-            inside = fixed_items(left, self._target, self._fixed, steps)
-        else:
-            triple = int(triples.index[int(found[5])])
-            loops = self._orders.loops[self._orders.orders[triple]].tolist()
-            inside = free_items(left, self._target, loops, self._orders.places(triple), steps)
-        return self._schedule((*way.outer.items(), *spread, *inside))
-
-    def _confirm(self, schedule: Schedule, believed: float) -> None:
+    def _confirm(self, schedule: Schedule, believed: int) -> None:
         """The model says the same of both levels."""
         found = predict(local_level(schedule)).total_bytes
         if found != believed:
@@ -312,3 +382,9 @@ class _Search:
                 f"{self._layer.name}: search and model differ: {believed} against {found} bytes of the TCDM for "
                 f"{schedule.as_data()['nest']}"
             )
+
+
+def _together(tiles: list[tuple[dict[Dim, int], Outer]]) -> Iterator[list[tuple[dict[Dim, int], Outer]]]:
+    """Those of the same steps, next to each other, together."""
+    for _, group in groupby(tiles, key=lambda one: tuple(one[0].values())):
+        yield list(group)

@@ -9,7 +9,7 @@ from cosim.plans import Configuration
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster_cost import OnCluster, predicted_on_cluster
+from hwgen.lower.cluster_cost import OnCluster, judge_of, predicted_on_cluster
 from hwgen.model.cluster_cycles import QueueName
 from hwgen.search.two_level import search_two_levels
 
@@ -62,8 +62,7 @@ class ClusterConfiguration:
 def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[str, Any]:
     """The best schedule; `InputError` if there is none."""
     hardware = configuration.hardware
-    found = search_two_levels(layer, hardware)
-    predicted_on_cluster(found.schedule, hardware)
+    found = search_two_levels(layer, hardware, judge=judge_of(hardware, timed=False))
     return {"schedule": found.schedule.as_data(), "taken": found.need, "complete": found.complete}
 
 
