@@ -196,7 +196,7 @@ def run_both_ways(
 
 
 def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *, fast: bool = True) -> LayeredRun:
-    """Run a network's rows one after the other; those that are alike by one schedule."""
+    """Run a network's rows one after the other, each convolution by its schedule of fewest DRAM bytes."""
     made = {row.name for row in rows}
     maps = {name: one for name, one in data.maps.items() if name not in made}
     results: list[LayerResult] = []
