@@ -61,9 +61,9 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
         worst = max(steady, key=lambda tile: abs(tile["measured"] / tile["slowest"] - 1), default=None)
         pair = (None, None, None) if worst is None else (
             worst["slowest"], worst["measured"], worst["measured"] / worst["slowest"])  # fmt: skip
-        rows.append(
-            [result["stack"], result["factor"], len(steady), *pair, *sums.values(), result["cycles"]["measured"]]
-        )
+        later = sum(tile["fill"] for tile in tiles[1:])
+        rows.append([result["stack"], result["factor"], len(steady), *pair, *sums.values(), later,
+                     result["cycles"]["measured"]])  # fmt: skip
     columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "fill", "first to last", "drain",
-               "streams wait", "skips wait", "cycles"]  # fmt: skip
+               "streams wait", "skips wait", "later tiles fill", "cycles"]  # fmt: skip
     print_table("Cycles a pixel of the output (the tile that differs most), and those of all tiles", columns, rows)
