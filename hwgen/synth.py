@@ -170,12 +170,14 @@ class Synthesis:
         )
 
 
-def synthesise_hwc(parameters: HwcParameters, device: Device = Device()) -> Synthesis:
-    """Area and clock of one HWC."""
+def synthesise_hwc(
+    parameters: HwcParameters, device: Device = Device(), *, seconds: float = DEFAULT_SECONDS
+) -> Synthesis:
+    """Area and clock of one HWC; a tool is given up after so many seconds."""
     memories = {"W": "weight.memory.", "O": "datapath."} | {
         f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lane_y)
     }
-    return synthesise(generated(parameters), "hwc", memories, device)
+    return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds)
 
 
 def synthesise(

@@ -2,6 +2,7 @@
 
 ``HWGEN_TEST_JOURNAL`` names the file. The layer's name says what happens to its simulation: ``slow`` takes longer
 than one may, ``crash`` ends its process, ``killer`` ends its worker the first time, ``differs`` finds other counts.
+No HWC fits the device that is synthesised for.
 """
 
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 from cosim.plans import Configuration, Entry, Plan
 from cosim.regression import Row
+from cosim.toolchain import ToolError
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.model.access import predict
@@ -51,6 +53,8 @@ def perform(step: Step) -> dict[str, Any]:
             return _plan(*step.arguments).as_data()
         case "simulate":
             return _simulate(step.arguments[0], journal)
+        case "synthesise":
+            raise ToolError("synthesis: nextpnr failed: no room")
         case _:
             return {}
 

@@ -161,8 +161,8 @@ def test_groups_sum_their_layers(tmp_path: Path) -> None:
     groups = groups_of(rows)
     assert [group.label for group in groups][:2] == ["512 B", "1 KiB"]
     assert groups[0].traffic == rows[0]["total_bytes_measured"] + rows[1]["total_bytes_measured"]
-    assert groups[0].area == 5512 + 6 * (5 + 64)
-    (without,) = groups_of([{**rows[0], "luts": None}])
+    assert groups[0].area == 1000 + 1.5 * (8 * 512 + 64)
+    (without,) = groups_of([{**rows[0], "gates": None}])
     assert without.area is None
 
 

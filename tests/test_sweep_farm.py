@@ -26,7 +26,10 @@ from hwgen.sweep.run import Question, Sweep
 from hwgen.sweep.table import write_results
 from tests.sweep_points import configurations, layers_named
 folder, names, budgets, kind, workers, address, seconds, attempts = sys.argv[1:]
-question = Question(layers_named(*names.split(",")), configurations(*map(int, budgets.split(","))))
+names = names.split(",")
+question = Question(
+    layers_named(*names), configurations(*map(int, budgets.split(","))), synthesise="synthesised" in names
+)
 place = Place(kind, int(workers), address=address, logs=Path(folder).resolve() / "logs", walltime="00:10")
 tell = lambda line, done, known: print(line, flush=True)
 keep = lambda outcome: write_results(Path(folder), outcome.rows, outcome.curves, question.provenance())
@@ -198,6 +201,15 @@ def test_what_hangs_or_crashes_or_differs_is_one_row(tmp_path: Path) -> None:
     begun = Counter(line for line in journal(tmp_path) if line.startswith("simulate"))
     assert sorted(begun.values()) == [1, 1, 2, 2]
     assert gone(tmp_path)
+
+
+def test_a_synthesis_that_fails_takes_nothing_else_along(tmp_path: Path) -> None:
+    out = finished(started(tmp_path, "a,synthesised", "1024"))
+    assert [(row["layer"], row["status"], row["reason"], row["cycles_measured"]) for row in rows(tmp_path)] == [
+        (name, "failed", "synthesis: synthesis: nextpnr failed: no room", "1000") for name in ("a", "synthesised")
+    ]
+    assert sum(line.startswith("synthesise ") for line in journal(tmp_path)) == 1  # not tried in vain again
+    assert "again 0" in out
 
 
 CLUSTER = """

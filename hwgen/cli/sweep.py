@@ -63,6 +63,9 @@ ClusterHardware = Annotated[
 PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer instead of one for all.")]
 Hwce = Annotated[bool, typer.Option("--hwce", help="The HWCE's nest besides.")]
 Synth = Annotated[bool, typer.Option("--synth", help="Synthesise each HWC: area and clock.")]
+SynthLimit = Annotated[
+    float, typer.Option("--synth-limit", min=1, metavar="SECONDS", help="With --synth: of each of its tools.")
+]
 Simulate = Annotated[bool, typer.Option("--sim/--no-sim", help="Simulate; or leave it at the model's figures.")]
 Scale = Annotated[
     int, typer.Option("--scale", min=1, max=64, help="A quick look: channels, rows and columns divided by this.")
@@ -99,6 +102,7 @@ def sweep(
     per_layer: PerLayer = False,
     hwce: Hwce = False,
     synthesise: Synth = False,
+    synthesis_seconds: SynthLimit = 1200.0,
     simulate: Simulate = True,
     scale: Scale = 1,
     output: Output = Path("results/sweep"),
@@ -148,6 +152,7 @@ def sweep(
         scale=scale,
         simulate=simulate,
         synthesise=synthesise,
+        synthesis_seconds=synthesis_seconds,
         seed=seed,
         curve_sizes=_between(sizes),
     )

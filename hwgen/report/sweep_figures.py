@@ -183,7 +183,7 @@ def _pareto(rows: Sequence[Row]) -> Figure:
         places.sort(key=lambda place: place[0])
         axes.plot([area for area, _ in known], [group.traffic for _, group in known], "o", color="#9a9890")
         axes.plot([area for area, _ in places], [group.traffic for _, group in places], "o-", color="#7a3fb8")
-        axes.set_xlabel("LUT4 of an ECP5, logic and buffers")
+        axes.set_xlabel("gates (NAND2), logic and memories")
     else:
         axes.plot([group.buffer_bytes for group in groups], [group.traffic for group in groups], "o", color="#7a3fb8")
         places = [(float(group.buffer_bytes), group) for group in groups]

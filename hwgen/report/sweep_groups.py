@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Group", "area_of", "groups_of", "label_of", "pareto"]
+__all__ = ["Group", "groups_of", "label_of", "pareto"]
 
 Row = Mapping[str, Any]
-LUTS_PER_LUT_RAM = 6
-"""A memory of 16 x 4 bits takes four LUT4, and two more bring its write port."""
+GATES_PER_BIT = 1.5
+"""Six transistors for a bit of memory, by the four of a NAND of two inputs."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Group:
     label : what plots call it.
     buffer_bytes : asked for.
     traffic : bytes of I, W and O over all layers, measured where that was done.
-    area : of its HWC, in the unit of the sweep; None without synthesis or with an HWC for each layer.
+    area : of its HWC; None without synthesis or with an HWC for each layer.
     """
 
     label: str
@@ -49,11 +49,11 @@ def _size(size: int) -> str:
     return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} B"
 
 
-def area_of(row: Row) -> float | None:
-    """Logic and buffers of a row's HWC on the ECP5, in LUT4: of the multipliers only what stands around them."""
-    if row["luts"] is None:
+def _area_of(row: Row) -> float | None:
+    """Logic and memories of a row's HWC, in NANDs of two inputs: the same measure wherever an FPGA puts a memory."""
+    if row["gates"] is None:
         return None
-    return float(row["luts"] + LUTS_PER_LUT_RAM * (row["lut_rams"] + row["buffer_lut_rams"]))
+    return float(row["gates"] + GATES_PER_BIT * (row["buffer_bits"] + row["queue_bits"]))
 
 
 def groups_of(rows: Iterable[Row]) -> list[Group]:
@@ -67,7 +67,7 @@ def groups_of(rows: Iterable[Row]) -> list[Group]:
         known = [row for row in same if row["total_bytes_predicted"] is not None]
         if not known:
             continue
-        areas = {area_of(row) for row in known}
+        areas = {_area_of(row) for row in known}
         traffic = sum(
             row["total_bytes_predicted"] if row["total_bytes_measured"] is None else row["total_bytes_measured"]
             for row in known

@@ -57,7 +57,7 @@ def attempt(step: Step, order: Order) -> dict[str, Any]:
     """Do a step and keep what comes of it.
 
     The record's ``status`` is ``done``, with a ``value``; ``refused``, if it cannot be done however often one tries,
-    or ``failed``, with a ``reason``. Only the first two are kept.
+    or ``failed``, with a ``reason``; ``final`` if it would fail again at once. Only the first two are kept.
     """
     if order.code != code_digest():
         reason = f"worker {socket.gethostname()}: its hwgen is not the sweep's: other sources or versions of tools"
@@ -148,7 +148,8 @@ def main(question: str, answer: str, parent: str) -> None:
     except InputError as error:
         record = {"status": "refused", "reason": str(error)}
     except ToolError as error:
-        record = {"status": "failed", "reason": str(error)}
+        # What does not fit the device, or takes too long, will not the next time either.
+        record = {"status": "failed", "reason": str(error), "final": step.kind == "synthesise"}
     record |= {
         "title": step.title,
         "seconds": round(time.perf_counter() - began, 3),

@@ -60,7 +60,7 @@ class Question:
     scale : 1 for full size; see `hwgen.sweep.steps.scaled`.
     simulate, synthesise : or leave it at the model's figures.
     seed : of the operands.
-    device : what is synthesised for.
+    device, synthesis_seconds : what is synthesised for, and after how long a tool of the synthesis is given up.
     curve_sizes : buffers for which the pure model's optimum is found besides.
     """
 
@@ -71,6 +71,7 @@ class Question:
     synthesise: bool = False
     seed: int = 0
     device: Device = field(default_factory=Device)
+    synthesis_seconds: float = 1200.0
     curve_sizes: tuple[int, ...] = ()
 
     def asked(self, configuration: AnyConfiguration) -> Cells:
@@ -236,7 +237,7 @@ class Sweep:
         self._farm.submit(step)
 
     def _arrived(self, step: Step, record: Record) -> None:
-        if record["status"] == "failed" and self._tries[step.key] < self.attempts:
+        if record["status"] == "failed" and not record.get("final") and self._tries[step.key] < self.attempts:
             self._outcome.again += 1
             self._say(f"{step.title}: {record['reason']}; once more")
             self._submit(step)
@@ -283,7 +284,7 @@ class Sweep:
         if question.synthesise:
             first = rows[0]
             title = first.configuration.name + ("" if len(rows) > 1 else f" {first.layer}")
-            step = synthesise_step(first.parameters, question.device, title)
+            step = synthesise_step(first.parameters, question.device, title, question.synthesis_seconds)
             for row in rows:
                 self._synthesis[row.configuration, row.layer] = step
             self._want(step, lambda record: None)

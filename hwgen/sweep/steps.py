@@ -90,10 +90,10 @@ def simulate_step(row: Row, seed: int) -> Step:
     return Step("simulate", key, f"{row.configuration.name} {row.layer}", (row, key, seed), row.seconds)
 
 
-def synthesise_step(parameters: HwcParameters, device: Device, title: str) -> Step:
-    """Area and clock of an HWC."""
+def synthesise_step(parameters: HwcParameters, device: Device, title: str, seconds: float) -> Step:
+    """Area and clock of an HWC; how long its tools may take makes no other result."""
     key = _key("synthesise", asdict(parameters), asdict(device))
-    return Step("synthesise", key, f"synthesis {title}", (parameters, device), 1e4)
+    return Step("synthesise", key, f"synthesis {title}", (parameters, device, seconds), 1e4)
 
 
 def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:
@@ -184,8 +184,8 @@ def _simulate(row: Row, key: str, seed: int) -> dict[str, Any]:
     return line
 
 
-def _synthesise(parameters: HwcParameters, device: Device) -> dict[str, Any]:
-    return synthesise_hwc(parameters, device).as_data()
+def _synthesise(parameters: HwcParameters, device: Device, seconds: float) -> dict[str, Any]:
+    return synthesise_hwc(parameters, device, seconds=seconds).as_data()
 
 
 def _curve(layer: Layer, sizes: tuple[int, ...]) -> dict[str, Any]:

@@ -49,7 +49,9 @@ function show(title, rows) {
       ["cycles", `${whole(cycles(row))}, utilisation ${row.utilisation.toFixed(3)}`],
       ["HWC", `${row.hardware_order}; I ${row.input_buffer_bytes}, W ${row.weight_buffer_bytes}, O ${row.output_buffer_bytes} bytes`],
     ];
-    if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ${row.dsps} DSPs, ${row.clock_mhz} MHz`]);
+    if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ` +
+      `${row.lut_rams + row.buffer_lut_rams} LUT RAMs, ${row.block_rams + row.buffer_block_rams} block RAMs, ` +
+      `${row.dsps} DSPs, ${row.clock_mhz} MHz; ${row.critical_path}`]);
     if (row.scale > 1) facts.push(["SCALED", `channels, rows and columns divided by ${row.scale}`]);
     const table = make(body, "table");
     for (const [name, value] of facts) {
@@ -165,8 +167,8 @@ function drawPareto() {
   const placed = data.groups.filter((group) => group.area !== null && group.configuration !== "hwce");
   const byArea = placed.length > 0;
   document.getElementById("pareto-text").textContent = byArea
-    ? "Logic and buffers in LUT4 of an ECP5 (a memory of 16 x 4 bits as six) against the traffic of all layers. The " +
-      "line joins the configurations that no other one beats in both."
+    ? "Logic and memories in gates (NANDs of two inputs, four transistors; six for a bit of memory) against the " +
+      "traffic of all layers. The line joins the configurations that no other one beats in both."
     : "Nothing was synthesised: bytes of buffer stand for the area. The line joins what no other configuration beats.";
   const groups = byArea ? placed : data.groups.filter((group) => group.configuration !== "hwce");
   const area = (group) => (byArea ? group.area : group.buffer_bytes);
@@ -183,7 +185,7 @@ function drawPareto() {
       { name: "no other one beats it", color: "mark", line: true, points: points(front) },
       { name: "beaten", color: "bound", points: points(groups.filter((group) => !front.includes(group))) },
     ],
-    x: byArea ? { label: "LUT4" } : { label: "local buffers", log: true, format: bytes,
+    x: byArea ? { label: "gates" } : { label: "local buffers", log: true, format: bytes,
       ticks: unique(groups.map((group) => group.buffer_bytes)).sort((a, b) => a - b) },
     y: { label: "bytes, all layers" },
   });
