@@ -32,7 +32,7 @@ PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") el
 Lanes = tuple[tuple[Dim, int], ...]
 
 LayerSet = Annotated[str, typer.Argument(metavar="SET", help="A layer set: a file, or a built-in name.")]
-Buffers = Annotated[str, typer.Option("--buffers", metavar="SIZE[,SIZE...]", help="Local buffers of the HWC.")]
+Buffers = Annotated[str, typer.Option("--buffers", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
 LanesOption = Annotated[
     str, typer.Option("--lanes", metavar="SHAPE[,SHAPE...]", help="Shapes of the 16 lanes: x16, m8x2, m16, ...")
 ]
