@@ -2,7 +2,7 @@
 
 import pytest
 
-from hwgen.model.cluster_cycles import QueueName, Step, simulate
+from hwgen.model.cluster_cycles import Fetch, QueueName, Step, simulate
 
 ROOM: dict[QueueName, int] = {"load": 64, "compute": 128, "store": 64}
 READ, TAKE, END = 3, 2, 4
@@ -27,12 +27,17 @@ def join(mask: int = 1, **more: object) -> Step:
 
 def test_one_after_the_other() -> None:
     steps = [load(100, posts=COMPUTE), start(500, takes=LOAD), join(posts=STORE), store(50, takes=COMPUTE)]
-    found = simulate(steps, ROOM, start=20)
-    began = 20 + READ + 8
-    assert found.total == began + 100 + TAKE + 1 + 500 + 1 + 50 + END
-    assert found.busy == {"load": 100, "compute": 500, "store": 50}
-    # The start is read 3 cycles after the load, the store 14 after that.
-    assert found.waits == {("compute", "load"): 100 - READ, ("store", "compute"): found.total - END - 50 - began - 17}
+    found = simulate(steps, ROOM)
+    loaded = READ + TAKE + 100
+    assert found.total == loaded + TAKE + 1 + 500 + 1 + TAKE + 50 + END
+    assert found.busy == {"load": TAKE + 100, "compute": 500, "store": TAKE + 50}
+    # The start's header is read with cycle 14, the store's with cycle 20.
+    assert found.waits == {("compute", "load"): loaded - 14, ("store", "compute"): found.total - END - 52 - 20}
+
+
+def test_a_payload_is_read_while_its_command_is_done() -> None:
+    configure = Step("compute", 10, mask=1)
+    assert simulate([configure, join()], ROOM).total == READ + 10 + max(TAKE, READ) + TAKE + 1 + END
 
 
 def test_the_next_load_goes_on_beside_the_work() -> None:
@@ -66,7 +71,7 @@ def test_a_configuration_waits_for_its_hwcs() -> None:
 
 def test_a_load_that_nothing_is_before_takes_longer() -> None:
     steps = [load(100, lead=15), load(100, lead=15)]
-    assert simulate(steps, ROOM).total == READ + 8 + 215 + END
+    assert simulate(steps, ROOM).total == READ + TAKE + 215 + END
     apart = [load(10, lead=15), load(100, lead=15, takes=COMPUTE), start(400), join(posts=LOAD)]
     assert simulate(apart, ROOM).total > 400 + 115
 
@@ -76,7 +81,7 @@ def test_loads_and_stores_share_the_dram() -> None:
         return simulate([load(1000, demand=load_demand), store(1000, demand=store_demand)], ROOM).total
 
     alone = both(500, 500)
-    assert alone == 2 * (READ + 8) + 1000 + END
+    assert alone == 2 * READ + 8 + TAKE + 1000 + END
     # Each gets a half; the load ends 11 cycles before the store does, and begins so much before it.
     assert both(1000, 1000) == pytest.approx(2 * (READ + 8) + 1000 + 989 + END, abs=12)
     # The store wants little and gets it, the load gets the rest.
@@ -90,11 +95,26 @@ def test_a_full_queue_holds_up_the_reader() -> None:
     assert simulate(steps, {**ROOM, "compute": 512}).total < 1250
 
 
-def test_a_program_read_slowly() -> None:
-    steps = [Step("compute", 31, mask=1), start(10), join()]
-    assert simulate(steps, ROOM, word=8).total - simulate(steps, ROOM).total == pytest.approx(
-        32 * 8 - 34 + 10, abs=20
-    )
+def test_the_program_comes_in_chunks() -> None:
+    """Two are asked for at once; the third when there is room for it, behind what the loads have asked for."""
+    steps = [*[Step("compute", 15, mask=1)] * 5, join()]
+    there = simulate(steps, {**ROOM, "compute": 512}).total
+    first = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (0, 0, 0), 16)).total
+    assert first == pytest.approx(there + 6 + 20, abs=30)
+    slow = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (100, 300, 50), 16)).total
+    # The second chunk comes 400 cycles after the start, the third is asked for when the first has been read.
+    assert slow == pytest.approx(6 + 400 + 4 + 50 + 20, abs=60)
+
+
+def test_chunks_and_loads_wait_for_each_other() -> None:
+    steps = [load(1000, demand=1000, share=1, ahead=200), *[Step("compute", 15, mask=1)] * 4, join()]
+    fetch = Fetch(6, 4, 0, (20, 20, 20), 16)
+    alone = simulate(steps[:1], ROOM, Fetch(6, 4, 0, (20,), 16))
+    found = simulate(steps, ROOM, fetch)
+    # The third chunk waits for 200 cycles of the load, and holds the rest of it up for its own 20.
+    assert found.busy["load"] == alone.busy["load"] + 20
+    apart = simulate([steps[0], *steps], ROOM, fetch)
+    assert apart.busy["load"] == pytest.approx(2000 + TAKE + 20)
 
 
 def test_a_token_that_never_comes() -> None:

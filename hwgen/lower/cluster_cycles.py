@@ -8,10 +8,11 @@ from itertools import pairwise
 from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.commands import WORKING_QUEUES, Command, Opcode, Queue
 from hwgen.gateware.descriptor import Descriptor
+from hwgen.gateware.dma_program import CHUNK_BYTES
 from hwgen.ir.layer import DIMS
 from hwgen.lower.cluster import ClusterProgram
 from hwgen.lower.tiles import Slice, TileCommands
-from hwgen.model.cluster_cycles import ClusterTimes, QueueName, Step, simulate
+from hwgen.model.cluster_cycles import ClusterTimes, Fetch, QueueName, Step, simulate
 from hwgen.model.cycles import cycles
 from hwgen.model.dma_cycles import BLOCK_BYTES, DmaTiming, DramTiming, Move, load_times, store_times
 from hwgen.model.prediction import PerOperand
@@ -33,12 +34,29 @@ def cluster_cycles(program: ClusterProgram, timing: DramTiming = IMMEDIATE) -> C
         "compute": hardware.compute_words,
         "store": hardware.store_words,
     }
-    word = max(1.0, timing.block_cycles * WORD_BYTES / BLOCK_BYTES)
-    return simulate(list(_steps(program, timing)), room, start=START + timing.latency, word=word)
+    return simulate(list(_steps(program, timing)), room, _fetch(program, timing))
 
 
-START = 20
-"""Cycles from the start to the program's first word, with a DRAM that answers at once."""
+START = 6
+"""Cycles from the start to the program's first word, besides those of the DRAM."""
+ASK = 4
+"""The same from asking for another chunk of it."""
+OUTSTANDING, BEATS_AHEAD = 15, 128
+"""Bursts, and beats, of loads that are asked for ahead."""
+
+
+def _fetch(program: ClusterProgram, timing: DramTiming) -> Fetch:
+    """How the program comes: in chunks of a block, one behind the other."""
+    base, number = program.layout.program, -(-WORD_BYTES * len(program.words) // CHUNK_BYTES)
+    rows: dict[int, int] = {}
+    chunks = []
+    for address in range(base, base + number * CHUNK_BYTES, CHUNK_BYTES):
+        row = address // timing.row_bytes
+        misses = rows.get(row % timing.banks) != row
+        rows[row % timing.banks] = row
+        chunks.append(timing.block_cycles + misses * timing.miss_cycles)
+    beats = CHUNK_BYTES * 8 // program.cluster.axi_bits
+    return Fetch(START, ASK, max(1, timing.latency), tuple(chunks), beats)
 
 
 def _steps(program: ClusterProgram, timing: DramTiming) -> Iterator[Step]:
@@ -54,8 +72,7 @@ def _steps(program: ClusterProgram, timing: DramTiming) -> Iterator[Step]:
             "posts": _names(command.posts),
         }
         if command.opcode is Opcode.MOVE:
-            occupied, lead, demand = next(moves[command.queue])
-            yield Step(**common, cycles=occupied, lead=lead, demand=demand)  # type: ignore[arg-type]
+            yield Step(**common, **next(moves[command.queue]))  # type: ignore[arg-type]
         elif command.opcode is Opcode.START:
             yield Step(**common, mask=command.mask, starts=next(works))  # type: ignore[arg-type]
         else:
@@ -93,8 +110,8 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 # --- DMA ---
 
 
-def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterator[tuple[float, float, float]]:
-    """Of each move of a queue: cycles behind another one, additional ones if it is the first, cycles of the DRAM."""
+def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterator[dict[str, float]]:
+    """Of each move of a queue what `Step` has of it."""
     dma = DmaTiming(program.cluster.axi_bits // 8)
     for batch in _batches([one for one in program.commands if one.queue is queue and one.opcode is Opcode.MOVE]):
         moves = [_move(command) for command in batch]
@@ -128,13 +145,29 @@ def _shifted(move: Move, base: int, tcdm: int) -> Move:
 
 
 @lru_cache(maxsize=4096)
-def _timed(
-    moves: tuple[Move, ...], dma: DmaTiming, timing: DramTiming, loads: bool
-) -> tuple[tuple[float, float, float], ...]:
+def _timed(moves: tuple[Move, ...], dma: DmaTiming, timing: DramTiming, loads: bool) -> tuple[dict[str, float], ...]:
     times = (load_times if loads else store_times)(moves, dma, timing)
     lead = min(LEAD + timing.latency, times.cycles[0])
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
-    return tuple((spent, lead, _demand(move, timing)) for spent, move in zip(occupied, moves, strict=True))
+    return tuple(
+        {"cycles": spent, "lead": lead, **_needs(move, spent + lead, dma, timing, loads=loads)}
+        for spent, move in zip(occupied, moves, strict=True)
+    )
+
+
+def _needs(move: Move, cycles: float, dma: DmaTiming, timing: DramTiming, *, loads: bool) -> dict[str, float]:
+    """What a move needs of the DRAM and, if it loads, of the way back."""
+    demand, width = _demand(move, timing), dma.beat_bytes
+    if not loads:
+        return {"demand": demand, "share": min(1.0, demand / max(cycles, 1))}
+    bursts = beats = 0
+    end = -1
+    for dram, _, _ in move.runs():
+        beats += (dram + move.length - 1) // width - dram // width + 1
+        bursts += (dram + move.length - 1) // dma.window - dram // dma.window + (dram != end)
+        end = dram + move.length
+    ahead = min(1.0, OUTSTANDING / bursts, BEATS_AHEAD / beats) if bursts else 1.0
+    return {"demand": demand, "share": min(1.0, max(demand, beats) / max(cycles, 1)), "ahead": ahead * cycles}
 
 
 LEAD = 19
