@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.console import note, print_json, progress
+from hwgen.cli.console import chosen_names, note, print_json, progress
 from hwgen.cli.own_cluster import DEFAULT, calibrated, simulated
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
@@ -71,12 +71,5 @@ def _costs(hardware: str | None) -> dict[str, TransferCost]:
 
 
 def _layers(names: str | None) -> tuple[Layer, ...]:
-    every = contracting_layers()
-    if names is None:
-        return every
-    wanted = [name.strip() for name in names.split(",")]
-    for name in wanted:
-        if name not in {layer.name for layer in every}:
-            known = ", ".join(layer.name for layer in every)
-            raise InputError(f"--networks: expected some of {known}, got {name[:40]!r}")
-    return tuple(layer for layer in every if layer.name in wanted)
+    by_name = {layer.name: layer for layer in contracting_layers()}
+    return tuple(by_name[name] for name in chosen_names("--networks", names, tuple(by_name)))

@@ -19,6 +19,7 @@ from hwgen.ir.schedule import Schedule, load_schedule
 __all__ = [
     "Json",
     "buffer_sizes",
+    "chosen_names",
     "load_schedules",
     "note",
     "print_json",
@@ -32,6 +33,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 _LARGEST_BUFFER = 1 << 24
+
+
+def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[str]:
+    """Those of the known names that an option gives, separated by commas, in their own order; all without it."""
+    if names is None:
+        return list(known)
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"{option}: expected some of {', '.join(known)}, got {name[:40]!r}")
+    return [name for name in known if name in wanted]
 
 
 def print_json(data: object) -> None:

@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.console import note, print_json, progress
+from hwgen.cli.console import chosen_names, note, print_json, progress
 from hwgen.ir.document import InputError
 from hwgen.report.documents import write_bytes
 from hwgen.report.goetschalckx import NETWORKS, RESOLUTIONS, SMALL, VARIANTS, Computed, bound_rows, compute
@@ -18,7 +18,7 @@ PAPER = "goetschalckx-2019"
 
 def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
     """Compute the figures: plots, CSV, the solutions as YAML, and a README.md of claims beside what was found."""
-    names = _networks(networks)
+    names = chosen_names("--networks", networks, tuple(NETWORKS))
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     fronts = (len(names) * len(RESOLUTIONS) + len(SMALL)) * len(VARIANTS)
@@ -43,16 +43,6 @@ def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
     else:
         sys.stdout.write(text)
     return 0
-
-
-def _networks(networks: str | None) -> list[str]:
-    if networks is None:
-        return list(NETWORKS)
-    wanted = [name.strip() for name in networks.split(",")]
-    for name in wanted:
-        if name not in NETWORKS:
-            raise InputError(f"--networks: expected some of {', '.join(NETWORKS)}, got {name[:40]!r}")
-    return [name for name in NETWORKS if name in wanted]
 
 
 def _drawn(computed: Computed) -> dict[str, bytes]:

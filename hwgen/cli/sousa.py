@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.console import note, print_json, progress
+from hwgen.cli.console import chosen_names, note, print_json, progress
 from hwgen.cli.own_cluster import DEFAULT, calibrated, simulated
 from hwgen.ir.document import InputError
 from hwgen.report.documents import write_bytes
@@ -23,7 +23,7 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
 
     The same for our own cluster; with ``rtl`` 1 also if the RTL differs.
     """
-    names = _networks(networks)
+    names = chosen_names("--networks", networks, tuple(MODELS))
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     cluster = calibrated(hardware or DEFAULT)
@@ -62,13 +62,3 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
         sys.stdout.write(text)
     never_slower = all(row.burst <= min(row.volume, row.kindest) for row in [*layers, *own_layers])
     return 0 if never_slower and all(run.equal for run in runs) else 1
-
-
-def _networks(networks: str | None) -> list[str]:
-    if networks is None:
-        return list(MODELS)
-    wanted = [name.strip() for name in networks.split(",")]
-    for name in wanted:
-        if name not in MODELS:
-            raise InputError(f"--networks: expected some of {', '.join(MODELS)}, got {name[:40]!r}")
-    return [name for name in MODELS if name in wanted]
