@@ -1,20 +1,18 @@
 """The values of an HWC's run-time registers, derived from a schedule and from where its tensors lie."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 from hwgen.gateware.params import HwcParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import Schedule
 from hwgen.memory_layout import MemoryLayout, row_pitch
+from hwgen.model.boxes import Range, boxes_meet, lines_touched, pieces_of
 
 __all__ = ["Placement", "RegisterValues"]
 
 PHASES = 4
-Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,6 @@ class Placement:
         )
 
 
-def _cut(pieces: list[Range], step: int) -> list[Range]:
-    return [(at, min(at + step, stop)) for start, stop in pieces for at in range(start, stop, step)]
-
-
 class RegisterValues:
     """The register values of one schedule, derived step by step."""
 
@@ -83,11 +77,7 @@ class RegisterValues:
 
     def pieces(self, dim: Dim, depth: int) -> list[Range]:
         """What the loops down to ``depth`` cut a dimension into, in program order."""
-        pieces = [(0, self.layer.extents[dim])]
-        for loop in self.loops[:depth]:
-            if loop.dim == dim:
-                pieces = _cut(pieces, loop.step)
-        return pieces
+        return pieces_of(self.layer.extents[dim], self.loops[:depth], dim)
 
     # --- input ---
 
@@ -152,16 +142,10 @@ class RegisterValues:
                     f"cross a border between groups of {size}"
                 )
 
-    def _input_rows(self, outputs: Range, taps: Range) -> set[int]:
-        """Rows of the image that a box touches."""
-        stride, top = self.layer.stride[0], self.layer.padding[0]
-        rows = {y * stride + k - top for y in range(*outputs) for k in range(*taps)}
-        return {row for row in rows if 0 <= row < self.layer.input_height}
-
     def _most_rows(self) -> int:
         taps = self.pieces("k", self._input_depth)
         outputs = self.pieces("y", self._input_depth)
-        return max(len(self._input_rows(y, k)) for y in outputs for k in taps)
+        return max(len(lines_touched(self.layer, 0, y, k)) for y in outputs for k in taps)
 
     def _rows_that_stay(self) -> tuple[bool, int]:
         """Whether rows stay from box to box, and how many slabs an output row is from the next one."""
@@ -171,7 +155,7 @@ class RegisterValues:
         extents = {stop - start for start, stop in taps}
         unbroken = one_output or min(extents) >= stride
         marked = self._marked_dim()
-        if marked == "k" and not unbroken and self._consecutive_boxes_meet("k", self._input_rows, "y"):
+        if marked == "k" and not unbroken and boxes_meet(self.layer, self.loops, self.parameters.input_marker):
             raise InputError(
                 f"{self.layer.name}: nest: the kernel rows at I's marker leave gaps that the next iteration reuses; "
                 f"cover at least {stride} kernel rows, or one output row"
@@ -191,31 +175,10 @@ class RegisterValues:
         marker = self.parameters.input_marker
         return self.loops[marker].dim if marker < len(self.loops) else None
 
-    def _consecutive_boxes_meet(self, moving: Dim, touched: Callable[[Range, Range], set[int]], other: Dim) -> bool:
-        """Whether two consecutive iterations of the marked loop, over ``moving``, touch something in common."""
-        depth = self._input_depth
-        step = self.loops[self.parameters.input_marker].step
-        for parent in self.pieces(moving, depth - 1):
-            parts = _cut([parent], step)
-            for fixed in self.pieces(other, depth):
-                sets = [touched(fixed, part) for part in parts]
-                if any(a & b for a, b in pairwise(sets)):
-                    return True
-        return False
-
-    def _input_columns(self, outputs: Range, taps: Range) -> set[int]:
-        stride, left = self.layer.stride[1], self.layer.padding[1]
-        columns = {x * stride + k - left for x in range(*outputs) for k in range(*taps)}
-        return {column for column in columns if 0 <= column < self.layer.input_width}
-
     def _columns_that_stay(self) -> int | None:
         """How many columns of each stride phase a line moves along from box to box; None if no columns stay."""
         marked = self._marked_dim()
-        if marked == "x":
-            meet = self._consecutive_boxes_meet("x", lambda taps, outputs: self._input_columns(outputs, taps), "l")
-        else:
-            meet = marked == "l" and self._consecutive_boxes_meet("l", self._input_columns, "x")
-        if not meet:
+        if marked not in ("x", "l") or not boxes_meet(self.layer, self.loops, self.parameters.input_marker):
             return None
         step, stride = self.loops[self.parameters.input_marker].step, self.layer.stride[1]
         if marked == "x":
@@ -278,8 +241,4 @@ class RegisterValues:
 
     def _pieces_of(self, dim: Dim, extent: int, depth: int) -> int:
         """What the loops from ``depth`` on cut so much of a dimension into."""
-        pieces = [(0, extent)]
-        for loop in self.loops[depth:]:
-            if loop.dim == dim:
-                pieces = _cut(pieces, loop.step)
-        return len(pieces)
+        return len(pieces_of(extent, self.loops[depth:], dim))

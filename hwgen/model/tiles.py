@@ -6,13 +6,13 @@ whole nest is one tile.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
+from hwgen.model.boxes import boxes_meet
 from hwgen.model.prediction import PerOperand
 from hwgen.model.timing import Block, Nest
 
@@ -191,21 +191,7 @@ class Timed:
         dim = self._loops[marker].dim if marker < len(self._loops) else None
         if dim not in ("x", "l"):
             return 0
-        fixed: Dim = "l" if dim == "x" else "x"
-        pieces = list(zip(*self._pieces(dim, marker + 1), strict=True))
-        for begin, end in zip(*self._pieces(dim, marker), strict=True):
-            parts = [part for part in pieces if begin <= part[0] and part[1] <= end]
-            for other in zip(*self._pieces(fixed, marker + 1), strict=True):
-                columns = [self._columns(*((part, other) if dim == "x" else (other, part))) for part in parts]
-                if any(a & b for a, b in pairwise(columns)):
-                    return 1 if dim == "x" else 2
-        return 0
-
-    def _columns(self, outputs: tuple[int, int], taps: tuple[int, int]) -> set[int]:
-        """Columns of the image that some output columns need of some kernel columns."""
-        stride, left = self._layer.stride[1], self._layer.padding[1]
-        columns = {x * stride + tap - left for x in range(*outputs) for tap in range(*taps)}
-        return {column for column in columns if 0 <= column < self._layer.input_width}
+        return (1 if dim == "x" else 2) if boxes_meet(self._layer, self._loops, marker) else 0
 
     def _slab(self) -> tuple[int, int]:
         """Bytes of a row of one channel and of all channels of a box: columns lie by their phase, as many of each as
