@@ -1,21 +1,19 @@
 """Clusters as files: Verilog, registers, and the program of each layer as it lies in DRAM."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hwgen.cli.console import print_table
+from hwgen.cli.generated import require_names, write_files, write_grouped, write_program
 from hwgen.cli.workload import Work
 from hwgen.cluster_export import cluster_files_of
 from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.hardware import save_hardware
-from hwgen.ir.schedule import save_schedule
 from hwgen.lower.cluster import ClusterProgram, compile_cluster
 from hwgen.model.two_level import is_two_level
 
-__all__ = ["GeneratedCluster", "print_clusters", "require_names", "write_clusters"]
+__all__ = ["GeneratedCluster", "print_clusters", "write_clusters"]
 
 
 @dataclass(frozen=True)
@@ -29,16 +27,11 @@ class GeneratedCluster:
 
     def write(self) -> None:
         """Write what has changed, each file whole or not at all."""
-        for name, text in self.files.items():
-            write_atomically(self.folder / name, text)
+        write_files(self.folder, self.files)
         for program in self.programs:
-            layer = program.schedule.layer.name
             listing = "".join(f"{word:08x}\n" for word in program.words.tolist())
-            write_atomically(self.folder / "programs" / f"{layer}.hex", listing)
-            write_atomically(
-                self.folder / "programs" / f"{layer}.json", json.dumps(_program(program), indent=1) + "\n"
-            )
-            save_schedule(program.schedule, self.folder / "schedules" / f"{layer}.yaml")
+            write_atomically(self.folder / "programs" / f"{program.schedule.layer.name}.hex", listing)
+            write_program(self.folder, program.schedule, _program(program))
 
     def as_json(self) -> dict[str, object]:
         """What was generated: files, parameters, layers."""
@@ -66,24 +59,12 @@ def write_clusters(work: Work, folder: Path) -> list[GeneratedCluster]:
     if not all(is_two_level(schedule) for schedule in work.schedules):
         raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
     require_names(work)
-    groups: dict[ClusterParameters, list[ClusterProgram]] = {}
-    for schedule in work.schedules:
-        program = compile_cluster(schedule, work.hardware)
-        groups.setdefault(program.hardware, []).append(program)
-    generated = [
-        GeneratedCluster(
-            folder if len(groups) == 1 else folder / programs[0].schedule.layer.name,
-            parameters,
-            cluster_files_of(parameters),
-            tuple(programs),
-        )
-        for parameters, programs in groups.items()
-    ]
-    for one in generated:
-        one.write()
-    if work.hardware is not None:
-        save_hardware(work.hardware, folder / "hardware.yaml")
-    return generated
+    programs = [compile_cluster(schedule, work.hardware) for schedule in work.schedules]
+
+    def make(inside: Path, parameters: ClusterParameters, members: tuple[ClusterProgram, ...]) -> GeneratedCluster:
+        return GeneratedCluster(inside, parameters, cluster_files_of(parameters), members)
+
+    return write_grouped(work, folder, programs, lambda program: program.hardware, make)
 
 
 def print_clusters(generated: list[GeneratedCluster]) -> None:
@@ -96,14 +77,6 @@ def print_clusters(generated: list[GeneratedCluster]) -> None:
     ]  # fmt: skip
     columns = ["folder", "layer", "tiles", "commands", "program bytes", "TCDM bytes", "DRAM bytes"]
     print_table("Generated clusters", columns, rows)
-
-
-def require_names(work: Work) -> None:
-    """Refuse two schedules for layers of the same name: their files would be the same."""
-    names = [schedule.layer.name for schedule in work.schedules]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{twice}: two schedules for a layer of this name")
 
 
 def _program(program: ClusterProgram) -> dict[str, object]:

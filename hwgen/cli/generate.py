@@ -1,6 +1,5 @@
 """``hwgen generate``: the Verilog of the HWC, its register map, and the run-time program of each layer."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.clusters_generated import print_clusters, require_names, write_clusters
+from hwgen.cli.clusters_generated import print_clusters, write_clusters
 from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.generated import require_names, write_files, write_grouped, write_program
 from hwgen.cli.stacks import MacsOption, generate_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.export import files_of, storage
 from hwgen.gateware.params import HwcParameters
-from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.hardware import save_hardware
-from hwgen.ir.schedule import save_schedule
+from hwgen.ir.document import InputError
 from hwgen.lower import Program, compile_layer
 from hwgen.model.two_level import is_two_level
 
@@ -41,14 +39,9 @@ class Generated:
 
     def write(self) -> None:
         """Write what has changed, each file whole or not at all."""
-        for name, text in self.files.items():
-            write_atomically(self.folder / name, text)
+        write_files(self.folder, self.files)
         for program in self.programs:
-            layer = program.schedule.layer.name
-            write_atomically(
-                self.folder / "programs" / f"{layer}.json", json.dumps(_program(program), indent=1) + "\n"
-            )
-            save_schedule(program.schedule, self.folder / "schedules" / f"{layer}.yaml")
+            write_program(self.folder, program.schedule, _program(program))
 
     def as_json(self) -> dict[str, object]:
         """What was generated: bytes of each memory, files, layers."""
@@ -109,24 +102,12 @@ def write_hardware(work: Work, folder: Path) -> list[Generated]:
     Everything is made before anything is written.
     """
     require_names(work)
-    groups: dict[HwcParameters, list[Program]] = {}
-    for schedule in work.schedules:
-        program = compile_layer(schedule, work.hardware)
-        groups.setdefault(program.parameters, []).append(program)
-    generated = [
-        Generated(
-            folder if len(groups) == 1 else folder / programs[0].schedule.layer.name,
-            parameters,
-            files_of(parameters),
-            tuple(programs),
-        )
-        for parameters, programs in groups.items()
-    ]
-    for one in generated:
-        one.write()
-    if work.hardware is not None:
-        save_hardware(work.hardware, folder / "hardware.yaml")
-    return generated
+    programs = [compile_layer(schedule, work.hardware) for schedule in work.schedules]
+
+    def make(inside: Path, parameters: HwcParameters, members: tuple[Program, ...]) -> Generated:
+        return Generated(inside, parameters, files_of(parameters), members)
+
+    return write_grouped(work, folder, programs, lambda program: program.parameters, make)
 
 
 def _program(program: Program) -> dict[str, object]:
