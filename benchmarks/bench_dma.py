@@ -12,8 +12,8 @@ from cosim.dma_run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, run_dma
 from cosim.dma_tiles import RINGS, TileTime, measure_tiles, random_tiles
 from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.gateware.dma_params import DmaParameters
-from hwgen.model.dma_cycles import DramTiming
 from hwgen.model.dma_fit import fit_cost
+from hwgen.model.dma_move import DramTiming
 
 SHOWN = ("answers at once", "like DDR3")
 LEAST_RATE = 0.95

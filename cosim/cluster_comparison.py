@@ -12,7 +12,7 @@ from cosim.toolchain import Simulator
 from hwgen.gateware.descriptor import OperandTag
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.lower.cluster_cycles import cluster_cycles
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 
 __all__ = ["judge_cluster"]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cosim.dma_model import DRAM_LOG2, TCDM_LOG2, Model
 from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 
 __all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "Memories", "moved", "run_dma"]
 

@@ -11,8 +11,9 @@ from cosim.dma_run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, moved, run_d
 from cosim.toolchain import ToolError
 from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.gateware.dma_params import DmaParameters
-from hwgen.model.dma_cycles import DmaTiming, DramTiming, Move, Times, load_times, store_times
+from hwgen.model.dma_cycles import Times, load_times, store_times
 from hwgen.model.dma_fit import Transfer
+from hwgen.model.dma_move import DmaTiming, DramTiming, Move
 
 __all__ = ["RINGS", "TileTime", "measure_tiles", "random_tile", "random_tiles"]
 

@@ -10,7 +10,7 @@ from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster import compile_cluster
 from hwgen.lower.cluster_cycles import cluster_cycles
 from hwgen.model.cycles import cycles
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 from hwgen.model.prediction import PerOperand
 from tests.cluster_cases import cluster_schedules
 

@@ -99,17 +99,17 @@ def test_the_program_comes_in_chunks() -> None:
     """Two are asked for at once; the third when there is room for it, behind what the loads have asked for."""
     steps = [*[Step("compute", 15, mask=1)] * 5, join()]
     there = simulate(steps, {**ROOM, "compute": 512}).total
-    first = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (0, 0, 0), 16)).total
+    first = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (0, 0, 0), 16, 32, 64)).total
     assert first == pytest.approx(there + 6 + 20, abs=30)
-    slow = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (100, 300, 50), 16)).total
+    slow = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (100, 300, 50), 16, 32, 64)).total
     # The second chunk comes 400 cycles after the start, the third is asked for when the first has been read.
     assert slow == pytest.approx(6 + 400 + 4 + 50 + 20, abs=60)
 
 
 def test_chunks_and_loads_wait_for_each_other() -> None:
     steps = [load(1000, demand=1000, share=1, ahead=200), *[Step("compute", 15, mask=1)] * 4, join()]
-    fetch = Fetch(6, 4, 0, (20, 20, 20), 16)
-    alone = simulate(steps[:1], ROOM, Fetch(6, 4, 0, (20,), 16))
+    fetch = Fetch(6, 4, 0, (20, 20, 20), 16, 32, 64)
+    alone = simulate(steps[:1], ROOM, Fetch(6, 4, 0, (20,), 16, 32, 64))
     found = simulate(steps, ROOM, fetch)
     # The third chunk waits for 200 cycles of the load, and holds the rest of it up for its own 20.
     assert found.busy["load"] == alone.busy["load"] + 20

@@ -2,7 +2,7 @@
 
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.hardware import Cluster, Dram
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 from hwgen.model.dram_time import TICKS, dram_ticks, timing_of
 
 COUNTS = Counts(

@@ -11,8 +11,8 @@ from hwgen.cli.console import Json, note, print_json, print_table
 from hwgen.gateware.dma_params import DmaParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, load_hardware, save_hardware
-from hwgen.model.dma_cycles import DramTiming
 from hwgen.model.dma_fit import CostFit, fit_cost
+from hwgen.model.dma_move import DramTiming
 
 __all__ = ["calibrate"]
 

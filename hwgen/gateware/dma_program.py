@@ -10,12 +10,13 @@ from hwgen.gateware.descriptor import OperandTag
 from hwgen.gateware.dma_load import beat_layout
 from hwgen.gateware.dma_params import DmaError, DmaParameters, DmaSettings
 
-__all__ = ["CHUNK_BYTES", "ProgramFetcher"]
+__all__ = ["CHUNKS_AHEAD", "CHUNK_BYTES", "ProgramFetcher"]
 
 CHUNK_BYTES = 128
 """A program begins at a multiple of it, and is fetched in bursts of so many bytes; the last one may be shorter."""
 
 CHUNKS_AHEAD = 2
+"""Chunks that there is room for."""
 
 
 class ProgramFetcher(wiring.Component):

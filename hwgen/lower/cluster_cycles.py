@@ -8,13 +8,14 @@ from itertools import pairwise
 from hwgen.gateware.cluster_params import ClusterParameters
 from hwgen.gateware.commands import WORKING_QUEUES, Command, Opcode, Queue
 from hwgen.gateware.descriptor import Descriptor
-from hwgen.gateware.dma_program import CHUNK_BYTES
+from hwgen.gateware.dma_program import CHUNK_BYTES, CHUNKS_AHEAD
 from hwgen.ir.layer import DIMS
 from hwgen.lower.cluster import ClusterProgram
 from hwgen.lower.tiles import Slice, TileCommands
 from hwgen.model.cluster_cycles import ClusterTimes, Fetch, QueueName, Step, simulate
 from hwgen.model.cycles import cycles
-from hwgen.model.dma_cycles import BLOCK_BYTES, DmaTiming, DramTiming, Move, load_times, store_times
+from hwgen.model.dma_cycles import DRAM_QUEUE, load_times, store_times
+from hwgen.model.dma_move import BLOCK_BYTES, DmaTiming, DramTiming, Move
 from hwgen.model.prediction import PerOperand
 
 __all__ = ["cluster_cycles"]
@@ -41,8 +42,6 @@ START = 6
 """Cycles from the start to the program's first word, besides those of the DRAM."""
 ASK = 4
 """The same from asking for another chunk of it."""
-OUTSTANDING, BEATS_AHEAD = 15, 128
-"""Bursts, and beats, of loads that are asked for ahead."""
 
 
 def _fetch(program: ClusterProgram, timing: DramTiming) -> Fetch:
@@ -55,8 +54,8 @@ def _fetch(program: ClusterProgram, timing: DramTiming) -> Fetch:
         misses = rows.get(row % timing.banks) != row
         rows[row % timing.banks] = row
         chunks.append(timing.block_cycles + misses * timing.miss_cycles)
-    beats = CHUNK_BYTES * 8 // program.cluster.axi_bits
-    return Fetch(START, ASK, max(1, timing.latency), tuple(chunks), beats)
+    beats, words = CHUNK_BYTES * 8 // program.cluster.axi_bits, CHUNK_BYTES // WORD_BYTES
+    return Fetch(START, ASK, max(1, timing.latency), tuple(chunks), beats, words, CHUNKS_AHEAD * words)
 
 
 def _steps(program: ClusterProgram, timing: DramTiming) -> Iterator[Step]:
@@ -166,7 +165,7 @@ def _needs(move: Move, cycles: float, dma: DmaTiming, timing: DramTiming, *, loa
         beats += (dram + move.length - 1) // width - dram // width + 1
         bursts += (dram + move.length - 1) // dma.window - dram // dma.window + (dram != end)
         end = dram + move.length
-    ahead = min(1.0, OUTSTANDING / bursts, BEATS_AHEAD / beats) if bursts else 1.0
+    ahead = min(1.0, DRAM_QUEUE / bursts, dma.beats_ahead / beats) if bursts else 1.0
     return {"demand": demand, "share": min(1.0, max(demand, beats) / max(cycles, 1)), "ahead": ahead * cycles}
 
 

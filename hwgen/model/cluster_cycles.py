@@ -66,6 +66,7 @@ class Fetch:
     latency : from an address to its first beat, at the least.
     chunks : cycles of the DRAM for each chunk.
     beats : for which each one occupies the way back.
+    words, room : of a chunk; that there is room for.
     """
 
     first: float
@@ -73,11 +74,8 @@ class Fetch:
     latency: float
     chunks: tuple[float, ...]
     beats: int
-
-    WORDS = 32
-    """Of a chunk."""
-    ROOM = 2 * WORDS
-    """Words that there is room for."""
+    words: int
+    room: int
 
 
 @dataclass(frozen=True)
@@ -176,9 +174,9 @@ class _Simulation:
             return False
         while self._coming and self._coming[0] <= 1e-9:
             self._coming.pop(0)
-            self._words += fetch.WORDS
+            self._words += fetch.words
             changed = True
-        while self._asked < len(fetch.chunks) and self._words + fetch.WORDS * (1 + len(self._coming)) <= fetch.ROOM:
+        while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self._coming)) <= fetch.room:
             load, cycles = self._servers["load"], fetch.chunks[self._asked]
             ahead = self._coming[-1] if self._coming else 0.0
             if load.present is not None and load.at_work:

@@ -2,7 +2,7 @@
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 
 __all__ = ["TICKS", "dram_ticks", "timing_of"]
 

@@ -7,7 +7,7 @@ above the marked loop of each operand, ``marked`` which that one is over.
 import numpy as np
 from numba import njit
 
-from hwgen.model.dma_cycles import BLOCK_BYTES
+from hwgen.model.dma_move import BLOCK_BYTES
 from hwgen.search.outer_tables import (
     ALIGNMENT,
     AREA,

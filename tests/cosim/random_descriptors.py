@@ -8,7 +8,7 @@ import numpy as np
 
 from cosim.dma_run import DATA_BYTES, TCDM_BYTES, Memories
 from hwgen.gateware.descriptor import Descriptor, OperandTag, Ring, RingSelect
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 
 RINGS = {
     RingSelect.I: Ring(0x0C84, 0x0984),

@@ -11,7 +11,7 @@ from cosim.dma_run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.gateware.dma_front import DESCRIPTORS_AHEAD
 from hwgen.gateware.dma_params import DmaParameters
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 from tests.cosim.random_descriptors import RINGS, dram_counts, random_descriptors, random_memories
 
 CALM = (0,) * 8

@@ -9,7 +9,7 @@ from cosim.dma_bus import run_on_bus
 from cosim.dma_run import DATA_BYTES, DmaJob, moved
 from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.gateware.dma_params import DmaParameters
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 from tests.cosim.random_descriptors import RINGS, dram_counts, random_descriptor, random_memories
 
 pytestmark = [

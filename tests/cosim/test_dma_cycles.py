@@ -4,7 +4,8 @@ import pytest
 
 from cosim.dma_tiles import measure_tiles, random_tiles
 from hwgen.gateware.dma_params import DmaParameters
-from hwgen.model.dma_cycles import DramTiming, Move, load_times
+from hwgen.model.dma_cycles import load_times
+from hwgen.model.dma_move import DramTiming, Move
 
 TIMINGS = {
     "zero latency": DramTiming(),

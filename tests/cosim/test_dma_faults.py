@@ -9,7 +9,7 @@ from cosim.dma_model import load_model
 from cosim.dma_run import DATA_BYTES, TCDM_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.gateware.dma_params import DmaError, DmaParameters
-from hwgen.model.dma_cycles import DramTiming
+from hwgen.model.dma_move import DramTiming
 from tests.cosim.random_descriptors import RINGS, random_memories
 
 MEMORIES = random_memories(5)
