@@ -100,3 +100,20 @@ def test_an_order_that_nobody_can_keep_is_a_standstill() -> None:
             incoming = tuple(sorted(in_time(program.parameters, tile, "in"), reverse=True))
             stuck += play(pipeline, incoming, play(pipeline).outgoing).cycles < 0
     assert stuck > 5
+
+
+def test_a_stack_of_one_tile_is_not_played_for_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes as long as the pipeline's cycles, of which a large stack has many."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("played")
+
+    network = random_skips(random.Random(1), rows=5, most=10)
+    graph = Graph.of(network)
+    monkeypatch.setattr("hwgen.pipeline.cycles.play", never)
+    whole = Stack(Span(1, graph.rows), 1)
+    (tile,) = lower_stack(plan_stack(Solution(network, graph, (whole,), "fetched"), whole), None).tiles
+    assert (tile.overlap_in, tile.overlap_out) == ((), ())
+    halves = Stack(Span(1, graph.rows), 2)
+    with pytest.raises(AssertionError, match="played"):
+        lower_stack(plan_stack(Solution(network, graph, (halves,), "fetched"), halves), None)

@@ -44,7 +44,10 @@ def predict_tile(parameters: FusedParameters, tile: TileProgram) -> int:
 
 def in_time(parameters: FusedParameters, tile: TileProgram, way: Literal["in", "out"]) -> list[int]:
     """The order of the overlap port: as the maps want their lines, or have them, where nothing else holds them up."""
-    seen = _free(tile_pipeline(parameters, tile.registers))
+    pipeline = tile_pipeline(parameters, tile.registers)
+    if not any(one.overlap if way == "in" else one.saved for one in pipeline.maps):
+        return []  # nothing to order: large stacks of one tile are not played for it
+    seen = _free(pipeline)
     return list(seen.incoming if way == "in" else seen.outgoing)
 
 

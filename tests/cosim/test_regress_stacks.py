@@ -1,6 +1,7 @@
 """``hwgen regress-stacks`` on two small stacks: tables, what is kept, and what makes it fail."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import cosim.fused_regression as regression
 import hwgen.cli.regress_stacks as command
 from cosim.fused_build import FusedBuild
 from cosim.fused_cases import small_cases
+from cosim.fused_pace import TilePace
 from tests.command_line import Run, refused
 
 NAMES = ("srgan_blocks_x1", "srgan_blocks_x2")
@@ -54,3 +56,12 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     refused(run("regress-stacks", "-o", file), "-o: expected a folder, got the file")
+
+
+def test_a_tile_that_does_not_keep_pace() -> None:
+    tile = TilePace(fill=5, between=95, drain=2, slowest=10.0, measured=10.19, waited=0, behind=7)
+    assert tile.failures == []
+    assert replace(tile, measured=None).failures == []  # too short to be judged
+    slow, fast = replace(tile, measured=10.21), replace(tile, measured=9.79)
+    assert slow.failures == ["10.21 cycles from pixel to pixel, the slowest stage takes 10.00"]
+    assert fast.failures == ["9.79 cycles from pixel to pixel, the slowest stage takes 10.00"]
