@@ -25,8 +25,8 @@ from hwgen.report.sweep_results import load_results
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS
+from hwgen.sweep.question import Question
 from hwgen.sweep.rows import row_of
-from hwgen.sweep.run import Question
 from hwgen.sweep.table import write_results
 from hwgen.synth import Area, CriticalPath, Device, Gates, Synthesis
 from tests.browser import Browser, chromium

@@ -28,8 +28,8 @@ from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS, CURVES
 from hwgen.sweep.farm import Place, open_farm
+from hwgen.sweep.question import Question
 from hwgen.sweep.rows import row_of
-from hwgen.sweep.run import Question
 from hwgen.sweep.steps import scaled, simulate_step
 from hwgen.sweep.store import Store
 from hwgen.sweep.table import write_results

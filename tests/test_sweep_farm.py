@@ -22,7 +22,8 @@ import sys
 from pathlib import Path
 from hwgen.sweep import run
 from hwgen.sweep.farm import Place
-from hwgen.sweep.run import Question, Sweep
+from hwgen.sweep.question import Question
+from hwgen.sweep.run import Sweep
 from hwgen.sweep.table import write_results
 from tests.sweep_points import configurations, layers_named
 folder, names, budgets, kind, workers, address, seconds, attempts = sys.argv[1:]

