@@ -19,6 +19,16 @@ LOWEST = -128
 _AVERAGE = {"multiplier": In(MULTIPLIER_BITS), "shift": In(AVERAGE_SHIFT_BITS), "relu": In(1), "ceiling": In(7)}
 
 
+def _members(stage: PoolStage | GlobalPoolStage, source: MapParameters) -> dict[str, wiring.Member]:
+    """What any pool of a map has."""
+    return {
+        **(_AVERAGE if stage.kind == "average" else {}),
+        "window": In(WindowPort.of(source)),
+        "o_pixel": Out(stream.Signature(8 * source.channels)),
+        "moved": Out(1),
+    }
+
+
 def _averaged(m: Module, settings: wiring.Component, total: Value, name: str) -> Value:
     """A sum times the multiplier, shifted with rounding, clipped."""
     product = Signal(signed(max(len(total) + MULTIPLIER_BITS, 32)), name=f"product_{name}")
@@ -61,15 +71,7 @@ class Pooling(wiring.Component):
 
     def __init__(self, *, stage: PoolStage, source: MapParameters, made: MapParameters) -> None:
         self._stage, self._source, self._made = stage, source, made
-        super().__init__(
-            {
-                **window_members(stage, source),
-                **(_AVERAGE if stage.kind == "average" else {}),
-                "window": In(WindowPort.of(source)),
-                "o_pixel": Out(stream.Signature(8 * made.channels)),
-                "moved": Out(1),
-            }
-        )
+        super().__init__({**window_members(stage, source), **_members(stage, source)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -131,14 +133,7 @@ class GlobalPooling(wiring.Component):
 
     def __init__(self, *, stage: GlobalPoolStage, source: MapParameters, made: MapParameters) -> None:
         self._stage, self._source, self._made = stage, source, made
-        super().__init__(
-            {
-                **(_AVERAGE if stage.kind == "average" else {}),
-                "window": In(WindowPort.of(source)),
-                "o_pixel": Out(stream.Signature(8 * source.channels)),
-                "moved": Out(1),
-            }
-        )
+        super().__init__(_members(stage, source))
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
