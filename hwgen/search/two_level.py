@@ -50,10 +50,10 @@ LOOKS = 8
 BUSY = 0.9
 ATTEMPTS = 50_000
 """How often, at most, it is asked whether something fits the TCDM, for one value of the objective."""
-TIMED = 400
+TIMED = 200
 """How many loops, at most, are timed where the objective is time."""
 PATIENCE = 24
-"""Sets of loops that cost equally much, at most, that the judge looks at; as many where energy is weighed."""
+"""Sets of loops that cost equally much, at most, that the judge rejects, or that energy is weighed for."""
 
 Judge = Callable[[Schedule], float]
 """MACs by lanes and cycles of a schedule; raises `InputError` where the hardware does not run it."""
@@ -247,28 +247,35 @@ class _Search:
     def _timed_levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
         """The same where what they cost has to be counted: as far as bounds tell, nothing less is left uncounted."""
         waiting: list[tuple[int, int, int, dict[Dim, int], Outer]] = []
-        number = 0
+        number, parts = 0, 1024
         low = self._space.least()
         while low is not None or waiting:
             if low is not None and (not waiting or low <= waiting[0][0]):
-                high = low + low // 64
-                for fetched, steps, outers in self._space.between(low, high):
-                    for outer in outers:
-                        key = outer.essence(self._layer.extents)
-                        if key not in self._timed and len(self._timed) >= self.attempts:
-                            self.complete, high = False, -1
-                            break
-                        if key not in self._timed:
-                            self._timed[key] = self.aim.of_loops(low, self._trial(steps, outer))
-                        number += 1
-                        heappush(waiting, (self._timed[key], fetched, number, steps, outer))
-                low = None if high < 0 else self._space.least(high)
+                high, parts = low + low // parts, max(32, parts // 2)
+                for cost, fetched, steps, outer in self._counted(low, high):
+                    number += 1
+                    heappush(waiting, (cost, fetched, number, steps, outer))
+                low = self._space.least(high)
+                if low is not None and len(self._timed) >= self.attempts:
+                    low, self.complete = None, False
                 continue
             cost = waiting[0][0]
             tiles = []
             while waiting and waiting[0][0] == cost:
                 tiles.append(heappop(waiting)[3:])
             yield cost, [(one[0][0], [outer for _, outer in one]) for one in _together(tiles)]
+
+    def _counted(self, low: int, high: int) -> Iterator[tuple[int, int, dict[Dim, int], Outer]]:
+        """Loops of lower bounds from ``low`` to ``high``, with what they cost and the least that the HWCs fetch."""
+        for fetched, steps, outers in self._space.between(low, high):
+            for outer in outers:
+                key = outer.essence(self._layer.extents)
+                if key not in self._timed:
+                    if len(self._timed) >= self.attempts:
+                        self.complete = False
+                        return
+                    self._timed[key] = self.aim.of_loops(low, self._trial(steps, outer))
+                yield self._timed[key], fetched, steps, outer
 
     def _fitting(self, tiles: Iterable[Tile]) -> Iterator[tuple[dict[Dim, int], Outer]]:
         """The tiles that fit, each with the first loops around it that do."""
