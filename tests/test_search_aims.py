@@ -24,7 +24,7 @@ DDR = Dram(latency=25, miss_cycles=21, block_cycles=15.0)
 CHEAP = EnergyCost(dram=1, tcdm=4, local=2, mac=0.5)
 """Of a DRAM that is worth much traffic if it spares the TCDM."""
 LONG = conv((3, 6, 3, 1), (3, 2))
-FLAT = conv((2, 6, 2, 1), (3, 3))
+DEEP = conv((1, 6, 3, 1), (3, 2))
 SINGLE = conv((1, 4, 3, 1), (3, 3))
 
 
@@ -61,7 +61,7 @@ def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> T
     ("objective", "layer", "tcdm", "more"),
     [
         ("dram-time", SINGLE, 224, 0),
-        ("dram-time", FLAT, 224, 0),
+        ("dram-time", DEEP, 256, 0),
         ("energy", LONG, 224, 96),
     ],
 )
