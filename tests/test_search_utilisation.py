@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-import hwgen.search.utilisation
+import hwgen.search.field
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import order_of
 from hwgen.ir.layer import Layer
@@ -143,7 +143,7 @@ def test_a_plan_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first = per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
     machine, schedules = shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr(hwgen.search.utilisation, "_front", None)
+    monkeypatch.setattr(hwgen.search.field, "_front", None)
     assert per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1) == first  # type: ignore[arg-type]
     assert shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1) == (machine, schedules)  # type: ignore[arg-type]
     for file in tmp_path.iterdir():

@@ -9,7 +9,8 @@ from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.access import predict
-from hwgen.search.utilisation import LANES, Choice, Plan, plan_per_layer, plan_shared
+from hwgen.search.field import LANES, Choice
+from hwgen.search.utilisation import Plan, plan_per_layer, plan_shared
 
 __all__ = ["lanes_of", "print_plan"]
 
