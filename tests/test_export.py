@@ -52,7 +52,13 @@ def test_what_lies_beside_the_memories_stays_below_256_bytes(
     beside = storage(parameters)["beside"]
     assert all(beside.values())
     assert sum(beside.values()) < 256
-    registers = {"products": r"product_\d+", "outputs_that_wait_for_a_word": "waiting", "drained_vector": "vector"}
+    registers = {
+        "products": r"product_\d+",
+        "outputs_that_wait_for_a_word": "waiting",
+        "drained_vector": "vector",
+        "carries_of_the_drained_vector": "carries",
+        "outgoing_word": "outgoing",
+    }
     for name, pattern in registers.items():
         widths = re.findall(rf"\n  reg (?:signed )?\[(\d+):0\] {pattern}(?: =|;)", verilog(parameters))
         assert sum(int(highest) + 1 for highest in widths) == 8 * beside[name], name

@@ -108,27 +108,3 @@ def turns(loops: list[str], steps: list[int], place: Position, j: int) -> int:
     outer = [i for i in range(j) if loops[i] == loops[j]]
     begin = place[outer[-1]][0] if outer else 0
     return (place[j][0] - begin) // steps[j]
-
-
-def test_rewinding_repeats_the_inner_loops_only() -> None:
-    nest = LoopNest(loops=["m", "y", "x"], bits=8, rewind=1)
-    seen = []
-
-    async def bench(ctx: Any) -> None:
-        for j, extent in enumerate((3, 2, 2)):
-            ctx.set(nest.extent[j], extent)
-            ctx.set(nest.step[j], 1)
-        ctx.set(nest.start, 1)
-        await ctx.tick()
-        ctx.set(nest.start, 0)
-        for move in ("advance",) * 7 + ("rewind",) + ("advance",) * 2:
-            ctx.set(nest.advance, move == "advance")
-            ctx.set(nest.rewind, move == "rewind")
-            await ctx.tick()
-            seen.append(tuple(ctx.get(nest.lo[j]) for j in range(3)))
-
-    simulator = Simulator(nest)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-    assert seen[6:] == [(1, 1, 1), (1, 0, 0), (1, 0, 1), (1, 1, 0)]

@@ -56,11 +56,12 @@ def one_operation() -> Schedule:
 def test_one_operation_by_hand() -> None:
     """Four words of I: announced in cycle 5, asked for in 6 to 9, the last one written in 11, the operation in 12.
 
-    The vector is asked for in 13, captured in 16, and its four words are written from 17 to 20.
+    The vector is asked for in 13, captured in 16, its outputs are requantised from 17 to 20, and its four words are
+    asked to be written from 18 to 21.
     """
     found = cycles(one_operation(), LEAST)
-    assert found == Cycles(startup=3, compute=1, stalls=PerOperand(11, 0, 0), drain=9)
-    assert found.total == 24
+    assert found == Cycles(startup=3, compute=1, stalls=PerOperand(11, 0, 0), drain=10)
+    assert found.total == 25
 
 
 @pytest.mark.parametrize("name", ORDERS)

@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["BOXES_AHEAD", "BoxQueue", "WordQueue"]
@@ -39,6 +40,8 @@ class BoxQueue(wiring.Component):
         How many; known early in a cycle.
     free : Out
         Units not claimed, or free again.
+    freed : Out
+        Those of the next cycle, if no unit is claimed now.
     completes : In(1)
         The next box is complete (a pulse).
     o_token : Out(stream)
@@ -58,6 +61,7 @@ class BoxQueue(wiring.Component):
                 "claim": In(self._room),
                 "claims": In(1),
                 "free": Out(self._room, init=capacity),
+                "freed": Out(self._room),
                 "completes": In(1),
                 "o_token": Out(stream.Signature(token)),
                 "release": In(1),
@@ -102,9 +106,9 @@ class BoxQueue(wiring.Component):
         with m.If(self.release | drops.r_en):
             m.d.sync += released.eq(released + self.release - drops.r_en)
         # Whether units are claimed is known late in a cycle: it chooses between two sums.
-        kept = self.free + Mux(drops.r_en, drops.r_data, 0)
+        m.d.comb += self.freed.eq(self.free + Mux(drops.r_en, drops.r_data, 0))
         with m.If(self.claims | drops.r_en):
-            m.d.sync += self.free.eq(Mux(self.claims, kept - self.claim, kept))
+            m.d.sync += self.free.eq(Mux(self.claims, self.freed - self.claim, self.freed))
         return m
 
 
@@ -116,7 +120,8 @@ class WordQueue(wiring.Component):
     place
         Shape of what the writer must know about a word; None: nothing, words go one behind the other.
     waits
-        Whether the writer may let a word wait; else it takes each one as it comes.
+        Whether the writer may let a word wait; else it takes each one as it comes. If it may, the data of a word that
+        is taken follow a cycle later.
 
     Members
     -------
@@ -126,6 +131,8 @@ class WordQueue(wiring.Component):
         Words as they come from the memory.
     o_word : Out(stream)
         An entry with its word.
+    expected : Out(1)
+        The entry at hand has a word, whether or not it has come: known early in a cycle.
     completes : Out(1)
         A box is complete: all its words have been taken.
     """
@@ -139,6 +146,7 @@ class WordQueue(wiring.Component):
                 "i_entry": In(stream.Signature(self._entry)),
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
                 "o_word": Out(stream.Signature(data.StructLayout({"data": 32, **where}))),
+                "expected": Out(1),
                 "completes": Out(1),
             }
         )
@@ -153,6 +161,7 @@ class WordQueue(wiring.Component):
             entries.w_en.eq(self.i_entry.valid),
             entries.w_data.eq(self.i_entry.payload),
             taken.eq(word.valid & word.ready),
+            self.expected.eq(entries.r_rdy & entry.word),
             entries.r_en.eq(entries.r_rdy & (taken | ~entry.word)),
             self.completes.eq(entries.r_en & entry.end),
         ]
@@ -161,13 +170,30 @@ class WordQueue(wiring.Component):
         answered: Value = self.i_response.valid
         answer: Value = self.i_response.data
         if self._waits:
-            # As many words are on their way as entries wait for them, so there is always room for an answer.
-            m.submodules.words = words = SyncFIFO(width=32, depth=WORDS_AHEAD)
-            m.d.comb += [
-                words.w_en.eq(self.i_response.valid & (words.r_rdy | ~taken)),
-                words.w_data.eq(self.i_response.data),
-                words.r_en.eq(taken),
-            ]
-            answered, answer = words.r_rdy | answered, Mux(words.r_rdy, words.r_data, answer)
-        m.d.comb += [word.valid.eq(entries.r_rdy & entry.word & answered), word.payload.data.eq(answer)]
+            answered, answer = self._keep(m, taken)
+        m.d.comb += [word.valid.eq(self.expected & answered), word.payload.data.eq(answer)]
         return m
+
+    def _keep(self, m: Module, taken: Signal) -> tuple[Value, Value]:
+        """A ring of words: whether there is one, and the one that was taken last.
+
+        As many words are on their way as entries wait for them, so there is always room for an answer; and the place
+        of a word that is taken is not written before the end of the next cycle.
+        """
+        m.submodules.answers = words = Memory(shape=32, depth=WORDS_AHEAD, init=[])
+        write, read = words.write_port(), words.read_port(domain="comb")
+        oldest, level = Signal(range(WORDS_AHEAD)), Signal(range(WORDS_AHEAD + 1))
+        m.d.comb += [write.en.eq(self.i_response.valid), write.data.eq(self.i_response.data)]
+        with m.If(self.i_response.valid):
+            m.d.sync += write.addr.eq(_behind(write.addr))
+        m.d.sync += read.addr.eq(oldest)
+        with m.If(taken):
+            m.d.sync += oldest.eq(_behind(oldest))
+        with m.If(self.i_response.valid ^ taken):
+            m.d.sync += level.eq(Mux(taken, level - 1, level + 1))
+        return (level != 0) | self.i_response.valid, read.data
+
+
+def _behind(place: Value) -> Value:
+    """The next place of the ring of words."""
+    return Mux(place == WORDS_AHEAD - 1, 0, place + 1)

@@ -176,6 +176,8 @@ class Hwc(wiring.Component):
         halts = [(ErrorCode.HALTED, self.halt, 0)] if self.parameters.cluster else []
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
+        overflows = Signal(3)
+        m.d.sync += overflows.eq(Cat(blocks["input"].overflow, blocks["weight"].overflow, sequencer.overflow))
         m.d.comb += registers.counting.eq(
             sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
         )
@@ -183,9 +185,9 @@ class Hwc(wiring.Component):
             (ErrorCode.INPUT_BUS, masters[0].fault, masters[0].fault_address),
             (ErrorCode.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
             (ErrorCode.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
-            (ErrorCode.INPUT_OVERFLOW, blocks["input"].overflow, 0),
-            (ErrorCode.WEIGHT_OVERFLOW, blocks["weight"].overflow, 0),
-            (ErrorCode.OUTPUT_OVERFLOW, sequencer.overflow, 0),
+            (ErrorCode.INPUT_OVERFLOW, overflows[0], 0),
+            (ErrorCode.WEIGHT_OVERFLOW, overflows[1], 0),
+            (ErrorCode.OUTPUT_OVERFLOW, overflows[2], 0),
             *halts,
         ]
         m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]

@@ -67,14 +67,16 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
 
 
 class _Product:
-    """One multiplier for all addresses: what it multiplies depends on the state."""
+    """One multiplier for all addresses: what it multiplies depends on the state; the next state has the product."""
 
     def __init__(self, m: Module, bits_a: int, bits_b: int) -> None:
         self._a, self._b, self.value = Signal(bits_a), Signal(bits_b), Signal(32)
-        m.d.comb += self.value.eq(self._a * self._b)
+        self._wanted = Signal()
+        with m.If(self._wanted):
+            m.d.sync += self.value.eq(self._a * self._b)
 
     def of(self, a: Value, b: Value) -> list[Assign]:
-        return [self._a.eq(a), self._b.eq(b)]
+        return [self._a.eq(a), self._b.eq(b), self._wanted.eq(1)]
 
 
 class _Rows:
@@ -84,8 +86,8 @@ class _Rows:
         # The box's first and last row, and the rows at hand: all of them, or those up to a gap.
         self.corner, self.last, self.at = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
         self.span, self.kernel = Signal(bits + 3), Signal(bits)
-        # The first row behind the last box that is still in the ring.
-        self.next_new = Signal(bits + 3)
+        # The first row behind the last box that is still in the ring, or in the image; the first one below it.
+        self.next_new, self.bottom = Signal(bits + 3), Signal(bits + 3)
         # Rows above the first new one, those of them that lie in the ring, new ones, and the first new one.
         self.skipped, self.kept, self.new = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
         self.first_new = Signal(bits + 3)
@@ -97,6 +99,8 @@ class _Ring:
 
     def __init__(self, place: ShapeLike, number: ShapeLike) -> None:
         self.first, self.write, self.live = Signal(signed(33)), Signal(place), Signal(number)
+        # The product at hand is the room of the new rows.
+        self.grows = Signal()
 
 
 class InputPlacer(wiring.Component):
@@ -142,7 +146,7 @@ class InputPlacer(wiring.Component):
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
         ranges = nest.follow(m, settings)
         rows, columns, product = _Rows(bits), Columns(p), _Product(m, bits + 3, 28)
-        self._slide = columns.slide
+        self._slide, self._channel = columns.slide, Signal(bits + 1)
         ring = _Ring(box.slot.shape(), self.drop.shape())
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
@@ -170,13 +174,14 @@ class InputPlacer(wiring.Component):
         if self._slide is not None:
             m.d.comb += box.slid.eq(self._slide.slid)
         stays, whole = self._what_stays(m, nest)
-        with m.FSM(name="place") as steps:
+        with m.FSM(name="place"):
             self._begin(m, nest, ranges, rows, columns, ring, product, stays, whole)
-            self._count_rows(m, rows, columns)
+            self._count_rows(m, rows, columns, product)
             self._multiply(m, rows, columns, product, ring)
             with m.State("Overflow"):
                 m.d.comb += self.overflow.eq(1)
             with m.State("Offer"):
+                self._grow(m, ring, product)
                 m.d.comb += box.valid.eq((ring.first >= 0) & columns.placed)
                 with m.If(box.valid & box.ready):
                     m.d.comb += nest.advance.eq(1)
@@ -186,7 +191,6 @@ class InputPlacer(wiring.Component):
                     with m.If(nest.finished):
                         m.next = "Idle"
         columns.place(m, p, settings, box.gaps)
-        m.d.comb += nest.live.eq(steps.ongoing("Idle") | steps.ongoing("Offer"))
         return m
 
     def _begin(
@@ -233,16 +237,15 @@ class InputPlacer(wiring.Component):
                 corner_row = times_stride(low["y"], settings.stride_y) + low["k"]
                 last_row = times_stride((high["y"] - 1)[:bits], settings.stride_y) + (high["k"] - 1)[:bits]
                 kernel_rows = high["k"] - low["k"]
-                base = settings.input_base & ~3 if self.parameters.cluster else settings.input_base
-                m.d.comb += product.of(group_channel + low["c"], settings.input_plane)
                 m.d.sync += [
-                    self.o_box.address.eq(base + product.value),
+                    self._channel.eq(group_channel + low["c"]),
                     self.o_box.channels.eq(high["c"] - low["c"]),
                     rows.corner.eq(corner_row),
                     rows.at.eq(corner_row),
                     rows.last.eq(last_row),
                     rows.kernel.eq(kernel_rows),
                     rows.span.eq(Mux(kernel_rows < settings.stride_y, kernel_rows, last_row + 1 - corner_row)),
+                    rows.bottom.eq(settings.padding_top + settings.input_height),
                     rows.skipped.eq(0),
                     rows.kept.eq(0),
                     rows.new.eq(0),
@@ -255,8 +258,9 @@ class InputPlacer(wiring.Component):
                 ]
                 if self._slide is None:
                     with m.If(~(stays & same_group)):
-                        m.d.sync += rows.next_new.eq(0)
+                        m.d.sync += rows.next_new.eq(settings.padding_top)
                 else:
+                    m.d.sync += rows.next_new.eq(settings.padding_top)
                     # Kernel columns that the stride jumps over are not shared between output columns.
                     shared = high["l"] - low["l"] > settings.stride_x if marked == "x" else 1
                     m.d.sync += [
@@ -281,11 +285,11 @@ class InputPlacer(wiring.Component):
                 return nothing, nothing
         return same_execution & self.settings.input_slides, nothing
 
-    def _count_rows(self, m: Module, rows: _Rows, columns: Columns) -> None:
+    def _count_rows(self, m: Module, rows: _Rows, columns: Columns, product: _Product) -> None:
         """All rows at once, or, where they have gaps, the rows of one output row a cycle."""
         settings, bits = self.settings, self.parameters.position_bits
         top, left = settings.padding_top, settings.padding_left
-        bottom, right = top + settings.input_height, left + settings.input_width
+        right = left + settings.input_width
 
         def above(row: Value, name: str) -> Signal:
             """How many of the rows at hand lie above a row."""
@@ -298,8 +302,8 @@ class InputPlacer(wiring.Component):
 
         with m.State("Count-Rows"):
             above_image = above(top, "image")
-            above_new = above(Mux(rows.next_new > top, rows.next_new, top), "new")
-            above_bottom = above(bottom, "bottom")
+            above_new = above(rows.next_new, "new")
+            above_bottom = above(rows.bottom, "bottom")
             first_used = Mux(columns.corner > left, columns.corner - left, 0)
             if self._slide is not None:
                 fresh = Signal(columns.first_used.shape())
@@ -308,6 +312,7 @@ class InputPlacer(wiring.Component):
                 )
                 m.d.sync += self._slide.kept.eq(fresh - first_used)
                 first_used = fresh
+            m.d.comb += product.of(self._channel, settings.input_plane)
             m.d.sync += [
                 rows.skipped.eq(rows.skipped + above_new),
                 rows.kept.eq(rows.kept + above_new - above_image),
@@ -322,22 +327,21 @@ class InputPlacer(wiring.Component):
             with m.If(rows.at + rows.span > rows.last):
                 m.d.comb += columns.begin.eq(1)
                 if self._slide is None:
-                    m.d.sync += rows.next_new.eq(Mux(rows.last >= bottom, bottom, rows.last + 1))
+                    below = Mux(rows.last < top, top, (rows.last + 1)[: len(rows.last)])
+                    m.d.sync += rows.next_new.eq(Mux(rows.last >= rows.bottom, rows.bottom, below))
                 m.next = "Place-Rows"
 
     def _multiply(self, m: Module, rows: _Rows, columns: Columns, product: _Product, ring: _Ring) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
-        p, settings, box, elements = self.parameters, self.settings, self.o_box, self.parameters.input_elements
+        p, settings, box = self.parameters, self.settings, self.o_box
         write, live = ring.write, ring.live
         kept = Signal.like(rows.kept)
         with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
             m.d.comb += product.of(rows.first_new, settings.input_pitch)
+            base = settings.input_base & ~3 if p.cluster else settings.input_base
+            first = in_row(p, settings, in_bytes(p, settings, columns.first_used))
             m.d.sync += [
-                box.address.eq(
-                    box.address
-                    + product.value
-                    + (in_row(p, settings, in_bytes(p, settings, columns.first_used)) & ~3)
-                ),
+                box.address.eq(base + product.value + (first & ~3)),
                 ring.first.eq(begin),
                 self.drop.eq(self._if_slid(0, live)),
                 live.eq(self._if_slid(live, 0)),
@@ -352,28 +356,43 @@ class InputPlacer(wiring.Component):
                 m.next = "Place-End"
         with m.State("Place-Corner"):
             m.d.comb += product.of(rows.skipped, settings.input_slab)
-            m.d.sync += ring.first.eq(write - product.value)
+            m.d.sync += box.address.eq(box.address + product.value)
             m.next = "Place-End"
-            with m.If(kept == rows.skipped):
-                m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
-            with m.Elif(kept != 0):
+            with m.If((kept != rows.skipped) & (kept != 0)):
                 m.next = "Place-Kept"
         with m.State("Place-Kept"):
             m.d.comb += product.of(kept, settings.input_slab)
-            m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
+            m.d.sync += ring.first.eq(self._corner(write, product))
             m.next = "Place-End"
         with m.State("Place-End"):
-            reached = Signal(33)
-            room = self._if_slid(live, product.value)
-            m.d.comb += [product.of(box.rows, settings.input_slab), reached.eq(write + room)]
-            m.d.sync += [
-                box.slot.eq(write),
-                write.eq(Mux(reached >= elements, reached - elements, reached)),
-                live.eq(self._if_slid(live, live + product.value)),
-            ]
+            m.d.comb += product.of(box.rows, settings.input_slab)
+            with m.If(rows.skipped == 0):
+                m.d.sync += box.address.eq(box.address + product.value)
+            with m.Elif((kept == rows.skipped) | (kept == 0)):
+                m.d.sync += ring.first.eq(self._corner(write, product))
+            with m.If((rows.skipped != 0) & (kept != 0)):
+                m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
+            m.d.sync += [box.slot.eq(write), ring.grows.eq(1)]
             m.next = "Offer"
             with m.If(box.rows + kept > settings.input_slabs):
                 m.next = "Overflow"
+
+    def _corner(self, write: Value, product: _Product) -> Value:
+        """Where the box's first row lies in the ring, so much before the first new one."""
+        before = Value.cast(write - product.value)
+        return Mux(before < 0, write + self.parameters.input_elements - product.value, before)
+
+    def _grow(self, m: Module, ring: _Ring, product: _Product) -> None:
+        """The new rows take up their room in the ring, once."""
+        elements = self.parameters.input_elements
+        reached = Signal(33)
+        m.d.comb += reached.eq(ring.write + self._if_slid(ring.live, product.value))
+        m.d.sync += ring.grows.eq(0)
+        with m.If(ring.grows):
+            m.d.sync += [
+                ring.write.eq(Mux(reached >= elements, reached - elements, reached)),
+                ring.live.eq(self._if_slid(ring.live, ring.live + product.value)),
+            ]
 
     def _if_slid(self, then: ValueLike, otherwise: ValueLike) -> ValueLike:
         return otherwise if self._slide is None else Mux(self._slide.slid, then, otherwise)

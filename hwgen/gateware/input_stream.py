@@ -77,6 +77,7 @@ class InputStream(wiring.Component):
         connect(m, fetcher.o_request, flipped(self.o_request))
         connect(m, flipped(self.i_response), fetcher.i_response)
         connect(m, fetcher.o_word, fill.i_word)
+        m.d.comb += fill.expected.eq(fetcher.expected)
         connect(m, boxes.o_token, flipped(self.o_token))
         # A box goes to the queue and to the fetcher at once.
         for name in placer.o_box.signature.members:
@@ -96,7 +97,7 @@ class InputStream(wiring.Component):
             placer.o_box.ready.eq(fetcher.i_box.ready & boxes.i_box.ready),
             boxes.claims.eq(fetcher.claims),
             boxes.claim.eq(fetcher.claim),
-            fetcher.free.eq(boxes.free),
+            fetcher.free.eq(boxes.freed),
             boxes.completes.eq(fetcher.completes),
             boxes.release.eq(self.release),
             fill.stride_x.eq(self.settings.stride_x),

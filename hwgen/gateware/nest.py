@@ -1,6 +1,6 @@
 """Walking a loop nest: the odometer, and values that follow its loops."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, ValueLike
@@ -26,14 +26,16 @@ class LoopNest(wiring.Component):
     Loop j covers ``[lo[j], hi[j])`` of its dimension inside the range of the next outer loop over the same dimension,
     or inside ``[0, extent)``.
 
+    Where every loop goes next is worked out ahead, from registers alone, for each loop that might turn; what it
+    begins with inside an outer loop's iteration is remembered. Which one turns is a register, too: that the nest
+    advances, which is known late in a cycle, only enables the registers.
+
     Parameters
     ----------
     loops
         Dimension of each loop, outermost first.
     bits
         Width of a coordinate.
-    rewind
-        Index of the first loop that ``rewind`` sets back to its beginning.
 
     Members
     -------
@@ -42,13 +44,12 @@ class LoopNest(wiring.Component):
     step : In(bits), one per loop
         At most that of the next outer loop over the same dimension.
     start : In(1)
-        Go to the first iteration.
+        Go to the first iteration (after a reset).
     advance : In(1)
         Go to the next iteration; after the last one the position is undefined.
-    rewind : In(1)
-        Set the loops from ``rewind`` on back to their first iteration.
     live : In(1)
-        It may move in this cycle: set whenever it does, but known early in the cycle.
+        It may move in this cycle: set whenever it does, but known early in the cycle, best by a register. If it is
+        seldom set, a simulator gains by it.
     lo, hi : Out(bits), one per loop
         Range that the current iteration covers.
     first, last : Out(len(loops))
@@ -59,10 +60,9 @@ class LoopNest(wiring.Component):
         This is the last iteration of all.
     """
 
-    def __init__(self, *, loops: Sequence[str], bits: int, rewind: int | None = None) -> None:
+    def __init__(self, *, loops: Sequence[str], bits: int) -> None:
         self.loops = tuple(loops)
         self._bits = bits
-        self._rewind = len(self.loops) if rewind is None else rewind
         count = len(self.loops)
         super().__init__(
             {
@@ -70,7 +70,6 @@ class LoopNest(wiring.Component):
                 "step": In(bits).array(count),
                 "start": In(1),
                 "advance": In(1),
-                "rewind": In(1),
                 "live": In(1, init=1),
                 "lo": Out(bits).array(count),
                 "hi": Out(bits).array(count),
@@ -93,53 +92,84 @@ class LoopNest(wiring.Component):
             low[dim], high[dim] = self.lo[j], self.hi[j]
         return Ranges(low, high)
 
-    def parent(self, index: int) -> int | None:
-        """Index of the next outer loop over the same dimension."""
-        outer = [j for j in range(index) if self.loops[j] == self.loops[index]]
-        return outer[-1] if outer else None
+    def chain(self, index: int) -> list[int]:
+        """Indices of a loop and of all outer loops over the same dimension, from the inside."""
+        return [j for j in range(index, -1, -1) if self.loops[j] == self.loops[index]]
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        count, bits = len(self.loops), self._bits
+        count = len(self.loops)
+        # As after a reset: loops without an outer one over the same dimension go on from nothing to their first part.
+        self._begins = Signal(init=1)
+        self._goes_on = Signal(count, init=sum(1 << j for j in range(count) if len(self.chain(j)) == 1))
+        following = [self._following(m, j) for j in range(count)]
+        lasts, turning, moved = Signal(count), Signal(count), Signal(count)
         m.d.comb += self.finished.eq(self.last.all())
-        for j in range(count):
-            m.d.comb += self.turning[j].eq(~self.last[j] & self.last[j + 1 :].all())
-        # A simulator passes over the rest while nothing can move. Whether it does move is known late in the cycle.
-        moves = self.start | self.advance | self.rewind
-        next_lo = [Signal(bits, name=f"next_lo_{j}") for j in range(count)]
-        next_hi = [Signal(bits, name=f"next_hi_{j}") for j in range(count)]
-        ends = [Signal(bits, name=f"end_{j}") for j in range(count)]
-        moved = [Signal(name=f"moved_{j}") for j in range(count)]
-        for j in range(count):
-            parent = self.parent(j)
-            restart, within = Signal(name=f"restart_{j}"), Signal(name=f"within_{j}")
-            reach = Signal(bits + 1, name=f"reach_{j}")
-            # A loop that begins again with its parent ends where the parent does, at the latest, but its step is at
-            # most the parent's: the parent's own end will do, and its ``next_hi`` need not be waited for.
-            begin: Value = Value.cast(0) if parent is None else next_lo[parent]
-            end: Value = self.extent[j] if parent is None else Mux(moved[parent], ends[parent], self.hi[parent])
-            only = 0 if parent is None else moved[parent] & (self.step[j] >= self.step[parent])
-            with m.If(self.live):
+        with m.If(self.live):
+            for j, (_, _, last) in enumerate(following):
                 m.d.comb += [
-                    restart.eq(self.start | Mux(self.rewind, j >= self._rewind, self.turning[:j].any())),
-                    moved[j].eq(restart | (self.turning[j] & ~self.rewind)),
-                    next_lo[j].eq(Mux(restart, begin, Mux(self.turning[j] & ~self.rewind, self.hi[j], self.lo[j]))),
-                    reach.eq(next_lo[j] + self.step[j]),
-                    ends[j].eq(end),
-                    within.eq(reach < ends[j]),
-                    next_hi[j].eq(Mux(within, reach, ends[j])),
+                    moved[j].eq(self._begins | self.turning[: j + 1].any()),
+                    lasts[j].eq(Mux(moved[j], last, self.last[j])),
                 ]
-            with m.If(moves):
-                m.d.sync += [
-                    self.lo[j].eq(next_lo[j]),
-                    self.hi[j].eq(next_hi[j]),
-                    self.last[j].eq(~within | only),
-                ]
-                with m.If(restart):
-                    m.d.sync += self.first[j].eq(1)
-                with m.Elif(self.turning[j] & ~self.rewind):
-                    m.d.sync += self.first[j].eq(0)
+            for j in range(count):
+                m.d.comb += turning[j].eq(~lasts[j] & lasts[j + 1 :].all())
+        with m.If(self.start | self.advance):
+            m.d.sync += [self.last.eq(lasts), self.turning.eq(turning), self._goes_on.eq(turning), self._begins.eq(0)]
+            for j, (low, high, _) in enumerate(following):
+                with m.If(moved[j]):
+                    m.d.sync += [self.lo[j].eq(low), self.hi[j].eq(high)]
+                    m.d.sync += self.first[j].eq(~self.turning[j])
         return m
+
+    def _following(self, m: Module, index: int) -> tuple[Signal, Signal, Signal]:
+        """Where a loop is in the next iteration: its range, and whether that is its last one.
+
+        If the loop or an outer one over the same dimension turns, it begins where that one ends. It ends where the
+        next outer one of that does, at the latest: its step is at most that of the loops between, whose own ends need
+        not be waited for. If a loop turns that is not over its dimension, it begins again with the next outer loop
+        over the same dimension; all that it does then is remembered since that one has moved.
+        """
+        bits, chain, step = self._bits, self.chain(index), self.step[index]
+        low, high = Signal(bits, name=f"next_lo_{index}"), Signal(bits, name=f"next_hi_{index}")
+        last = Signal(name=f"next_last_{index}")
+        only = step >= self.step[chain[1]] if len(chain) > 1 else Value.cast(0)
+        choices: list[tuple[Value, Value, Value, Value]] = []
+        for place, turns in enumerate(chain):
+            outer = chain[place + 1] if place + 1 < len(chain) else None
+            name = f"{index}_{turns}"
+            begin, end = Signal(bits, name=f"begin_{name}"), Signal(bits, name=f"end_{name}")
+            reach, within = Signal(bits + 1, name=f"reach_{name}"), Signal(name=f"within_{name}")
+            again_high, again_last = Signal(bits, name=f"again_hi_{name}"), Signal(name=f"again_last_{name}")
+            if outer is None:
+                ends, restarts, remembers = self.extent[turns], Value.cast(0), self._begins
+                again = self.turning[:turns].any()
+            else:
+                ends, restarts = self.hi[outer], self.lo[outer]
+                remembers = self._begins | self.turning[: outer + 1].any()
+                again = self.turning[outer + 1 : turns].any()
+            with m.If(self.live):
+                m.d.comb += [begin.eq(self.hi[turns]), end.eq(ends), reach.eq(begin + step), within.eq(reach < end)]
+            with m.If((self.start | self.advance) & remembers):
+                m.d.sync += [again_high.eq(high), again_last.eq(last)]
+            choices += [
+                (self._goes_on[turns], begin, Mux(within, reach[:bits], end), ~within | (only if place else 0)),
+                (again, restarts, again_high, again_last),
+            ]
+        with m.If(self.live):
+            m.d.comb += [
+                low.eq(_either((when, begins) for when, begins, _, _ in choices)),
+                high.eq(_either((when, ends) for when, _, ends, _ in choices)),
+                last.eq(_either((when, is_last) for when, _, _, is_last in choices)),
+            ]
+        return low, high, last
+
+
+def _either(choices: Iterable[tuple[Value, Value]]) -> Value:
+    """The value of which the condition is set: of one at most, else nothing."""
+    result: Value = Value.cast(0)
+    for when, value in choices:
+        result = result | Mux(when, value, 0)
+    return result
 
 
 class LevelRegister(wiring.Component):

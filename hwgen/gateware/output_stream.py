@@ -90,16 +90,16 @@ class OutputStream(wiring.Component):
         connect(m, flipped(self.i_response), port.i_response)
         m.submodules.drain = drain = OutputWalk(p)
         connect(m, flipped(settings), drain.settings)
-        started, unloading = Signal(), Signal()
+        started, unloading, live = Signal(), Signal(), Signal(init=1)
         with m.If(self.start):
-            m.d.sync += started.eq(1)
+            m.d.sync += [started.eq(1), live.eq(0)]
+        m.d.comb += drain.live.eq(live)
         if p.wide:
             m.d.comb += port.wide.eq(settings.wide)
         if p.cluster:
             m.d.comb += self.move.eq(port.moves)
         m.d.comb += [
             drain.start.eq(self.start),
-            drain.live.eq(unloading | self.start),
             drain.partial.eq(~drain.is_final),
             port.output_pitch.eq(settings.output_pitch),
             port.output_plane.eq(settings.output_plane),
@@ -125,10 +125,12 @@ class OutputStream(wiring.Component):
         wants_load: Value = Signal(name="no_load")
         if p.cluster or any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
             wants_load = self._load(m, port, drain, unloading)
-        self._drain(m, port, drain, unloading, wants_load)
+        self._drain(m, port, drain, unloading, live, wants_load)
         return m
 
-    def _drain(self, m: Module, port: VectorPort, drain: OutputWalk, unloading: Signal, wants_load: Value) -> None:
+    def _drain(
+        self, m: Module, port: VectorPort, drain: OutputWalk, unloading: Signal, live: Signal, wants_load: Value
+    ) -> None:
         """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
         ended, has_biases, may_bias, asks = Signal(), Signal(), Signal(), Signal()
         needs_biases = drain.is_final & ~has_biases
@@ -141,7 +143,7 @@ class OutputStream(wiring.Component):
         with m.If(asks & ~self.access_load):
             m.d.comb += [self.access_valid.eq(1), self.access_index.eq(drain.place)]
             with m.If(self.access_ready):
-                m.d.sync += unloading.eq(1)
+                m.d.sync += [unloading.eq(1), live.eq(1)]
         with m.If(may_bias):
             # From here on they are there whenever the port is free.
             m.d.sync += has_biases.eq(1)
@@ -156,7 +158,7 @@ class OutputStream(wiring.Component):
                 port.ends_row.eq(drain.ends_row),
             ]
         with m.If(self.unload_done):
-            m.d.sync += unloading.eq(0)
+            m.d.sync += [unloading.eq(0), live.eq(0)]
             with m.If(port.free & drain.placed):
                 m.d.comb += [
                     port.capture.eq(1),

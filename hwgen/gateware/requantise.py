@@ -49,22 +49,26 @@ class Requantise(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        lowest = -(1 << (self._bits - 1))
-        # The sum is shifted right by one bit less than asked; the last bit rounds.
-        total = Signal(signed(self._sum_bits + 1))
-        doubled = Signal(signed(self._sum_bits + 2))
-        rounded = Signal(signed(self._sum_bits + 2))
+        bits = self._bits
+        # The sum is shifted right by one bit less than asked; the last bit rounds. Beside that it is seen whether a
+        # bit above those wanted differs from the sign; halves below the range round to its end.
+        width = self._sum_bits + 2
+        total, doubled = Signal(signed(self._sum_bits + 1)), Signal(signed(width))
+        low, rounded, outside, negative = Signal(bits + 1), Signal(bits), Signal(), Signal()
+        beyond = Signal(width)
+        m.d.comb += beyond.eq(((1 << width) - (1 << bits)) << self.shift)
         with m.If(self.enable):
             m.d.comb += [
                 total.eq(self.sum + self.bias),
-                doubled.eq((total << 1) >> self.shift),
-                rounded.eq(Mux(self.shift == 0, total, (doubled + 1) >> 1)),
+                doubled.eq(total << 1),
+                negative.eq(total < 0),
+                low.eq(doubled >> self.shift),
+                outside.eq(((doubled ^ negative.replicate(width)) & beyond).any()),
+                rounded.eq((low + 1) >> 1),
             ]
-            with m.If((rounded < 0) & self.relu):
-                m.d.comb += self.value.eq(0)
-            with m.Elif(rounded < lowest):
-                m.d.comb += self.value.eq(lowest)
-            with m.Elif(rounded > self.ceiling):
+            with m.If(negative):
+                m.d.comb += self.value.eq(Mux(self.relu, 0, Mux(outside, 1 << (bits - 1), rounded)))
+            with m.Elif(outside | (low[:bits] > (self.ceiling << 1))):
                 m.d.comb += self.value.eq(self.ceiling)
             with m.Else():
                 m.d.comb += self.value.eq(rounded)

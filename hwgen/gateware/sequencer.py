@@ -89,7 +89,7 @@ class Sequencer(wiring.Component):
         ranges = nest.follow(m, self.settings)
         active = Signal()
         fire = Signal()
-        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(fire), nest.live.eq(active | self.start)]
+        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(fire)]
         with m.If(self.start):
             m.d.sync += active.eq(1)
         with m.Elif(fire & nest.finished):

@@ -67,6 +67,9 @@ class VectorPort(wiring.Component):
     fill a word wait for the next vector of their rows: one place for each row of lanes. The rows of a vector are
     aligned alike, so that the same bytes of all of them wait.
 
+    There are three stages: biases are added where a vector is captured; what a step takes is chosen and requantised;
+    a cycle later it is packed, and a word leaves. All requests pass through the last stage, in order.
+
     Parameters
     ----------
     parameters
@@ -80,7 +83,8 @@ class VectorPort(wiring.Component):
     address : In(32)
         Byte address of the first element, or of the first bias.
     channels, rows, columns : In
-        Elements of the vector that exist; to fetch biases: how many, as columns of one row and channel.
+        Elements of the vector that exist; to fetch biases: how many, as columns of one row and channel. With the
+        address and ``ends_row`` they stand a cycle before a move that stores begins.
     ends_row : In(1)
         The rows end with this vector: words that are not full are written all the same.
     output_pitch, output_plane, partial_pitch, partial_plane : In
@@ -90,7 +94,7 @@ class VectorPort(wiring.Component):
     wide : In(1)
         Outputs have 16 bits, vectors the lanes for such operands; where generated for it.
     capture : In(1)
-        Take ``captured`` as the vector; only while ``free`` is set.
+        Take ``captured`` as the vector, with the biases if ``move`` stores outputs; only while ``free`` is set.
     captured : In
     vector : Out
     loading : Out(1)
@@ -104,11 +108,11 @@ class VectorPort(wiring.Component):
     done : Out(1)
         A move ends in this cycle.
     busy : Out(1)
-        There is a move.
+        There is a move, or a word that has not left.
     o_request, i_response
         To the memory port.
     moves : Out(VectorMove)
-        In a cluster: the move under way.
+        In a cluster: the move that ``o_request`` belongs to.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -152,23 +156,51 @@ class VectorPort(wiring.Component):
         self._move, self._left = Signal(VectorMove), Signal(range(4 * p.lanes))
         # Outputs that do not fill a word yet: up to three of 8 bits, or one of 16 bits, for each row of lanes.
         self._waiting = Signal(8 * WAITING_BYTES * p.lane_m * p.lane_y, name="waiting")
-        self._channels, self._rows = Signal.like(self.channels), Signal.like(self.rows)
+        self._rows = Signal.like(self.rows)
         self._columns, self._ends_row = Signal.like(self.columns), Signal()
         self._row_address, self._plane_address = Signal(32), Signal(32)
-        self._lanes = _Lanes(p, "at")
+        self._lanes, self._received = _Lanes(p, "at"), _Lanes(p, "received")
         self._biases = Signal(32 * p.lane_m)
         self._offset = self._row_address[:2]
+        self._active, self._leaving = Signal(), _Leaving(p)
+        # Which four lanes are at hand. Fewer outputs than a word has, from several rows, go to where they wait.
+        self._chosen, self._merges = Signal(_log2(p.lanes) - 2, name="chosen"), Signal(name="merges")
+        # Answers that are still to come.
+        self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
+        # A sum and its bias have a bit more than a sum.
+        self._carries = Signal(p.lanes, name="carries")
+        m.d.comb += self.busy.eq(self._active | self._leaving.asks)
         if p.cluster:
-            m.d.comb += self.moves.eq(self._move)
-        with m.If(self.capture):
-            m.d.sync += self.vector.eq(self.captured)
+            m.d.comb += self.moves.eq(self._leaving.move)
+        self._capture(m)
         self._receive(m)
         self._request(m)
         self._begin(m)
         return m
 
+    def _capture(self, m: Module) -> None:
+        """A vector, with the biases of its channels if its outputs are wanted."""
+        p = self.parameters
+        adds = Signal()
+        m.d.comb += adds.eq(self.move == VectorMove.STORE_OUTPUTS)
+        biases: list[Value] = [self._biases.word_select(channel, 32).as_signed() for channel in range(p.lane_m)]
+        _, wide_rows, wide_columns = p.wide_lanes
+        for lane in range(p.lanes):
+            total = Signal(signed(33), name=f"total_{lane}")
+            chosen = biases[lane // (p.lane_y * p.lane_x)]
+            if p.wide and lane < p.lanes // 2:
+                chosen = Mux(self.wide, biases[lane // (wide_rows * wide_columns)], chosen)
+            m.d.comb += total.eq(self.captured[lane])
+            with m.If(adds):
+                m.d.comb += total.eq(self.captured[lane] + chosen)
+            with m.If(self.capture):
+                m.d.sync += [self.vector[lane].eq(total[:32]), self._carries[lane].eq(total[32])]
+
     def _begin(self, m: Module) -> None:
-        """A new move; ``left`` counts the cycles that it takes, or the words that it asks for."""
+        """A new move; ``left`` counts the cycles that it takes, or the words that it asks for.
+
+        A vector that is stored is known before it comes: its words are counted a cycle ahead.
+        """
         elements, words = Signal(range(self.parameters.lanes + 1)), Signal.like(self._left)
         reach = self.address[:2] + self.columns
         rows = Signal(range(self.parameters.lanes + 1))
@@ -183,15 +215,16 @@ class VectorPort(wiring.Component):
         if self._together > 1:
             with m.If((reach < WORD_BYTES) & ~self.ends_row):
                 m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
+        words_ahead = Signal.like(words)
+        m.d.sync += words_ahead.eq(words)
         with m.If(self.start):
             stores_steps: Value = self.move == VectorMove.STORE_OUTPUTS
             if self.parameters.wide:
                 stores_steps = stores_steps & ~self.wide
             m.d.sync += [
-                self.busy.eq(1),
+                self._active.eq(1),
                 self._move.eq(self.move),
-                self._left.eq(Mux(stores_steps, words, elements)),
-                self._channels.eq(self.channels),
+                self._left.eq(Mux(stores_steps, words_ahead, elements)),
                 self._rows.eq(self.rows),
                 self._columns.eq(self.columns),
                 self._ends_row.eq(self.ends_row),
@@ -200,106 +233,131 @@ class VectorPort(wiring.Component):
                 self._lanes.column.eq(0),
                 self._lanes.row.eq(0),
                 self._lanes.channel.eq(0),
+                self._chosen.eq(0),
+                self._merges.eq((reach < WORD_BYTES) & ~self.ends_row if self._together > 1 else 0),
+                self._awaited.eq(elements),
+                self._last_awaited.eq(elements == 1),
             ]
 
     def _request(self, m: Module) -> None:
-        """One word a cycle: lane by lane, or outputs step by step; those of 16 bits lane by lane too."""
-        p, lanes, request = self.parameters, self._lanes, self.o_request.payload
+        """One step a cycle: lane by lane, or outputs four by four; those of 16 bits lane by lane too."""
+        p, lanes, leaving = self.parameters, self._lanes, self._leaving
         outputs, steps, moves = Signal(), Signal(), Signal()
-        asks, enable, word, ends_line = Signal(), Signal(WORD_BYTES), Signal(32), Signal()
+        asks, enable, value, ends_line = Signal(), Signal(WORD_BYTES), Signal(32), Signal()
         m.d.comb += outputs.eq(self._move == VectorMove.STORE_OUTPUTS)
         m.d.comb += steps.eq(outputs & ~self.wide if p.wide else outputs)
+        # What asks depends on registers alone; that the word before leaves is known late.
+        goes = Signal()
+        m.d.comb += [
+            goes.eq(~leaving.asks | self.o_request.ready),
+            moves.eq(self._active & (self._left != 0) & goes),
+        ]
         packed = self._pack(m, steps, moves)
         column: Value = lanes.column << 2
         if p.wide:
             halves = self._pack_halves(m, outputs & self.wide, moves)
             column = Mux(outputs & self.wide, lanes.column << 1, column)
-        with m.If(self.busy & (self._left != 0)):
-            with m.If(steps):
-                m.d.comb += [
-                    asks.eq(packed.leaves),
-                    enable.eq(packed.enable),
-                    word.eq(packed.word),
-                    ends_line.eq(packed.ends_line),
-                ]
-            with m.Else():
-                m.d.comb += [
-                    asks.eq(1),
-                    enable.eq(~0),
-                    word.eq(self.vector.as_value().word_select(self._lane(lanes), 32)),
-                    ends_line.eq(lanes.column + 1 == self._columns),
-                ]
-                if p.wide:
-                    with m.If(outputs):
-                        m.d.comb += [
-                            asks.eq(halves.leaves),
-                            enable.eq(halves.enable),
-                            word.eq(halves.word),
-                        ]
-            m.d.comb += moves.eq(~asks | self.o_request.ready)
+        with m.If(steps):
+            m.d.comb += [
+                asks.eq(packed.leaves),
+                enable.eq(packed.enable),
+                value.eq(packed.value),
+                ends_line.eq(packed.ends_line),
+            ]
+        with m.Else():
+            m.d.comb += [
+                asks.eq(1),
+                enable.eq(~0),
+                value.eq(self._sum),
+                ends_line.eq(lanes.column + 1 == self._columns),
+            ]
+            if p.wide:
+                with m.If(outputs):
+                    m.d.comb += [
+                        asks.eq(halves.leaves),
+                        enable.eq(halves.enable),
+                        value.eq(halves.value),
+                    ]
+        with m.If(goes):
+            m.d.sync += [leaving.asks.eq(moves & asks), leaving.packs.eq(moves & steps)]
+            if p.wide:
+                m.d.sync += leaving.halves.eq(moves & outputs & self.wide)
+        with m.If(moves):
+            m.d.sync += [
+                leaving.move.eq(self._move),
+                leaving.address.eq((self._row_address + column)[2:]),
+                leaving.write.eq(outputs | (self._move == VectorMove.STORE_PARTIALS)),
+                leaving.enable.eq(enable),
+                leaving.value.eq(value),
+            ]
+        self._leave(m, goes)
+        following = _Lanes(p, "next")
         m.d.comb += [
-            self.o_request.valid.eq(asks),
-            request.address.eq((self._row_address + column) & ~3),
-            request.write.eq(outputs | (self._move == VectorMove.STORE_PARTIALS)),
-            request.enable.eq(enable),
-            request.data.eq(word),
+            following.column.eq(Mux(ends_line, 0, lanes.column + 1)),
+            following.row.eq(lanes.row),
+            following.channel.eq(lanes.channel),
         ]
+        with m.If(ends_line):
+            with m.If(lanes.row + 1 == self._rows):
+                m.d.comb += [following.row.eq(0), following.channel.eq(lanes.channel + 1)]
+            with m.Else():
+                m.d.comb += following.row.eq(lanes.row + 1)
+        chosen = Mux(steps, self._group(following)[0], self._lane(following)[2:])
         next_plane = Signal(32)
-        with m.If(self.busy):
+        with m.If(self._active):
             m.d.comb += next_plane.eq(self._plane_address + Mux(outputs, self.output_plane, self.partial_plane))
         with m.If(moves):
-            m.d.sync += [self._left.eq(self._left - 1), lanes.column.eq(lanes.column + 1)]
+            m.d.sync += [
+                self._left.eq(self._left - 1),
+                lanes.column.eq(following.column),
+                lanes.row.eq(following.row),
+                lanes.channel.eq(following.channel),
+                self._chosen.eq(chosen),
+            ]
             with m.If(ends_line):
-                m.d.sync += lanes.column.eq(0)
                 with m.If(lanes.row + 1 == self._rows):
-                    m.d.sync += [
-                        lanes.row.eq(0),
-                        lanes.channel.eq(lanes.channel + 1),
-                        self._row_address.eq(next_plane),
-                        self._plane_address.eq(next_plane),
-                    ]
+                    m.d.sync += [self._row_address.eq(next_plane), self._plane_address.eq(next_plane)]
                 with m.Else():
                     pitch = Mux(outputs, self.output_pitch, self.partial_pitch)
-                    m.d.sync += [lanes.row.eq(lanes.row + 1), self._row_address.eq(self._row_address + pitch)]
-        self._end(m, moves)
+                    m.d.sync += self._row_address.eq(self._row_address + pitch)
+        self._end(m, goes)
 
-    def _end(self, m: Module, moves: Signal) -> None:
+    def _end(self, m: Module, goes: Signal) -> None:
         """When the move ends, and whether that is near."""
         near = Signal()
         with m.Switch(self._move):
             with m.Case(VectorMove.LOAD_PARTIALS):
                 m.d.comb += [
-                    self.done.eq(self.busy & self._complete & self.kept),
-                    self.loading.eq(self.busy & (self._left <= 1)),
+                    self.done.eq(self._active & self._complete & self.kept),
+                    self.loading.eq(self._active & (self._left == 0)),
                     near.eq(self._left == 0),
                 ]
             with m.Case(VectorMove.FETCH_BIAS):
-                m.d.comb += [self.done.eq(self.busy & self._completes), near.eq(self._left < CAPTURE_CYCLES)]
+                m.d.comb += [self.done.eq(self._active & self._complete), near.eq(self._left == 0)]
             with m.Default():
-                m.d.comb += [self.done.eq(moves & (self._left == 1)), near.eq(self._left <= CAPTURE_CYCLES + 1)]
-        m.d.comb += [self.free.eq(~self.busy | self.done), self.ending.eq(~self.busy | near)]
+                last = self._active & (self._left == 1)
+                m.d.comb += [self.done.eq(goes & last), near.eq(self._left <= CAPTURE_CYCLES + 1)]
+        m.d.comb += [self.free.eq(~self._active | self.done), self.ending.eq(~self._active | near)]
         with m.If(self.done & ~self.start):
-            m.d.sync += self.busy.eq(0)
+            m.d.sync += self._active.eq(0)
 
     def _pack(self, m: Module, outputs: Signal, moves: Signal) -> "_Packed":
-        """Up to four outputs of a row, moved to their place in the word, after those of the row that wait.
+        """Up to four outputs of a row: which bytes of a word they are, with those of the row that wait.
 
         Where lanes along x are fewer than four, four outputs come from several rows: if they fill no word, all of
         them go at once to where outputs wait, else one row after the other is written.
         """
-        p, lanes = self.parameters, self._lanes
+        p, lanes, leaving = self.parameters, self._lanes, self._leaving
         across, together = min(p.lane_x, WORD_BYTES), self._together
         taken, enable = Signal(range(across + 1)), Signal(2 * WORD_BYTES - 1)
-        waiting, waiting_enable = self._waiting, Signal(WAITING_BYTES)
+        waiting_enable = Signal(WAITING_BYTES)
         before, carried, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
-        used, flushes, reaches_end, merges = Signal(WORD_BYTES), Signal(), Signal(), Signal()
+        used, flushes, reaches_end, merges = Signal(WORD_BYTES), Signal(), Signal(), self._merges
         packed = _Packed()
-        group, sub = self._group(merges)
-        old = [Signal(8 * WAITING_BYTES, name=f"old_{i}") for i in range(together)]
-        fresh = [Signal(8 * (2 * WORD_BYTES - 1), name=f"fresh_{i}") for i in range(together)]
-        merged = [Signal(32, name=f"merged_{i}") for i in range(together)]
-        pixels = self._requantised(m, outputs & self.busy, group)
-        with m.If(outputs & self.busy):
+        group, sub = self._group(lanes)
+        sums = self._select(m)
+        with m.If(outputs & self._active):
+            m.d.comb += packed.value.eq(self._requantised(m, sums))
             # Of a row of fewer than four lanes all outputs are taken; the column then counts groups, or is a flush.
             at = lanes.column << 2
             left = self._columns - at if together == 1 else self._columns
@@ -310,7 +368,6 @@ class VectorPort(wiring.Component):
                 enable.eq(Cat(taken > i for i in range(across)) << self._offset),
                 before.eq(Mux((lanes.column == 0) | merges, waiting_enable, carried)),
                 used.eq(enable[:WORD_BYTES] | before),
-                merges.eq(0 if together == 1 else (self._offset + self._columns < WORD_BYTES) & ~self._ends_row),
                 packed.leaves.eq(used[-1] | flushes | (reaches_end & self._ends_row)),
                 rest.eq(Mux(used[-1], enable[WORD_BYTES:], used[:WAITING_BYTES])),
                 packed.enable.eq(Mux(flushes, carried, used)),
@@ -318,50 +375,86 @@ class VectorPort(wiring.Component):
                     flushes | (reaches_end & ~merges & ~(self._ends_row & (enable[WORD_BYTES:] != 0)))
                 ),
             ]
-            for i in range(together):
-                m.d.comb += [
-                    old[i].eq(waiting.word_select(self._line_of(group, i), 8 * WAITING_BYTES)),
-                    fresh[i].eq(pixels[8 * across * i : 8 * across * (i + 1)] << (self._offset << 3)),
-                    merged[i].eq(
-                        Cat(
-                            *(
-                                Mux(before[b], old[i].word_select(b, 8), fresh[i].word_select(b, 8))
-                                for b in range(WAITING_BYTES)
-                            ),
-                            fresh[i].word_select(WAITING_BYTES, 8),
-                        )
-                    ),
-                ]
-                here = sub == i if together > 1 else flushes | ~flushes
-                with m.If(here):
-                    m.d.comb += packed.word.eq(Mux(flushes, old[i], merged[i]))
-                with m.If(moves & (here | merges)):
-                    m.d.sync += waiting.word_select(self._line_of(group, i), 8 * WAITING_BYTES).eq(
-                        Mux(used[-1], fresh[i][32:], merged[i][: 8 * WAITING_BYTES])
-                    )
             with m.If(moves):
-                m.d.sync += carried.eq(rest)
+                m.d.sync += [
+                    carried.eq(rest),
+                    leaving.offset.eq(self._offset),
+                    leaving.before.eq(before),
+                    leaving.flushes.eq(flushes),
+                    leaving.fills.eq(used[-1]),
+                    leaving.merges.eq(merges),
+                    leaving.group.eq(group),
+                    leaving.sub.eq(sub),
+                    leaving.line.eq(lanes.line),
+                ]
             with m.If(self.done):
                 m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
         return packed
 
-    def _lane(self, lanes: _Lanes) -> Value:
-        """Number of the lane in the vector."""
-        return Mux(self.wide, lanes.wide_lane, lanes.lane) if self.parameters.wide else lanes.lane
+    def _leave(self, m: Module, goes: Signal) -> None:
+        """The last stage: outputs are moved to their place in the word, after those of the row that wait."""
+        p, leaving, request, waiting = self.parameters, self._leaving, self.o_request.payload, self._waiting
+        across, together = min(p.lane_x, WORD_BYTES), self._together
+        word, values = Signal(32), leaving.value
+        m.d.comb += word.eq(values)
+        if p.wide:
+            half = waiting.word_select(leaving.line, 16)
+            with m.If(leaving.halves & leaving.upper):
+                m.d.comb += word.eq(Cat(half, values[:16]))
+            with m.If(goes & leaving.halves):
+                m.d.sync += half.eq(values[:16])
+        with m.If(leaving.packs):
+            for i in range(together):
+                line = leaving.line if together == 1 else Cat(C(i, _log2(together)), leaving.group)
+                waits = waiting.word_select(line, 8 * WAITING_BYTES)
+                old, merged = Signal(8 * WAITING_BYTES, name=f"old_{i}"), Signal(32, name=f"merged_{i}")
+                fresh = Signal(8 * (2 * WORD_BYTES - 1), name=f"fresh_{i}")
+                m.d.comb += [
+                    old.eq(waits),
+                    fresh.eq(values[8 * across * i : 8 * across * (i + 1)] << (leaving.offset << 3)),
+                    merged.eq(
+                        Cat(
+                            *(
+                                Mux(leaving.before[b], old.word_select(b, 8), fresh.word_select(b, 8))
+                                for b in range(WAITING_BYTES)
+                            ),
+                            fresh.word_select(WAITING_BYTES, 8),
+                        )
+                    ),
+                ]
+                here = leaving.sub == i if together > 1 else leaving.packs
+                with m.If(here):
+                    m.d.comb += word.eq(Mux(leaving.flushes, old, merged))
+                with m.If(goes & (here | leaving.merges)):
+                    m.d.sync += waits.eq(Mux(leaving.fills, fresh[32:], merged[: 8 * WAITING_BYTES]))
+        m.d.comb += [
+            self.o_request.valid.eq(leaving.asks),
+            request.address.eq(leaving.address << 2),
+            request.write.eq(leaving.write),
+            request.enable.eq(leaving.enable),
+            request.data.eq(word),
+        ]
+
+    def _select(self, m: Module) -> Value:
+        """The sums of four lanes, a bit wider than a sum: those of a group, or those of which one is at hand."""
+        lane = self._lane(self._lanes)
+        narrow = Signal(32 * WORD_BYTES)
+        m.d.comb += narrow.eq(self.vector.as_value().word_select(self._chosen, 32 * WORD_BYTES))
+        self._sum = narrow.word_select(lane[:2], 32)
+        carries = self._carries.word_select(self._chosen, WORD_BYTES)
+        self._total = Cat(self._sum, carries.bit_select(lane[:2], 1)).as_signed()
+        return Cat(*(Cat(narrow.word_select(i, 32), carries[i]) for i in range(WORD_BYTES)))
 
     def _pack_halves(self, m: Module, outputs: Value, moves: Signal) -> "_Packed":
         """One output of 16 bits; where it begins a word it waits for the next one, unless the row ends with it."""
-        p, lanes = self.parameters, self._lanes
-        packed, line = _Packed(), lanes.wide_line
-        m.submodules.requantise_wide = unit = Requantise(bits=16)
-        waiting = self._waiting
+        lanes, leaving = self._lanes, self._leaving
+        packed = _Packed()
+        m.submodules.requantise_wide = unit = Requantise(bits=16, sum_bits=33)
         waits, is_upper, has_lower = Signal(), Signal(), Signal()
-        bias = self._biases.word_select(lanes.channel, 32) if p.lane_m > 1 else self._biases
-        with m.If(outputs & self.busy):
+        with m.If(outputs & self._active):
             m.d.comb += [
                 unit.enable.eq(1),
-                unit.sum.eq(self.vector.as_value().word_select(lanes.wide_lane, 32).as_signed()),
-                unit.bias.eq(bias.as_signed()),
+                unit.sum.eq(self._total),
                 unit.shift.eq(self.shift),
                 unit.relu.eq(self.relu),
                 unit.ceiling.eq(self.ceiling),
@@ -369,70 +462,60 @@ class VectorPort(wiring.Component):
                 has_lower.eq((lanes.column != 0) | waits),
                 packed.leaves.eq(is_upper | ((lanes.column + 1 == self._columns) & self._ends_row)),
                 packed.enable.eq(Mux(is_upper, Cat(has_lower.replicate(2), C(3, 2)), 3)),
-                packed.word.eq(
-                    Mux(is_upper, Cat(waiting.word_select(line, 16), unit.value), unit.value.as_unsigned())
-                ),
+                packed.value.eq(unit.value.as_unsigned()),
             ]
             with m.If(moves):
-                m.d.sync += waiting.word_select(line, 16).eq(unit.value)
+                m.d.sync += [leaving.upper.eq(is_upper), leaving.line.eq(lanes.wide_line)]
             with m.If(self.done):
                 m.d.sync += waits.eq(~is_upper & ~self._ends_row)
         return packed
+
+    def _lane(self, lanes: _Lanes) -> Value:
+        """Number of the lane in the vector."""
+        return Mux(self.wide, lanes.wide_lane, lanes.lane) if self.parameters.wide else lanes.lane
 
     @property
     def _together(self) -> int:
         """Rows of lanes that four outputs come from."""
         return max(1, WORD_BYTES // self.parameters.lane_x)
 
-    def _group(self, merges: Signal) -> tuple[Value, Value]:
+    def _group(self, lanes: _Lanes) -> tuple[Value, Value]:
         """Which four lanes are at hand, and which of their rows."""
-        p, lanes = self.parameters, self._lanes
+        p = self.parameters
         if self._together == 1:
             return ((lanes.line << _log2(p.lane_x // WORD_BYTES)) | lanes.column)[:2], Value.cast(0)
         bits = _log2(self._together)
-        return Mux(merges, lanes.column[:2], lanes.line[bits:])[:2], lanes.line[:bits]
+        return Mux(self._merges, lanes.column[:2], lanes.line[bits:])[:2], lanes.line[:bits]
 
-    def _line_of(self, group: Value, i: int) -> Value:
-        """Number of the row of lanes that the i-th row of a group is."""
-        if self._together == 1:
-            return self._lanes.line
-        return Cat(C(i, _log2(self._together)), group)
-
-    def _requantised(self, m: Module, enable: Value, group: Value) -> Value:
-        """The outputs of four lanes."""
-        p = self.parameters
-        pixels = Signal(8 * WORD_BYTES)
-        sums = Signal(32 * WORD_BYTES)
-        with m.If(enable):
-            m.d.comb += sums.eq(self.vector.as_value().word_select(group, 32 * WORD_BYTES))
+    def _requantised(self, m: Module, sums: Value) -> Value:
+        """The outputs of four lanes, to whose sums the biases have been added."""
+        pixels = []
         for i in range(WORD_BYTES):
-            m.submodules[f"requantise_{i}"] = unit = Requantise()
-            line = self._line_of(group, i // min(p.lane_x, WORD_BYTES))
-            bias = self._biases.word_select(line[_log2(p.lane_y) :], 32) if p.lane_m > 1 else self._biases
+            m.submodules[f"requantise_{i}"] = unit = Requantise(sum_bits=33)
             m.d.comb += [
-                unit.enable.eq(enable),
-                unit.sum.eq(sums.word_select(i, 32)),
-                unit.bias.eq(bias.as_signed()),
+                unit.enable.eq(1),
+                unit.sum.eq(sums.word_select(i, 33).as_signed()),
                 unit.shift.eq(self.shift),
                 unit.relu.eq(self.relu),
                 unit.ceiling.eq(self.ceiling),
-                pixels.word_select(i, 8).eq(unit.value),
             ]
-        return pixels
+            pixels.append(unit.value.as_unsigned())
+        return Cat(*pixels)
 
     def _receive(self, m: Module) -> None:
         """Words that arrive go to their lanes, or to the biases."""
-        lanes = _Lanes(self.parameters, "received")
-        self._complete, self._completes = Signal(), Signal()
+        lanes = self._received
+        self._complete = Signal()
         with m.If(self.i_response.valid):
+            m.d.sync += self._complete.eq(self._last_awaited)
+            m.d.sync += [self._awaited.eq(self._awaited - 1), self._last_awaited.eq(self._awaited == 2)]
             m.d.sync += lanes.column.eq(lanes.column + 1)
             with m.If(lanes.column + 1 == self._columns):
                 m.d.sync += [lanes.column.eq(0), lanes.row.eq(lanes.row + 1)]
                 with m.If(lanes.row + 1 == self._rows):
                     m.d.sync += [lanes.row.eq(0), lanes.channel.eq(lanes.channel + 1)]
-                    with m.If(lanes.channel + 1 == self._channels):
-                        m.d.comb += self._completes.eq(1)
-                        m.d.sync += [self._complete.eq(1), lanes.channel.eq(0)]
+            with m.If(self._last_awaited):
+                m.d.sync += lanes.channel.eq(0)
             with m.If(self._move == VectorMove.FETCH_BIAS):
                 m.d.sync += self._biases.word_select(lanes.column, 32).eq(self.i_response.data)
             with m.Else():
@@ -446,7 +529,21 @@ class _Packed:
 
     def __init__(self) -> None:
         self.leaves, self.ends_line = Signal(), Signal()
-        self.enable, self.word = Signal(WORD_BYTES), Signal(32)
+        self.enable, self.value = Signal(WORD_BYTES), Signal(32)
+
+
+class _Leaving:
+    """Between the stages: an access, and how its word is made of the outputs, or sum, at hand."""
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.asks, self.write, self.move = Signal(), Signal(), Signal(VectorMove)
+        self.address, self.enable, self.value = Signal(30), Signal(WORD_BYTES), Signal(32, name="outgoing")
+        # Outputs of 8 bits are packed; those of 16 bits are halves, the upper one goes out with the other.
+        self.packs, self.halves, self.upper = Signal(), Signal(), Signal()
+        self.offset, self.before = Signal(2), Signal(WAITING_BYTES)
+        self.flushes, self.fills, self.merges = Signal(), Signal(), Signal()
+        self.group, self.sub = Signal(2), Signal(2)
+        self.line = Signal(max(1, _log2(parameters.lane_m * parameters.lane_y)))
 
 
 def _log2(power: int) -> int:

@@ -99,7 +99,7 @@ class WeightStream(wiring.Component):
         dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
         products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
         m.d.comb += box.words.eq((box.size + WORD_BYTES - 1) >> 2)
-        with m.FSM(name="place") as placing:
+        with m.FSM(name="place"):
             with m.State("Idle"):
                 with m.If(self.start):
                     m.d.comb += nest.start.eq(1)
@@ -122,7 +122,6 @@ class WeightStream(wiring.Component):
                                 m.next = f"Size-{i}"
                     with m.If(nest.finished):
                         m.next = "Idle"
-        m.d.comb += nest.live.eq(placing.ongoing("Idle") | placing.ongoing("Offer"))
 
     @staticmethod
     def _extent(ranges: Ranges, dim: str) -> Value:

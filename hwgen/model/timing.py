@@ -44,8 +44,8 @@ State = NDArray[np.int64]
 
 STARTUP = 3
 """Cycles from the start write to the first in which there might be an operation."""
-END = 2
-"""From the last word's request to the interrupt."""
+END = 3
+"""From where the last outputs are requantised to the interrupt."""
 ANSWER = 2
 """From asking for a word to its answer."""
 TOKEN = 1
@@ -62,6 +62,10 @@ PLACE_COLUMNS = 3
 a cycle less."""
 PLACE_SLID = 2
 """From there until a box can be announced whose columns lie behind others that stay; a cycle more as above."""
+LEAVES = 1
+"""From where the output's port knows what it asks for until it asks."""
+KEEP = 1
+"""From where the last bias has come until it can be added."""
 CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept."""
 PLACE_ROW = 2
@@ -532,7 +536,7 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
 def _load(s, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
     """Load a vector; gives when the access is that keeps it: it is asked for with the last word."""
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
-    keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x]
+    keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + LEAVES
     s[O_FREE], s[O_NEAR] = keeps + CAPTURE, keeps + 1
     walk[L_VECTOR] += 1
     walk[L_AT] = start + 1 + (PLACE_ROW if x + 1 == pieces[9, 2] else 0)
@@ -587,7 +591,7 @@ def _serve(s, block, nest, low, high, final, pieces, walk, to_load, saved, times
         m, y, x, index = _vector(pieces, vector)
         if not has_biases:
             channels = pieces[1, m]
-            s[O_FREE], s[O_NEAR] = at + channels + ANSWER, max(at + 1, at + channels - 1)
+            s[O_FREE], s[O_NEAR] = at + channels + LEAVES + ANSWER + KEEP, at + channels + LEAVES
             has_biases = True
             continue
         # Captured, and stored from the next cycle on; the next one may be asked for so that it comes then.
