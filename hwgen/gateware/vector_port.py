@@ -1,63 +1,18 @@
 """Moves one lane vector between its register and the shared memory: partial sums in and out, final outputs out."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.requantise import Requantise
 from hwgen.gateware.tcdm import Request
+from hwgen.gateware.vector_words import WAITING_BYTES, Lanes, Leaving, Packed, VectorMove, leave, log2, together
 
 __all__ = ["VectorMove", "VectorPort"]
 
 CAPTURE_CYCLES = 3
 """A vector that is asked for now may be captured so many cycles later."""
-
-WAITING_BYTES = WORD_BYTES - 1
-"""Of a word that is not full yet, at most."""
-
-
-class VectorMove(enum.Enum, shape=2):
-    """What is to be done with the vector."""
-
-    LOAD_PARTIALS = 0
-    STORE_PARTIALS = 1
-    STORE_OUTPUTS = 2
-    FETCH_BIAS = 3
-
-
-class _Lanes:
-    """Counts through the lanes of a vector that exist: columns innermost, then rows, then channels."""
-
-    def __init__(self, parameters: HwcParameters, name: str) -> None:
-        self._parameters = parameters
-        self.column = Signal(range(parameters.lanes), name=f"{name}_column")
-        self.row = Signal(range(max(parameters.lane_y, 2)), name=f"{name}_row")
-        self.channel = Signal(range(max(parameters.lane_m, 2)), name=f"{name}_channel")
-
-    @property
-    def line(self) -> Value:
-        """Number of the row of lanes."""
-        return ((self.channel << _log2(self._parameters.lane_y)) | self.row)[: self._bits]
-
-    @property
-    def _bits(self) -> int:
-        return max(1, _log2(self._parameters.lane_m * self._parameters.lane_y))
-
-    @property
-    def lane(self) -> Value:
-        """Number of the lane."""
-        return ((self.line << _log2(self._parameters.lane_x)) | self.column)[: _log2(self._parameters.lanes)]
-
-    @property
-    def wide_line(self) -> Value:
-        """As `line`, of the lanes for 16-bit operands."""
-        return ((self.channel << _log2(self._parameters.wide_lanes[1])) | self.row)[: self._bits]
-
-    @property
-    def wide_lane(self) -> Value:
-        """As `lane`, of the lanes for 16-bit operands."""
-        return ((self.wide_line << _log2(self._parameters.wide_lanes[2])) | self.column)[:3]
 
 
 class VectorPort(wiring.Component):
@@ -159,12 +114,12 @@ class VectorPort(wiring.Component):
         self._rows = Signal.like(self.rows)
         self._columns, self._ends_row = Signal.like(self.columns), Signal()
         self._row_address, self._plane_address = Signal(32), Signal(32)
-        self._lanes, self._received = _Lanes(p, "at"), _Lanes(p, "received")
+        self._lanes, self._received = Lanes(p, "at"), Lanes(p, "received")
         self._biases = Signal(32 * p.lane_m)
         self._offset = self._row_address[:2]
-        self._active, self._leaving = Signal(), _Leaving(p)
+        self._active, self._leaving = Signal(), Leaving(p)
         # Which four lanes are at hand. Fewer outputs than a word has, from several rows, go to where they wait.
-        self._chosen, self._merges = Signal(_log2(p.lanes) - 2, name="chosen"), Signal(name="merges")
+        self._chosen, self._merges = Signal(log2(p.lanes) - 2, name="chosen"), Signal(name="merges")
         # Answers that are still to come.
         self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
         # A sum and its bias have a bit more than a sum.
@@ -212,7 +167,7 @@ class VectorPort(wiring.Component):
             beats.eq(Mux(self.ends_row & ((reach + WORD_BYTES - 1)[2:] > steps), steps + 1, steps)),
             words.eq(rows * beats),
         ]
-        if self._together > 1:
+        if together(self.parameters) > 1:
             with m.If((reach < WORD_BYTES) & ~self.ends_row):
                 m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
         words_ahead = Signal.like(words)
@@ -234,7 +189,7 @@ class VectorPort(wiring.Component):
                 self._lanes.row.eq(0),
                 self._lanes.channel.eq(0),
                 self._chosen.eq(0),
-                self._merges.eq((reach < WORD_BYTES) & ~self.ends_row if self._together > 1 else 0),
+                self._merges.eq((reach < WORD_BYTES) & ~self.ends_row if together(self.parameters) > 1 else 0),
                 self._awaited.eq(elements),
                 self._last_awaited.eq(elements == 1),
             ]
@@ -290,8 +245,8 @@ class VectorPort(wiring.Component):
                 leaving.enable.eq(enable),
                 leaving.value.eq(value),
             ]
-        self._leave(m, goes)
-        following = _Lanes(p, "next")
+        leave(m, p, leaving, self._waiting, self.o_request, goes)
+        following = Lanes(p, "next")
         m.d.comb += [
             following.column.eq(Mux(ends_line, 0, lanes.column + 1)),
             following.row.eq(lanes.row),
@@ -341,26 +296,26 @@ class VectorPort(wiring.Component):
         with m.If(self.done & ~self.start):
             m.d.sync += self._active.eq(0)
 
-    def _pack(self, m: Module, outputs: Signal, moves: Signal) -> "_Packed":
+    def _pack(self, m: Module, outputs: Signal, moves: Signal) -> "Packed":
         """Up to four outputs of a row: which bytes of a word they are, with those of the row that wait.
 
         Where lanes along x are fewer than four, four outputs come from several rows: if they fill no word, all of
         them go at once to where outputs wait, else one row after the other is written.
         """
         p, lanes, leaving = self.parameters, self._lanes, self._leaving
-        across, together = min(p.lane_x, WORD_BYTES), self._together
+        across, shared = min(p.lane_x, WORD_BYTES), together(p)
         taken, enable = Signal(range(across + 1)), Signal(2 * WORD_BYTES - 1)
         waiting_enable = Signal(WAITING_BYTES)
         before, carried, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
         used, flushes, reaches_end, merges = Signal(WORD_BYTES), Signal(), Signal(), self._merges
-        packed = _Packed()
+        packed = Packed()
         group, sub = self._group(lanes)
         sums = self._select(m)
         with m.If(outputs & self._active):
             m.d.comb += packed.value.eq(self._requantised(m, sums))
             # Of a row of fewer than four lanes all outputs are taken; the column then counts groups, or is a flush.
             at = lanes.column << 2
-            left = self._columns - at if together == 1 else self._columns
+            left = self._columns - at if shared == 1 else self._columns
             m.d.comb += [
                 flushes.eq((at >= self._columns) & ~merges),
                 taken.eq(Mux(left > across, across, left[: taken.shape().width])),
@@ -391,50 +346,6 @@ class VectorPort(wiring.Component):
                 m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
         return packed
 
-    def _leave(self, m: Module, goes: Signal) -> None:
-        """The last stage: outputs are moved to their place in the word, after those of the row that wait."""
-        p, leaving, request, waiting = self.parameters, self._leaving, self.o_request.payload, self._waiting
-        across, together = min(p.lane_x, WORD_BYTES), self._together
-        word, values = Signal(32), leaving.value
-        m.d.comb += word.eq(values)
-        if p.wide:
-            half = waiting.word_select(leaving.line, 16)
-            with m.If(leaving.halves & leaving.upper):
-                m.d.comb += word.eq(Cat(half, values[:16]))
-            with m.If(goes & leaving.halves):
-                m.d.sync += half.eq(values[:16])
-        with m.If(leaving.packs):
-            for i in range(together):
-                line = leaving.line if together == 1 else Cat(C(i, _log2(together)), leaving.group)
-                waits = waiting.word_select(line, 8 * WAITING_BYTES)
-                old, merged = Signal(8 * WAITING_BYTES, name=f"old_{i}"), Signal(32, name=f"merged_{i}")
-                fresh = Signal(8 * (2 * WORD_BYTES - 1), name=f"fresh_{i}")
-                m.d.comb += [
-                    old.eq(waits),
-                    fresh.eq(values[8 * across * i : 8 * across * (i + 1)] << (leaving.offset << 3)),
-                    merged.eq(
-                        Cat(
-                            *(
-                                Mux(leaving.before[b], old.word_select(b, 8), fresh.word_select(b, 8))
-                                for b in range(WAITING_BYTES)
-                            ),
-                            fresh.word_select(WAITING_BYTES, 8),
-                        )
-                    ),
-                ]
-                here = leaving.sub == i if together > 1 else leaving.packs
-                with m.If(here):
-                    m.d.comb += word.eq(Mux(leaving.flushes, old, merged))
-                with m.If(goes & (here | leaving.merges)):
-                    m.d.sync += waits.eq(Mux(leaving.fills, fresh[32:], merged[: 8 * WAITING_BYTES]))
-        m.d.comb += [
-            self.o_request.valid.eq(leaving.asks),
-            request.address.eq(leaving.address << 2),
-            request.write.eq(leaving.write),
-            request.enable.eq(leaving.enable),
-            request.data.eq(word),
-        ]
-
     def _select(self, m: Module) -> Value:
         """The sums of four lanes, a bit wider than a sum: those of a group, or those of which one is at hand."""
         lane = self._lane(self._lanes)
@@ -445,10 +356,10 @@ class VectorPort(wiring.Component):
         self._total = Cat(self._sum, carries.bit_select(lane[:2], 1)).as_signed()
         return Cat(*(Cat(narrow.word_select(i, 32), carries[i]) for i in range(WORD_BYTES)))
 
-    def _pack_halves(self, m: Module, outputs: Value, moves: Signal) -> "_Packed":
+    def _pack_halves(self, m: Module, outputs: Value, moves: Signal) -> "Packed":
         """One output of 16 bits; where it begins a word it waits for the next one, unless the row ends with it."""
         lanes, leaving = self._lanes, self._leaving
-        packed = _Packed()
+        packed = Packed()
         m.submodules.requantise_wide = unit = Requantise(bits=16, sum_bits=33)
         waits, is_upper, has_lower = Signal(), Signal(), Signal()
         with m.If(outputs & self._active):
@@ -470,21 +381,16 @@ class VectorPort(wiring.Component):
                 m.d.sync += waits.eq(~is_upper & ~self._ends_row)
         return packed
 
-    def _lane(self, lanes: _Lanes) -> Value:
+    def _lane(self, lanes: Lanes) -> Value:
         """Number of the lane in the vector."""
         return Mux(self.wide, lanes.wide_lane, lanes.lane) if self.parameters.wide else lanes.lane
 
-    @property
-    def _together(self) -> int:
-        """Rows of lanes that four outputs come from."""
-        return max(1, WORD_BYTES // self.parameters.lane_x)
-
-    def _group(self, lanes: _Lanes) -> tuple[Value, Value]:
+    def _group(self, lanes: Lanes) -> tuple[Value, Value]:
         """Which four lanes are at hand, and which of their rows."""
         p = self.parameters
-        if self._together == 1:
-            return ((lanes.line << _log2(p.lane_x // WORD_BYTES)) | lanes.column)[:2], Value.cast(0)
-        bits = _log2(self._together)
+        if together(self.parameters) == 1:
+            return ((lanes.line << log2(p.lane_x // WORD_BYTES)) | lanes.column)[:2], Value.cast(0)
+        bits = log2(together(self.parameters))
         return Mux(self._merges, lanes.column[:2], lanes.line[bits:])[:2], lanes.line[:bits]
 
     def _requantised(self, m: Module, sums: Value) -> Value:
@@ -522,29 +428,3 @@ class VectorPort(wiring.Component):
                 m.d.sync += self.vector.as_value().word_select(self._lane(lanes), 32).eq(self.i_response.data)
         with m.If(self.start):
             m.d.sync += self._complete.eq(0)
-
-
-class _Packed:
-    """What becomes of the outputs at hand: a word to write if it ``leaves``; the last one of its row of lanes."""
-
-    def __init__(self) -> None:
-        self.leaves, self.ends_line = Signal(), Signal()
-        self.enable, self.value = Signal(WORD_BYTES), Signal(32)
-
-
-class _Leaving:
-    """Between the stages: an access, and how its word is made of the outputs, or sum, at hand."""
-
-    def __init__(self, parameters: HwcParameters) -> None:
-        self.asks, self.write, self.move = Signal(), Signal(), Signal(VectorMove)
-        self.address, self.enable, self.value = Signal(30), Signal(WORD_BYTES), Signal(32, name="outgoing")
-        # Outputs of 8 bits are packed; those of 16 bits are halves, the upper one goes out with the other.
-        self.packs, self.halves, self.upper = Signal(), Signal(), Signal()
-        self.offset, self.before = Signal(2), Signal(WAITING_BYTES)
-        self.flushes, self.fills, self.merges = Signal(), Signal(), Signal()
-        self.group, self.sub = Signal(2), Signal(2)
-        self.line = Signal(max(1, _log2(parameters.lane_m * parameters.lane_y)))
-
-
-def _log2(power: int) -> int:
-    return power.bit_length() - 1
