@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
-__all__ = ["cases", "random_bits", "random_layer", "random_schedule", "schedules"]
+__all__ = ["cases", "layer_of_few_loops", "random_bits", "random_layer", "random_schedule", "schedules"]
 
 
 def random_layer(rng: Random, *, most_macs: int = 1500, most_stride: int = 5, most_kernel: int = 5) -> Layer:
@@ -43,6 +43,38 @@ def random_layer(rng: Random, *, most_macs: int = 1500, most_stride: int = 5, mo
         )
         if layer.macs <= most_macs:
             return layer
+
+
+def layer_of_few_loops(rng: Random, *, most_x: int = 7) -> Layer:
+    """At most three loops of more than one iteration, at most two of them with tile loops: m, c, y or x."""
+    while True:
+        dims = rng.sample(["m", "c", "y", "x", "k", "l"], 3)
+        if sum(dim in "mcyx" for dim in dims) > 2:
+            continue
+        kernel = [rng.randint(2, 4) if dim in dims else 1 for dim in "kl"]
+        stride = [rng.choice((1, 1, 2, 3)) for _ in range(2)]
+        outputs = [rng.randint(2, 7) if "y" in dims else 1, rng.randint(2, most_x) if "x" in dims else 1]
+        groups = rng.choice((1, 1, 2, 3)) if "m" in dims else 1
+        per_group = rng.randint(1, 3) if groups > 1 else rng.randint(2, 7) if "m" in dims else 1
+        padding = [rng.randint(0, kernel[side % 2]) for side in range(4)]
+        inputs = [
+            (outputs[i] - 1) * stride[i] + kernel[i] - padding[i] - padding[i + 2] + rng.randint(0, stride[i] - 1)
+            for i in range(2)
+        ]
+        if min(inputs) >= 1:
+            return Layer(
+                name="random",
+                input_channels=groups * (rng.randint(2, 6) if "c" in dims else 1),
+                output_channels=groups * per_group,
+                input_height=inputs[0],
+                input_width=inputs[1],
+                output_height=outputs[0],
+                output_width=outputs[1],
+                kernel=(kernel[0], kernel[1]),
+                stride=(stride[0], stride[1]),
+                padding=(padding[0], padding[1], padding[2], padding[3]),
+                groups=groups,
+            )
 
 
 def random_bits(rng: Random) -> Bits:

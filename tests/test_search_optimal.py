@@ -1,22 +1,18 @@
-from collections.abc import Iterator
-from itertools import islice, product
 from random import Random
 
 import pytest
 
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, Order, order_of
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.lower import compile_layer, with_output_at_reduction
+from hwgen.ir.schedule import Bits, Marker
 from hwgen.model.access import predict
 from hwgen.model.walk import walk
 from hwgen.search.axes import PAIR_STATES, TILE, window
-from hwgen.search.choices import lane_shapes
 from hwgen.search.optimal import Objective, Result, search
 from tests.brute_force import Best, Shape, best_schedules, every_nest, operand_costs, with_markers
-from tests.cases import random_layer as any_layer
+from tests.cases import layer_of_few_loops
 
 LAYERS, HARDWARE_LAYERS = 516, 204
 SHAPES: tuple[dict[Dim, int], ...] = (
@@ -33,38 +29,6 @@ SHAPES: tuple[dict[Dim, int], ...] = (
 PARTS = 12
 """The random layers come in so many tests each, so that they can run side by side."""
 LANES = 16
-
-
-def random_layer(rng: Random, *, most_x: int = 7) -> Layer:
-    """At most three loops of more than one iteration, at most two of them with tile loops: m, c, y or x."""
-    while True:
-        dims = rng.sample(["m", "c", "y", "x", "k", "l"], 3)
-        if sum(dim in "mcyx" for dim in dims) > 2:
-            continue
-        kernel = [rng.randint(2, 4) if dim in dims else 1 for dim in "kl"]
-        stride = [rng.choice((1, 1, 2, 3)) for _ in range(2)]
-        outputs = [rng.randint(2, 7) if "y" in dims else 1, rng.randint(2, most_x) if "x" in dims else 1]
-        groups = rng.choice((1, 1, 2, 3)) if "m" in dims else 1
-        per_group = rng.randint(1, 3) if groups > 1 else rng.randint(2, 7) if "m" in dims else 1
-        padding = [rng.randint(0, kernel[side % 2]) for side in range(4)]
-        inputs = [
-            (outputs[i] - 1) * stride[i] + kernel[i] - padding[i] - padding[i + 2] + rng.randint(0, stride[i] - 1)
-            for i in range(2)
-        ]
-        if min(inputs) >= 1:
-            return Layer(
-                name="random",
-                input_channels=groups * (rng.randint(2, 6) if "c" in dims else 1),
-                output_channels=groups * per_group,
-                input_height=inputs[0],
-                input_width=inputs[1],
-                output_height=outputs[0],
-                output_width=outputs[1],
-                kernel=(kernel[0], kernel[1]),
-                stride=(stride[0], stride[1]),
-                padding=(padding[0], padding[1], padding[2], padding[3]),
-                groups=groups,
-            )
 
 
 def shape_of(hardware: Hardware | None) -> Shape:
@@ -126,7 +90,7 @@ def check(layer: Layer, sizes: list[int], hardware: Hardware | None, objective: 
 def test_brute_force_counts_what_the_oracle_counts() -> None:
     rng = Random(3)
     for number in range(30):
-        layer, lanes = random_layer(rng), rng.choice(((1, 1, 1), (1, 1, 3), (3, 2, 1), (1, 4, 2), (5, 1, 6)))
+        layer, lanes = layer_of_few_loops(rng), rng.choice(((1, 1, 1), (1, 1, 3), (3, 2, 1), (1, 4, 2), (5, 1, 6)))
         bits = Bits(
             I=8 * rng.randint(1, 4), W=8 * rng.randint(1, 3), O=8 * rng.randint(1, 4), acc=8 * rng.choice((2, 4, 5))
         )
@@ -147,7 +111,7 @@ def test_optimum_is_that_of_brute_force(part: int) -> None:
     for number in range(LAYERS // PARTS):
         bits = Bits() if number % 4 else Bits(I=16, W=8, O=24, acc=40)
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
-        layer = random_layer(rng)
+        layer = layer_of_few_loops(rng)
         check(layer, random_sizes(rng, layer, None), None, objective, bits)
 
 
@@ -157,169 +121,15 @@ def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
     for number in range(HARDWARE_LAYERS // PARTS):
         hardware = Hardware(name="small", lanes=rng.choice(SHAPES))
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
-        layer = random_layer(rng, most_x=13)
+        layer = layer_of_few_loops(rng, most_x=13)
         check(layer, random_sizes(rng, layer, hardware), hardware, objective, Bits())
 
 
 # --- given orders and memories ---
 
 
-def random_order(rng: Random, layer: Layer) -> Order:
-    """One or two loops over what has more than one iteration, in any order, markers anywhere."""
-    loops: list[str] = []
-    for dim, extent in layer.extents.items():
-        if extent > 1:
-            loops += [dim] * (rng.choice((1, 2)) if dim in "mcyx" else 1)
-    loops = loops or ["m"]
-    rng.shuffle(loops)
-    places = {array: rng.randrange(len(loops)) for array in "IWO" if rng.random() < 0.9}
-    items: list[object] = []
-    for index, dim in enumerate(loops):
-        arrays = tuple(array for array in "IWO" if places.get(array) == index)
-        items += [Marker(arrays)] if arrays else []  # type: ignore[arg-type]
-        items.append(dim)
-    return tuple(items)  # type: ignore[arg-type]
-
-
-def every_schedule_of(layer: Layer, order: Order) -> Iterator[Schedule]:
-    """All steps that the loops of an order can take, the last loop over each dimension in single steps."""
-    loops = [item for item in order if not isinstance(item, Marker)]
-    free = [index for index, dim in enumerate(loops) if dim in loops[index + 1 :]]
-    for steps in product(*(range(1, layer.extents[loops[index]] + 1) for index in free)):
-        chosen = dict(zip(free, steps, strict=True))
-        index, nest = 0, []
-        for item in order:
-            nest.append(item if isinstance(item, Marker) else Loop(item, chosen.get(index, 1)))
-            index += not isinstance(item, Marker)
-        yield Schedule(layer=layer, nest=tuple(nest))
-
-
-@pytest.mark.parametrize("seed", range(80))
-def test_given_order(seed: int) -> None:
-    """Whole layers, up to ten loops; with the order given no other nest can stand in for one that is misjudged."""
-    rng = Random(seed)
-    layer = any_layer(rng, most_macs=500)
-    order = random_order(rng, layer)
-    predictions = [predict(schedule) for schedule in every_schedule_of(layer, order)]
-    needs = sorted(prediction.need_bytes.total for prediction in predictions)
-    size = rng.choice(needs)
-    expected = min(
-        (p.total_bytes, p.counts.total_words(), p.need_bytes.total) for p in predictions if p.need_bytes.total <= size
-    )
-    (result,) = search(layer, [size], order=order)
-    found = predict(result.schedule)
-    assert order_of(result.schedule) == order
-    assert (found.total_bytes, found.counts.total_words(), found.need_bytes.total) == expected
-    assert result.covered == len(predictions)
-    with pytest.raises(InputError, match=f"the smallest that would do has {needs[0]}$"):
-        search(layer, [needs[0] - 1], order=order)
-
-
-def every_schedule_on_hardware(layer: Layer, order: Order) -> Iterator[Schedule]:
-    """All steps that the loops of an order can take on 16 lanes; a lone x loop takes any step up to the lanes."""
-    loops = [item for item in order if not isinstance(item, Marker)]
-    free, most = [], []
-    for index, dim in enumerate(loops):
-        if dim in loops[index + 1 :] or (dim == "x" and loops.count("x") == 1):
-            free.append(index)
-            most.append(layer.extents[dim] if dim in loops[index + 1 :] else min(LANES, layer.extents[dim]))
-    for steps in product(*(range(1, step + 1) for step in most)):
-        chosen = dict(zip(free, steps, strict=True))
-        index, nest, x_step = 0, [], layer.extents["x"]
-        for item in order:
-            if isinstance(item, Marker):
-                nest.append(item)
-                continue
-            step = chosen.get(index, min(LANES, x_step) if item == "x" else 1)
-            x_step = step if item == "x" else x_step
-            nest.append(Loop(item, step))
-            index += 1
-        yield Schedule(layer=layer, nest=tuple(nest), lanes={"x": LANES})
-
-
-def memories(schedule: Schedule) -> int:
-    allocation = predict(schedule).allocation
-    return max(allocation.I, 32) + max(allocation.W, 8) + max(allocation.O, 128)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_hardware_rules_are_those_of_lowering(seed: int) -> None:
-    """With a given order the search finds the best of what `compile_layer` accepts; nothing if it accepts nothing.
-
-    Orders with O's marker above a loop over outputs, which lowering moves further in, are not searched, nor schedules
-    whose I slides along the columns.
-    """
-    rng = Random(seed)
-    layer = any_layer(rng, most_macs=900, most_stride=4)
-    order = random_order(rng, layer)
-    accepted = []
-    for schedule in islice(every_schedule_on_hardware(layer, order), 400):
-        try:
-            program = compile_layer(schedule)
-        except InputError:
-            continue
-        slides = any(name == "input_slides" and value for name, _, value in program.registers)
-        if with_output_at_reduction(schedule) is not schedule or (program.parameters.columns_slide and slides):
-            continue
-        accepted.append((predict(schedule).total_bytes, predict(schedule).counts.total_words(), memories(schedule)))
-    if not accepted:
-        with pytest.raises(InputError, match="none is searched that the hardware runs with this order"):
-            search(layer, [4096], Hardware(name="hwc", budget=4096), order=order)
-        return
-    (result,) = search(layer, [4096], Hardware(name="hwc", budget=4096), order=order)
-    compile_layer(result.schedule)
-    found = (result.total_bytes, result.counts.total_words(), memories(result.schedule))
-    if result.covered < 400:
-        assert found == min(accepted)
-    else:
-        assert found <= min(accepted)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_lowering_accepts_what_is_found_for_any_shape(seed: int) -> None:
-    """Free orders, and random ones; what lowering accepts of the latter is never better."""
-    rng = Random(seed)
-    layer = any_layer(rng, most_macs=900, most_stride=4)
-    shape = rng.choice(lane_shapes(LANES))
-    hardware = Hardware(name="hwc", lanes=shape, budget=8192)
-    for order in (None, random_order(rng, layer)):
-        try:
-            (result,) = search(layer, [8192], hardware, order=order)
-        except InputError:
-            continue
-        compile_layer(result.schedule)
-        steps = [loop.step for loop in result.schedule.loops]
-        for _ in range(20 if order else 0):
-            place = rng.randrange(len(steps))
-            changed = [max(1, step + rng.choice((-1, 1)) * (n == place)) for n, step in enumerate(steps)]
-            other = iter(changed)
-            nest = [Loop(item.dim, next(other)) if isinstance(item, Loop) else item for item in result.schedule.nest]
-            try:
-                schedule = Schedule(layer=layer, nest=tuple(nest), lanes=result.schedule.lanes)
-                compile_layer(schedule, hardware)
-            except ValueError:
-                continue
-            assert predict(schedule).total_bytes >= result.total_bytes, (nest, shape)
-
-
-def test_given_memories_hold_what_is_kept_in_them() -> None:
-    rng = Random(7)
-    for _ in range(10):
-        layer = random_layer(rng, most_x=12)
-        order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l", "x")
-        buffers = {"I": 4 * rng.randint(2, 12), "W": 4 * rng.randint(2, 8), "O": 16 * rng.randint(2, 6)}
-        hardware = Hardware(name="given", lanes={"x": 4}, order=order, buffers=buffers)
-        try:
-            (result,) = search(layer, [1024], hardware)
-        except InputError:
-            continue
-        allocation = predict(result.schedule).allocation
-        assert all(allocation[array] <= buffers[array] for array in ("I", "W", "O"))
-        assert order_of(result.schedule) == order
-
-
 def test_more_loops_than_the_search_knows() -> None:
-    layer = random_layer(Random(0))
+    layer = layer_of_few_loops(Random(0))
     with pytest.raises(InputError, match="order: m: expected at most 2 loops, got 3"):
         search(layer, [100], order=("m", "m", "m", "c", "y", "x", "k", "l"))
     with pytest.raises(InputError, match="order: k: expected at most 1 loop, got 2"):
@@ -401,7 +211,7 @@ def test_the_oracle_confirms_a_sample() -> None:
 def test_interleaved_orders_are_never_worse() -> None:
     rng = Random(11)
     for _ in range(8):
-        layer = random_layer(rng)
+        layer = layer_of_few_loops(rng)
         sizes = random_sizes(rng, layer, None)[1:]
         for wide, narrow in zip(search(layer, sizes, interleaved=True), search(layer, sizes), strict=True):
             assert wide.total_bytes <= narrow.total_bytes
