@@ -37,7 +37,7 @@ from hwgen.search.outer_tables import (
     worth_while,
 )
 
-__all__ = ["Outer", "OuterSpace"]
+__all__ = ["MOST_STEPS", "Outer", "OuterSpace"]
 
 Ints = NDArray[np.int64]
 BYTES = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)

@@ -39,7 +39,7 @@ from hwgen.model.tcdm_placement import place
 from hwgen.model.two_level import local_level, outer_level
 from hwgen.search.aims import Aim, ClusterObjective, aim_of
 from hwgen.search.insides import Insides
-from hwgen.search.outer import Outer, OuterSpace
+from hwgen.search.outer import MOST_STEPS, Outer, OuterSpace
 from hwgen.search.slices import Slices, busiest, shares_of, slicings, utilisation
 from hwgen.search.space import Target
 
@@ -52,6 +52,8 @@ ATTEMPTS = 50_000
 """How often, at most, it is asked whether something fits the TCDM, for one value of the objective."""
 TIMED = 200
 """How many loops, at most, are timed where the objective is time."""
+FEWER_STEPS = 1 << 17
+"""As `hwgen.search.outer.MOST_STEPS`, where it takes longer to tell what loops cost."""
 PATIENCE = 24
 """Sets of loops that cost equally much, at most, that the judge rejects, or that energy is weighed for."""
 
@@ -188,7 +190,10 @@ class _Search:
         self._cluster = hardware.cluster or Cluster()
         self._target = Target.of(hardware)
         shares, lanes = shares_of(self._cluster.hwcs) if demand else (), self._target.lanes
-        self._space = OuterSpace(layer, bits, self._cluster.tcdm, aim.price, shares=shares, lanes=lanes)
+        steps = MOST_STEPS if aim.name == "dram-bytes" else FEWER_STEPS
+        self._space = OuterSpace(
+            layer, bits, self._cluster.tcdm, aim.price, most_steps=steps, shares=shares, lanes=lanes
+        )  # fmt: skip
         self._insides = Insides(layer, hardware, bits)
         self._timed: dict[object, int] = {}
         self._highest, self._refusals, self._reason = 0.0, 0, ""
