@@ -17,6 +17,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, Hardware, load_hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster import compile_cluster
+from hwgen.lower.cluster_cost import judge_of
 from hwgen.search.two_level import search_two_levels
 
 __all__ = ["ClusterCase", "ClusterRegression", "regression_cases"]
@@ -93,7 +94,7 @@ def regression_cases(
     cases.append(ClusterCase(f"{cases[-1].name}, stalled", schedules[-1], timed, stalls=True))
     full = _with(hardware, dram=None)
     for layer in (schedule.layer for schedule in schedules if schedule.layer.name in against_one):
-        found = search_two_levels(layer, hardware).schedule
+        found = search_two_levels(layer, hardware, judge=judge_of(hardware, timed=False)).schedule
         cases += [ClusterCase(f"{layer.name}, searched", found, each) for each in (full, _with(full, hwcs=1))]
     return cases
 

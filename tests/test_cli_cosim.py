@@ -19,6 +19,7 @@ from hwgen.golden import convolve, requantise
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
 from hwgen.ir.schedule import Schedule, save_schedule
+from hwgen.lower.cluster import compile_cluster
 from hwgen.model.access import allocation, predict
 from tests.command_line import Run, refused
 from tests.cosim.test_clusters import cases, hardware
@@ -185,6 +186,23 @@ def test_a_set_is_scheduled_first(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert seen["hardware"] is None
     assert all(allocation(schedule).total <= 1024 for schedule in seen["schedules"])
     refused(run("cosim", "lenet", "--buffer", "64"), "no HWC of 64 bytes runs all 5 layers")
+
+
+def test_a_set_is_scheduled_for_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def record(schedules: Any, hardware: Any, **_: Any) -> list[LayerResult]:
+        seen.update(schedules=schedules, hardware=hardware)
+        return [result(small())]
+
+    monkeypatch.setattr(hwgen.cli.cosim, "cosimulate_clusters", record)
+    save_hardware(hardware("fig8"), tmp_path / "fig8.yaml")
+    assert run("cosim", "lenet:C1", "--hardware", tmp_path / "fig8.yaml").status == 0
+    (schedule,) = seen["schedules"]
+    assert (schedule.layer.name, seen["hardware"].cluster) == ("C1", hardware("fig8").cluster)
+    compile_cluster(schedule, seen["hardware"])
+    wrong = run("cosim", "lenet:C1", "--hardware", tmp_path / "fig8.yaml", "--buffer", "1KiB")
+    refused(wrong, "--buffer: a cluster has its sizes: expected none")
 
 
 def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

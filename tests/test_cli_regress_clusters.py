@@ -51,7 +51,9 @@ def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> S
         return [replace(result, **changed.get(cluster.hwcs, {}))]
 
     monkeypatch.setattr(cosim.cluster_regression, "cosimulate_clusters", run)
-    monkeypatch.setattr(cosim.cluster_regression, "search_two_levels", lambda *_: SimpleNamespace(schedule=ROWS))
+    monkeypatch.setattr(
+        cosim.cluster_regression, "search_two_levels", lambda *_, **__: SimpleNamespace(schedule=ROWS)
+    )
     return asked
 
 

@@ -27,7 +27,7 @@ def synth(
     as_json: Json = False,
 ) -> None:
     """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path."""
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True)
     layers: dict[HwcParameters, list[str]] = {}
     for schedule in work.schedules:
         parameters = compile_layer(schedule, work.hardware).parameters

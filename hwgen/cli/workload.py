@@ -1,6 +1,6 @@
 """What ``generate`` and ``cosim`` work on: schedules from files, or a layer set that is scheduled first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +14,11 @@ from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster_cost import judge_of
 from hwgen.search.batch import Request, search_layers
 from hwgen.search.optimal import Objective, Result
 from hwgen.search.shared import best_shared
+from hwgen.search.two_level import search_two_levels
 
 __all__ = [
     "BufferOption",
@@ -56,8 +58,13 @@ def read_hardware(name: str | None) -> Hardware | None:
     return None if name is None else load_hardware(named_file("hardware", name))
 
 
-def work_of(names: Sequence[str], *, buffer: str | None, hardware: str | None, per_layer: bool) -> Work:
-    """Read the schedules; or schedule the set: on the given HWC, one for each layer, or the best one for all."""
+def work_of(
+    names: Sequence[str], *, buffer: str | None, hardware: str | None, per_layer: bool, alone: bool = False
+) -> Work:
+    """Read the schedules; or schedule the set: on the given HWC or cluster, one for each layer, the best one for all.
+
+    ``alone``: on one HWC even where there is a cluster of them.
+    """
     given = read_hardware(hardware)
     if not _is_set(names):
         if buffer is not None or per_layer:
@@ -73,8 +80,21 @@ def work_of(names: Sequence[str], *, buffer: str | None, hardware: str | None, p
         note(f"searching the best HWC of {sizes[0]} bytes for {len(layers)} layers")
         shared = best_shared(layers, sizes[0])
         return Work(tuple(result.schedule for result in shared.results), shared.hardware)
+    if given is not None and given.cluster is not None and not alone:
+        if buffer is not None:
+            raise InputError("--buffer: a cluster has its sizes: expected none")
+        return Work(tuple(_on_cluster(layers, given)), given)
     found = best_schedules(layers, sizes, given or Hardware(name="per_layer", budget=sizes[0]))
     return Work(tuple(result.schedule for result in found), given)
+
+
+def _on_cluster(layers: Sequence[Layer], hardware: Hardware) -> Iterator[Schedule]:
+    """The nest of two levels with the fewest bytes of DRAM for each layer."""
+    judge = judge_of(hardware, timed=False)
+    with progress(len(layers), "searching") as step:
+        for layer in layers:
+            yield search_two_levels(layer, hardware, judge=judge).schedule
+            step()
 
 
 def best_schedules(
