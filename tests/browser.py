@@ -1,6 +1,11 @@
-"""Headless Chromium over its DevTools protocol: open a page, run scripts in it, hear what it complains of."""
+"""Headless Chromium over its DevTools protocol: open a page, run scripts in it, hear what it complains of.
 
+As a program it takes the pictures in ``docs``: ``python -m tests.browser PAGE PICTURE --size 900x1560 [--dark]``.
+"""
+
+import argparse
 import asyncio
+import base64
 import json
 import re
 import shutil
@@ -127,3 +132,26 @@ class Browser:
                 address = details["request"]["url"]
                 if not address.startswith(("file:", "data:", "blob:", "about:")):
                     self.complaints.append(f"request to {address}")
+
+
+def main() -> None:
+    """Take a picture of a page; what it complains of is an error."""
+    parser = argparse.ArgumentParser(prog="python -m tests.browser")
+    parser.add_argument("page", type=Path)
+    parser.add_argument("picture", type=Path)
+    parser.add_argument("--size", default="900x1560", metavar="WIDTHxHEIGHT")
+    parser.add_argument("--dark", action="store_true")
+    asked = parser.parse_args()
+    width, height = map(int, asked.size.split("x"))
+    program = chromium()
+    if program is None:
+        parser.error("Chromium is missing")
+    with Browser.started(program) as browser:
+        browser.open(asked.page, width=width, height=height, dark=asked.dark)
+        asked.picture.write_bytes(base64.b64decode(browser.screenshot()))
+        if browser.complaints:
+            parser.error("; ".join(browser.complaints))
+
+
+if __name__ == "__main__":
+    main()
