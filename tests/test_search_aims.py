@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from math import inf
+from random import Random
 
 import pytest
 
@@ -17,6 +18,7 @@ from hwgen.model.energy import energy
 from hwgen.model.two_level import local_level, outer_level
 from hwgen.model.two_level_access import dram_bytes
 from hwgen.search.aims import ClusterObjective, aim_of
+from hwgen.search.outer import OuterSpace
 from hwgen.search.two_level import TwoLevelResult, search_two_levels
 from tests.two_level_nests import ORDER, cluster, conv, every_outer, every_schedule, runs
 
@@ -122,3 +124,27 @@ def test_a_demand_on_utilisation() -> None:
         search_two_levels(layer, hardware, min_utilisation=0.9)
     with pytest.raises(InputError, match=r"utilisation reaches 0\.75; the highest was 0\.720"):
         search_two_levels(layer, hardware, min_utilisation=0.75, judge=judge, patience=2)
+
+
+@pytest.mark.parametrize(
+    ("layer", "behind"),
+    [
+        (conv((3, 3, 1, 2), (3, 3)), DDR),
+        (conv((1, 1, 3, 4), (3, 3), (2, 1), (1, 1, 1, 1)), None),
+        (conv((4, 2, 2, 1), (2, 30), groups=2), DDR),
+    ],
+)
+def test_bounds_of_time_are_no_more_than_the_time(layer: Layer, behind: Dram | None) -> None:
+    """Of some loops, none is missing among those whose bound is at most the time that it takes."""
+    aim = aim_of("dram-time", Cluster(dram=behind))
+    space = OuterSpace(layer, Bits(), 1 << 20, aim.price)
+    rest = tuple(Loop(dim, 1) for dim in layer.extents)
+    every = [outer for _, _, outers in space.between(0, 1 << 40) for outer in outers]
+    times = {
+        outer: aim.of_loops(0, Schedule(layer=layer, nest=(*outer.items(), *rest)))
+        for outer in Random(1).sample(every, 150)
+    }
+    distinct = sorted(set(times.values()))
+    for most in distinct[:: max(1, len(distinct) // 5)]:
+        bounded = {outer for _, _, outers in space.between(0, most) for outer in outers}
+        assert {outer for outer, taken in times.items() if taken <= most} <= bounded
