@@ -48,7 +48,7 @@ __all__ = ["Judge", "TwoLevelResult", "search_two_levels"]
 LOOKS = 8
 """Tiles, at most, for which a nest of the HWCs is searched."""
 BUSY = 0.9
-ATTEMPTS = 50_000
+ATTEMPTS = 5_000
 """How often, at most, it is asked whether something fits the TCDM, for one value of the objective."""
 TIMED = 200
 """How many loops, at most, are timed where the objective is time."""
@@ -286,7 +286,12 @@ class _Search:
         """The tiles that fit, each with the first loops around it that do."""
         left = ATTEMPTS if self.aim.timed else self.attempts
         for steps, outers in tiles:
+            tried: set[object] = set()
             for outer in outers:
+                key = outer.essence(self._layer.extents)
+                if key in tried:
+                    continue
+                tried.add(key)
                 left -= 1
                 if left < 0:
                     self.complete = False
