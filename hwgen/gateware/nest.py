@@ -141,16 +141,19 @@ class LoopNest(wiring.Component):
             reach, within = Signal(bits + 1, name=f"reach_{name}"), Signal(name=f"within_{name}")
             again_high, again_last = Signal(bits, name=f"again_hi_{name}"), Signal(name=f"again_last_{name}")
             if outer is None:
-                ends, restarts, remembers = self.extent[turns], Value.cast(0), self._begins
+                # As at the very beginning.
+                ends, restarts = self.extent[turns], Value.cast(0)
                 again = self.turning[:turns].any()
+                with m.If(again):
+                    whole = Value.cast(step >= ends)
+                    m.d.comb += [again_high.eq(Mux(whole, ends, step)), again_last.eq(whole | only)]
             else:
                 ends, restarts = self.hi[outer], self.lo[outer]
-                remembers = self._begins | self.turning[: outer + 1].any()
                 again = self.turning[outer + 1 : turns].any()
+                with m.If((self.start | self.advance) & (self._begins | self.turning[: outer + 1].any())):
+                    m.d.sync += [again_high.eq(high), again_last.eq(last)]
             with m.If(self.live):
                 m.d.comb += [begin.eq(self.hi[turns]), end.eq(ends), reach.eq(begin + step), within.eq(reach < end)]
-            with m.If((self.start | self.advance) & remembers):
-                m.d.sync += [again_high.eq(high), again_last.eq(last)]
             choices += [
                 (self._goes_on[turns], begin, Mux(within, reach[:bits], end), ~within | (only if place else 0)),
                 (again, restarts, again_high, again_last),
