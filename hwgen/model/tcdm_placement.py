@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.tile_walk import Box, Iteration, TileWalk
 from hwgen.model.weight_packing import PackedWeights
 
-__all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "place", "spills_from_local"]
+__all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
 
 WORD = 4
 ALIGNMENT = 64
@@ -113,6 +116,20 @@ def place(schedule: Schedule) -> TcdmPlacement:
     return TcdmPlacement(walk, bias, inputs, weights, outputs)
 
 
+def bytes_needed(schedule: Schedule, most: int) -> int:
+    """What `TcdmPlacement.size` would be; where that is more than ``most``, something between the two.
+
+    Without the places of all boxes, and so in a fraction of the time where there are many.
+    """
+    walk = TileWalk(schedule)
+    bias = _aligned(4 * schedule.layer.output_channels)
+    weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
+    least = _aligned(_aligned(bias + LEAST_RING) + weights) + outputs
+    if least > most:
+        return least
+    return _aligned(_aligned(bias + _inputs(schedule, walk, 0).size) + weights) + outputs
+
+
 def spills_from_local(schedule: Schedule) -> bool:
     """Whether partial sums leave the local buffer: some reduction loop around O's loop has several iterations."""
     marked = schedule.marked_loop("O")
@@ -197,12 +214,50 @@ def _ring(start: int, pitch: int, plane: int, element: int, stays: list[Stay]) -
     return Placed(start, max(size, LEAST_RING), pitch, plane, element, tuple(stays))
 
 
+def _ring_of(sizes: NDArray[np.int64]) -> int:
+    """The size of a ring, see `_ring`, for boxes that follow each other."""
+    two = sizes[:-1] + sizes[1:]
+    return max(int(sizes.max()), int(two.max(initial=0)), LEAST_RING)
+
+
 def _aligned(address: int) -> int:
     return -(-address // ALIGNMENT) * ALIGNMENT
 
 
 def _words(size: int) -> int:
     return -(-size // WORD) * WORD
+
+
+# --- sizes of rings alone ---
+
+
+def _boxes_of(walk: TileWalk, array: ArrayName, dims: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and end [box, dimension] along these dimensions of what `_merged` gives."""
+    execution, first, end = walk.bounds(array)
+    first, end = first[:, dims], end[:, dims]
+    differs = (first[1:] != first[:-1]).any(axis=1) | (end[1:] != end[:-1]).any(axis=1)
+    begins = np.append(True, differs | (execution[1:] != execution[:-1]))
+    return first[begins], end[begins]
+
+
+def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
+    marked = schedule.marked_loop("W", "tcdm")
+    assert marked is not None
+    packed = PackedWeights(schedule, marked + 1)
+    first, end = _boxes_of(walk, "W", (M, C, K, L))
+    shapes, number = np.unique(end - first, axis=0, return_inverse=True)
+    sizes = np.array([packed.size((m, c, k, l)) for m, c, k, l in shapes.tolist()])  # noqa: E741
+    return _ring_of(sizes[number.reshape(-1)])
+
+
+def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
+    first, end = _boxes_of(walk, "O", (M, Y, X))
+    channels, rows, columns = (end - first).T
+    row = WORD * columns
+    if not spills_from_local(schedule):
+        row = -(-end[:, 2] // WORD) * WORD - first[:, 2] // WORD * WORD
+    pitch = int(row.max())
+    return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
 
 
 # --- the three operands ---

@@ -1,6 +1,7 @@
 """The tiles of a two-level schedule in program order, and which of them an operand stays in the TCDM for."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,6 @@ class TileWalk:
     Members
     -------
     depth : loops down to the tiles.
-    tiles : what each tile covers.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -52,7 +52,23 @@ class TileWalk:
             low, high, parents = _split(low, high, loop)
             self._boxes.append((low, high))
             self._parents.append(parents)
-        self.tiles = self._boxes_at(self.depth)
+
+    @cached_property
+    def tiles(self) -> list[Box]:
+        """What each tile covers."""
+        return self._boxes_at(self.depth)
+
+    def bounds(self, array: ArrayName) -> tuple[Ints, Ints, Ints]:
+        """The same as `iterations`, as arrays: number of the execution; first and end [iteration, dimension]."""
+        depth = self._depth_of(array)
+        low, high = self._boxes[depth]
+        first, end = (np.stack([side[dim] for dim in DIMS], axis=1) for side in (low, high))
+        return self._parents[depth], first, end
+
+    def _depth_of(self, array: ArrayName) -> int:
+        marked = self._schedule.marked_loop(array, "tcdm")
+        assert marked is not None
+        return marked + 1
 
     def _boxes_at(self, depth: int) -> list[Box]:
         low, high = self._boxes[depth]
@@ -62,10 +78,8 @@ class TileWalk:
 
     def iterations(self, array: ArrayName) -> list[Iteration]:
         """The iterations of the loop that an operand's ``tcdm`` marker stands above, in program order."""
-        marked = self._schedule.marked_loop(array, "tcdm")
-        assert marked is not None
-        depth = marked + 1
-        number = np.arange(len(self.tiles))
+        depth = self._depth_of(array)
+        number = np.arange(len(self._parents[self.depth]))
         for parents in reversed(self._parents[depth + 1 :]):
             number = parents[number]
         first = np.searchsorted(number, np.arange(len(self._parents[depth])))

@@ -112,6 +112,7 @@ class OuterSpace:
     Members
     -------
     reduced : whether only the steps that are worth while are looked at.
+    size : bytes that loops may need at the least; may be lowered between two calls.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class OuterSpace:
         shares: Sequence[tuple[int, int]] = (),
         lanes: tuple[int, int, int] = (1, 1, 1),
     ) -> None:
-        self._size, self._most = size, 0
+        self.size, self._most = size, 0
         self._price = BYTES if price is None else price
         every = with_shares(outer_tables(layer), shares, lanes)
         self.reduced = math.prod(len(table) - 1 for table in every) > most_steps
@@ -169,13 +170,13 @@ class OuterSpace:
         for number in np.lexsort((-np.arange(len(fetched)), fetched)).tolist():
             rows = (steps_m[number], steps_c[number], steps_y[number], steps_x[number])
             found = forms_of(
-                rows, whole, *self._coded, self._of, self._price, self._size, low, high, forms_found
+                rows, whole, *self._coded, self._of, self._price, self.size, low, high, forms_found
             )  # fmt: skip
             steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
             yield int(fetched[number]), steps, [self._outer(self._forms[at], steps) for at in forms_found[:found]]
 
     def _explore(self, floor: int, ceiling: int, mask: NDArray[np.bool_]) -> int:
-        given = (self._of, self._price, self._size, self._most, floor, ceiling, mask)
+        given = (self._of, self._price, self.size, self._most, floor, ceiling, mask)
         return int(explore(*self._tables, *self._coded, *given))
 
     def _outer(self, form: Form, steps: dict[Dim, int]) -> Outer:

@@ -35,7 +35,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.access import predict
-from hwgen.model.tcdm_placement import place
+from hwgen.model.tcdm_placement import bytes_needed, place
 from hwgen.model.two_level import local_level, outer_level
 from hwgen.search.aims import Aim, ClusterObjective, aim_of
 from hwgen.search.insides import Insides
@@ -54,6 +54,8 @@ TIMED = 200
 """How many loops, at most, are timed where the objective is time."""
 FEWER_STEPS = 1 << 17
 """As `hwgen.search.outer.MOST_STEPS`, where it takes longer to tell what loops cost."""
+MISSES = 8
+"""Values of the objective, one after the other, of which nothing fits, until less of the TCDM is counted on."""
 PATIENCE = 24
 """Sets of loops that cost equally much, at most, that the judge rejects, or that energy is weighed for."""
 
@@ -197,6 +199,7 @@ class _Search:
         self._insides = Insides(layer, hardware, bits)
         self._timed: dict[object, int] = {}
         self._highest, self._refusals, self._reason = 0.0, 0, ""
+        self._missed, self._nearest = 0, 0
         self.complete = not self._space.reduced
 
     def run(self, patience: int) -> _Found:
@@ -247,7 +250,17 @@ class _Search:
         level = self._space.least()
         while level is not None:
             yield level, ((steps, outers) for _, steps, outers in self._space.between(level, level))
+            if self._missed == MISSES:
+                self._count_on_less()
             level = self._space.least(level)
+
+    def _count_on_less(self) -> None:
+        """Go on with tiles that fit a TCDM as much smaller as the nearest of those tried was too large.
+
+        What loops need of it is bounded from below; where rings need more than that, what fits is far away.
+        """
+        self._space.size = self._space.size * self._cluster.tcdm // self._nearest
+        self._missed, self._nearest, self.complete = 0, 0, False
 
     def _timed_levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
         """The same where what they cost has to be counted: as far as bounds tell, nothing less is left uncounted."""
@@ -285,6 +298,7 @@ class _Search:
     def _fitting(self, tiles: Iterable[Tile]) -> Iterator[tuple[dict[Dim, int], Outer]]:
         """The tiles that fit, each with the first loops around it that do."""
         left = ATTEMPTS if self.aim.timed else self.attempts
+        self._missed += 1
         for steps, outers in tiles:
             tried: set[object] = set()
             for outer in outers:
@@ -297,15 +311,18 @@ class _Search:
                     self.complete = False
                     return
                 if self._fits(self._trial(steps, outer)):
+                    self._missed = 0
                     yield steps, outer
                     break
 
     def _fits(self, schedule: Schedule) -> bool:
         """Whether the TCDM holds it; groups whose inputs tiles share in part have no place in a ring."""
         try:
-            return place(schedule).size <= self._cluster.tcdm
+            need = bytes_needed(schedule, self._cluster.tcdm)
         except InputError:
             return False
+        self._nearest = min(need, self._nearest or need)
+        return need <= self._cluster.tcdm
 
     def _trial(self, steps: Mapping[Dim, int], outer: Outer) -> Schedule:
         """The loops with a simple nest below them, that never writes a partial sum it need not."""
