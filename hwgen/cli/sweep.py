@@ -193,7 +193,7 @@ def terminated_like_interrupted() -> Iterator[None]:
     """A SIGTERM ends the sweep as Ctrl-C does: what is known is kept first."""
 
     def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:

@@ -72,11 +72,6 @@ def attempt(step: Step, order: Order) -> dict[str, Any]:
     return record
 
 
-def dask_setup(worker: object) -> None:
-    """Dask calls this in its workers on this machine: Ctrl-C reaches them too, but it is the sweep that ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def environment() -> dict[str, str]:
     """Variables under which another Python finds this very package."""
     paths = [str(Path(hwgen.__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -1,9 +1,11 @@
 """Where steps are done: processes of this machine, a running Dask scheduler, or jobs of SLURM or LSF."""
 
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
@@ -68,17 +70,23 @@ class Farm:
     def records(self, patience: float) -> Iterator[tuple[Step, dict[str, Any]] | None]:
         """Each step that was attempted, until none is left; steps may be submitted meanwhile.
 
-        None after so many seconds in which none has come.
+        None after so many seconds in which none has come, and after `wake`.
         """
         while self._under_way:
             try:
                 future = self._arrived.get(timeout=patience)
             except Empty:
+                future = None
+            if future is None:
                 yield None
                 continue
             step = self._under_way.pop(future)
             yield step, self._record(future)
             future.release()
+
+    def wake(self) -> None:
+        """`records` goes on at once; may be called by a signal handler."""
+        self._arrived.put(None)
 
     @staticmethod
     def _record(future: Any) -> dict[str, Any]:
@@ -128,16 +136,16 @@ def open_farm(place: Place, order: Order) -> Iterator[Farm]:
 
 def _cluster(distributed: Any, place: Place, folder: str) -> Any:
     if place.kind == "local":
-        return distributed.LocalCluster(
-            n_workers=place.workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0",
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-            preload=["hwgen.sweep.attempt"],
-        )
+        with _interrupts_wait():
+            return distributed.LocalCluster(
+                n_workers=place.workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=0,
+                dashboard_address="127.0.0.1:0",
+                local_directory=folder,
+                silence_logs=logging.CRITICAL,
+            )
     try:
         import dask_jobqueue
     except ImportError:
@@ -159,3 +167,18 @@ def _cluster(distributed: Any, place: Place, folder: str) -> Any:
     cluster = kinds[place.kind](**options)
     cluster.scale(jobs=place.workers)
     return cluster
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C is noticed at the end of the context; threads and processes that begin in it never see one.
+
+    It reaches all processes of a terminal, but it is the sweep that ends its workers: nothing is to wait for one that
+    was gone before it had begun.
+    """
+    resource_tracker.ensure_running()  # which clears the mask of the thread that is the first to need it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

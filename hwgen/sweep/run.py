@@ -1,9 +1,11 @@
 """A sweep: its points planned, built, simulated and synthesised wherever there are workers, and put into a table."""
 
+import signal
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,7 @@ class Sweep:
         self._cells_known: dict[Where, tuple[object, Cells]] = {}
         self._layers = tuple(scaled(layer, self.question.scale) for layer in self.question.layers)
         self._farm: Farm | None = None
+        self._interrupted = False
         self._outcome = Outcome()
         self._kept, self._keep_seconds = time.monotonic(), 0.0
 
@@ -88,7 +91,7 @@ class Sweep:
         An interruption goes on to the caller once what is known is kept and the workers have ended.
         """
         self._store.folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as self._stack:
+        with self._interruptible(), ExitStack() as self._stack:
             try:
                 self._do()
             except KeyboardInterrupt:
@@ -101,6 +104,29 @@ class Sweep:
             reasons = dict.fromkeys(row["reason"] for row in outcome.rows)
             raise InputError(f"no feasible point: {'; '.join(reasons)}")
         return outcome
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C ends the sweep between two records; a second one at once.
+
+        Raised wherever the program happens to be, it would at times be lost: in a callback, whose errors count for
+        nothing.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def notice(*_: object) -> None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._interrupted = True
+            if self._farm is not None:
+                self._farm.wake()
+
+        before = signal.signal(signal.SIGINT, notice)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _do(self) -> None:
         for configuration in self.question.configurations:
@@ -118,6 +144,8 @@ class Sweep:
             if arrived is not None:
                 self._arrived(*arrived)
                 news = True
+            if self._interrupted:
+                raise KeyboardInterrupt
             if news and time.monotonic() - self._kept > max(KEEP_SECONDS, KEEP_SHARE * self._keep_seconds):
                 self._keep_table()
                 news = False
