@@ -100,10 +100,12 @@ def test_the_program_comes_in_chunks() -> None:
     steps = [*[Step("compute", 15, mask=1)] * 5, join()]
     there = simulate(steps, {**ROOM, "compute": 512}).total
     first = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (0, 0, 0), 16, 32, 64)).total
-    assert first == pytest.approx(there + 6 + 20, abs=30)
+    assert first == there + 6 + 20
     slow = simulate(steps, {**ROOM, "compute": 512}, Fetch(6, 4, 20, (100, 300, 50), 16, 32, 64)).total
-    # The second chunk comes 400 cycles after the start, the third is asked for when the first has been read.
-    assert slow == pytest.approx(6 + 400 + 4 + 50 + 20, abs=60)
+    # The first chunk comes with cycle 6 + 100, the second 300 + 4 later; the third, asked for when the first has been
+    # read, 50 + 4 behind that. In it are the last command and the join.
+    third = 6 + 100 + 300 + 4 + 50 + 4
+    assert slow == third + READ + 15 + READ + TAKE + 1 + END
 
 
 def test_chunks_and_loads_wait_for_each_other() -> None:
@@ -114,7 +116,7 @@ def test_chunks_and_loads_wait_for_each_other() -> None:
     # The third chunk waits for 200 cycles of the load, and holds the rest of it up for its own 20.
     assert found.busy["load"] == alone.busy["load"] + 20
     apart = simulate([steps[0], *steps], ROOM, fetch)
-    assert apart.busy["load"] == pytest.approx(2000 + TAKE + 20)
+    assert apart.busy["load"] == 2000 + TAKE + 20
 
 
 def test_a_token_that_never_comes() -> None:

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.sweep.farm import Place
+from hwgen.sweep.question import Question
+from hwgen.sweep.run import Sweep
 from tests.sweep_points import configurations, layers_named
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -177,6 +180,23 @@ def test_interrupted_it_leaves_the_rows_that_are_there(tmp_path: Path) -> None:
     finished(started(disturbed, "a,b,c", "1024"))
     assert not before & {line.split()[1] for line in journal(disturbed)[done:]}, "done again"
     assert [(row["layer"], row["status"]) for row in rows(disturbed)] == [("a", "ok"), ("b", "ok"), ("c", "ok")]
+
+
+def test_an_interruption_where_errors_are_swallowed_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HWGEN_TEST_JOURNAL", str(tmp_path / "journal"))
+
+    def tell(line: str, done: int, known: int) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    question = Question(layers_named("a", "b"), configurations(1024))
+    sweep = Sweep(question, tmp_path, Place(), 60, 1, tell, "tests.sweep_points:perform")
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_worker_that_dies_costs_an_attempt(tmp_path: Path) -> None:
