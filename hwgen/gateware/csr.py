@@ -67,6 +67,21 @@ class Register:
     meaning: str
 
 
+@dataclass(frozen=True)
+class _Check:
+    """A setting that must be at least ``least`` and at most ``most``, else a start is refused with ``code``."""
+
+    code: ErrorCode
+    name: str
+    least: int
+    most: int | None = None
+
+    def against(self, value: Value) -> Value:
+        """Whether it would be wrong."""
+        too_large = value > self.most if self.most is not None else Value.cast(0)
+        return (value == 0) | too_large if self.least else Value.cast(too_large)
+
+
 _FIXED = (
     Setting("identity", 32, f"reads {IDENTITY:#x}"),
     Setting("control", 2, "bit 0 starts a layer, bit 1 acknowledges the interrupt and clears the error"),
@@ -188,9 +203,17 @@ class ControlRegisters(wiring.Component):
             with m.Elif(writes & self.busy & ~(is_control & ~self.port.wdata[0])):
                 m.d.comb += refusal.eq(ErrorCode.WRITTEN_WHILE_BUSY)
         m.d.comb += accepted.eq(writes & (refusal == ErrorCode.NONE))
+        # Whether a value can be started with is told as it is written: a start has no time for it.
+        checks = [
+            (check, Signal(init=check.least > 0, name=f"{check.name}_is_no_{check.code.name.lower()}"))
+            for check in self._checks()
+        ]
         for name, value in held.items():
             with m.If(accepted), m.If(self.port.add[:12] == registers[name].address):
                 m.d.sync += value.eq(self.port.wdata)
+                for check, wrong in checks:
+                    if check.name == name:
+                        m.d.sync += wrong.eq(check.against(self.port.wdata[: len(value)]))
         control = Control(self.port.wdata[: Control.as_shape().size])
         starts, clears = Signal(), Signal()
         m.d.comb += [
@@ -198,8 +221,10 @@ class ControlRegisters(wiring.Component):
             clears.eq(accepted & is_control & control.clear),
         ]
 
-        unsound = self._unsound(m)
-        begins = Signal()
+        unsound, begins = Signal(ErrorCode), Signal()
+        for check, wrong in reversed(checks):
+            with m.If(wrong):
+                m.d.comb += unsound.eq(check.code)
         m.d.comb += begins.eq(starts & (unsound == ErrorCode.NONE) & (status.error == ErrorCode.NONE))
         m.d.comb += self.start.eq(begins)
         with m.If(clears):
@@ -223,32 +248,23 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address)]
         return m
 
-    def _unsound(self, m: Module) -> Signal:
-        """The first reason why these settings cannot be started."""
-        p, settings = self.parameters, self.settings
+    def _checks(self) -> list["_Check"]:
+        """What is wrong with settings that cannot be started; of several reasons the first one counts."""
+        p = self.parameters
         innermost = {dim: j for j, dim in enumerate(p.loops)}
-        checks: list[tuple[ErrorCode, Value]] = []
+        checks = [_Check(ErrorCode.EXTENT, f"extent_{dim}", 1) for dim in DIMS]
+        checks += [_Check(ErrorCode.STEP, f"step_{j}_{dim}", 1) for j, dim in enumerate(p.loops)]
         for dim in DIMS:
-            checks.append((ErrorCode.EXTENT, getattr(settings, f"extent_{dim}") == 0))
-        for j, dim in enumerate(p.loops):
-            checks.append((ErrorCode.STEP, getattr(settings, f"step_{j}_{dim}") == 0))
-        for dim in DIMS:
-            left = getattr(settings, f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}")
-            checks.append((ErrorCode.STEP, left > p.lanes_along(dim)))
-        for axis in "yx":
-            stride = getattr(settings, f"stride_{axis}")
-            checks.append((ErrorCode.STRIDE, (stride == 0) | (stride > 4)))
-        checks += [
-            (ErrorCode.EXTENT, (settings.input_height == 0) | (settings.input_width == 0)),
-            (ErrorCode.GROUP, settings.group_outputs == 0),
-            (ErrorCode.INPUT_RING, (settings.input_slabs == 0) | (settings.input_slab == 0)),
-            (ErrorCode.INPUT_RING, settings.input_slab > p.input_elements),
+            left = f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"
+            checks.append(_Check(ErrorCode.STEP, left, 0, p.lanes_along(dim)))
+        return [
+            *checks,
+            *(_Check(ErrorCode.STRIDE, f"stride_{axis}", 1, 4) for axis in "yx"),
+            *(_Check(ErrorCode.EXTENT, name, 1) for name in ("input_height", "input_width")),
+            _Check(ErrorCode.GROUP, "group_outputs", 1),
+            _Check(ErrorCode.INPUT_RING, "input_slabs", 1),
+            _Check(ErrorCode.INPUT_RING, "input_slab", 1, p.input_elements),
         ]
-        unsound = Signal(ErrorCode)
-        for code, wrong in reversed(checks):
-            with m.If(wrong):
-                m.d.comb += unsound.eq(code)
-        return unsound
 
 
 def register_addresses(registers: Iterable[Register]) -> dict[str, int]:

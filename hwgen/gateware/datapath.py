@@ -75,15 +75,20 @@ class Datapath(wiring.Component):
         used = Signal(across)
         rows_inside, columns_inside = Signal(p.lane_y), Signal(p.lane_x)
         for j in range(p.lane_y):
-            row = Signal(op.row.shape(), name=f"row_{j}")
+            row, below = Signal(op.row.shape(), name=f"row_{j}"), Signal(range(4 * p.lane_y), name=f"below_{j}")
+            m.d.sync += below.eq(times_stride(j, settings.stride_y))
             m.d.comb += [
-                row.eq(op.row + times_stride(j, settings.stride_y)),
+                row.eq(op.row + below),
                 rows_inside[j].eq((j < op.rows) & (row >= 0) & (row < settings.input_height)),
             ]
         for i in range(p.lane_x):
-            column = Signal(op.column.shape(), name=f"column_{i}")
+            column, beside = (
+                Signal(op.column.shape(), name=f"column_{i}"),
+                Signal(range(4 * p.lane_x), name=f"beside_{i}"),
+            )
+            m.d.sync += beside.eq(times_stride(i, settings.stride_x))
             m.d.comb += [
-                column.eq(op.column + times_stride(i, settings.stride_x)),
+                column.eq(op.column + beside),
                 columns_inside[i].eq((i < op.columns) & (column >= 0) & (column < settings.input_width)),
             ]
         for j in range(p.lane_y):

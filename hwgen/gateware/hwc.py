@@ -178,7 +178,7 @@ class Hwc(wiring.Component):
         m.d.sync += starting.eq(registers.start)
         overflows = Signal(3)
         m.d.sync += overflows.eq(Cat(blocks["input"].overflow, blocks["weight"].overflow, sequencer.overflow))
-        m.d.comb += registers.counting.eq(
+        m.d.sync += registers.counting.eq(
             sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
         )
         faults = [

@@ -111,8 +111,8 @@ class OutputStream(wiring.Component):
             port.captured.eq(self.unload_data),
             port.kept.eq(self.load_done),
             self.load_data.eq(port.vector),
-            self.finished.eq(started & ~drain.valid & ~port.busy),
         ]
+        m.d.sync += self.finished.eq(started & ~drain.valid & ~port.busy)
         # What the port begins with is chosen by what is known early in a cycle, whether or not it begins: the vector
         # that is awaited, else one to load, else biases. That it begins is known late.
         m.d.comb += [
