@@ -42,6 +42,7 @@ def walk_in_simulation(
         for j, dim in enumerate(nest.loops):
             ctx.set(nest.extent[j], extents[dim])
             ctx.set(nest.step[j], steps[j])
+        await ctx.tick()
         ctx.set(nest.start, 1)
         await ctx.tick()
         ctx.set(nest.start, 0)
@@ -50,6 +51,7 @@ def walk_in_simulation(
             ctx.set(register.fresh, 1)
         for _ in range(100_000):
             place = tuple((ctx.get(nest.lo[j]), ctx.get(nest.hi[j])) for j in range(len(nest.loops)))
+            assert tuple(ctx.get(size) for size in nest.size) == tuple(high - low for low, high in place)
             seen.append((place, ctx.get(register.value) if register is not None else 0))
             if ctx.get(nest.finished):
                 return

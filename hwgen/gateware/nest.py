@@ -1,9 +1,9 @@
 """Walking a loop nest: the odometer, and values that follow its loops."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 
-from amaranth.hdl import Module, Mux, Shape, Signal, Value, ValueLike
+from amaranth.hdl import C, Cat, Module, Mux, Shape, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,10 +14,11 @@ __all__ = ["LevelRegister", "LoopNest", "Ranges"]
 
 @dataclass(frozen=True)
 class Ranges:
-    """The part of each dimension that an iteration covers, from ``low`` to below ``high``."""
+    """The part of each dimension that an iteration covers, from ``low`` to below ``high``, and its ``size``."""
 
     low: dict[str, ValueLike]
     high: dict[str, ValueLike]
+    size: dict[str, ValueLike]
 
 
 class LoopNest(wiring.Component):
@@ -28,7 +29,8 @@ class LoopNest(wiring.Component):
 
     Where every loop goes next is worked out ahead, from registers alone, for each loop that might turn; what it
     begins with inside an outer loop's iteration is remembered. Which one turns is a register, too: that the nest
-    advances, which is known late in a cycle, only enables the registers.
+    advances, which is known late in a cycle, only enables the registers. Extents and steps stand still from the cycle
+    before it starts.
 
     Parameters
     ----------
@@ -50,8 +52,8 @@ class LoopNest(wiring.Component):
     live : In(1)
         It may move in this cycle: set whenever it does, but known early in the cycle, best by a register. If it is
         seldom set, a simulator gains by it.
-    lo, hi : Out(bits), one per loop
-        Range that the current iteration covers.
+    lo, hi, size : Out(bits), one per loop
+        Range that the current iteration covers, and how much that is.
     first, last : Out(len(loops))
         Loop j is in its first, its last iteration.
     turning : Out(len(loops))
@@ -73,6 +75,7 @@ class LoopNest(wiring.Component):
                 "live": In(1, init=1),
                 "lo": Out(bits).array(count),
                 "hi": Out(bits).array(count),
+                "size": Out(bits).array(count),
                 "first": Out(count),
                 "last": Out(count),
                 "turning": Out(count),
@@ -84,13 +87,14 @@ class LoopNest(wiring.Component):
         """Take extents and steps of the first loops from the settings; the ranges that an iteration covers."""
         low: dict[str, ValueLike] = dict.fromkeys(DIMS, 0)
         high: dict[str, ValueLike] = {dim: getattr(settings, f"extent_{dim}") for dim in DIMS}
+        size = dict(high)
         for j, dim in enumerate(self.loops):
             m.d.comb += [
                 self.extent[j].eq(getattr(settings, f"extent_{dim}")),
                 self.step[j].eq(getattr(settings, f"step_{j}_{dim}")),
             ]
-            low[dim], high[dim] = self.lo[j], self.hi[j]
-        return Ranges(low, high)
+            low[dim], high[dim], size[dim] = self.lo[j], self.hi[j], self.size[j]
+        return Ranges(low, high, size)
 
     def chain(self, index: int) -> list[int]:
         """Indices of a loop and of all outer loops over the same dimension, from the inside."""
@@ -99,80 +103,147 @@ class LoopNest(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         count = len(self.loops)
-        # As after a reset: loops without an outer one over the same dimension go on from nothing to their first part.
-        self._begins = Signal(init=1)
-        self._goes_on = Signal(count, init=sum(1 << j for j in range(count) if len(self.chain(j)) == 1))
+        # Of the outer range, what lies behind the present iteration; right for every loop that may turn.
+        self._left = [Signal(self._bits, name=f"left_{j}", reset_less=True) for j in range(count)]
+        self._moves = Signal()
+        # All loops from so many on are in their last iteration: one outside them turns. So it is after a reset, too.
+        self._ended, self._begins = Signal(count + 1, init=-1), Signal(init=1)
+        m.d.comb += [self._moves.eq(self.start | self.advance), self.finished.eq(self._ended[0])]
         following = [self._following(m, j) for j in range(count)]
-        lasts, turning, moved = Signal(count), Signal(count), Signal(count)
-        m.d.comb += self.finished.eq(self.last.all())
-        with m.If(self.live):
-            for j, (_, _, last) in enumerate(following):
-                m.d.comb += [
-                    moved[j].eq(self._begins | self.turning[: j + 1].any()),
-                    lasts[j].eq(Mux(moved[j], last, self.last[j])),
-                ]
-            for j in range(count):
-                m.d.comb += turning[j].eq(~lasts[j] & lasts[j + 1 :].all())
-        with m.If(self.start | self.advance):
-            m.d.sync += [self.last.eq(lasts), self.turning.eq(turning), self._goes_on.eq(turning), self._begins.eq(0)]
-            for j, (low, high, _) in enumerate(following):
-                with m.If(moved[j]):
-                    m.d.sync += [self.lo[j].eq(low), self.hi[j].eq(high)]
-                    m.d.sync += self.first[j].eq(~self.turning[j])
-        return m
-
-    def _following(self, m: Module, index: int) -> tuple[Signal, Signal, Signal]:
-        """Where a loop is in the next iteration: its range, and whether that is its last one.
-
-        If the loop or an outer one over the same dimension turns, it begins where that one ends. It ends where the
-        next outer one of that does, at the latest: its step is at most that of the loops between, whose own ends need
-        not be waited for. If a loop turns that is not over its dimension, it begins again with the next outer loop
-        over the same dimension; all that it does then is remembered since that one has moved.
-        """
-        bits, chain, step = self._bits, self.chain(index), self.step[index]
-        low, high = Signal(bits, name=f"next_lo_{index}"), Signal(bits, name=f"next_hi_{index}")
-        last = Signal(name=f"next_last_{index}")
-        only = step >= self.step[chain[1]] if len(chain) > 1 else Value.cast(0)
-        choices: list[tuple[Value, Value, Value, Value]] = []
-        for place, turns in enumerate(chain):
-            outer = chain[place + 1] if place + 1 < len(chain) else None
-            name = f"{index}_{turns}"
-            begin, end = Signal(bits, name=f"begin_{name}"), Signal(bits, name=f"end_{name}")
-            reach, within = Signal(bits + 1, name=f"reach_{name}"), Signal(name=f"within_{name}")
-            again_high, again_last = Signal(bits, name=f"again_hi_{name}"), Signal(name=f"again_last_{name}")
-            if outer is None:
-                # As at the very beginning.
-                ends, restarts = self.extent[turns], Value.cast(0)
-                again = self.turning[:turns].any()
-                with m.If(again):
-                    whole = Value.cast(step >= ends)
-                    m.d.comb += [again_high.eq(Mux(whole, ends, step)), again_last.eq(whole | only)]
-            else:
-                ends, restarts = self.hi[outer], self.lo[outer]
-                again = self.turning[outer + 1 : turns].any()
-                with m.If((self.start | self.advance) & (self._begins | self.turning[: outer + 1].any())):
-                    m.d.sync += [again_high.eq(high), again_last.eq(last)]
-            with m.If(self.live):
-                m.d.comb += [begin.eq(self.hi[turns]), end.eq(ends), reach.eq(begin + step), within.eq(reach < end)]
-            choices += [
-                (self._goes_on[turns], begin, Mux(within, reach[:bits], end), ~within | (only if place else 0)),
-                (again, restarts, again_high, again_last),
-            ]
+        lasts, ended = Signal(count), Signal(count + 1)
         with m.If(self.live):
             m.d.comb += [
-                low.eq(_either((when, begins) for when, begins, _, _ in choices)),
-                high.eq(_either((when, ends) for when, _, ends, _ in choices)),
-                last.eq(_either((when, is_last) for when, _, _, is_last in choices)),
+                lasts.eq(Cat(part.last for part in following)),
+                ended.eq(Cat(lasts[j:].all() for j in range(count + 1))),
             ]
-        return low, high, last
+        with m.If(self._moves):
+            m.d.sync += [
+                self.last.eq(lasts),
+                self._ended.eq(ended),
+                self.turning.eq(ended[1:] & ~lasts),
+                self._begins.eq(0),
+            ]
+            for j, part in enumerate(following):
+                m.d.sync += [
+                    self.lo[j].eq(part.low),
+                    self.hi[j].eq(part.high),
+                    self.size[j].eq(part.size),
+                    self._left[j].eq(part.left),
+                    self.first[j].eq(Mux(self._ended[j + 1], self._ended[j], self.first[j])),
+                ]
+        return m
+
+    def _following(self, m: Module, index: int) -> "_Part":
+        """What a loop covers in the next iteration.
+
+        If the loop or an outer one over the same dimension turns, it begins where that one ends. If a loop turns that
+        is not over its dimension, it begins again with the next outer loop over the same dimension; all that it does
+        then is remembered since that one has moved. If only inner loops turn, it stays.
+        """
+        chain = self.chain(index)
+        whole, only = self._whole(m, index, chain)
+        # Each if all loops from so many on have ended, unless one further down holds.
+        choices = [
+            (len(self.loops), _Part(*(of[index] for of in (self.lo, self.hi, self.size, self._left, self.last))))
+        ]
+        remembered = []
+        for place, turns in enumerate(chain):
+            choices.append((turns + 1, self._behind(m, chain, place, only)))
+            if place + 1 == len(chain):
+                choices.append((turns, whole))
+            elif chain[place + 1] + 1 < turns:
+                outer = chain[place + 1]
+                again = _Part.registers(self._bits, f"again_{index}_{turns}", low=self.lo[outer])
+                choices.append((turns, again))
+                remembered.append((outer, again))
+        following = _Part.registers(self._bits, f"next_{index}")
+        with m.If(self.live):
+            m.d.comb += [
+                value.eq(self._last_of([(ends, getattr(part, name)) for ends, part in choices]))
+                for name, value in following.values().items()
+            ]
+        for outer, again in remembered:
+            with m.If(self._moves & self._ended[outer + 1]):
+                m.d.sync += [
+                    value.eq(getattr(following, name)) for name, value in again.values().items() if name != "low"
+                ]
+        return following
+
+    def _last_of(self, choices: Sequence[tuple[int, Value]]) -> Value:
+        """The value of the last one of the choices that holds; where one does, all before it do."""
+        if len(choices) == 1:
+            return choices[0][1]
+        half = len(choices) // 2
+        return Mux(self._ended[choices[half][0]], self._last_of(choices[half:]), self._last_of(choices[:half]))
+
+    def _whole(self, m: Module, index: int, chain: list[int]) -> tuple["_Part", Value]:
+        """How a loop begins in its dimension's whole extent, and whether its step is all that the next outer loop's
+        is: decided by the settings before the nest starts."""
+        extent, step = self.extent[chain[-1]], self.step[index]
+        part = _Part.registers(self._bits, f"whole_{index}", low=C(0))
+        only = Signal(name=f"only_{index}", reset_less=True)
+        around, is_only = extent, Value.cast(0)
+        if len(chain) > 1:
+            outer = self.step[chain[1]]
+            around, is_only = Mux(outer < extent, outer, extent), step >= outer
+        ends = Value.cast(step >= extent)
+        with m.If(self._begins):
+            m.d.sync += [
+                part.size.eq(Mux(ends, extent, step)),
+                part.left.eq(around - step),
+                part.last.eq(ends | is_only),
+                only.eq(is_only),
+            ]
+        m.d.comb += part.high.eq(part.size)
+        return part, only
+
+    def _behind(self, m: Module, chain: list[int], place: int, only: Value) -> "_Part":
+        """Behind the iteration of a loop that turns: the loop itself, or one inside it over the same dimension.
+
+        It ends where the next outer one of the loop that turns does, at the latest: its step is at most that of the
+        loops between, whose own ends need not be waited for. That is one comparison, with what is left there.
+        """
+        index, turns, bits = chain[0], chain[place], self._bits
+        step, left = self.step[index], self._left[turns]
+        end = self.hi[chain[place + 1]] if place + 1 < len(chain) else self.extent[turns]
+        part = _Part.registers(bits, f"behind_{index}_{turns}", low=self.hi[turns])
+        with m.If(self.live):
+            within = Signal(name=f"within_{index}_{turns}")
+            m.d.comb += [
+                within.eq(step < left),
+                part.high.eq(Mux(within, (self.hi[turns] + step)[:bits], end)),
+                part.size.eq(Mux(within, step, left)),
+                part.left.eq(left - step),
+                part.last.eq(~within),
+            ]
+            if place:
+                outer = self.step[chain[1]]
+                with m.If(outer < left):
+                    m.d.comb += part.left.eq(outer - step)
+                m.d.comb += part.last.eq(~within | only)
+        return part
 
 
-def _either(choices: Iterable[tuple[Value, Value]]) -> Value:
-    """The value of which the condition is set: of one at most, else nothing."""
-    result: Value = Value.cast(0)
-    for when, value in choices:
-        result = result | Mux(when, value, 0)
-    return result
+@dataclass(frozen=True)
+class _Part:
+    """What a loop covers: its range, how large that is, what is left behind it, and whether it is the last one."""
+
+    low: Value
+    high: Value
+    size: Value
+    left: Value
+    last: Value
+
+    @classmethod
+    def registers(cls, bits: int, name: str, low: Value | None = None) -> "_Part":
+        """Signals for all of it."""
+        widths = {"low": bits, "high": bits, "size": bits, "left": bits, "last": 1}
+        signals = {of: Signal(width, name=f"{name}_{of}", reset_less=True) for of, width in widths.items()}
+        return cls(**(signals if low is None else {**signals, "low": low}))
+
+    def values(self) -> dict[str, Value]:
+        """By their names."""
+        return {of.name: getattr(self, of.name) for of in fields(self)}
 
 
 class LevelRegister(wiring.Component):
@@ -180,19 +251,23 @@ class LevelRegister(wiring.Component):
 
     Parameters
     ----------
+    loops
+        Loops of the nest.
     inner
         Indices of the loops inside the iteration for which ``base`` is given, outermost first.
     step
         For each loop that changes the value: a function from the value to the stepped value.
     shape
         Shape of the value.
+    from_zero
+        The value at the beginning is always 0; it is known early in a cycle then.
 
     Members
     -------
     base : In(shape)
-        The value at the beginning, taken while ``fresh`` is set.
+        The value at the beginning, taken while ``fresh`` is set. Not ``from_zero``.
     fresh : In(1)
-        This iteration is the first one with the present ``base``.
+        This iteration is the first one with the present ``base``; ``from_zero``: the next iteration is the first one.
     turning : In(1), one per loop of the nest
         As `LoopNest.turning`.
     advance : In(1)
@@ -201,12 +276,19 @@ class LevelRegister(wiring.Component):
     """
 
     def __init__(
-        self, *, loops: int, inner: Sequence[int], step: dict[int, Callable[[Value], Value]], shape: Shape | int
+        self,
+        *,
+        loops: int,
+        inner: Sequence[int],
+        step: dict[int, Callable[[Value], Value]],
+        shape: Shape | int,
+        from_zero: bool = False,
     ) -> None:
         self._inner, self._step, self._shape = tuple(inner), dict(step), Shape.cast(shape)
+        self._from_zero = from_zero
         super().__init__(
             {
-                "base": In(self._shape),
+                **({} if from_zero else {"base": In(self._shape)}),
                 "fresh": In(1),
                 "turning": In(loops),
                 "advance": In(1),
@@ -216,27 +298,35 @@ class LevelRegister(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        held = Signal(self._shape)
-        current = Signal(self._shape, name="current_base")
-        m.d.comb += current.eq(Mux(self.fresh, self.base, held))
-        with m.If(self.advance):
-            m.d.sync += held.eq(current)
+        outer: Value = Value.cast(0)
+        if not self._from_zero:
+            outer = self._level(m, "base", lambda held: held)
         after: list[tuple[int, Value]] = []
-        outer: Value = current
         for j in self._inner:
             if j in self._step:
-                kept = Signal(self._shape, name=f"level_{j}")
-                level = Signal(self._shape, name=f"current_{j}")
                 stepped = Signal(self._shape, name=f"stepped_{j}")
-                m.d.comb += [level.eq(Mux(self.fresh, self.base, kept)), stepped.eq(self._step[j](level))]
                 after.append((j, stepped))
-                following: Value = level
-                for turning, value in after:
-                    following = Mux(self.turning[turning], value, following)
-                with m.If(self.advance):
-                    m.d.sync += kept.eq(following)
-                outer = level
+                outer = self._level(m, str(j), lambda level: self._following(level, after))
+                m.d.comb += stepped.eq(self._step[j](outer))
             else:
                 after.append((j, outer))
         m.d.comb += self.value.eq(outer)
         return m
+
+    def _level(self, m: Module, name: str, following: Callable[[Value], Value]) -> Value:
+        """The value that the loops inside begin with."""
+        kept = Signal(self._shape, name=f"level_{name}")
+        if self._from_zero:
+            with m.If(self.advance):
+                m.d.sync += kept.eq(Mux(self.fresh, 0, following(kept)))
+            return kept
+        level = Signal(self._shape, name=f"current_{name}")
+        m.d.comb += level.eq(Mux(self.fresh, self.base, kept))
+        with m.If(self.advance):
+            m.d.sync += kept.eq(following(level))
+        return level
+
+    def _following(self, level: Value, after: list[tuple[int, Value]]) -> Value:
+        for turning, value in after:
+            level = Mux(self.turning[turning], value, level)
+        return level

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -104,9 +104,9 @@ class Sequencer(wiring.Component):
 
         input_fresh, input_ends = fresh_and_ending(p.input_marker + 1, "input")
         weight_fresh, weight_ends = fresh_and_ending(p.weight_marker + 1, "weight")
-        output_fresh, output_ends = fresh_and_ending(p.output_marker, "output")
+        output_ends = nest.last[p.output_marker :].all()
 
-        output_index, may_start, fresh_sum = self._output(m, nest, active, fire, output_fresh, output_ends)
+        output_index, may_start, fresh_sum = self._output(m, nest, active, fire, output_ends)
         waits_input = input_fresh & ~self.i_input.valid
         waits_weight = weight_fresh & ~self.i_weight.valid
         can_go = Signal()
@@ -124,8 +124,7 @@ class Sequencer(wiring.Component):
             self.stall_output.eq(active & ~waits_input & ~waits_weight & ~fire),
         ]
         lane_rows, row, column = self._input(m, nest, fire, input_fresh)
-        sizes = {dim: ranges.high[dim] - ranges.low[dim] for dim in "myx"}
-        weight_address = self._weight(m, nest, fire, weight_fresh, sizes["m"])
+        weight_address = self._weight(m, nest, fire, weight_fresh, Value.cast(ranges.size["m"]))
         operation_ = self.o_operation
         output_place = Mux(self.access_valid, self.access_index, output_index)
         m.d.sync += [
@@ -136,8 +135,8 @@ class Sequencer(wiring.Component):
             *(operation_.input_address[j].eq(address) for j, address in enumerate(lane_rows)),
             operation_.row.eq(row),
             operation_.column.eq(column),
-            operation_.rows.eq(sizes["y"]),
-            operation_.columns.eq(sizes["x"]),
+            operation_.rows.eq(ranges.size["y"]),
+            operation_.columns.eq(ranges.size["x"]),
             operation_.weight_address.eq(weight_address),
             operation_.output_index.eq(output_place),
         ]
@@ -147,7 +146,7 @@ class Sequencer(wiring.Component):
         return m
 
     def _output(
-        self, m: Module, nest: LoopNest, active: Signal, fire: Signal, fresh: Signal, ends: Value
+        self, m: Module, nest: LoopNest, active: Signal, fire: Signal, ends: Value
     ) -> tuple[Value, Signal, Signal]:
         """The vector's place in the memory; whether it may be touched; whether its sum starts from zero."""
         p = self.parameters
@@ -155,9 +154,13 @@ class Sequencer(wiring.Component):
             j: _adding(getattr(self.settings, f"output_index_step_{j}")) for j in p.output_box if p.loops[j] in "myx"
         }
         m.submodules.output_index = register = LevelRegister(
-            loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits
+            loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits, from_zero=True
         )
-        self._follow(m, register, nest, fire, fresh, 0)
+        m.d.comb += [
+            register.fresh.eq(nest.turning[: p.output_marker].any()),
+            register.turning.eq(nest.turning),
+            register.advance.eq(fire),
+        ]
         outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
         inner = [j for j in p.output_box if p.loops[j] in REDUCTION]
         resumes, first_touch = Signal(), Signal()
@@ -177,11 +180,13 @@ class Sequencer(wiring.Component):
             m.d.sync += draining.eq(1)
         with m.Elif(self.output_drained):
             m.d.sync += draining.eq(0)
-        may_start, waits = Signal(), Signal()
+        # Vectors of the present box for which there is room beside those that are left of that one, a cycle ago.
+        may_start, waits, room = Signal(), Signal(), Signal(signed(self.index_bits + 2))
+        m.d.sync += room.eq(self.output_unloaded + capacity - vectors)
         with m.If(resumes):
             m.d.comb += waits.eq(loaded == 0)
         with m.Elif(first_touch & draining):
-            m.d.comb += waits.eq(register.value + vectors >= self.output_unloaded + capacity)
+            m.d.comb += waits.eq(register.value >= room)
         m.d.comb += may_start.eq(~waits & ~(draining & ends))
         with m.If(first_touch & (register.value >= capacity)):
             m.d.comb += [may_start.eq(0), self.overflow.eq(active)]

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.gateware.box_queue import BoxQueue, WordQueue
 from hwgen.gateware.byte_memory import ByteMemory
-from hwgen.gateware.nest import LoopNest, Ranges
+from hwgen.gateware.nest import LoopNest
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.settings import in_bytes, settings_signature
 from hwgen.gateware.tcdm import Request, read_request
@@ -22,8 +22,9 @@ class _Box:
     def __init__(self) -> None:
         self.fetches = Signal(init=1)
         self.address = Signal(32)
-        self.size = Signal(32)
-        self.words = Signal(30)
+        self.words, self.fits = Signal(30), Signal()
+        # Bytes of the last word; 0: all of them.
+        self.rest = Signal(2)
 
 
 class WeightStream(wiring.Component):
@@ -98,7 +99,6 @@ class WeightStream(wiring.Component):
         innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in SIZE_DIMS}
         dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
         products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
-        m.d.comb += box.words.eq((box.size + WORD_BYTES - 1) >> 2)
         with m.FSM(name="place"):
             with m.State("Idle"):
                 with m.If(self.start):
@@ -106,12 +106,20 @@ class WeightStream(wiring.Component):
                     m.next = "Size-0"
             for i, dim in enumerate(dims):
                 with m.State(f"Size-{i}"):
-                    extent = self._extent(ranges, dim)
+                    extent = Value.cast(ranges.size[dim])
                     value = in_bytes(p, self.settings, extent) if i == 0 else products[i - 1] * extent
-                    m.d.sync += (box.size if i == len(dims) - 1 else products[i]).eq(value)
-                    m.next = "Offer" if i == len(dims) - 1 else f"Size-{i + 1}"
+                    if i < len(dims) - 1:
+                        m.d.sync += products[i].eq(value)
+                        m.next = f"Size-{i + 1}"
+                    else:
+                        m.d.sync += [
+                            box.words.eq((value + WORD_BYTES - 1) >> 2),
+                            box.rest.eq(value),
+                            box.fits.eq(value <= p.weight_bytes),
+                        ]
+                        m.next = "Offer"
             with m.State("Offer"):
-                m.d.comb += offered.eq((box.words <= p.weight_depth) | ~box.fetches)
+                m.d.comb += offered.eq(box.fits | ~box.fetches)
                 m.d.comb += self.overflow.eq(~offered)
                 with m.If(taken):
                     m.d.comb += nest.advance.eq(1)
@@ -122,10 +130,6 @@ class WeightStream(wiring.Component):
                                 m.next = f"Size-{i}"
                     with m.If(nest.finished):
                         m.next = "Idle"
-
-    @staticmethod
-    def _extent(ranges: Ranges, dim: str) -> Value:
-        return Value.cast(ranges.high[dim]) - ranges.low[dim]
 
     def _address(self, m: Module, nest: LoopNest, box: _Box) -> None:
         """Whether the present iteration fetches its box, and where from.
@@ -197,7 +201,7 @@ class WeightStream(wiring.Component):
             m.d.sync += [
                 address.eq(box.address),
                 words_left.eq(box.words),
-                last_enable.eq(Mux(box.size[:2] == 0, 0xF, (1 << box.size[:2]) - 1)),
+                last_enable.eq(Mux(box.rest == 0, 0xF, (1 << box.rest) - 1)),
             ]
 
     def _hold(self, m: Module, words: WordQueue) -> None:

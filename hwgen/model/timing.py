@@ -68,6 +68,8 @@ KEEP = 1
 """From where the last bias has come until it can be added."""
 CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept."""
+ROOM = 1
+"""From where a vector has left the output memory until its place counts as free, unless it was the box's last one."""
 PLACE_ROW = 2
 """For the address of the next vector to load, where it begins a row."""
 BOXES_LOADED_AHEAD = 2
@@ -672,7 +674,7 @@ def _place_free(s, block, nest, lo, begin, times, indices):  # type: ignore[no-u
     if index >= 0:
         for i in range(s[O_COUNT]):
             if indices[i] >= index:
-                return times[i] + CAPTURE + 1
+                return min(times[i] + CAPTURE + 1 + ROOM, s[O_DRAINED])
     return 0
 
 
