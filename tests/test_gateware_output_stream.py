@@ -233,7 +233,6 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     async def bench(ctx: Any) -> None:
         for name, value in task.settings().items():
             ctx.set(getattr(stream.settings, name), value)
-        ctx.set(stream.access_ready, 1)
         ctx.set(stream.start, 1)
         await ctx.tick()
         ctx.set(stream.start, 0)

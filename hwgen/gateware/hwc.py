@@ -148,7 +148,6 @@ class Hwc(wiring.Component):
             sequencer.access_valid.eq(output.access_valid),
             sequencer.access_load.eq(output.access_load),
             sequencer.access_index.eq(output.access_index),
-            output.access_ready.eq(sequencer.access_ready),
             datapath.i_operation.eq(sequencer.o_operation),
             source.read_address.eq(datapath.input_address),
             datapath.input_data.eq(source.read_data),

@@ -4,11 +4,13 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.gateware.output_address import RowAddress
+from hwgen.gateware.output_drain import DrainedVectors
 from hwgen.gateware.output_walk import OutputWalk
 from hwgen.gateware.params import REDUCTION, HwcParameters
 from hwgen.gateware.settings import output_capacity, settings_signature
 from hwgen.gateware.tcdm import Request
-from hwgen.gateware.vector_port import VectorMove, VectorPort
+from hwgen.gateware.vector_port import CAPTURE_CYCLES, VectorMove, VectorPort
 
 __all__ = ["OutputStream"]
 
@@ -45,8 +47,9 @@ class OutputStream(wiring.Component):
         The partial sums of one more box are in the output memory (a pulse).
     drained : Out(1)
         The box that ended has left the output memory (a pulse); ``unloaded`` counts its vectors that have left.
-    access_valid, access_load, access_index, access_ready
-        Operations for the datapath: load a vector or unload it; ``access_index`` is its place in the memory.
+    access_valid, access_load, access_index : Out
+        Operations for the datapath: load a vector or unload it; ``access_index`` is its place in the memory. They
+        stand in registers and are made at once.
     load_data : Out, load_done : In
     unload_data : In, unload_done : In
     finished : Out(1)
@@ -72,7 +75,6 @@ class OutputStream(wiring.Component):
                 "access_valid": Out(1),
                 "access_load": Out(1),
                 "access_index": Out(self.index_bits),
-                "access_ready": In(1),
                 "load_data": Out(sums),
                 "load_done": In(1),
                 "unload_data": In(sums),
@@ -88,19 +90,17 @@ class OutputStream(wiring.Component):
         m.submodules.port = port = VectorPort(p)
         connect(m, port.o_request, flipped(self.o_request))
         connect(m, flipped(self.i_response), port.i_response)
-        m.submodules.drain = drain = OutputWalk(p)
+        m.submodules.drain = drain = DrainedVectors(p)
         connect(m, flipped(settings), drain.settings)
-        started, unloading, live = Signal(), Signal(), Signal(init=1)
-        with m.If(self.start):
-            m.d.sync += [started.eq(1), live.eq(0)]
-        m.d.comb += drain.live.eq(live)
+        started, unloading = Signal(), Signal()
+        with m.If(drain.moves):
+            m.d.sync += started.eq(1)
         if p.wide:
             m.d.comb += port.wide.eq(settings.wide)
         if p.cluster:
             m.d.comb += self.move.eq(port.moves)
         m.d.comb += [
             drain.start.eq(self.start),
-            drain.partial.eq(~drain.is_final),
             port.output_pitch.eq(settings.output_pitch),
             port.output_plane.eq(settings.output_plane),
             port.partial_pitch.eq(settings.partial_pitch),
@@ -110,6 +110,10 @@ class OutputStream(wiring.Component):
             port.ceiling.eq(settings.ceiling),
             port.captured.eq(self.unload_data),
             port.kept.eq(self.load_done),
+            port.tail.eq(drain.tail),
+            port.overflows.eq(drain.overflows),
+            port.merges.eq(drain.merges),
+            port.ends_row.eq(drain.ends_row),
             self.load_data.eq(port.vector),
         ]
         m.d.sync += self.finished.eq(started & ~drain.valid & ~port.busy)
@@ -117,33 +121,55 @@ class OutputStream(wiring.Component):
         # that is awaited, else one to load, else biases. That it begins is known late.
         m.d.comb += [
             port.move.eq(VectorMove.FETCH_BIAS),
-            port.address.eq(settings.bias_base + (drain.channel << 2)),
-            port.channels.eq(1),
+            port.address.eq(drain.bias_address),
             port.rows.eq(1),
             port.columns.eq(drain.channels),
+            port.beats.eq(drain.channels),
+            port.steps.eq(drain.channels),
         ]
         wants_load: Value = Signal(name="no_load")
+        keeps: Value = Signal(name="no_keep")
         if p.cluster or any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
-            wants_load = self._load(m, port, drain, unloading)
-        self._drain(m, port, drain, unloading, live, wants_load)
+            wants_load, keeps = self._load(m, port, drain, unloading)
+        self._drain(m, port, drain, unloading, wants_load, keeps)
         return m
 
     def _drain(
-        self, m: Module, port: VectorPort, drain: OutputWalk, unloading: Signal, live: Signal, wants_load: Value
+        self,
+        m: Module,
+        port: VectorPort,
+        drain: DrainedVectors,
+        unloading: Signal,
+        wants_load: Value,
+        keeps: Value,
     ) -> None:
         """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
-        ended, has_biases, may_bias, asks = Signal(), Signal(), Signal(), Signal()
+        ended, has_biases, asks, may_bias, follows = (Signal() for _ in range(5))
         needs_biases = drain.is_final & ~has_biases
+        # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
+        m.d.comb += [
+            asks.eq(drain.valid & ~unloading & port.ending & ~needs_biases & ~wants_load & ~keeps),
+            follows.eq(
+                drain.next_valid
+                & ~drain.ends_box
+                & ~(drain.next_is_final & drain.ends_channels)
+                & (port.steps <= CAPTURE_CYCLES + 1)
+                & ~wants_load
+            ),
+            may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
+        ]
+        m.d.sync += [
+            self.access_valid.eq(keeps | (asks & (ended | self.box_ends)) | (port.capture & follows)),
+            self.access_load.eq(keeps),
+        ]
+        with m.If(~keeps):
+            m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))
         with m.If(self.box_ends):
             m.d.sync += ended.eq(1)
-        m.d.comb += [
-            asks.eq(drain.valid & ended & ~unloading & port.ending & ~needs_biases & ~wants_load),
-            may_bias.eq(drain.valid & needs_biases & ~unloading & port.free & ~wants_load),
-        ]
-        with m.If(asks & ~self.access_load):
-            m.d.comb += [self.access_valid.eq(1), self.access_index.eq(drain.place)]
-            with m.If(self.access_ready):
-                m.d.sync += [unloading.eq(1), live.eq(1)]
+        with m.If(asks & (ended | self.box_ends)):
+            m.d.sync += unloading.eq(1)
+        with m.Elif(self.unload_done):
+            m.d.sync += unloading.eq(port.capture & follows)
         with m.If(may_bias):
             # From here on they are there whenever the port is free.
             m.d.sync += has_biases.eq(1)
@@ -152,34 +178,36 @@ class OutputStream(wiring.Component):
             m.d.comb += [
                 port.move.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
                 port.address.eq(drain.address),
-                port.channels.eq(drain.channels),
                 port.rows.eq(drain.rows),
                 port.columns.eq(drain.columns),
-                port.ends_row.eq(drain.ends_row),
+                port.beats.eq(drain.beats),
+                port.steps.eq(drain.steps),
             ]
-        with m.If(self.unload_done):
-            m.d.sync += [unloading.eq(0), live.eq(0)]
-            with m.If(port.free & drain.placed):
-                m.d.comb += [
-                    port.capture.eq(1),
-                    port.start.eq(1),
-                    drain.advance.eq(1),
-                    self.drained.eq(drain.ends_box),
-                ]
-                m.d.sync += self.unloaded.eq(drain.index + 1)
-                with m.If(drain.ends_channels):
-                    m.d.sync += has_biases.eq(0)
-                with m.If(drain.ends_box):
-                    m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
+        with m.If(self.unload_done & port.free):
+            m.d.comb += [
+                port.capture.eq(1),
+                port.start.eq(1),
+                drain.taken.eq(1),
+                self.drained.eq(drain.ends_box),
+            ]
+            m.d.sync += self.unloaded.eq(drain.index_after)
+            with m.If(drain.ends_channels):
+                m.d.sync += has_biases.eq(0)
+            with m.If(drain.ends_box):
+                m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
 
-    def _load(self, m: Module, port: VectorPort, drain: OutputWalk, unloading: Signal) -> Value:
-        """Load the partial sums of the next box that resumes; whether a vector of it is to be loaded now."""
+    def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
+        """Load the partial sums of the next box that resumes; whether a vector of it is to be loaded now, and whether
+        one is to be kept from the next cycle on."""
         p, settings = self.parameters, self.settings
         m.submodules.load = load = OutputWalk(p)
-        connect(m, flipped(settings), load.settings)
+        m.submodules.load_address = row_address = RowAddress(p)
+        for block in (load, row_address):
+            connect(m, flipped(settings), block.settings)
         ahead = Signal(range(BOXES_AHEAD + 2))
-        has_room, revisits, wants, begins, keeping, ends_box = (Signal() for _ in range(6))
+        has_room, revisits, wants, begins, keeping, keeps, ends_box = (Signal() for _ in range(7))
         place = Signal(self.index_bits)
+        lines, steps = Signal(range(p.lanes + 1)), Signal(range(p.lanes + 1))
         box, last_box = Signal(len(Cat(*load.box))), Signal(len(Cat(*load.box)))
         offset = (
             load.index
@@ -191,35 +219,40 @@ class OutputStream(wiring.Component):
             m.d.comb += [
                 has_room.eq(offset < output_capacity(p, settings) + self.unloaded),
                 revisits.eq(((ahead != 0) & (box == Cat(*drain.box))) | (ahead[1] & (box == last_box))),
-                wants.eq(load.placed & has_room & ~revisits & (ahead <= BOXES_AHEAD)),
+                wants.eq(row_address.placed & has_room & ~revisits & (ahead <= BOXES_AHEAD)),
             ]
         m.d.comb += [
             box.eq(Cat(*load.box)),
             load.start.eq(self.start),
-            load.partial.eq(1),
+            row_address.moves.eq(self.start | (load.advance & load.leaves_row)),
+            row_address.partial.eq(1),
+            row_address.channel.eq(load.channel),
+            row_address.row.eq(load.row),
             begins.eq(wants & port.free & ~unloading),
             load.advance.eq(begins | (load.valid & ~load.resumes & (ahead <= BOXES_AHEAD))),
         ]
+        # They are there when the vector may be loaded, also where it is in the same row as the one before.
+        m.d.sync += [lines.eq(load.channels * load.rows), steps.eq(lines * load.columns)]
         m.d.sync += ahead.eq(ahead + (load.advance & load.ends_box) - self.drained)
         with m.If(load.advance & load.ends_box):
             m.d.sync += last_box.eq(box)
         with m.If(wants):
             m.d.comb += [
                 port.move.eq(VectorMove.LOAD_PARTIALS),
-                port.address.eq(load.address),
-                port.channels.eq(load.channels),
+                port.address.eq(row_address.address + (load.column << 2)),
                 port.rows.eq(load.rows),
                 port.columns.eq(load.columns),
+                port.beats.eq(load.columns),
+                port.steps.eq(steps),
             ]
         with m.If(begins):
             m.d.comb += port.start.eq(1)
             m.d.sync += [place.eq(load.place), ends_box.eq(load.ends_box)]
         # Asked to be kept before it is complete; if it was not in time, once more.
-        with m.If(port.loading & ~keeping):
-            m.d.comb += [self.access_valid.eq(1), self.access_load.eq(1), self.access_index.eq(place)]
-            with m.If(self.access_ready):
-                m.d.sync += keeping.eq(1)
+        m.d.comb += keeps.eq(port.loading & ~keeping)
+        with m.If(keeps):
+            m.d.sync += [keeping.eq(1), self.access_index.eq(place)]
         with m.If(self.load_done):
             m.d.sync += keeping.eq(0)
             m.d.comb += self.loaded.eq(port.done & ends_box)
-        return wants
+        return wants, keeps

@@ -1,4 +1,4 @@
-"""The vectors of the output's boxes, one after the other: where each lies in either memory."""
+"""The vectors of the output's boxes, one after the other: what each covers, and its place in the output memory."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.nest import LevelRegister, LoopNest
 from hwgen.gateware.params import DIMS, REDUCTION, HwcParameters
-from hwgen.gateware.settings import in_bytes, output_capacity, settings_signature
+from hwgen.gateware.settings import output_capacity, settings_signature
 
 __all__ = ["OutputWalk"]
 
@@ -29,25 +29,19 @@ class OutputWalk(wiring.Component):
     settings : In
     start : In(1)
         Go to the first vector.
-    live : In(1)
-        It may start or advance in this cycle: known early.
     advance : In(1)
         Go to the next vector; after the last one ``valid`` is clear.
-    partial : In(1)
-        The address is wanted among the partial sums.
     valid : Out(1)
     index : Out
         Number of the vector in its box; boxes at an edge leave some out.
     place : Out
         Where it lies in the output memory.
-    placed : Out(1)
-        ``address`` is right: two cycles after a new row began, else at once.
-    address : Out(32)
-        Byte address of the vector's first element.
-    channel : Out
-        Its first output channel.
+    channel, row, column : Out
+        Its first output channel, row and column.
     channels, rows, columns : Out
         Elements that the vector has.
+    leaves_row : Out(1)
+        Where it advances, it does so to another row.
     ends_row, ends_channels, ends_box : Out(1)
         It is the last vector of its rows in this box; of its channels; of the box.
     resumes, is_final : Out(1)
@@ -62,18 +56,17 @@ class OutputWalk(wiring.Component):
             {
                 "settings": In(settings_signature(p)),
                 "start": In(1),
-                "live": In(1, init=1),
                 "advance": In(1),
-                "partial": In(1),
                 "valid": Out(1),
                 "index": Out(p.output_index_bits),
                 "place": Out(p.output_index_bits),
-                "placed": Out(1),
-                "address": Out(32),
                 "channel": Out(p.position_bits),
+                "row": Out(p.position_bits),
+                "column": Out(p.position_bits),
                 "channels": Out(range(p.lane_m + 1)),
                 "rows": Out(range(p.lane_y + 1)),
                 "columns": Out(range(p.lane_x + 1)),
+                "leaves_row": Out(1),
                 "ends_row": Out(1),
                 "ends_channels": Out(1),
                 "ends_box": Out(1),
@@ -104,7 +97,7 @@ class OutputWalk(wiring.Component):
             low[dim], high[dim] = nest.lo[at], nest.hi[at]
         if len(order) == p.output_marker:
             m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, "myx", strict=True)]
-        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance), nest.live.eq(self.live)]
+        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance)]
         with m.If(self.start):
             m.d.sync += self.valid.eq(1)
         with m.Elif(self.advance & nest.finished):
@@ -115,6 +108,9 @@ class OutputWalk(wiring.Component):
         begins, ends = ([self.settings.first_part], [self.settings.last_part]) if p.cluster else ([], [])
         m.d.comb += [
             self.channel.eq(low["m"]),
+            self.row.eq(low["y"]),
+            self.column.eq(low["x"]),
+            self.leaves_row.eq(~_any(nest.turning[columns_from:])),
             self.channels.eq(high["m"] - low["m"]),
             self.rows.eq(high["y"] - low["y"]),
             self.columns.eq(high["x"] - low["x"]),
@@ -125,7 +121,6 @@ class OutputWalk(wiring.Component):
             self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
         ]
         self._place(m, nest, order)
-        self._address(m, low, self.advance & ~_any(nest.turning[columns_from:]))
         return m
 
     def _place(self, m: Module, nest: LoopNest, order: list[int]) -> None:
@@ -152,36 +147,6 @@ class OutputWalk(wiring.Component):
             m.d.sync += fresh.eq(self.ends_box)
             with m.If(self.ends_box):
                 m.d.sync += base.eq(_modulo(base + self.settings.output_box_vectors, capacity))
-
-    def _address(self, m: Module, low: dict[str, ValueLike], leaves_row: Value) -> None:
-        """One multiplier: the channel's address first, then the row's; columns are added at once."""
-        settings, partial = self.settings, self.partial
-        row_address = Signal(32)
-        on_row = Signal()
-        # What is multiplied depends on registers alone: whether the walk advances is known late in a cycle.
-        factor, pitch, product, reached = Signal(self.parameters.position_bits), Signal(28), Signal(32), Signal(32)
-        with m.If(~self.placed):
-            with m.If(on_row):
-                m.d.comb += [
-                    factor.eq(low["y"]),
-                    pitch.eq(Mux(partial, settings.partial_pitch, settings.output_pitch)),
-                    reached.eq(row_address + product),
-                ]
-            with m.Else():
-                m.d.comb += [
-                    factor.eq(low["m"]),
-                    pitch.eq(Mux(partial, settings.partial_plane, settings.output_plane)),
-                    reached.eq(Mux(partial, settings.partial_base, settings.output_base) + product),
-                ]
-            m.d.comb += product.eq(factor * pitch)
-        with m.If(self.start | leaves_row):
-            m.d.sync += [self.placed.eq(0), on_row.eq(0)]
-        with m.Elif(~self.placed):
-            m.d.sync += [row_address.eq(reached), on_row.eq(1), self.placed.eq(on_row)]
-        column = Value.cast(low["x"])
-        m.d.comb += self.address.eq(
-            row_address + Mux(partial, column << 2, in_bytes(self.parameters, settings, column))
-        )
 
 
 def _adding(stride: ValueLike) -> Callable[[Value], Value]:

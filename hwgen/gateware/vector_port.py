@@ -37,11 +37,15 @@ class VectorPort(wiring.Component):
     move : In(VectorMove)
     address : In(32)
         Byte address of the first element, or of the first bias.
-    channels, rows, columns : In
-        Elements of the vector that exist; to fetch biases: how many, as columns of one row and channel. With the
-        address and ``ends_row`` they stand a cycle before a move that stores begins.
-    ends_row : In(1)
-        The rows end with this vector: words that are not full are written all the same.
+    rows, columns : In
+        Elements of a channel of the vector that exist; to fetch biases: how many, as columns of one row.
+    steps, beats : In
+        Cycles that the move takes, and those for one row of lanes: for each word that is asked for or written, or up
+        to four outputs that are requantised.
+    tail, overflows, merges, ends_row : In
+        To store outputs of 8 bits: a bit for each of the last ones of a row; after their cycles there is one more
+        for what is left of them; they fill no word and go to where they wait; the rows end with this vector, so that
+        words that are not full are written all the same.
     output_pitch, output_plane, partial_pitch, partial_plane : In
         Bytes from row to row and from channel to channel.
     shift, relu, ceiling : In
@@ -53,13 +57,13 @@ class VectorPort(wiring.Component):
     captured : In
     vector : Out
     loading : Out(1)
-        The vector that is being loaded will be complete in three cycles, if nothing stalls.
+        The vector that is being loaded will be complete in four cycles, if nothing stalls.
     kept : In(1)
         The vector was written to the output memory; if it was complete, its move ends.
     free : Out(1)
         There is no move, or it ends in this cycle.
     ending : Out(1)
-        The port will be free in three cycles, if nothing stalls.
+        The port will be free in four cycles, if nothing stalls.
     done : Out(1)
         A move ends in this cycle.
     busy : Out(1)
@@ -78,9 +82,13 @@ class VectorPort(wiring.Component):
                 "start": In(1),
                 "move": In(VectorMove),
                 "address": In(32),
-                "channels": In(range(p.lane_m + 1)),
                 "rows": In(range(p.lane_y + 1)),
                 "columns": In(range(p.lanes + 1)),
+                "steps": In(range(p.lanes + 1)),
+                "beats": In(range(p.lanes + 1)),
+                "tail": In(WORD_BYTES),
+                "overflows": In(1),
+                "merges": In(1),
                 "ends_row": In(1),
                 "output_pitch": In(32),
                 "output_plane": In(32),
@@ -108,18 +116,25 @@ class VectorPort(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        self._move, self._left = Signal(VectorMove), Signal(range(4 * p.lanes))
+        self._move, self._left = Signal(VectorMove), Signal.like(self.steps)
+        # A step is to be made; it is the last one of the move, of its row of lanes; that row's first one.
+        self._steps_on, self._is_last = Signal(name="steps_on"), Signal(name="is_last")
+        self._ends_line, self._begins_line = Signal(name="ends_line"), Signal(name="begins_line")
+        self._beats, self._beat = Signal.like(self.beats, name="beats"), Signal.like(self.beats, name="beat")
         # Outputs that do not fill a word yet: up to three of 8 bits, or one of 16 bits, for each row of lanes.
         self._waiting = Signal(8 * WAITING_BYTES * p.lane_m * p.lane_y, name="waiting")
         self._rows = Signal.like(self.rows)
-        self._columns, self._ends_row = Signal.like(self.columns), Signal()
+        self._ends_row, self._overflows = Signal(), Signal()
+        self._columns = Signal.like(self.columns)
         self._row_address, self._plane_address = Signal(32), Signal(32)
         self._lanes, self._received = Lanes(p, "at"), Lanes(p, "received")
         self._biases = Signal(32 * p.lane_m)
-        self._offset = self._row_address[:2]
+        # The bytes of a word, and of the next one, that four outputs of a row are, and those that its last ones are.
+        self._offset = Signal(2)
+        self._all_bytes, self._tail_bytes = Signal(2 * WORD_BYTES - 1), Signal(2 * WORD_BYTES - 1)
         self._active, self._leaving = Signal(), Leaving(p)
         # Which four lanes are at hand. Fewer outputs than a word has, from several rows, go to where they wait.
-        self._chosen, self._merges = Signal(log2(p.lanes) - 2, name="chosen"), Signal(name="merges")
+        self._chosen, self._merges = Signal(log2(p.lanes) - 2, name="chosen"), Signal(name="merging")
         # Answers that are still to come.
         self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
         # A sum and its bias have a bit more than a sum.
@@ -152,60 +167,51 @@ class VectorPort(wiring.Component):
                 m.d.sync += [self.vector[lane].eq(total[:32]), self._carries[lane].eq(total[32])]
 
     def _begin(self, m: Module) -> None:
-        """A new move; ``left`` counts the cycles that it takes, or the words that it asks for.
-
-        A vector that is stored is known before it comes: its words are counted a cycle ahead.
-        """
-        elements, words = Signal(range(self.parameters.lanes + 1)), Signal.like(self._left)
-        reach = self.address[:2] + self.columns
-        rows = Signal(range(self.parameters.lanes + 1))
-        beats = Signal(range(self.parameters.lanes))
-        m.d.comb += [rows.eq(self.channels * self.rows), elements.eq(rows * self.columns)]
-        # The words that a row's outputs reach into are one more than the steps of four outputs at most.
-        steps = (self.columns + WORD_BYTES - 1)[2:]
-        m.d.comb += [
-            beats.eq(Mux(self.ends_row & ((reach + WORD_BYTES - 1)[2:] > steps), steps + 1, steps)),
-            words.eq(rows * beats),
-        ]
-        if together(self.parameters) > 1:
-            with m.If((reach < WORD_BYTES) & ~self.ends_row):
-                m.d.comb += words.eq(self.parameters.lanes // WORD_BYTES)
-        words_ahead = Signal.like(words)
-        m.d.sync += words_ahead.eq(words)
+        """A new move; ``left`` counts the cycles that it takes, or the words that it asks for."""
+        across = min(self.parameters.lane_x, WORD_BYTES)
         with m.If(self.start):
-            stores_steps: Value = self.move == VectorMove.STORE_OUTPUTS
-            if self.parameters.wide:
-                stores_steps = stores_steps & ~self.wide
             m.d.sync += [
                 self._active.eq(1),
                 self._move.eq(self.move),
-                self._left.eq(Mux(stores_steps, words_ahead, elements)),
+                self._left.eq(self.steps),
+                self._steps_on.eq(1),
+                self._is_last.eq(self.steps == 1),
+                self._beats.eq(self.beats),
+                self._beat.eq(self.beats),
+                self._begins_line.eq(1),
+                self._ends_line.eq(self.beats == 1),
                 self._rows.eq(self.rows),
                 self._columns.eq(self.columns),
                 self._ends_row.eq(self.ends_row),
+                self._overflows.eq(self.overflows),
+                self._merges.eq(self.merges),
                 self._row_address.eq(self.address),
                 self._plane_address.eq(self.address),
+                self._offset.eq(self.address[:2]),
+                self._all_bytes.eq(C((1 << across) - 1) << self.address[:2]),
+                self._tail_bytes.eq(self.tail << self.address[:2]),
                 self._lanes.column.eq(0),
                 self._lanes.row.eq(0),
                 self._lanes.channel.eq(0),
                 self._chosen.eq(0),
-                self._merges.eq((reach < WORD_BYTES) & ~self.ends_row if together(self.parameters) > 1 else 0),
-                self._awaited.eq(elements),
-                self._last_awaited.eq(elements == 1),
+                self._awaited.eq(self.steps),
+                self._last_awaited.eq(self.steps == 1),
             ]
 
     def _request(self, m: Module) -> None:
         """One step a cycle: lane by lane, or outputs four by four; those of 16 bits lane by lane too."""
         p, lanes, leaving = self.parameters, self._lanes, self._leaving
         outputs, steps, moves = Signal(), Signal(), Signal()
-        asks, enable, value, ends_line = Signal(), Signal(WORD_BYTES), Signal(32), Signal()
+        asks, enable, value = Signal(), Signal(WORD_BYTES), Signal(32)
+        ends_line, ends_channel = self._ends_line, Signal()
         m.d.comb += outputs.eq(self._move == VectorMove.STORE_OUTPUTS)
         m.d.comb += steps.eq(outputs & ~self.wide if p.wide else outputs)
         # What asks depends on registers alone; that the word before leaves is known late.
         goes = Signal()
         m.d.comb += [
             goes.eq(~leaving.asks | self.o_request.ready),
-            moves.eq(self._active & (self._left != 0) & goes),
+            moves.eq(self._steps_on & goes),
+            ends_channel.eq(lanes.row + 1 == self._rows),
         ]
         packed = self._pack(m, steps, moves)
         column: Value = lanes.column << 2
@@ -217,14 +223,12 @@ class VectorPort(wiring.Component):
                 asks.eq(packed.leaves),
                 enable.eq(packed.enable),
                 value.eq(packed.value),
-                ends_line.eq(packed.ends_line),
             ]
         with m.Else():
             m.d.comb += [
                 asks.eq(1),
                 enable.eq(~0),
                 value.eq(self._sum),
-                ends_line.eq(lanes.column + 1 == self._columns),
             ]
             if p.wide:
                 with m.If(outputs):
@@ -253,7 +257,7 @@ class VectorPort(wiring.Component):
             following.channel.eq(lanes.channel),
         ]
         with m.If(ends_line):
-            with m.If(lanes.row + 1 == self._rows):
+            with m.If(ends_channel):
                 m.d.comb += [following.row.eq(0), following.channel.eq(lanes.channel + 1)]
             with m.Else():
                 m.d.comb += following.row.eq(lanes.row + 1)
@@ -264,13 +268,18 @@ class VectorPort(wiring.Component):
         with m.If(moves):
             m.d.sync += [
                 self._left.eq(self._left - 1),
+                self._steps_on.eq(~self._is_last),
+                self._is_last.eq(self._left == 2),
+                self._beat.eq(Mux(ends_line, self._beats, self._beat - 1)),
+                self._begins_line.eq(ends_line),
+                ends_line.eq(Mux(ends_line, self._beats == 1, self._beat == 2)),
                 lanes.column.eq(following.column),
                 lanes.row.eq(following.row),
                 lanes.channel.eq(following.channel),
                 self._chosen.eq(chosen),
             ]
             with m.If(ends_line):
-                with m.If(lanes.row + 1 == self._rows):
+                with m.If(ends_channel):
                     m.d.sync += [self._row_address.eq(next_plane), self._plane_address.eq(next_plane)]
                 with m.Else():
                     pitch = Mux(outputs, self.output_pitch, self.partial_pitch)
@@ -279,21 +288,21 @@ class VectorPort(wiring.Component):
 
     def _end(self, m: Module, goes: Signal) -> None:
         """When the move ends, and whether that is near."""
-        near = Signal()
-        with m.Switch(self._move):
-            with m.Case(VectorMove.LOAD_PARTIALS):
-                m.d.comb += [
-                    self.done.eq(self._active & self._complete & self.kept),
-                    self.loading.eq(self._active & (self._left == 0)),
-                    near.eq(self._left == 0),
-                ]
-            with m.Case(VectorMove.FETCH_BIAS):
-                m.d.comb += [self.done.eq(self._active & self._complete), near.eq(self._left == 0)]
-            with m.Default():
-                last = self._active & (self._left == 1)
-                m.d.comb += [self.done.eq(goes & last), near.eq(self._left <= CAPTURE_CYCLES + 1)]
-        m.d.comb += [self.free.eq(~self._active | self.done), self.ending.eq(~self._active | near)]
-        with m.If(self.done & ~self.start):
+        near, ends = Signal(), Signal()
+        stores = (self._move == VectorMove.STORE_OUTPUTS) | (self._move == VectorMove.STORE_PARTIALS)
+        loads = self._move == VectorMove.LOAD_PARTIALS
+        ends_late = self._active & self._complete & (~loads | self.kept)
+        with m.If(stores):
+            m.d.comb += [ends.eq(goes & self._is_last), near.eq(self._left <= CAPTURE_CYCLES + 2)]
+        with m.Else():
+            m.d.comb += [ends.eq(ends_late), near.eq(Mux(loads, ~self._steps_on, self._left <= 1))]
+        m.d.comb += [
+            self.loading.eq(loads & self._active & (~self._steps_on | (self._is_last & goes))),
+            self.done.eq(ends),
+            self.free.eq(~self._active | ends),
+            self.ending.eq(~self._active | near),
+        ]
+        with m.If(ends & ~self.start):
             m.d.sync += self._active.eq(0)
 
     def _pack(self, m: Module, outputs: Signal, moves: Signal) -> "Packed":
@@ -302,33 +311,26 @@ class VectorPort(wiring.Component):
         Where lanes along x are fewer than four, four outputs come from several rows: if they fill no word, all of
         them go at once to where outputs wait, else one row after the other is written.
         """
-        p, lanes, leaving = self.parameters, self._lanes, self._leaving
-        across, shared = min(p.lane_x, WORD_BYTES), together(p)
-        taken, enable = Signal(range(across + 1)), Signal(2 * WORD_BYTES - 1)
-        waiting_enable = Signal(WAITING_BYTES)
-        before, carried, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
-        used, flushes, reaches_end, merges = Signal(WORD_BYTES), Signal(), Signal(), self._merges
+        lanes, leaving = self._lanes, self._leaving
+        enable, used = Signal(2 * WORD_BYTES - 1), Signal(WORD_BYTES)
+        waiting_enable, carried = Signal(WAITING_BYTES), Signal(WAITING_BYTES)
+        before, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES)
+        flushes, has_tail, merges = Signal(), Signal(), self._merges
         packed = Packed()
         group, sub = self._group(lanes)
         sums = self._select(m)
         with m.If(outputs & self._active):
             m.d.comb += packed.value.eq(self._requantised(m, sums))
             # Of a row of fewer than four lanes all outputs are taken; the column then counts groups, or is a flush.
-            at = lanes.column << 2
-            left = self._columns - at if shared == 1 else self._columns
             m.d.comb += [
-                flushes.eq((at >= self._columns) & ~merges),
-                taken.eq(Mux(left > across, across, left[: taken.shape().width])),
-                reaches_end.eq(at + WORD_BYTES >= self._columns),
-                enable.eq(Cat(taken > i for i in range(across)) << self._offset),
-                before.eq(Mux((lanes.column == 0) | merges, waiting_enable, carried)),
+                flushes.eq(self._overflows & self._ends_line),
+                has_tail.eq(Mux(self._overflows, self._beat == 2, self._ends_line)),
+                enable.eq(Mux(has_tail | merges, self._tail_bytes, self._all_bytes)),
+                before.eq(Mux(self._begins_line | merges, waiting_enable, carried)),
                 used.eq(enable[:WORD_BYTES] | before),
-                packed.leaves.eq(used[-1] | flushes | (reaches_end & self._ends_row)),
+                packed.leaves.eq(used[-1] | (self._ends_line & self._ends_row)),
                 rest.eq(Mux(used[-1], enable[WORD_BYTES:], used[:WAITING_BYTES])),
                 packed.enable.eq(Mux(flushes, carried, used)),
-                packed.ends_line.eq(
-                    flushes | (reaches_end & ~merges & ~(self._ends_row & (enable[WORD_BYTES:] != 0)))
-                ),
             ]
             with m.If(moves):
                 m.d.sync += [
@@ -342,8 +344,8 @@ class VectorPort(wiring.Component):
                     leaving.sub.eq(sub),
                     leaving.line.eq(lanes.line),
                 ]
-            with m.If(self.done):
-                m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
+                with m.If(self._is_last):
+                    m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
         return packed
 
     def _select(self, m: Module) -> Value:
@@ -371,13 +373,13 @@ class VectorPort(wiring.Component):
                 unit.ceiling.eq(self.ceiling),
                 is_upper.eq(self._row_address[1] ^ lanes.column[0]),
                 has_lower.eq((lanes.column != 0) | waits),
-                packed.leaves.eq(is_upper | ((lanes.column + 1 == self._columns) & self._ends_row)),
+                packed.leaves.eq(is_upper | (self._ends_line & self._ends_row)),
                 packed.enable.eq(Mux(is_upper, Cat(has_lower.replicate(2), C(3, 2)), 3)),
                 packed.value.eq(unit.value.as_unsigned()),
             ]
             with m.If(moves):
                 m.d.sync += [leaving.upper.eq(is_upper), leaving.line.eq(lanes.wide_line)]
-            with m.If(self.done):
+            with m.If(moves & self._is_last):
                 m.d.sync += waits.eq(~is_upper & ~self._ends_row)
         return packed
 

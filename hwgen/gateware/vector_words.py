@@ -55,10 +55,10 @@ class Lanes:
 
 
 class Packed:
-    """What becomes of the outputs at hand: a word to write if it ``leaves``; the last one of its row of lanes."""
+    """What becomes of the outputs at hand: a word to write if it ``leaves``."""
 
     def __init__(self) -> None:
-        self.leaves, self.ends_line = Signal(), Signal()
+        self.leaves = Signal()
         self.enable, self.value = Signal(WORD_BYTES), Signal(32)
 
 

@@ -70,8 +70,12 @@ CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept."""
 ROOM = 1
 """From where a vector has left the output memory until its place counts as free, unless it was the box's last one."""
-PLACE_ROW = 2
+PLACE_ROW = 4
 """For the address of the next vector to load, where it begins a row."""
+FIRST_VECTOR = 4
+"""From the start until the first vector to drain is known."""
+NEXT_BIASES = 1
+"""From where a vector has come until the biases that the next one needs can be asked for."""
 BOXES_LOADED_AHEAD = 2
 """Boxes of O between the one that is drained and the one that is loaded, at most."""
 BYTES = 4
@@ -582,10 +586,11 @@ def _serve(s, block, nest, low, high, final, pieces, walk, to_load, saved, times
             wanted = _load_wanted(block, nest, walk, to_load, unloaded)
         if vector < vectors:
             has_biases = has_biases or not final
-            at = max(s[O_ENDED], s[O_NEAR], s[O_IDLE]) if has_biases else max(s[O_FREE], s[O_IDLE])
+            at = max(s[O_ENDED], s[O_NEAR], s[O_IDLE]) if has_biases else max(s[O_FREE], s[O_IDLE] + NEXT_BIASES)
         if wanted == NEVER and at == NEVER:
             break
-        if wanted <= at:
+        # That a vector is asked for is settled a cycle before.
+        if wanted <= at - has_biases:
             start = max(s[O_FREE], wanted, s[O_IDLE])
             times[count], indices[count] = _load(s, block, nest, walk, to_load, start), -1
             count += 1
@@ -603,7 +608,8 @@ def _serve(s, block, nest, low, high, final, pieces, walk, to_load, saved, times
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
         s[O_IDLE] = at + CAPTURE + 1
         s[O_FREE], s[O_NEAR] = at + CAPTURE + stored, max(s[O_IDLE], at + stored)
-        walk[L_MOVED] = s[O_IDLE]
+        if wanted == NEVER:  # what is loaded next had waited for this one
+            walk[L_MOVED] = s[O_IDLE]
         unloaded = index + 1
         vector += 1
         has_biases = not (ends_row and y + 1 == pieces[9, 1])
@@ -796,7 +802,7 @@ def initial_state(block: Block) -> State:
     state[COUNTERS:TIMES] = -LONG_AGO
     state[NOW] = 1
     state[[I_ANNOUNCED, W_ANNOUNCED]] = 0
-    state[[O_FREE, O_NEAR, O_IDLE]] = 1
+    state[[O_FREE, O_NEAR, O_IDLE]] = FIRST_VECTOR
     state[[I_FIRST, W_FIRST]] = 1
     state[O_ENDED] = NEVER
     state[I_FREE], state[W_FREE] = block.ring, block.weight_words
