@@ -233,6 +233,7 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     async def bench(ctx: Any) -> None:
         for name, value in task.settings().items():
             ctx.set(getattr(stream.settings, name), value)
+        await ctx.tick().repeat(3)  # as in an HWC: settings are there before the start
         ctx.set(stream.start, 1)
         await ctx.tick()
         ctx.set(stream.start, 0)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -225,7 +225,7 @@ class ControlRegisters(wiring.Component):
         for check, wrong in reversed(checks):
             with m.If(wrong):
                 m.d.comb += unsound.eq(check.code)
-        m.d.comb += begins.eq(starts & (unsound == ErrorCode.NONE) & (status.error == ErrorCode.NONE))
+        m.d.comb += begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & (status.error == ErrorCode.NONE))
         m.d.comb += self.start.eq(begins)
         with m.If(clears):
             m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(ErrorCode.NONE)]

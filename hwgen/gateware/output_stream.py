@@ -144,7 +144,7 @@ class OutputStream(wiring.Component):
         keeps: Value,
     ) -> None:
         """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
-        ended, has_biases, asks, may_bias, follows = (Signal() for _ in range(5))
+        ended, has_biases, asks, may_bias, follows, comes = (Signal() for _ in range(6))
         needs_biases = drain.is_final & ~has_biases
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
         m.d.comb += [
@@ -156,20 +156,18 @@ class OutputStream(wiring.Component):
                 & (port.steps <= CAPTURE_CYCLES + 1)
                 & ~wants_load
             ),
+            comes.eq((asks & (ended | self.box_ends)) | (port.capture & follows)),
             may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
         ]
         m.d.sync += [
-            self.access_valid.eq(keeps | (asks & (ended | self.box_ends)) | (port.capture & follows)),
+            self.access_valid.eq(keeps | comes),
             self.access_load.eq(keeps),
+            unloading.eq(comes | (unloading & ~self.unload_done)),
         ]
         with m.If(~keeps):
             m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))
         with m.If(self.box_ends):
             m.d.sync += ended.eq(1)
-        with m.If(asks & (ended | self.box_ends)):
-            m.d.sync += unloading.eq(1)
-        with m.Elif(self.unload_done):
-            m.d.sync += unloading.eq(port.capture & follows)
         with m.If(may_bias):
             # From here on they are there whenever the port is free.
             m.d.sync += has_biases.eq(1)
@@ -183,7 +181,7 @@ class OutputStream(wiring.Component):
                 port.beats.eq(drain.beats),
                 port.steps.eq(drain.steps),
             ]
-        with m.If(self.unload_done & port.free):
+        with m.If(self.unload_done & port.takes):
             m.d.comb += [
                 port.capture.eq(1),
                 port.start.eq(1),

@@ -53,7 +53,7 @@ class VectorPort(wiring.Component):
     wide : In(1)
         Outputs have 16 bits, vectors the lanes for such operands; where generated for it.
     capture : In(1)
-        Take ``captured`` as the vector, with the biases if ``move`` stores outputs; only while ``free`` is set.
+        Take ``captured`` as the vector, with the biases if ``move`` stores outputs; only while ``takes`` is set.
     captured : In
     vector : Out
     loading : Out(1)
@@ -62,6 +62,8 @@ class VectorPort(wiring.Component):
         The vector was written to the output memory; if it was complete, its move ends.
     free : Out(1)
         There is no move, or it ends in this cycle.
+    takes : Out(1)
+        As ``free``, but not where the move that ends is one that loads.
     ending : Out(1)
         The port will be free in four cycles, if nothing stalls.
     done : Out(1)
@@ -104,6 +106,7 @@ class VectorPort(wiring.Component):
                 "loading": Out(1),
                 "kept": In(1),
                 "free": Out(1),
+                "takes": Out(1),
                 "ending": Out(1),
                 "done": Out(1),
                 "busy": Out(1),
@@ -137,6 +140,8 @@ class VectorPort(wiring.Component):
         self._chosen, self._merges = Signal(log2(p.lanes) - 2, name="chosen"), Signal(name="merging")
         # Answers that are still to come.
         self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
+        # The vector is loaded; the lanes whose word has come.
+        self._loads, self._arrives = Signal(), Signal(p.lanes)
         # A sum and its bias have a bit more than a sum.
         self._carries = Signal(p.lanes, name="carries")
         m.d.comb += self.busy.eq(self._active | self._leaving.asks)
@@ -163,40 +168,46 @@ class VectorPort(wiring.Component):
             m.d.comb += total.eq(self.captured[lane])
             with m.If(adds):
                 m.d.comb += total.eq(self.captured[lane] + chosen)
+            with m.If(self.capture | self._arrives[lane]):
+                m.d.sync += self.vector[lane].eq(Mux(self._loads, self.i_response.data, total[:32]))
             with m.If(self.capture):
-                m.d.sync += [self.vector[lane].eq(total[:32]), self._carries[lane].eq(total[32])]
+                m.d.sync += self._carries[lane].eq(total[32])
 
     def _begin(self, m: Module) -> None:
-        """A new move; ``left`` counts the cycles that it takes, or the words that it asks for."""
-        across = min(self.parameters.lane_x, WORD_BYTES)
+        """A new move. What only its steps use is taken whenever there is no other step, which is known early."""
         with m.If(self.start):
             m.d.sync += [
                 self._active.eq(1),
                 self._move.eq(self.move),
-                self._left.eq(self.steps),
-                self._steps_on.eq(1),
-                self._is_last.eq(self.steps == 1),
-                self._beats.eq(self.beats),
-                self._beat.eq(self.beats),
-                self._begins_line.eq(1),
-                self._ends_line.eq(self.beats == 1),
                 self._rows.eq(self.rows),
                 self._columns.eq(self.columns),
-                self._ends_row.eq(self.ends_row),
-                self._overflows.eq(self.overflows),
-                self._merges.eq(self.merges),
-                self._row_address.eq(self.address),
-                self._plane_address.eq(self.address),
-                self._offset.eq(self.address[:2]),
-                self._all_bytes.eq(C((1 << across) - 1) << self.address[:2]),
-                self._tail_bytes.eq(self.tail << self.address[:2]),
-                self._lanes.column.eq(0),
-                self._lanes.row.eq(0),
-                self._lanes.channel.eq(0),
-                self._chosen.eq(0),
                 self._awaited.eq(self.steps),
                 self._last_awaited.eq(self.steps == 1),
             ]
+
+    def _first_step(self, m: Module) -> None:
+        """As the first step of a move finds it; ``left`` counts the cycles that it takes, or words it asks for."""
+        across = min(self.parameters.lane_x, WORD_BYTES)
+        m.d.sync += [
+            self._left.eq(self.steps),
+            self._is_last.eq(self.steps == 1),
+            self._beats.eq(self.beats),
+            self._beat.eq(self.beats),
+            self._begins_line.eq(1),
+            self._ends_line.eq(self.beats == 1),
+            self._ends_row.eq(self.ends_row),
+            self._overflows.eq(self.overflows),
+            self._merges.eq(self.merges),
+            self._row_address.eq(self.address),
+            self._plane_address.eq(self.address),
+            self._offset.eq(self.address[:2]),
+            self._all_bytes.eq(C((1 << across) - 1) << self.address[:2]),
+            self._tail_bytes.eq(self.tail << self.address[:2]),
+            self._lanes.column.eq(0),
+            self._lanes.row.eq(0),
+            self._lanes.channel.eq(0),
+            self._chosen.eq(0),
+        ]
 
     def _request(self, m: Module) -> None:
         """One step a cycle: lane by lane, or outputs four by four; those of 16 bits lane by lane too."""
@@ -213,10 +224,10 @@ class VectorPort(wiring.Component):
             moves.eq(self._steps_on & goes),
             ends_channel.eq(lanes.row + 1 == self._rows),
         ]
-        packed = self._pack(m, steps, moves)
+        packed = self._pack(m, steps, goes)
         column: Value = lanes.column << 2
         if p.wide:
-            halves = self._pack_halves(m, outputs & self.wide, moves)
+            halves = self._pack_halves(m, outputs & self.wide, goes)
             column = Mux(outputs & self.wide, lanes.column << 1, column)
         with m.If(steps):
             m.d.comb += [
@@ -241,7 +252,7 @@ class VectorPort(wiring.Component):
             m.d.sync += [leaving.asks.eq(moves & asks), leaving.packs.eq(moves & steps)]
             if p.wide:
                 m.d.sync += leaving.halves.eq(moves & outputs & self.wide)
-        with m.If(moves):
+        with m.If(goes):
             m.d.sync += [
                 leaving.move.eq(self._move),
                 leaving.address.eq((self._row_address + column)[2:]),
@@ -265,47 +276,62 @@ class VectorPort(wiring.Component):
         next_plane = Signal(32)
         with m.If(self._active):
             m.d.comb += next_plane.eq(self._plane_address + Mux(outputs, self.output_plane, self.partial_plane))
-        with m.If(moves):
-            m.d.sync += [
-                self._left.eq(self._left - 1),
-                self._steps_on.eq(~self._is_last),
-                self._is_last.eq(self._left == 2),
-                self._beat.eq(Mux(ends_line, self._beats, self._beat - 1)),
-                self._begins_line.eq(ends_line),
-                ends_line.eq(Mux(ends_line, self._beats == 1, self._beat == 2)),
-                lanes.column.eq(following.column),
-                lanes.row.eq(following.row),
-                lanes.channel.eq(following.channel),
-                self._chosen.eq(chosen),
-            ]
-            with m.If(ends_line):
-                with m.If(ends_channel):
-                    m.d.sync += [self._row_address.eq(next_plane), self._plane_address.eq(next_plane)]
-                with m.Else():
-                    pitch = Mux(outputs, self.output_pitch, self.partial_pitch)
-                    m.d.sync += self._row_address.eq(self._row_address + pitch)
+        with m.If(goes | ~self._steps_on):
+            with m.If(self._is_last | ~self._steps_on):
+                self._first_step(m)
+            with m.Else():
+                m.d.sync += [
+                    self._left.eq(self._left - 1),
+                    self._is_last.eq(self._left == 2),
+                    self._beat.eq(Mux(ends_line, self._beats, self._beat - 1)),
+                    self._begins_line.eq(ends_line),
+                    ends_line.eq(Mux(ends_line, self._beats == 1, self._beat == 2)),
+                    lanes.column.eq(following.column),
+                    lanes.row.eq(following.row),
+                    lanes.channel.eq(following.channel),
+                    self._chosen.eq(chosen),
+                ]
+                with m.If(ends_line):
+                    with m.If(ends_channel):
+                        m.d.sync += [self._row_address.eq(next_plane), self._plane_address.eq(next_plane)]
+                    with m.Else():
+                        pitch = Mux(outputs, self.output_pitch, self.partial_pitch)
+                        m.d.sync += self._row_address.eq(self._row_address + pitch)
+        with m.If(self.start):
+            m.d.sync += self._steps_on.eq(1)
+        with m.Elif(goes & self._is_last):
+            m.d.sync += self._steps_on.eq(0)
         self._end(m, goes)
 
     def _end(self, m: Module, goes: Signal) -> None:
         """When the move ends, and whether that is near."""
-        near, ends = Signal(), Signal()
-        stores = (self._move == VectorMove.STORE_OUTPUTS) | (self._move == VectorMove.STORE_PARTIALS)
-        loads = self._move == VectorMove.LOAD_PARTIALS
-        ends_late = self._active & self._complete & (~loads | self.kept)
-        with m.If(stores):
-            m.d.comb += [ends.eq(goes & self._is_last), near.eq(self._left <= CAPTURE_CYCLES + 2)]
-        with m.Else():
-            m.d.comb += [ends.eq(ends_late), near.eq(Mux(loads, ~self._steps_on, self._left <= 1))]
+        near, fetches, stores = Signal(), Signal(), Signal()
+        last_word, last_bias, kept = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.loading.eq(loads & self._active & (~self._steps_on | (self._is_last & goes))),
-            self.done.eq(ends),
-            self.free.eq(~self._active | ends),
-            self.ending.eq(~self._active | near),
+            self._loads.eq(self._active & (self._move == VectorMove.LOAD_PARTIALS)),
+            fetches.eq(self._active & (self._move == VectorMove.FETCH_BIAS)),
+            stores.eq((self._move == VectorMove.STORE_OUTPUTS) | (self._move == VectorMove.STORE_PARTIALS)),
+            last_word.eq(stores & self._steps_on & self._is_last),
+            last_bias.eq(fetches & self._complete),
+            kept.eq(self._loads & self._complete & self.kept),
         ]
-        with m.If(ends & ~self.start):
+        with m.If(self._loads):
+            m.d.comb += near.eq(~self._steps_on)
+        with m.Elif(fetches):
+            m.d.comb += near.eq(~self._steps_on | self._is_last)
+        with m.Else():
+            m.d.comb += near.eq(~self._active | (self._left <= CAPTURE_CYCLES + 2))
+        m.d.comb += [
+            self.loading.eq(self._loads & (~self._steps_on | (self._is_last & goes))),
+            self.takes.eq(~self._active | last_bias | (last_word & goes)),
+            self.done.eq(last_bias | kept | (last_word & goes)),
+            self.free.eq(self.takes | kept),
+            self.ending.eq(near),
+        ]
+        with m.If(self.done & ~self.start):
             m.d.sync += self._active.eq(0)
 
-    def _pack(self, m: Module, outputs: Signal, moves: Signal) -> "Packed":
+    def _pack(self, m: Module, outputs: Signal, goes: Signal) -> "Packed":
         """Up to four outputs of a row: which bytes of a word they are, with those of the row that wait.
 
         Where lanes along x are fewer than four, four outputs come from several rows: if they fill no word, all of
@@ -332,7 +358,7 @@ class VectorPort(wiring.Component):
                 rest.eq(Mux(used[-1], enable[WORD_BYTES:], used[:WAITING_BYTES])),
                 packed.enable.eq(Mux(flushes, carried, used)),
             ]
-            with m.If(moves):
+            with m.If(goes):
                 m.d.sync += [
                     carried.eq(rest),
                     leaving.offset.eq(self._offset),
@@ -344,7 +370,7 @@ class VectorPort(wiring.Component):
                     leaving.sub.eq(sub),
                     leaving.line.eq(lanes.line),
                 ]
-                with m.If(self._is_last):
+                with m.If(self._steps_on & self._is_last):
                     m.d.sync += waiting_enable.eq(Mux(self._ends_row, 0, rest))
         return packed
 
@@ -358,7 +384,7 @@ class VectorPort(wiring.Component):
         self._total = Cat(self._sum, carries.bit_select(lane[:2], 1)).as_signed()
         return Cat(*(Cat(narrow.word_select(i, 32), carries[i]) for i in range(WORD_BYTES)))
 
-    def _pack_halves(self, m: Module, outputs: Value, moves: Signal) -> "Packed":
+    def _pack_halves(self, m: Module, outputs: Value, goes: Signal) -> "Packed":
         """One output of 16 bits; where it begins a word it waits for the next one, unless the row ends with it."""
         lanes, leaving = self._lanes, self._leaving
         packed = Packed()
@@ -377,9 +403,9 @@ class VectorPort(wiring.Component):
                 packed.enable.eq(Mux(is_upper, Cat(has_lower.replicate(2), C(3, 2)), 3)),
                 packed.value.eq(unit.value.as_unsigned()),
             ]
-            with m.If(moves):
+            with m.If(goes):
                 m.d.sync += [leaving.upper.eq(is_upper), leaving.line.eq(lanes.wide_line)]
-            with m.If(moves & self._is_last):
+            with m.If(goes & self._steps_on & self._is_last):
                 m.d.sync += waits.eq(~is_upper & ~self._ends_row)
         return packed
 
@@ -427,6 +453,6 @@ class VectorPort(wiring.Component):
             with m.If(self._move == VectorMove.FETCH_BIAS):
                 m.d.sync += self._biases.word_select(lanes.column, 32).eq(self.i_response.data)
             with m.Else():
-                m.d.sync += self.vector.as_value().word_select(self._lane(lanes), 32).eq(self.i_response.data)
+                m.d.comb += self._arrives.bit_select(self._lane(lanes), 1).eq(1)
         with m.If(self.start):
             m.d.sync += self._complete.eq(0)
