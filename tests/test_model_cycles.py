@@ -54,14 +54,15 @@ def one_operation() -> Schedule:
 
 
 def test_one_operation_by_hand() -> None:
-    """Four words of I: announced in cycle 5, asked for in 6 to 9, the last one written in 11, the operation in 12.
+    """Four words of I: placed in cycle 9, announced in 10, asked for in 11 to 14, the last one taken in 16; the
+    operation in 19.
 
-    The vector is asked for in 13, captured in 16, its outputs are requantised from 17 to 20, and its four words are
-    asked to be written from 18 to 21.
+    The vector is asked for in 20, captured in 23, its outputs are requantised from 24 to 27, and its four words are
+    asked to be written from 25 to 28.
     """
     found = cycles(one_operation(), LEAST)
-    assert found == Cycles(startup=3, compute=1, stalls=PerOperand(11, 0, 0), drain=10)
-    assert found.total == 25
+    assert found == Cycles(startup=3, compute=1, stalls=PerOperand(18, 0, 0), drain=10)
+    assert found.total == 32
 
 
 @pytest.mark.parametrize("name", ORDERS)

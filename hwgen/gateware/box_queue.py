@@ -40,8 +40,6 @@ class BoxQueue(wiring.Component):
         How many; known early in a cycle.
     free : Out
         Units not claimed, or free again.
-    freed : Out
-        Those of the next cycle, if no unit is claimed now.
     completes : In(1)
         The next box is complete (a pulse).
     o_token : Out(stream)
@@ -49,7 +47,7 @@ class BoxQueue(wiring.Component):
     release : In(1)
         The box in use has been used for the last time.
     alone : Out(1)
-        Every box before the last one announced is released. Where it is wanted.
+        Every box before the last one is released, which may be announced just now. Where it is wanted.
     """
 
     def __init__(self, *, token: ShapeLike, capacity: int, tells_alone: bool = False) -> None:
@@ -61,7 +59,6 @@ class BoxQueue(wiring.Component):
                 "claim": In(self._room),
                 "claims": In(1),
                 "free": Out(self._room, init=capacity),
-                "freed": Out(self._room),
                 "completes": In(1),
                 "o_token": Out(stream.Signature(token)),
                 "release": In(1),
@@ -99,16 +96,18 @@ class BoxQueue(wiring.Component):
             m.d.sync += complete.eq(complete + self.completes - tokens.r_en)
 
         # Released and freed.
-        released = Signal(range(BOXES_AHEAD + 2))
-        m.d.comb += drops.r_en.eq((released != 0) & drops.r_rdy)
+        released, another = Signal(range(BOXES_AHEAD + 2)), Signal()
+        m.d.sync += another.eq(self.release)
+        m.d.comb += drops.r_en.eq(((released != 0) | another) & drops.r_rdy)
         if self._tells_alone:
-            m.d.comb += self.alone.eq(~drops.r_rdy)
-        with m.If(self.release | drops.r_en):
-            m.d.sync += released.eq(released + self.release - drops.r_en)
+            m.d.comb += self.alone.eq(~drops.r_rdy & (is_first | ~self.i_box.valid))
+        with m.If(another | drops.r_en):
+            m.d.sync += released.eq(released + another - drops.r_en)
         # Whether units are claimed is known late in a cycle: it chooses between two sums.
-        m.d.comb += self.freed.eq(self.free + Mux(drops.r_en, drops.r_data, 0))
+        freed = Signal(self._room)
+        m.d.comb += freed.eq(self.free + Mux(drops.r_en, drops.r_data, 0))
         with m.If(self.claims | drops.r_en):
-            m.d.sync += self.free.eq(Mux(self.claims, self.freed - self.claim, self.freed))
+            m.d.sync += self.free.eq(Mux(self.claims, freed - self.claim, freed))
         return m
 
 
@@ -121,7 +120,7 @@ class WordQueue(wiring.Component):
         Shape of what the writer must know about a word; None: nothing, words go one behind the other.
     waits
         Whether the writer may let a word wait; else it takes each one as it comes. If it may, the data of a word that
-        is taken follow a cycle later.
+        is taken follow three cycles later.
 
     Members
     -------
@@ -178,15 +177,18 @@ class WordQueue(wiring.Component):
         """A ring of words: whether there is one, and the one that was taken last.
 
         As many words are on their way as entries wait for them, so there is always room for an answer; and the place
-        of a word that is taken is not written before the end of the next cycle.
+        of a word that is taken is not written before the end of the third cycle after: an entry is free in the next
+        one, and a word comes two cycles after it was asked for, if not later.
         """
         m.submodules.answers = words = Memory(shape=32, depth=WORDS_AHEAD, init=[])
         write, read = words.write_port(), words.read_port(domain="comb")
         oldest, level = Signal(range(WORDS_AHEAD)), Signal(range(WORDS_AHEAD + 1))
+        taken_before = [Signal(range(WORDS_AHEAD), name=f"taken_{age}") for age in (1, 2)]
         m.d.comb += [write.en.eq(self.i_response.valid), write.data.eq(self.i_response.data)]
         with m.If(self.i_response.valid):
             m.d.sync += write.addr.eq(_behind(write.addr))
-        m.d.sync += read.addr.eq(oldest)
+        for earlier, place in zip((oldest, *taken_before), (*taken_before, read.addr), strict=True):
+            m.d.sync += place.eq(earlier)
         with m.If(taken):
             m.d.sync += oldest.eq(_behind(oldest))
         with m.If(self.i_response.valid ^ taken):

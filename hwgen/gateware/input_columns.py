@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 
+from hwgen.gateware.nest import Ranges
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.stride import divided, times_stride
 
@@ -29,21 +30,58 @@ class Slide:
 
 
 class Columns:
-    """Columns of the box; corner and end count from the padding's edge, the used ones from the image's."""
+    """Columns of the box; the corner counts from the padding's edge, the used ones from the image's."""
 
     def __init__(self, parameters: HwcParameters) -> None:
         bits = parameters.position_bits
         self.slide = Slide(bits) if parameters.columns_slide else None
-        self.corner, self.last, self.kernel = Signal(bits + 3), Signal(bits + 3), Signal(bits)
-        self.several = Signal()
-        # Of those used, and not kept from the box before.
-        self.first_used, self.last_used = Signal(bits + 3), Signal(signed(bits + 4))
+        self._bits = bits
+        self.corner, self.kernel = Signal(bits + 3), Signal(bits)
+        # The stride jumps over some between others.
+        self.gaps = Signal()
+        # From the image's edge to the corner, the other way, and to the first column behind the box.
+        self._over, self._under = Signal(signed(bits + 4)), Signal(signed(bits + 4))
+        self._reach = Signal(signed(bits + 4))
+        # Of those used, and not kept from the box before; there are any.
+        self.first_used, self.last_used, self.any = Signal(bits + 3), Signal(signed(bits + 4)), Signal()
         self.clip = Signal(bits)
         # Where the corner lies or would lie in a line; the first word's first byte, at first left of the line.
         self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
         in_line = 1 + parameters.input_elements.bit_length() if parameters.columns_slide else 3
         self.word_quotient, self.word_phase = Signal(signed(in_line)), Signal(signed(4))
         self.begin, self.placed = Signal(), Signal()
+
+    def follow(self, m: Module, settings: wiring.PureInterface, ranges: Ranges) -> None:
+        """The box's columns three cycles after the nest has moved, as long as it stays."""
+        bits, stride, low, high = self._bits, settings.stride_x, ranges.low, ranges.high
+        first, end, behind, several = Signal(bits + 2), Signal(bits + 2), Signal(bits + 3), Signal()
+        m.d.sync += [
+            first.eq(times_stride(low["x"], stride)),
+            end.eq(times_stride(high["x"], stride)),
+            self.kernel.eq(Value.cast(high["l"]) - low["l"]),
+            several.eq(Value.cast(high["x"]) - low["x"] != 1),
+            self.corner.eq(first + low["l"]),
+            behind.eq(end + high["l"] - stride),
+            self.gaps.eq((self.kernel < stride) & several),
+            self._over.eq(self.corner - settings.padding_left),
+            self._under.eq(settings.padding_left - self.corner),
+            self._reach.eq(behind - settings.padding_left),
+            self.any.eq((self.last_used >= 0) & (self.last_used >= self.first_used)),
+        ]
+
+    def _clip(self, m: Module, settings: wiring.PureInterface) -> None:
+        """Columns inside the image, of those the ones that do not stay; how many lie outside on the left."""
+        width, reach, outside = settings.input_width, self._reach, self._over < 0
+        first: Value = Mux(outside, 0, self._over[:-1])
+        if self.slide is not None:
+            kept = self.slide.slid & (self.slide.behind > first)
+            m.d.sync += self.slide.kept.eq(Mux(kept, self.slide.behind - first, 0))
+            first = Mux(kept, self.slide.behind, first)
+        m.d.sync += [
+            self.first_used.eq(first),
+            self.last_used.eq(Mux(reach > width, width - 1, reach - 1)),
+            self.clip.eq(Mux(outside, self._under, 0)),
+        ]
 
     def place(self, m: Module, parameters: HwcParameters, settings: wiring.PureInterface, gaps: Value) -> None:
         """Where a line begins: at its first column inside the image, or, where columns have gaps, at the first output
@@ -58,8 +96,11 @@ class Columns:
         with m.FSM(name="columns"):
             with m.State("Idle"):
                 with m.If(self.begin):
-                    m.d.sync += [quotient.eq(0), self.phase.eq(0), word_quotient.eq(0)]
-                    m.next = "Place-Column"
+                    m.next = "Clip"
+            with m.State("Clip"):
+                self._clip(m, settings)
+                m.d.sync += [quotient.eq(0), self.phase.eq(0), word_quotient.eq(0)]
+                m.next = "Place-Column"
             with m.State("Place-Column"):
                 with m.If(stride == 1):
                     m.d.sync += [

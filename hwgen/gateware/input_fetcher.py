@@ -12,7 +12,7 @@ from hwgen.gateware.input_fill import input_place, is_one_phase
 from hwgen.gateware.input_placer import input_box
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.settings import in_bytes, settings_signature
-from hwgen.gateware.stride import quotient_and_phase, times_stride
+from hwgen.gateware.stride import quotient_and_phase
 from hwgen.gateware.tcdm import Request, read_request
 
 __all__ = ["InputFetcher"]
@@ -26,36 +26,46 @@ class _Line:
         self.words_left = Signal(bits)
         self.end = Signal(flat)
         self.at, self.phase = Signal(signed(flat + 1)), Signal(2)
-        # It is the last word of the line, the last line of the row, the last row of the box.
-        self.last_word, self.last_line, self.last_row = Signal(), Signal(), Signal()
+        # It is the last word of the line, the last line of the row, the last row of the box; all of it, or there is
+        # no word: what comes next is the next box's, as far as it is offered.
+        self.last_word, self.last_line, self.last_row, self.loads = Signal(), Signal(), Signal(), Signal(init=1)
         # Its used bytes; elements of the ring that it needs, and whether they are free.
         self.enable, self.need, self.fits = Signal(WORD_BYTES), Signal(signed(flat + 2)), Signal()
 
 
 @dataclass(frozen=True)
 class _Word:
-    """A word that may be the next one: what there is to know about it before it is known whether it is."""
+    """A word that may be the next one: what there is to know about it before it is known whether it is.
 
-    first: bool
+    Members
+    -------
+    reach : elements of the slab up to it, where the stride is 1.
+    """
+
     last: Value
     last_line: Value
+    last_row: Value
     phase: Value
     at: Value
     end: Value
+    reach: Value
 
 
 class _Box:
     """What does not change within a box, and what changes from row to row."""
 
-    def __init__(self, bits: int, quotient: int, slot: int) -> None:
-        self.channels, self.words = Signal(bits), Signal(bits)
+    def __init__(self, box: wiring.PureInterface) -> None:
+        self.channels, self.words = Signal.like(box.channels), Signal.like(box.words)
+        self.single_word, self.single_channel = Signal(), Signal()
         self.first, self.last = Signal(2), Signal(2)
-        self.quotient, self.phase = Signal(signed(quotient)), Signal(2)
+        self.quotient, self.phase = Signal.like(box.quotient), Signal(2)
         self.gaps, self.kernel_columns = Signal(), Signal(2)
-        self.row_gaps, self.kernel_rows = Signal(), Signal(2)
-        self.rows_left, self.run_left = Signal(bits + 3), Signal(2)
-        self.channels_left = Signal(bits)
-        self.row_address, self.slot = Signal(32), Signal(slot)
+        self.row_gaps, self.kernel_rows, self.gap = Signal(), Signal(2), Signal(2)
+        self.rows_left, self.run_left = Signal.like(box.rows), Signal(2)
+        # Behind the row at hand is a gap; rows of the image from it to the next one, modulo 4.
+        self.at_gap, self.step = Signal(), Signal(2)
+        self.channels_left = Signal.like(box.channels)
+        self.row_address, self.slot = Signal(32), Signal.like(box.slot)
         self.slid = Signal()
 
 
@@ -67,7 +77,8 @@ class InputFetcher(wiring.Component):
     new ones behind those that stay, in the places of what the next line had first: as soon as nobody needs that.
 
     Which bytes of a word are used, and whether there is room for it, is worked out a cycle ahead, for each word that
-    may be the next one.
+    may be the next one; room that becomes free in that cycle is noticed in the next one. Whether a word goes is known
+    late: it only enables registers. What they become, even that it is the next box's, does not depend on it.
 
     Parameters
     ----------
@@ -78,9 +89,9 @@ class InputFetcher(wiring.Component):
     -------
     settings : In
     i_box : In
-        The next box. Taken with the last word of the one before, if not earlier.
+        The next box, from registers. Taken with the last word of the one before, if not earlier.
     free : In
-        Elements that will be free in the ring in the next cycle, if none is taken now.
+        Elements that are free in the ring, those that are claimed now among them.
     alone : In(1)
         There is nothing in the ring that belongs to another box. Where columns slide.
     claims : Out(1)
@@ -117,24 +128,24 @@ class InputFetcher(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, bits, settings, incoming = self.parameters, self.parameters.position_bits, self.settings, self.i_box
+        p, settings, incoming = self.parameters, self.settings, self.i_box
         m.submodules.words = words = WordQueue(place=input_place(p), waits=True)
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
-        box, line = _Box(bits, len(incoming.quotient), len(incoming.slot)), _Line(bits, len(settings.input_slab))
+        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab))
         active, room, empty = Signal(), Signal(), Signal()
-        is_last, goes, taken = Signal(), Signal(), Signal()
-        enable = line.enable
+        goes, steps = Signal(), Signal()
+        enable, is_last = line.enable, line.loads
         entry, request = words.i_entry, self.o_request
         m.d.comb += [
-            incoming.ready.eq(Mux(active, goes & is_last & (incoming.rows != 0), (incoming.rows != 0) | entry.ready)),
-            taken.eq(incoming.valid & incoming.ready),
+            steps.eq(~active | goes),
+            incoming.ready.eq(Mux(active, goes & is_last & incoming.fetches, incoming.fetches | entry.ready)),
+            entry.payload.end.eq(is_last),
             self.completes.eq(words.completes),
             self.expected.eq(words.expected),
         ]
         with m.If(active):
             m.d.comb += [
-                is_last.eq(line.last_word & line.last_line & line.last_row),
                 room.eq(Mux(box.slid, self.alone, line.fits) if p.columns_slide else line.fits),
                 # Where columns have gaps, a word may have no used byte at all.
                 empty.eq(enable == 0),
@@ -143,7 +154,6 @@ class InputFetcher(wiring.Component):
                 request.payload.eq(read_request(line.word_address, enable)),
                 entry.valid.eq(room & Mux(empty, is_last, request.ready)),
                 entry.payload.word.eq(~empty),
-                entry.payload.end.eq(is_last),
                 entry.payload.place.enable.eq(enable),
                 entry.payload.place.single.eq(
                     is_one_phase(enable, settings.stride_x, settings.wide if p.wide else None)
@@ -152,19 +162,24 @@ class InputFetcher(wiring.Component):
                 entry.payload.place.address.eq(self._wrapped(box.slot + line.at)),
             ]
         with m.Else():
-            m.d.comb += [entry.valid.eq(taken & (incoming.rows == 0)), entry.payload.end.eq(1)]
-        slab: Value = self.settings.input_slab
-        if p.columns_slide:
-            slab = Mux(box.slid, 0, slab)
-        m.d.comb += self.claim.eq(slab)
-        m.d.sync += line.fits.eq(line.need <= self.free)
-        with m.If(goes):
-            self._advance(m, box, line)
-            with m.If(is_last):
-                m.d.sync += active.eq(0)
-        self._take(m, box, line, taken, active)
-        with m.If(taken):
-            m.d.sync += active.eq(incoming.rows != 0)
+            m.d.comb += entry.valid.eq(incoming.valid & ~incoming.fetches)
+        m.d.comb += self.claim.eq(Mux(box.slid, 0, settings.input_slab) if p.columns_slide else settings.input_slab)
+        self._strided = Signal()
+        m.d.sync += [self._strided.eq(settings.stride_x != 1), line.fits.eq(line.need <= self.free)]
+        begin = _Begin(m, box, incoming, settings.input_pitch, line.loads)
+        self._step(m, box, line, begin, active, steps)
+        m.d.comb += self.claims.eq(goes & line.last_word & line.last_line)
+        with m.If(steps):
+            with m.If(line.loads):
+                m.d.sync += [active.eq(incoming.valid & incoming.fetches), box.slot.eq(incoming.slot)]
+                if p.columns_slide:
+                    m.d.sync += box.slid.eq(incoming.slid)
+            with m.Elif(line.last_word & line.last_line):
+                m.d.sync += box.slot.eq(self._wrapped(box.slot + settings.input_slab))
+        with m.If(line.loads):
+            self._take(m, box)
+        with m.Elif(self.claims):
+            self._next_row(m, box, begin)
         return m
 
     def _wrapped(self, element: Value) -> Value:
@@ -172,12 +187,12 @@ class InputFetcher(wiring.Component):
         elements = self.parameters.input_elements
         return Mux(element >= elements, element - elements, element)
 
-    def _used(self, m: Module, word: _Word, box: _Box | wiring.PureInterface, name: str) -> Signal:
-        """Which bytes of a word of a box are used."""
+    def _used(self, m: Module, word: _Word, box: "_Box | _Begin", name: str, *, first: bool = False) -> Signal:
+        """Which bytes of a word are used: of a line's first one those from the line's first used byte on."""
         used = Signal(WORD_BYTES, name=f"{name}_enable")
         whole = (1 << WORD_BYTES) - 1
-        first = (C(whole, WORD_BYTES) << box.first)[:WORD_BYTES] if word.first else whole
-        m.d.comb += used.eq(first & Mux(word.last, ((C(2) << box.last) - 1)[:WORD_BYTES], whole))
+        from_first = (C(whole, WORD_BYTES) << box.first)[:WORD_BYTES] if first else whole
+        m.d.comb += used.eq(from_first & Mux(word.last, ((C(2) << box.last) - 1)[:WORD_BYTES], whole))
         with m.If(box.gaps):
             for b in range(WORD_BYTES):
                 column = Mux(self.settings.wide, b // 2, b) if self.parameters.wide else b
@@ -186,117 +201,145 @@ class InputFetcher(wiring.Component):
                     m.d.comb += used[b].eq(0)
         return used
 
-    def _need(self, m: Module, word: _Word, name: str, claimed: Value | None = None) -> tuple[Signal, Signal]:
-        """Elements that must be free for a word, and whether they will be; of those now free, some may be claimed.
+    def _goes_to(self, m: Module, line: _Line, word: _Word, used: Signal, name: str, free: Value) -> list[Assign]:
+        """It is the next word; so many elements will be free.
 
         The whole slab is claimed with its last word, also where the box has fewer channels than others.
         """
-        need = Signal(signed(len(self.settings.input_slab) + 2), name=f"{name}_need")
-        fits = Signal(name=f"{name}_fits")
-        by_line = word.last | (self.settings.stride_x != 1)
-        slab = self.settings.input_slab
-        taken = Value.cast(0) if claimed is None else claimed
+        need, fits = Signal.like(line.need, name=f"{name}_need"), Signal(name=f"{name}_fits")
+        by_line = word.last | self._strided
+        slab, is_last = self.settings.input_slab, word.last & word.last_line
+
         m.d.comb += [
-            need.eq(Mux(word.last & word.last_line, slab, Mux(by_line, word.end, word.at + WORD_BYTES))),
-            fits.eq(
-                Mux(
-                    word.last & word.last_line,
-                    slab + taken <= self.free,
-                    Mux(by_line, word.end + taken <= self.free, word.at + WORD_BYTES + taken <= self.free),
-                )
-            ),
+            need.eq(Mux(is_last, slab, Mux(by_line, word.end, word.reach))),
+            fits.eq(Mux(is_last, slab <= free, Mux(by_line, word.end <= free, word.reach <= free))),
         ]
-        return need, fits
-
-    def _advance(self, m: Module, box: _Box, line: _Line) -> None:
-        """To the next word, line or row."""
-        settings, p = self.settings, self.parameters
-        in_word = Mux(settings.wide, WORD_BYTES // 2, WORD_BYTES) if p.wide else WORD_BYTES
-        columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
-        at = line.at + in_bytes(p, settings, columns)
-        one = box.words == 0
-        word = _Word(False, line.words_left == 1, line.last_line, phase, at, line.end)
-        next_line = _Word(
-            True, one, box.channels_left == 2, box.phase, line.end + box.quotient, line.end + settings.input_line
-        )
-        next_row = _Word(True, one, box.channels == 1, box.phase, box.quotient, settings.input_line)
-        begins = self._used(m, next_row, box, "line")
-        with m.If(~line.last_word):
-            m.d.sync += [
-                line.word_address.eq(line.word_address + WORD_BYTES),
-                line.words_left.eq(line.words_left - 1),
-                line.enable.eq(self._used(m, word, box, "word")),
-                *self._goes_to(line, word, *self._need(m, word, "word")),
-            ]
-        with m.Else():
-            m.d.sync += [line.words_left.eq(box.words), line.enable.eq(begins)]
-            with m.If(~line.last_line):
-                address = line.address + settings.input_plane
-                m.d.sync += [
-                    box.channels_left.eq(box.channels_left - 1),
-                    line.address.eq(address),
-                    line.word_address.eq(address),
-                    *self._goes_to(line, next_line, *self._need(m, next_line, "line")),
-                ]
-            with m.Else():
-                at_gap = box.row_gaps & (box.run_left == 1)
-                rows = Mux(at_gap, settings.stride_y - box.kernel_rows + 1, 1)
-                address = box.row_address + times_stride(settings.input_pitch, rows[:3])
-                m.d.comb += self.claims.eq(1)
-                m.d.sync += [
-                    box.rows_left.eq(box.rows_left - 1),
-                    box.run_left.eq(Mux(at_gap, box.kernel_rows, box.run_left - 1)),
-                    box.row_address.eq(address),
-                    box.slot.eq(self._wrapped(box.slot + settings.input_slab)),
-                    box.channels_left.eq(box.channels),
-                    line.address.eq(address),
-                    line.word_address.eq(address),
-                    line.last_row.eq(box.rows_left == 2),
-                    *self._goes_to(line, next_row, *self._need(m, next_row, "row", self.claim)),
-                ]
-
-    @staticmethod
-    def _goes_to(line: _Line, word: _Word, need: Signal, fits: Signal) -> list[Assign]:
-        """It is the next word."""
         return [
             line.last_word.eq(word.last),
             line.last_line.eq(word.last_line),
+            line.last_row.eq(word.last_row),
+            line.loads.eq(word.last & word.last_line & word.last_row),
             line.phase.eq(word.phase),
             line.at.eq(word.at),
             line.end.eq(word.end),
             line.need.eq(need),
             line.fits.eq(fits),
+            line.enable.eq(used),
         ]
 
-    def _take(self, m: Module, box: _Box, line: _Line, taken: Signal, active: Signal) -> None:
-        """Begin with the next box, at the last word of the one before or later."""
+    def _step(self, m: Module, box: _Box, line: _Line, begin: "_Begin", active: Signal, steps: Signal) -> None:
+        """To the next word, line, row or box."""
+        settings, p = self.settings, self.parameters
+        in_word = Mux(settings.wide, WORD_BYTES // 2, WORD_BYTES) if p.wide else WORD_BYTES
+        columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
+        at = line.at + in_bytes(p, settings, columns)
+        last_row, lines = line.last_row, line.end + settings.input_line
+        word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * WORD_BYTES)
+        at = line.end + box.quotient
+        next_line = _Word(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + WORD_BYTES)
+        next_row = _Word(
+            begin.single_word,
+            begin.single_channel,
+            begin.last_row,
+            begin.phase,
+            begin.quotient,
+            settings.input_line,
+            begin.quotient + WORD_BYTES,
+        )
+        # Elements that are free when the last word of a row has claimed its slab.
+        spare = Signal(signed(len(self.free) + 1))
+        m.d.comb += spare.eq(self.free - Mux(active, self.claim, 0))
+        to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", self.free)
+        begins = self._used(m, next_row, begin, "line", first=True)
+        to_line = self._goes_to(m, line, next_line, begins, "line", self.free)
+        to_row = self._goes_to(m, line, next_row, begins, "row", spare)
+        address = line.address + settings.input_plane
+        with m.If(steps):
+            m.d.sync += line.words_left.eq(begin.words)
+            with m.If(~begin.loads & ~line.last_word):
+                m.d.sync += [
+                    line.word_address.eq(line.word_address + WORD_BYTES),
+                    line.words_left.eq(line.words_left - 1),
+                    *to_word,
+                ]
+            with m.Elif(~begin.loads & ~line.last_line):
+                m.d.sync += [
+                    box.channels_left.eq(box.channels_left - 1),
+                    line.address.eq(address),
+                    line.word_address.eq(address),
+                    *to_line,
+                ]
+            with m.Else():
+                m.d.sync += [
+                    box.channels_left.eq(begin.channels),
+                    line.address.eq(begin.address),
+                    line.word_address.eq(begin.address),
+                    *to_row,
+                ]
+                with m.If(begin.loads & ~(self.i_box.valid & self.i_box.fetches)):
+                    m.d.sync += line.loads.eq(1)
+
+    def _next_row(self, m: Module, box: _Box, begin: "_Begin") -> None:
+        """What counts the rows."""
+        at_gap = box.row_gaps & Mux(box.at_gap, box.kernel_rows == 1, box.run_left == 2)
+        m.d.sync += [
+            box.rows_left.eq(box.rows_left - 1),
+            box.run_left.eq(Mux(box.at_gap, box.kernel_rows, box.run_left - 1)),
+            box.at_gap.eq(at_gap),
+            box.step.eq(Mux(at_gap, box.gap, 1)),
+            box.row_address.eq(begin.address),
+        ]
+
+    def _take(self, m: Module, box: _Box) -> None:
+        """Begin with the next box: follow what is offered while the last word of this one waits, or nothing does."""
         incoming = self.i_box
-        end = self.settings.input_line
-        word = _Word(True, incoming.words == 0, incoming.channels == 1, incoming.phase, incoming.quotient, end)
-        used = self._used(m, word, incoming, "box")
-        need, fits = self._need(m, word, "box", Mux(active, self.claim, 0))
-        with m.If(taken):
-            m.d.sync += [
-                box.channels.eq(incoming.channels),
-                box.words.eq(incoming.words),
-                box.first.eq(incoming.first),
-                box.last.eq(incoming.last),
-                box.quotient.eq(incoming.quotient),
-                box.phase.eq(incoming.phase),
-                box.gaps.eq(incoming.gaps),
-                box.kernel_columns.eq(incoming.kernel_columns),
-                box.row_gaps.eq(incoming.row_gaps),
-                box.kernel_rows.eq(incoming.kernel_rows),
-                box.rows_left.eq(incoming.rows),
-                box.run_left.eq(incoming.run),
-                box.row_address.eq(incoming.address),
-                box.slot.eq(incoming.slot),
-                *([box.slid.eq(incoming.slid)] if self.parameters.columns_slide else []),
-                box.channels_left.eq(incoming.channels),
-                line.address.eq(incoming.address),
-                line.word_address.eq(incoming.address),
-                line.words_left.eq(incoming.words),
-                line.last_row.eq(incoming.rows == 1),
-                line.enable.eq(used),
-                *self._goes_to(line, word, need, fits),
-            ]
+        m.d.sync += [
+            box.channels.eq(incoming.channels),
+            box.words.eq(incoming.words),
+            box.single_word.eq(incoming.single_word),
+            box.single_channel.eq(incoming.single_channel),
+            box.first.eq(incoming.first),
+            box.last.eq(incoming.last),
+            box.quotient.eq(incoming.quotient),
+            box.phase.eq(incoming.phase),
+            box.gaps.eq(incoming.gaps),
+            box.kernel_columns.eq(incoming.kernel_columns),
+            box.row_gaps.eq(incoming.row_gaps),
+            box.kernel_rows.eq(incoming.kernel_rows),
+            box.gap.eq(incoming.gap),
+            box.rows_left.eq(incoming.rows),
+            box.run_left.eq(incoming.run),
+            box.row_address.eq(incoming.address),
+            box.at_gap.eq(incoming.at_gap),
+            box.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
+        ]
+
+
+class _Begin:
+    """What the next row begins with, of the box at hand or of the next one.
+
+    Which of them is known early in a cycle; whether the row begins is not.
+    """
+
+    def __init__(self, m: Module, box: _Box, incoming: wiring.PureInterface, pitch: Value, loads: Signal) -> None:
+        def either(name: str) -> Signal:
+            of_next, of_box = getattr(incoming, name), getattr(box, name)
+            value = Signal.like(of_next, name=f"begin_{name}")
+            m.d.comb += value.eq(Mux(loads, of_next, of_box))
+            return value
+
+        self.loads = loads
+        self.words, self.channels = either("words"), either("channels")
+        self.single_word, self.single_channel = either("single_word"), either("single_channel")
+        self.first, self.last, self.quotient, self.phase = (
+            either(name) for name in ("first", "last", "quotient", "phase")
+        )
+        self.gaps, self.kernel_columns = either("gaps"), either("kernel_columns")
+        threefold, step = Signal(len(pitch) + 2), box.step
+        self.address, self.last_row = Signal(32, name="begin_address"), Signal(name="begin_last_row")
+        m.d.sync += threefold.eq(pitch + (pitch << 1))
+        distance = Mux(step[1], Mux(step[0], threefold, pitch << 1), Mux(step[0], pitch, pitch << 2))
+        m.d.comb += [
+            self.address.eq(Mux(loads, incoming.address, box.row_address + distance)),
+            self.last_row.eq(Mux(loads, incoming.single_row, box.rows_left == 2)),
+        ]

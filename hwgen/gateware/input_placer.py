@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
+from amaranth.hdl import C, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.hdl._ast import Assign
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.input_columns import Columns, in_row
+from hwgen.gateware.input_rows import Rows
 from hwgen.gateware.nest import LoopNest, Ranges
 from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import in_bytes, settings_signature
-from hwgen.gateware.stride import times_stride
 from hwgen.gateware.token import input_token
 
 __all__ = ["InputPlacer", "input_box"]
@@ -25,7 +25,9 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
     -------
     valid : Out(1), ready : In(1)
     rows, channels : Out
-        New rows (there may be none), and channels.
+        New rows, and channels.
+    fetches, single_row, single_channel, single_word : Out(1)
+        There are new rows; there is one, one channel, one word to a line.
     words, first, last : Out
         Words of a line, less one; first used byte of its first, last used byte of its last word.
     quotient, phase : Out
@@ -34,8 +36,9 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
         The new columns lie behind others that stay. Where columns slide.
     gaps, kernel_columns : Out
         Whether only so many columns of each stride are used.
-    run, kernel_rows, row_gaps : Out
-        New rows before the next gap between rows, rows between two gaps, and whether there are gaps.
+    run, kernel_rows, row_gaps, at_gap, gap : Out
+        New rows before the next gap between rows, rows between two gaps, whether there are gaps, one behind the first
+        new row, and how many rows of the image lie from the one before a gap to the one behind it, modulo 4.
     address : Out(32)
         Of the first word of the first new row.
     slot : Out
@@ -49,6 +52,7 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
             "ready": In(1),
             "rows": Out(bits + 3),
             "channels": Out(bits),
+            **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
             "words": Out(bits),
             "first": Out(2),
             "last": Out(2),
@@ -60,6 +64,8 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
             "run": Out(2),
             "kernel_rows": Out(2),
             "row_gaps": Out(1),
+            "at_gap": Out(1),
+            "gap": Out(2),
             "address": Out(32),
             "slot": Out((ring - 1).bit_length()),
         }
@@ -67,45 +73,31 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
 
 
 class _Product:
-    """One multiplier for all addresses: what it multiplies depends on the state; the next state has the product."""
+    """One multiplier for all addresses: a state sets its factors, the state after the next has the product."""
 
-    def __init__(self, m: Module, bits_a: int, bits_b: int) -> None:
-        self._a, self._b, self.value = Signal(bits_a), Signal(bits_b), Signal(32)
-        self._wanted = Signal()
-        with m.If(self._wanted):
-            m.d.sync += self.value.eq(self._a * self._b)
+    def __init__(self, m: Module) -> None:
+        # Of rows and channels only so many are inside an image.
+        self._a, self._b, self.value = Signal(18), Signal(28), Signal(32)
+        m.d.sync += self.value.eq(self._a * self._b)
 
     def of(self, a: Value, b: Value) -> list[Assign]:
-        return [self._a.eq(a), self._b.eq(b), self._wanted.eq(1)]
-
-
-class _Rows:
-    """Rows of the box; they count from the padding's edge."""
-
-    def __init__(self, bits: int) -> None:
-        # The box's first and last row, and the rows at hand: all of them, or those up to a gap.
-        self.corner, self.last, self.at = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
-        self.span, self.kernel = Signal(bits + 3), Signal(bits)
-        # The first row behind the last box that is still in the ring, or in the image; the first one below it.
-        self.next_new, self.bottom = Signal(bits + 3), Signal(bits + 3)
-        # Rows above the first new one, those of them that lie in the ring, new ones, and the first new one.
-        self.skipped, self.kept, self.new = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
-        self.first_new = Signal(bits + 3)
+        return [self._a.eq(a), self._b.eq(b)]
 
 
 class _Ring:
     """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
-    will be written; and how many belong to the box."""
+    will be written; how many belong to the box, and how many of the box before do not."""
 
     def __init__(self, place: ShapeLike, number: ShapeLike) -> None:
         self.first, self.write, self.live = Signal(signed(33)), Signal(place), Signal(number)
+        self.drop = Signal(number)
         # The product at hand is the room of the new rows.
         self.grows = Signal()
 
 
 class InputPlacer(wiring.Component):
-    """Walks the loops down to the marked one: five cycles for a box, six where rows or columns stay, two where all of
-    it does.
+    """Walks the loops down to the marked one: nine cycles for a box, eleven where rows or padding lie above the new
+    ones, two where all of it stays.
 
     Parameters
     ----------
@@ -118,7 +110,7 @@ class InputPlacer(wiring.Component):
     start : In(1)
         Begin with the first box (after a reset).
     o_box : Out
-        One box after the other.
+        One box after the other, each in registers, while the next one is placed.
     token : Out
         What the sequencer learns about it.
     drop : Out
@@ -142,41 +134,56 @@ class InputPlacer(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, bits, box, settings = self.parameters, self.parameters.position_bits, self.o_box, self.settings
+        p, bits, settings = self.parameters, self.parameters.position_bits, self.settings
+        self._box = box = input_box(p).create(path=("placed",))
+        token = Signal.like(self.token)
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
         ranges = nest.follow(m, settings)
-        rows, columns, product = _Rows(bits), Columns(p), _Product(m, bits + 3, 28)
-        self._slide, self._channel = columns.slide, Signal(bits + 1)
+        rows, columns, product = Rows(bits), Columns(p), _Product(m)
+        self._slide = columns.slide
         ring = _Ring(box.slot.shape(), self.drop.shape())
+        self._offer(m, box, token, ring)
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
+        last: Value = columns.last_used
+        if p.wide:
+            last = Mux(settings.wide, Cat(C(1, 1), last).as_signed(), last)
         m.d.comb += [
-            self.token.ring.eq(ring.first),
-            self.token.row.eq(rows.corner - settings.padding_top),
-            self.token.column.eq(columns.corner - settings.padding_left),
-            self.token.quotient.eq(columns.quotient),
-            self.token.phase.eq(columns.phase),
+            token.ring.eq(ring.first),
+            token.row.eq(rows.corner - settings.padding_top),
+            token.column.eq(columns.corner - settings.padding_left),
+            token.quotient.eq(columns.quotient),
+            token.phase.eq(columns.phase),
             first_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.first_used))),
-            last_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.last_used + 1) - 1)),
+            last_byte.eq(in_row(p, settings, last)),
             box.words.eq((last_byte >> 2) - (first_byte >> 2)),
             box.first.eq(first_byte),
             box.last.eq(last_byte),
             box.quotient.eq(in_bytes(p, settings, columns.word_quotient)),
             box.phase.eq(columns.word_phase),
-            box.gaps.eq(self._if_slid(0, (columns.kernel < settings.stride_x) & columns.several)),
+            box.gaps.eq(self._if_slid(0, columns.gaps)),
             box.kernel_columns.eq(columns.kernel),
             box.kernel_rows.eq(rows.kernel),
-            box.row_gaps.eq(rows.kernel < settings.stride_y),
+            box.row_gaps.eq(rows.gaps),
+            box.run.eq(rows.run),
+            box.gap.eq(settings.stride_y - rows.kernel + 1),
+            box.at_gap.eq(rows.gaps & (rows.run == 1)),
+            box.fetches.eq(box.rows != 0),
+            box.single_row.eq(box.rows == 1),
+            box.single_channel.eq(box.channels == 1),
+            box.single_word.eq(last_byte[2:] == first_byte[2:]),
         ]
         # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
         with m.If(ring.first < 0):
             m.d.sync += ring.first.eq(ring.first + p.input_elements)
         if self._slide is not None:
             m.d.comb += box.slid.eq(self._slide.slid)
-        stays, whole = self._what_stays(m, nest)
+        rows.follow(m, settings, ranges)
+        columns.follow(m, settings, ranges)
+        rows.add(m)
+        stays = self._what_stays(m, nest)
         with m.FSM(name="place"):
-            self._begin(m, nest, ranges, rows, columns, ring, product, stays, whole)
-            self._count_rows(m, rows, columns, product)
+            self._begin(m, nest, ranges, rows, columns, ring, product, stays)
             self._multiply(m, rows, columns, product, ring)
             with m.State("Overflow"):
                 m.d.comb += self.overflow.eq(1)
@@ -186,45 +193,90 @@ class InputPlacer(wiring.Component):
                 with m.If(box.valid & box.ready):
                     m.d.comb += nest.advance.eq(1)
                     # As it is for a box that stays.
-                    m.d.sync += [box.rows.eq(0), self.drop.eq(0)]
+                    m.d.sync += [box.rows.eq(0), ring.drop.eq(0)]
                     m.next = "Begin"
                     with m.If(nest.finished):
                         m.next = "Idle"
         columns.place(m, p, settings, box.gaps)
         return m
 
+    def _offer(
+        self, m: Module, box: wiring.PureInterface, token: "data.View[data.StructLayout]", ring: _Ring
+    ) -> None:
+        """A box that is placed waits in registers to be taken; the next one is placed meanwhile."""
+        offered = self.o_box
+        m.d.comb += box.ready.eq(~offered.valid)
+        with m.If(~offered.valid):
+            m.d.sync += [
+                *(
+                    getattr(offered, name).eq(getattr(box, name))
+                    for name in offered.signature.members
+                    if name != "ready"
+                ),
+                self.token.eq(token),
+                self.drop.eq(ring.drop),
+            ]
+        with m.Elif(offered.ready):
+            m.d.sync += offered.valid.eq(0)
+
     def _begin(
         self,
         m: Module,
         nest: LoopNest,
         ranges: Ranges,
-        rows: _Rows,
+        rows: Rows,
         columns: Columns,
         ring: _Ring,
         product: _Product,
-        stays: Value,
-        whole: Value,
+        stays: tuple[Value, Value],
     ) -> None:
-        """Find the group of the output channels; then from loops to rows, columns and the channel's address."""
-        p, settings, bits = self.parameters, self.settings, self.parameters.position_bits
-        low, high = ranges.low, ranges.high
-        marked = p.loops[p.input_marker] if p.input_marker < len(p.loops) else None
+        """From loops to rows, columns and the channel's address."""
+        settings = self.settings
+        channel, keeps = self._seek(m, nest, ranges, *stays)
+        m.d.sync += self._box.channels.eq(Value.cast(ranges.high["c"]) - ranges.low["c"])
+        with m.State("Corner"):
+            m.d.sync += [*product.of(channel, settings.input_plane), columns.placed.eq(0)]
+            if self._slide is not None:
+                # Kernel columns that the stride jumps over are not shared between output columns.
+                over_outputs = self.parameters.loops[self.parameters.input_marker] == "x"
+                shared = columns.kernel > settings.stride_x if over_outputs else 1
+                m.d.sync += [
+                    self._slide.slid.eq(keeps & shared & (ring.live != 0)),
+                    self._slide.behind.eq(columns.last_used + 1),
+                    self._slide.quotient.eq(columns.quotient),
+                ]
+            m.next = "Span"
+        with m.State("Span"):
+            rows.begin(m, settings, keeps if self._slide is None else C(0, 1))
+            m.d.comb += columns.begin.eq(1)
+            m.next = "Count-Rows"
+        with m.State("Count-Rows"):
+            with m.If(rows.count(m, settings)):
+                m.next = "Add-Rows"
+        with m.State("Add-Rows"):
+            rows.end(m, settings)
+            m.next = "Place-Rows"
+
+    def _seek(self, m: Module, nest: LoopNest, ranges: Ranges, stays: Value, whole: Value) -> tuple[Signal, Signal]:
+        """Find the group of the output channels: the box's first channel; whether some of the box before stays."""
+        settings, bits, first = self.settings, self.parameters.position_bits, Value.cast(ranges.low["m"])
         group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
-        same_group = Signal()
+        same_group, keeps, channel = Signal(), Signal(), Signal(bits + 1)
+        m.d.sync += channel.eq(group_channel + ranges.low["c"])
         with m.State("Idle"):
             with m.If(self.start):
                 m.d.comb += nest.start.eq(1)
                 m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
                 m.next = "Begin"
         with m.State("Begin"):
-            with m.If(low["m"] >= group_end):
+            with m.If(first >= group_end):
                 m.d.sync += [
                     group_begin.eq(group_end),
                     group_end.eq(group_end + settings.group_outputs),
                     group_channel.eq(group_channel + settings.group_inputs),
                     same_group.eq(0),
                 ]
-            with m.Elif(low["m"] < group_begin):
+            with m.Elif(first < group_begin):
                 m.d.sync += [
                     group_begin.eq(group_begin - settings.group_outputs),
                     group_end.eq(group_begin),
@@ -234,41 +286,9 @@ class InputPlacer(wiring.Component):
             with m.Elif(whole & same_group):
                 m.next = "Offer"
             with m.Else():
-                corner_row = times_stride(low["y"], settings.stride_y) + low["k"]
-                last_row = times_stride((high["y"] - 1)[:bits], settings.stride_y) + (high["k"] - 1)[:bits]
-                kernel_rows = high["k"] - low["k"]
-                m.d.sync += [
-                    self._channel.eq(group_channel + low["c"]),
-                    self.o_box.channels.eq(high["c"] - low["c"]),
-                    rows.corner.eq(corner_row),
-                    rows.at.eq(corner_row),
-                    rows.last.eq(last_row),
-                    rows.kernel.eq(kernel_rows),
-                    rows.span.eq(Mux(kernel_rows < settings.stride_y, kernel_rows, last_row + 1 - corner_row)),
-                    rows.bottom.eq(settings.padding_top + settings.input_height),
-                    rows.skipped.eq(0),
-                    rows.kept.eq(0),
-                    rows.new.eq(0),
-                    columns.corner.eq(times_stride(low["x"], settings.stride_x) + low["l"]),
-                    columns.last.eq(times_stride((high["x"] - 1)[:bits], settings.stride_x) + (high["l"] - 1)[:bits]),
-                    columns.kernel.eq(high["l"] - low["l"]),
-                    columns.several.eq(high["x"] - low["x"] != 1),
-                    columns.placed.eq(0),
-                    same_group.eq(1),
-                ]
-                if self._slide is None:
-                    with m.If(~(stays & same_group)):
-                        m.d.sync += rows.next_new.eq(settings.padding_top)
-                else:
-                    m.d.sync += rows.next_new.eq(settings.padding_top)
-                    # Kernel columns that the stride jumps over are not shared between output columns.
-                    shared = high["l"] - low["l"] > settings.stride_x if marked == "x" else 1
-                    m.d.sync += [
-                        self._slide.slid.eq(stays & same_group & shared & (ring.live != 0)),
-                        self._slide.behind.eq(columns.last_used + 1),
-                        self._slide.quotient.eq(columns.quotient),
-                    ]
-                m.next = "Count-Rows"
+                m.d.sync += [same_group.eq(1), keeps.eq(stays & same_group)]
+                m.next = "Corner"
+        return channel, keeps
 
     def _what_stays(self, m: Module, nest: LoopNest) -> tuple[Value, Value]:
         """Whether rows or columns, and whether all of the box before stays: only inside an execution, where only the
@@ -285,108 +305,56 @@ class InputPlacer(wiring.Component):
                 return nothing, nothing
         return same_execution & self.settings.input_slides, nothing
 
-    def _count_rows(self, m: Module, rows: _Rows, columns: Columns, product: _Product) -> None:
-        """All rows at once, or, where they have gaps, the rows of one output row a cycle."""
-        settings, bits = self.settings, self.parameters.position_bits
-        top, left = settings.padding_top, settings.padding_left
-        right = left + settings.input_width
-
-        def above(row: Value, name: str) -> Signal:
-            """How many of the rows at hand lie above a row."""
-            distance, count = Signal(signed(bits + 4), name=f"to_{name}"), Signal(bits + 3, name=f"above_{name}")
-            m.d.comb += [
-                distance.eq(row - rows.at),
-                count.eq(Mux(distance < 0, 0, Mux(distance > rows.span, rows.span, distance))),
-            ]
-            return count
-
-        with m.State("Count-Rows"):
-            above_image = above(top, "image")
-            above_new = above(rows.next_new, "new")
-            above_bottom = above(rows.bottom, "bottom")
-            first_used = Mux(columns.corner > left, columns.corner - left, 0)
-            if self._slide is not None:
-                fresh = Signal(columns.first_used.shape())
-                m.d.comb += fresh.eq(
-                    Mux(self._slide.slid & (self._slide.behind > first_used), self._slide.behind, first_used)
-                )
-                m.d.sync += self._slide.kept.eq(fresh - first_used)
-                first_used = fresh
-            m.d.comb += product.of(self._channel, settings.input_plane)
-            m.d.sync += [
-                rows.skipped.eq(rows.skipped + above_new),
-                rows.kept.eq(rows.kept + above_new - above_image),
-                rows.new.eq(rows.new + above_bottom - above_new),
-                rows.at.eq(rows.at + settings.stride_y),
-                columns.first_used.eq(first_used),
-                columns.clip.eq(Mux(columns.corner > left, 0, left - columns.corner)),
-                columns.last_used.eq(Mux(columns.last >= right, right - 1, columns.last) - left),
-            ]
-            with m.If(rows.new == 0):
-                m.d.sync += [rows.first_new.eq(rows.at + above_new), self.o_box.run.eq(rows.kernel - above_new)]
-            with m.If(rows.at + rows.span > rows.last):
-                m.d.comb += columns.begin.eq(1)
-                if self._slide is None:
-                    below = Mux(rows.last < top, top, (rows.last + 1)[: len(rows.last)])
-                    m.d.sync += rows.next_new.eq(Mux(rows.last >= rows.bottom, rows.bottom, below))
-                m.next = "Place-Rows"
-
-    def _multiply(self, m: Module, rows: _Rows, columns: Columns, product: _Product, ring: _Ring) -> None:
+    def _multiply(self, m: Module, rows: Rows, columns: Columns, product: _Product, ring: _Ring) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
-        p, settings, box = self.parameters, self.settings, self.o_box
-        write, live = ring.write, ring.live
-        kept = Signal.like(rows.kept)
+        p, settings, box = self.parameters, self.settings, self._box
+        write, live, slab = ring.write, ring.live, settings.input_slab
+        kept, slabs, skips = Signal.like(rows.kept), Signal(len(rows.kept) + 1), Signal()
+        m.d.sync += slabs.eq(box.rows + kept)
         with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
-            m.d.comb += product.of(rows.first_new, settings.input_pitch)
             base = settings.input_base & ~3 if p.cluster else settings.input_base
             first = in_row(p, settings, in_bytes(p, settings, columns.first_used))
             m.d.sync += [
+                *product.of(rows.first_new, settings.input_pitch),
                 box.address.eq(base + product.value + (first & ~3)),
                 ring.first.eq(begin),
-                self.drop.eq(self._if_slid(0, live)),
+                ring.drop.eq(self._if_slid(0, live)),
                 live.eq(self._if_slid(live, 0)),
+                # Without columns in the image there is nothing in the ring either.
+                box.rows.eq(Mux(columns.any, rows.new, 0)),
+                kept.eq(Mux(columns.any, rows.kept, 0)),
+                skips.eq(rows.skipped != 0),
             ]
-            # Without columns in the image there is nothing in the ring either.
-            with m.If((columns.last_used >= 0) & (columns.last_used >= columns.first_used)):
-                m.d.sync += [box.rows.eq(rows.new), kept.eq(rows.kept)]
-            with m.Else():
-                m.d.sync += [box.rows.eq(0), kept.eq(0)]
-            m.next = "Place-Corner"
-            with m.If(rows.skipped == 0):
-                m.next = "Place-End"
-        with m.State("Place-Corner"):
-            m.d.comb += product.of(rows.skipped, settings.input_slab)
-            m.d.sync += box.address.eq(box.address + product.value)
+            m.next = "Place-Line"
+        with m.State("Place-Line"):
+            m.d.sync += product.of(Mux(skips, rows.skipped, box.rows), slab)
             m.next = "Place-End"
-            with m.If((kept != rows.skipped) & (kept != 0)):
-                m.next = "Place-Kept"
+            with m.If(skips):
+                m.next = "Place-Corner"
+        with m.State("Place-Corner"):
+            m.d.sync += [*product.of(kept, slab), box.address.eq(box.address + product.value)]
+            m.next = "Place-Kept"
         with m.State("Place-Kept"):
-            m.d.comb += product.of(kept, settings.input_slab)
-            m.d.sync += ring.first.eq(self._corner(write, product))
+            m.d.sync += [*product.of(box.rows, slab), ring.first.eq(write - product.value)]
             m.next = "Place-End"
         with m.State("Place-End"):
-            m.d.comb += product.of(box.rows, settings.input_slab)
-            with m.If(rows.skipped == 0):
+            with m.If(~skips):
                 m.d.sync += box.address.eq(box.address + product.value)
-            with m.Elif((kept == rows.skipped) | (kept == 0)):
-                m.d.sync += ring.first.eq(self._corner(write, product))
-            with m.If((rows.skipped != 0) & (kept != 0)):
-                m.d.sync += [self.drop.eq(self.drop - product.value), live.eq(product.value)]
+            with m.Else():
+                m.d.sync += [
+                    ring.drop.eq(ring.drop - product.value),
+                    live.eq(self._if_slid(live, product.value)),
+                ]
             m.d.sync += [box.slot.eq(write), ring.grows.eq(1)]
             m.next = "Offer"
-            with m.If(box.rows + kept > settings.input_slabs):
+            with m.If(slabs > settings.input_slabs):
                 m.next = "Overflow"
-
-    def _corner(self, write: Value, product: _Product) -> Value:
-        """Where the box's first row lies in the ring, so much before the first new one."""
-        before = Value.cast(write - product.value)
-        return Mux(before < 0, write + self.parameters.input_elements - product.value, before)
 
     def _grow(self, m: Module, ring: _Ring, product: _Product) -> None:
         """The new rows take up their room in the ring, once."""
         elements = self.parameters.input_elements
-        reached = Signal(33)
-        m.d.comb += reached.eq(ring.write + self._if_slid(ring.live, product.value))
+        reached = Signal(len(ring.live) + 1)
+        m.d.comb += reached.eq(ring.write + self._if_slid(ring.live, product.value[: len(ring.live)]))
         m.d.sync += ring.grows.eq(0)
         with m.If(ring.grows):
             m.d.sync += [
@@ -408,7 +376,7 @@ class InputPlacer(wiring.Component):
         shift, moved = Signal(self.drop.shape()), Signal(len(self.drop) + 1)
         m.d.comb += [
             shift.eq(in_bytes(self.parameters, settings, settings.input_shift + slide.quotient - columns.quotient)),
-            moved.eq(self.o_box.slot + shift),
+            moved.eq(self._box.slot + shift),
         ]
         begin = Mux(slide.slid, Mux(moved >= elements, moved - elements, moved), ring.write)
         with m.If(~slide.slid | columns.placed):

@@ -1,6 +1,6 @@
 """The input's stream: fetches what is new in each iteration of the marked loop and keeps the box in a ring."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -78,8 +78,15 @@ class InputStream(wiring.Component):
         connect(m, flipped(self.i_response), fetcher.i_response)
         connect(m, fetcher.o_word, fill.i_word)
         m.d.comb += fill.expected.eq(fetcher.expected)
+        # A box is announced when it has been taken: its registers still have it, the next one comes later. It is
+        # complete when its last word will be in the ring at the first use.
+        completes = Signal()
+        m.d.sync += [
+            boxes.i_box.valid.eq(placer.o_box.valid & placer.o_box.ready),
+            completes.eq(fetcher.completes),
+            boxes.completes.eq(completes),
+        ]
         connect(m, boxes.o_token, flipped(self.o_token))
-        # A box goes to the queue and to the fetcher at once.
         for name in placer.o_box.signature.members:
             if name not in ("valid", "ready"):
                 m.d.comb += getattr(fetcher.i_box, name).eq(getattr(placer.o_box, name))
@@ -92,13 +99,11 @@ class InputStream(wiring.Component):
             self.overflow.eq(placer.overflow),
             boxes.i_box.payload.token.eq(placer.token),
             boxes.i_box.payload.drop.eq(placer.drop),
-            boxes.i_box.valid.eq(placer.o_box.valid & fetcher.i_box.ready),
             fetcher.i_box.valid.eq(placer.o_box.valid & boxes.i_box.ready),
             placer.o_box.ready.eq(fetcher.i_box.ready & boxes.i_box.ready),
             boxes.claims.eq(fetcher.claims),
             boxes.claim.eq(fetcher.claim),
-            fetcher.free.eq(boxes.freed),
-            boxes.completes.eq(fetcher.completes),
+            fetcher.free.eq(boxes.free),
             boxes.release.eq(self.release),
             fill.stride_x.eq(self.settings.stride_x),
             *(getattr(fill, f"input_phase_{i}").eq(getattr(self.settings, f"input_phase_{i}")) for i in (1, 2, 3)),

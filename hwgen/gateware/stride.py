@@ -1,4 +1,4 @@
-"""Arithmetic with a stride of 1 to 4: no multiplier, no divider."""
+"""Arithmetic with a stride of 1 to 4, of which the lower two bits tell all: no multiplier, no divider."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 
@@ -7,26 +7,27 @@ __all__ = ["divided", "phase_base", "quotient_and_phase", "times_stride"]
 
 def times_stride(value: ValueLike, stride: Value) -> Value:
     """``value * stride`` for a stride of 1 to 4."""
-    return Mux(stride == 1, value, Mux(stride == 2, value << 1, Mux(stride == 3, value + (value << 1), value << 2)))
+    code = stride[:2]
+    return Mux(code == 1, value, Mux(code == 2, value << 1, Mux(code == 3, value + (value << 1), value << 2)))
 
 
 def divided(value: Value, stride: Value) -> Value:
     """``value // stride`` for a value below 2 ** 17 and a stride of 1 to 4."""
-    third = (value * 43691) >> 17
-    return Mux(stride == 1, value, Mux(stride == 2, value >> 1, Mux(stride == 3, third, value >> 2)))
+    code, third = stride[:2], (value * 43691) >> 17
+    return Mux(code == 1, value, Mux(code == 2, value >> 1, Mux(code == 3, third, value >> 2)))
 
 
 def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tuple[Signal, Signal]:
     """``divmod(value, stride)`` for a value of 0 to 7 and a stride of 1 to 4."""
     quotient, phase = Signal(3, name=f"{name}_quotient"), Signal(2, name=f"{name}_phase")
-    thirds = (value >= 3) + (value >= 6)
+    code, thirds = stride[:2], (value >= 3) + (value >= 6)
     m.d.comb += [
-        quotient.eq(Mux(stride == 1, value, Mux(stride == 2, value >> 1, Mux(stride == 3, thirds, value >> 2)))),
+        quotient.eq(Mux(code == 1, value, Mux(code == 2, value >> 1, Mux(code == 3, thirds, value >> 2)))),
         phase.eq(
             Mux(
-                stride == 1,
+                code == 1,
                 0,
-                Mux(stride == 2, value & 1, Mux(stride == 3, value - thirds - (thirds << 1), value & 3)),
+                Mux(code == 2, value & 1, Mux(code == 3, value - thirds - (thirds << 1), value & 3)),
             )
         ),
     ]

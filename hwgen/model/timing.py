@@ -49,19 +49,27 @@ END = 3
 ANSWER = 2
 """From asking for a word to its answer."""
 TOKEN = 1
-"""From a box's last word, written, to the first operation that may use it."""
+"""From a box's last word of W, written, to the first operation that may use it."""
+TOKEN_INPUT = 3
+"""The same for I, from where its last word is taken to be written."""
 FREED = 2
-"""From the last operation on a box, or the announcement of the next one, to room in the ring."""
-PLACE_INPUT = 4
-"""From where a box of I begins to be placed until it can be announced. A cycle more if rows above the first new one
-are skipped, and one more if only some of them stay from the box before."""
+"""From the last operation on a box, or the announcement of the next one, to room in the ring; after the announcement
+of a box of I a cycle more."""
+NOTICED = 1
+"""From room in I's ring until a word may be asked for because of it."""
+OFFERED = 1
+"""From where a box of I is placed until it can be announced: meanwhile it waits in registers, one at a time."""
+PLACE_INPUT = 8
+"""From where a box of I begins to be placed until it is placed."""
+PLACE_SKIPPED = 2
+"""So many cycles more if there are rows above the first new one."""
 PLACE_SAME = 1
 """The same for a box that is the one before."""
-PLACE_COLUMNS = 3
-"""From where the rows have been counted until the columns are placed, without steps to the first; with a stride of 1
-a cycle less."""
-PLACE_SLID = 2
-"""From there until a box can be announced whose columns lie behind others that stay; a cycle more as above."""
+PLACE_ROWS = 5
+"""From where a box of I begins to be placed until its rows have been counted; its columns must be placed then, if
+some of them stay."""
+PLACE_COLUMNS = 6
+"""From there until its columns are placed, without steps to the first; with a stride of 1 a cycle less."""
 LEAVES = 1
 """From where the output's port knows what it asks for until it asks."""
 KEEP = 1
@@ -158,7 +166,8 @@ class Nest(NamedTuple):
 NOW, STALL_I, STALL_W, STALL_O, OPERATIONS = range(5)
 COUNTERS = 5
 (
-    I_ANNOUNCED,  # the last box
+    I_PLACED,  # the last box
+    I_ANNOUNCED,
     I_ASKED,  # its last word
     I_WRITTEN,  # the last word and the two before
     I_WRITTEN_1,
@@ -178,8 +187,8 @@ COUNTERS = 5
     O_NEAR,  # ... soon: a vector may be asked for
     O_IDLE,  # the last vector asked for has come
     O_DRAINED,  # the last box has left
-) = range(COUNTERS, COUNTERS + 20)
-TIMES = COUNTERS + 20
+) = range(COUNTERS, COUNTERS + 21)
+TIMES = COUNTERS + 21
 (
     I_FREE,  # bytes of the ring
     I_LIVE,  # slabs of the last box
@@ -260,7 +269,7 @@ def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
 def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignore[no-untyped-def]
     """The first cycle for an operation on the next box of I; each step to another group takes a cycle."""
     stride, taps = block.stride_x, high[5] - low[5]
-    begin = s[I_ANNOUNCED] + 1 + group_seeks
+    begin = s[I_PLACED] + 1 + group_seeks
     stays = same_execution and group_seeks == 0
     rows = drop = 0
     corner = low[3] * stride + low[5] - block.left
@@ -281,26 +290,27 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
         if last < first:
             kept = rows = 0
         # Rows with gaps are counted one output row after the other.
-        counted = begin + (high[2] - low[2] if high[4] - low[4] < block.stride_y else 1)
-        placed = counted + PLACE_COLUMNS - (stride == 1)
+        counted = begin + PLACE_ROWS + (high[2] - low[2] - 1 if high[4] - low[4] < block.stride_y else 0)
+        placed = begin + PLACE_COLUMNS - (stride == 1)
         if stride > 1:
             clip = max(-corner, 0)
             aligned = gaps or block.columns_slide > 0
             phase = ((first - corner) % stride if aligned else 0) - first % (BYTES // block.element)
             placed += clip // stride + (-(phase // stride) if phase < 0 else 0)
         if slid:
-            offered = placed + PLACE_SLID + (skipped > 0)
+            counted = max(counted, placed)
         else:
-            offered = max(counted + PLACE_INPUT - 1 + (skipped > 0) + (kept > 0 and kept != skipped), placed)
             drop = 0 if s[I_FIRST] else (s[I_LIVE] - kept) * block.slab
             s[I_LIVE] = kept + rows
+        offered = max(counted + PLACE_INPUT - PLACE_ROWS + (PLACE_SKIPPED if skipped > 0 else 0), placed)
         s[I_NEXT_NEW] = last + 1 if block.columns_slide else min((high[2] - 1) * block.stride_y + high[4], bottom)
     # A box with nothing new has to be told apart among the words on their way, of which there may be three.
-    announced = max(offered, s[I_ASKED] if rows else max(s[I_ASKED], s[I_WRITTEN_2]) + 1, s[I_BEGUN_1] + 1)
-    drop_at = max(s[I_RELEASED], announced) + FREED
+    placed = s[I_PLACED] = max(offered, s[I_ANNOUNCED] + 1)
+    announced = max(placed + OFFERED, s[I_ASKED] if rows else max(s[I_ASKED], s[I_WRITTEN_2]) + 1, s[I_BEGUN_1] + 1)
+    drop_at = max(s[I_RELEASED], announced + 1) + FREED + NOTICED
     s[I_ANNOUNCED], s[I_FIRST] = announced, 0
     # New columns take the places of others, which nobody may need any more.
-    announced = max(announced, drop_at - 1) if slid and rows else announced
+    announced = max(announced, drop_at - NOTICED - 1) if slid and rows else announced
     if not rows:
         s[I_FREE] += s[I_DROP]
         s[I_ASKED] = announced
@@ -314,7 +324,7 @@ def _input_box(s, block, low, high, same_execution, group_seeks):  # type: ignor
         cycles = _write_cycles(first, last, BYTES // block.element, corner, stride, taps if gaps else stride)
         drop = _fetch_phases(s, block, announced, rows, high[1] - low[1], cycles, drop, drop_at, slid)
     s[I_DROP], s[I_DROP_AT] = drop, drop_at
-    return s[I_WRITTEN] + TOKEN
+    return s[I_WRITTEN] + TOKEN_INPUT
 
 
 @njit(cache=True, error_model="numpy")
@@ -801,7 +811,7 @@ def initial_state(block: Block) -> State:
     state = np.zeros(QUEUE + 2 * accesses, np.int64)
     state[COUNTERS:TIMES] = -LONG_AGO
     state[NOW] = 1
-    state[[I_ANNOUNCED, W_ANNOUNCED]] = 0
+    state[[I_PLACED, I_ANNOUNCED, W_ANNOUNCED]] = 0
     state[[O_FREE, O_NEAR, O_IDLE]] = FIRST_VECTOR
     state[[I_FIRST, W_FIRST]] = 1
     state[O_ENDED] = NEVER
