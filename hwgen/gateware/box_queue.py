@@ -85,10 +85,10 @@ class BoxQueue(wiring.Component):
         with m.If(taken):
             m.d.sync += is_first.eq(0)
 
-        # Handed over.
+        # Handed over. A box is announced before it is complete: its token is there.
         complete = Signal(range(BOXES_AHEAD + 1))
         m.d.comb += [
-            self.o_token.valid.eq(tokens.r_rdy & (complete != 0)),
+            self.o_token.valid.eq(complete != 0),
             self.o_token.payload.eq(tokens.r_data),
             tokens.r_en.eq(self.o_token.valid & self.o_token.ready),
         ]

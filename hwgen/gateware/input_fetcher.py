@@ -201,7 +201,7 @@ class InputFetcher(wiring.Component):
                     m.d.comb += used[b].eq(0)
         return used
 
-    def _goes_to(self, m: Module, line: _Line, word: _Word, used: Signal, name: str, free: Value) -> list[Assign]:
+    def _goes_to(self, m: Module, line: _Line, word: _Word, used: Signal, name: str, free: "_Free") -> list[Assign]:
         """It is the next word; so many elements will be free.
 
         The whole slab is claimed with its last word, also where the box has fewer channels than others.
@@ -209,10 +209,9 @@ class InputFetcher(wiring.Component):
         need, fits = Signal.like(line.need, name=f"{name}_need"), Signal(name=f"{name}_fits")
         by_line = word.last | self._strided
         slab, is_last = self.settings.input_slab, word.last & word.last_line
-
         m.d.comb += [
             need.eq(Mux(is_last, slab, Mux(by_line, word.end, word.reach))),
-            fits.eq(Mux(is_last, slab <= free, Mux(by_line, word.end <= free, word.reach <= free))),
+            fits.eq(Mux(is_last, free.has(slab), Mux(by_line, free.has(word.end), free.has(word.reach)))),
         ]
         return [
             line.last_word.eq(word.last),
@@ -246,12 +245,10 @@ class InputFetcher(wiring.Component):
             settings.input_line,
             begin.quotient + WORD_BYTES,
         )
-        # Elements that are free when the last word of a row has claimed its slab.
-        spare = Signal(signed(len(self.free) + 1))
-        m.d.comb += spare.eq(self.free - Mux(active, self.claim, 0))
-        to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", self.free)
+        free, spare = _Free(self.free), _Free(self.free, active, self.claim)
+        to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", free)
         begins = self._used(m, next_row, begin, "line", first=True)
-        to_line = self._goes_to(m, line, next_line, begins, "line", self.free)
+        to_line = self._goes_to(m, line, next_line, begins, "line", free)
         to_row = self._goes_to(m, line, next_row, begins, "row", spare)
         address = line.address + settings.input_plane
         with m.If(steps):
@@ -313,6 +310,20 @@ class InputFetcher(wiring.Component):
             box.at_gap.eq(incoming.at_gap),
             box.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
         ]
+
+
+class _Free:
+    """Elements of the ring that are free; so many of them are claimed now if there is a box."""
+
+    def __init__(self, free: Value, active: Value | None = None, claim: Value | None = None) -> None:
+        self._free, self._active, self._claim = free, active, claim
+
+    def has(self, elements: Value) -> Value:
+        """Whether so many will be free."""
+        enough = ~(self._free - elements)[-1]
+        if self._active is None or self._claim is None:
+            return enough
+        return Mux(self._active, ~(self._free - self._claim - elements)[-1], enough)
 
 
 class _Begin:
