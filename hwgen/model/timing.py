@@ -61,15 +61,16 @@ OFFERED = 1
 """From where a box of I is placed until it can be announced: meanwhile it waits in registers, one at a time."""
 PLACE_INPUT = 8
 """From where a box of I begins to be placed until it is placed."""
-PLACE_SKIPPED = 2
-"""So many cycles more if there are rows above the first new one."""
 PLACE_SAME = 1
 """The same for a box that is the one before."""
+PLACE_SKIPPED = 2
+"""So many cycles more if there are rows above the first new one."""
 PLACE_ROWS = 5
-"""From where a box of I begins to be placed until its rows have been counted; its columns must be placed then, if
+"""From where a box of I begins to be placed until its rows have been counted; its columns must be placed by then, if
 some of them stay."""
 PLACE_COLUMNS = 6
-"""From there until its columns are placed, without steps to the first; with a stride of 1 a cycle less."""
+"""From where a box of I begins to be placed until its columns are, without steps to the first one; with a stride of 1
+a cycle less."""
 LEAVES = 1
 """From where the output's port knows what it asks for until it asks."""
 KEEP = 1
