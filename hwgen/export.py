@@ -19,7 +19,8 @@ from amaranth.back import rtlil
 
 from hwgen.gateware.csr import ErrorCode, Register, register_map
 from hwgen.gateware.hwc import Hwc
-from hwgen.gateware.params import HwcParameters
+from hwgen.gateware.params import WORD_BYTES, HwcParameters
+from hwgen.gateware.vector_words import REST_BITS
 
 __all__ = [
     "MemoryArray",
@@ -135,9 +136,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     """Bytes that the Verilog's arrays hold: the three local memories, and all that is beside them.
 
     ``memories`` has I, W and O; ``beside`` has the queues of each block, and the vector registers: the vector that is
-    drained, whose sums have a bit more once their biases are added, the word that is made of it, the products between
-    multiplication and sum, the biases of a vector's channels, and for each row of a vector the outputs that do not
-    fill a word yet.
+    drained, the word or the outputs, still to be clipped, that are made of it, the products between multiplication
+    and sum, the biases of a vector's channels, and for each row of a vector the outputs that do not fill a word yet.
     """
     operands = {"hwc.weight.memory": "W", "hwc.datapath": "O"}
     operands |= {f"hwc.input.memory_{copy}": "I" for copy in range(parameters.lane_y)}
@@ -151,8 +151,7 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
             queues[block] = queues.get(block, 0) + array.bits
     vectors = {
         "drained_vector": 32 * parameters.lanes,
-        "carries_of_the_drained_vector": parameters.lanes,
-        "outgoing_word": 32,
+        "outgoing_word": WORD_BYTES * REST_BITS,
         "products": 16 * parameters.lanes,
         "biases": 32 * parameters.lane_m,
         "outputs_that_wait_for_a_word": 24 * parameters.lane_m * parameters.lane_y,

@@ -56,7 +56,6 @@ def test_what_lies_beside_the_memories_stays_below_256_bytes(
         "products": r"product_\d+",
         "outputs_that_wait_for_a_word": "waiting",
         "drained_vector": "vector",
-        "carries_of_the_drained_vector": "carries",
         "outgoing_word": "outgoing",
     }
     for name, pattern in registers.items():

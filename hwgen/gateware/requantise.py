@@ -1,10 +1,10 @@
 """From a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip to a ceiling."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Requantise"]
+__all__ = ["Clip", "Requantise", "RoundingShift", "beyond"]
 
 
 class Requantise(wiring.Component):
@@ -49,23 +49,100 @@ class Requantise(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        bits = self._bits
-        # The sum is shifted right by one bit less than asked; the last bit rounds. Beside that it is seen whether a
-        # bit above those wanted differs from the sign; halves below the range round to its end.
-        width = self._sum_bits + 2
-        total, doubled = Signal(signed(self._sum_bits + 1)), Signal(signed(width))
-        low, rounded, outside, negative = Signal(bits + 1), Signal(bits), Signal(), Signal()
-        beyond = Signal(width)
-        m.d.comb += beyond.eq(((1 << width) - (1 << bits)) << self.shift)
+        width = self._sum_bits + 1
+        m.submodules.rounding = rounding = RoundingShift(bits=self._bits, sum_bits=width, shift_bits=len(self.shift))
+        m.submodules.clip = clip = Clip(bits=self._bits)
+        m.d.comb += rounding.beyond.eq(beyond(self.shift, self._bits, width))
+        with m.If(self.enable):
+            m.d.comb += rounding.sum.eq(self.sum + self.bias)
+        m.d.comb += [
+            rounding.enable.eq(self.enable),
+            rounding.shift.eq(self.shift),
+            clip.enable.eq(self.enable),
+            clip.rest.eq(rounding.rest),
+            clip.relu.eq(self.relu),
+            clip.ceiling.eq(self.ceiling),
+            self.value.eq(clip.value),
+        ]
+        return m
+
+
+class RoundingShift(wiring.Component):
+    """The first half: shifted right by one bit less than asked, so that the last bit rounds. Combinational.
+
+    Members
+    -------
+    enable : In(1)
+        The rest is wanted.
+    sum : In(signed(sum_bits))
+    shift : In(shift_bits)
+    beyond : In(sum_bits + 1)
+        For this shift, as `beyond` gives it.
+    rest : Out(bits + 2)
+        What `Clip` needs: the low bits, the sign, and whether a bit above those wanted differs from the sign.
+    """
+
+    def __init__(self, *, bits: int = 8, sum_bits: int = 32, shift_bits: int = 5) -> None:
+        self._bits, self._width = bits, sum_bits + 1
+        super().__init__(
+            {
+                "enable": In(1),
+                "sum": In(signed(sum_bits)),
+                "shift": In(shift_bits),
+                "beyond": In(sum_bits + 1),
+                "rest": Out(bits + 2),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        doubled, negative = Signal(signed(self._width)), Signal()
+        low, outside = Signal(self._bits), Signal()
         with m.If(self.enable):
             m.d.comb += [
-                total.eq(self.sum + self.bias),
-                doubled.eq(total << 1),
-                negative.eq(total < 0),
+                doubled.eq(self.sum << 1),
+                negative.eq(self.sum < 0),
                 low.eq(doubled >> self.shift),
-                outside.eq(((doubled ^ negative.replicate(width)) & beyond).any()),
-                rounded.eq((low + 1) >> 1),
+                outside.eq(((doubled ^ negative.replicate(self._width)) & self.beyond).any()),
+                self.rest.eq(Cat(low, negative, outside)),
             ]
+        return m
+
+
+class Clip(wiring.Component):
+    """The second half: rounds, halves below the range to its end; ReLU; clips. Combinational.
+
+    Members
+    -------
+    enable : In(1)
+        The value is wanted.
+    rest : In(bits + 2)
+        From `RoundingShift`.
+    relu : In(1)
+    ceiling : In(bits - 1)
+    value : Out(signed(bits))
+    """
+
+    def __init__(self, *, bits: int = 8) -> None:
+        self._bits = bits
+        super().__init__(
+            {
+                "enable": In(1),
+                "rest": In(bits + 2),
+                "relu": In(1),
+                "ceiling": In(bits - 1),
+                "value": Out(signed(bits)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        bits = self._bits
+        # Inside the range the sign is the uppermost of the bits that are left.
+        low, negative, outside = self.rest[: bits + 1], self.rest[bits], self.rest[bits + 1]
+        rounded = Signal(bits)
+        with m.If(self.enable):
+            m.d.comb += rounded.eq((low + 1) >> 1)
             with m.If(negative):
                 m.d.comb += self.value.eq(Mux(self.relu, 0, Mux(outside, 1 << (bits - 1), rounded)))
             with m.Elif(outside | (low[:bits] > (self.ceiling << 1))):
@@ -73,3 +150,9 @@ class Requantise(wiring.Component):
             with m.Else():
                 m.d.comb += self.value.eq(rounded)
         return m
+
+
+def beyond(shift: Value, bits: int, sum_bits: int) -> Value:
+    """The bits of a doubled sum that, shifted, lie above those that are wanted."""
+    width = sum_bits + 1
+    return (Const((1 << width) - (1 << bits), width) << shift)[:width]

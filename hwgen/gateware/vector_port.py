@@ -5,9 +5,19 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
-from hwgen.gateware.requantise import Requantise
+from hwgen.gateware.requantise import Clip, RoundingShift, beyond
 from hwgen.gateware.tcdm import Request
-from hwgen.gateware.vector_words import WAITING_BYTES, Lanes, Leaving, Packed, VectorMove, leave, log2, together
+from hwgen.gateware.vector_words import (
+    REST_BITS,
+    WAITING_BYTES,
+    Lanes,
+    Leaving,
+    Packed,
+    VectorMove,
+    leave,
+    log2,
+    together,
+)
 
 __all__ = ["VectorMove", "VectorPort"]
 
@@ -22,8 +32,8 @@ class VectorPort(wiring.Component):
     fill a word wait for the next vector of their rows: one place for each row of lanes. The rows of a vector are
     aligned alike, so that the same bytes of all of them wait.
 
-    There are three stages: biases are added where a vector is captured; what a step takes is chosen and requantised;
-    a cycle later it is packed, and a word leaves. All requests pass through the last stage, in order.
+    There are three stages: biases are added where a vector is captured; what a step takes is chosen and shifted; a
+    cycle later it is clipped and packed, and a word leaves. All requests pass through the last stage, in order.
 
     Parameters
     ----------
@@ -142,8 +152,13 @@ class VectorPort(wiring.Component):
         self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
         # The vector is loaded; the lanes whose word has come.
         self._loads, self._arrives = Signal(), Signal(p.lanes)
-        # A sum and its bias have a bit more than a sum.
-        self._carries = Signal(p.lanes, name="carries")
+        # A sum and its bias have a bit more than a sum: they are halved, as far as the shift allows. It is one bit
+        # less then; which bits it leaves above those that are wanted.
+        self._halves, self._shift = Signal(), Signal(range(31), name="shift_left_over")
+        m.d.sync += [
+            self._halves.eq(self.shift >= 2),
+            self._shift.eq(Mux(self.shift >= 2, self.shift - 1, self.shift)),
+        ]
         m.d.comb += self.busy.eq(self._active | self._leaving.asks)
         if p.cluster:
             m.d.comb += self.moves.eq(self._leaving.move)
@@ -168,10 +183,12 @@ class VectorPort(wiring.Component):
             m.d.comb += total.eq(self.captured[lane])
             with m.If(adds):
                 m.d.comb += total.eq(self.captured[lane] + chosen)
+            # In 32 bits: the last one is not needed where it is shifted out beside the one that rounds. Else only
+            # outputs beyond all that are wanted have 33 bits, and stay beyond.
+            uppermost = Mux(total[31] ^ total[32], total[31], total[30])
+            kept = Mux(adds & self._halves, total[1:], Cat(total[:30], uppermost, total[32]))
             with m.If(self.capture | self._arrives[lane]):
-                m.d.sync += self.vector[lane].eq(Mux(self._loads, self.i_response.data, total[:32]))
-            with m.If(self.capture):
-                m.d.sync += self._carries[lane].eq(total[32])
+                m.d.sync += self.vector[lane].eq(Mux(self._loads, self.i_response.data, kept))
 
     def _begin(self, m: Module) -> None:
         """A new move. What only its steps use is taken whenever there is no other step, which is known early."""
@@ -213,7 +230,7 @@ class VectorPort(wiring.Component):
         """One step a cycle: lane by lane, or outputs four by four; those of 16 bits lane by lane too."""
         p, lanes, leaving = self.parameters, self._lanes, self._leaving
         outputs, steps, moves = Signal(), Signal(), Signal()
-        asks, enable, value = Signal(), Signal(WORD_BYTES), Signal(32)
+        asks, enable, value = Signal(), Signal(WORD_BYTES), Signal(WORD_BYTES * REST_BITS)
         ends_line, ends_channel = self._ends_line, Signal()
         m.d.comb += outputs.eq(self._move == VectorMove.STORE_OUTPUTS)
         m.d.comb += steps.eq(outputs & ~self.wide if p.wide else outputs)
@@ -224,16 +241,19 @@ class VectorPort(wiring.Component):
             moves.eq(self._steps_on & goes),
             ends_channel.eq(lanes.row + 1 == self._rows),
         ]
+        sums = self._select(m)
+        rests = self._requantised(m, sums, steps & self._steps_on)
         packed = self._pack(m, steps, goes)
         column: Value = lanes.column << 2
         if p.wide:
             halves = self._pack_halves(m, outputs & self.wide, goes)
+            rest = self._requantised_half(m, outputs & self.wide & self._steps_on)
             column = Mux(outputs & self.wide, lanes.column << 1, column)
         with m.If(steps):
             m.d.comb += [
                 asks.eq(packed.leaves),
                 enable.eq(packed.enable),
-                value.eq(packed.value),
+                value.eq(rests),
             ]
         with m.Else():
             m.d.comb += [
@@ -246,7 +266,7 @@ class VectorPort(wiring.Component):
                     m.d.comb += [
                         asks.eq(halves.leaves),
                         enable.eq(halves.enable),
-                        value.eq(halves.value),
+                        value.eq(rest),
                     ]
         with m.If(goes):
             m.d.sync += [leaving.asks.eq(moves & asks), leaving.packs.eq(moves & steps)]
@@ -344,9 +364,7 @@ class VectorPort(wiring.Component):
         flushes, has_tail, merges = Signal(), Signal(), self._merges
         packed = Packed()
         group, sub = self._group(lanes)
-        sums = self._select(m)
         with m.If(outputs & self._active):
-            m.d.comb += packed.value.eq(self._requantised(m, sums))
             # Of a row of fewer than four lanes all outputs are taken; the column then counts groups, or is a flush.
             m.d.comb += [
                 flushes.eq(self._overflows & self._ends_line),
@@ -363,7 +381,7 @@ class VectorPort(wiring.Component):
                     carried.eq(rest),
                     leaving.offset.eq(self._offset),
                     leaving.before.eq(before),
-                    leaving.flushes.eq(flushes),
+                    leaving.kept.eq(before | flushes.replicate(WAITING_BYTES)),
                     leaving.fills.eq(used[-1]),
                     leaving.merges.eq(merges),
                     leaving.group.eq(group),
@@ -375,33 +393,23 @@ class VectorPort(wiring.Component):
         return packed
 
     def _select(self, m: Module) -> Value:
-        """The sums of four lanes, a bit wider than a sum: those of a group, or those of which one is at hand."""
-        lane = self._lane(self._lanes)
+        """The sums of four lanes: those of a group, or those of which one is at hand."""
         narrow = Signal(32 * WORD_BYTES)
         m.d.comb += narrow.eq(self.vector.as_value().word_select(self._chosen, 32 * WORD_BYTES))
-        self._sum = narrow.word_select(lane[:2], 32)
-        carries = self._carries.word_select(self._chosen, WORD_BYTES)
-        self._total = Cat(self._sum, carries.bit_select(lane[:2], 1)).as_signed()
-        return Cat(*(Cat(narrow.word_select(i, 32), carries[i]) for i in range(WORD_BYTES)))
+        self._sum = narrow.word_select(self._lane(self._lanes)[:2], 32)
+        return narrow
 
     def _pack_halves(self, m: Module, outputs: Value, goes: Signal) -> "Packed":
         """One output of 16 bits; where it begins a word it waits for the next one, unless the row ends with it."""
         lanes, leaving = self._lanes, self._leaving
         packed = Packed()
-        m.submodules.requantise_wide = unit = Requantise(bits=16, sum_bits=33)
         waits, is_upper, has_lower = Signal(), Signal(), Signal()
         with m.If(outputs & self._active):
             m.d.comb += [
-                unit.enable.eq(1),
-                unit.sum.eq(self._total),
-                unit.shift.eq(self.shift),
-                unit.relu.eq(self.relu),
-                unit.ceiling.eq(self.ceiling),
                 is_upper.eq(self._row_address[1] ^ lanes.column[0]),
                 has_lower.eq((lanes.column != 0) | waits),
                 packed.leaves.eq(is_upper | (self._ends_line & self._ends_row)),
                 packed.enable.eq(Mux(is_upper, Cat(has_lower.replicate(2), C(3, 2)), 3)),
-                packed.value.eq(unit.value.as_unsigned()),
             ]
             with m.If(goes):
                 m.d.sync += [leaving.upper.eq(is_upper), leaving.line.eq(lanes.wide_line)]
@@ -421,20 +429,44 @@ class VectorPort(wiring.Component):
         bits = log2(together(self.parameters))
         return Mux(self._merges, lanes.column[:2], lanes.line[bits:])[:2], lanes.line[:bits]
 
-    def _requantised(self, m: Module, sums: Value) -> Value:
-        """The outputs of four lanes, to whose sums the biases have been added."""
-        pixels = []
+    def _requantised(self, m: Module, sums: Value, enable: Value) -> Value:
+        """What is left of four sums, to which the biases have been added; a cycle later it becomes their outputs."""
+        rests, outputs, beyond_these = [], [], Signal(33)
+        m.d.sync += beyond_these.eq(beyond(self._shift, 8, 32))
         for i in range(WORD_BYTES):
-            m.submodules[f"requantise_{i}"] = unit = Requantise(sum_bits=33)
+            m.submodules[f"rounding_{i}"] = rounding = RoundingShift()
+            m.submodules[f"clip_{i}"] = clip = Clip()
             m.d.comb += [
-                unit.enable.eq(1),
-                unit.sum.eq(sums.word_select(i, 33).as_signed()),
-                unit.shift.eq(self.shift),
-                unit.relu.eq(self.relu),
-                unit.ceiling.eq(self.ceiling),
+                rounding.enable.eq(enable),
+                rounding.sum.eq(sums.word_select(i, 32).as_signed()),
+                rounding.shift.eq(self._shift),
+                rounding.beyond.eq(beyond_these),
+                clip.enable.eq(self._leaving.packs),
+                clip.rest.eq(self._leaving.value.word_select(i, REST_BITS)),
+                clip.relu.eq(self.relu),
+                clip.ceiling.eq(self.ceiling),
             ]
-            pixels.append(unit.value.as_unsigned())
-        return Cat(*pixels)
+            rests.append(rounding.rest)
+            outputs.append(clip.value.as_unsigned())
+        m.d.comb += self._leaving.outputs.eq(Cat(*outputs))
+        return Cat(*rests)
+
+    def _requantised_half(self, m: Module, enable: Value) -> Value:
+        """The same of one sum that becomes an output of 16 bits."""
+        m.submodules.rounding_wide = rounding = RoundingShift(bits=16)
+        m.submodules.clip_wide = clip = Clip(bits=16)
+        m.d.sync += rounding.beyond.eq(beyond(self._shift, 16, 32))
+        m.d.comb += [
+            rounding.enable.eq(enable),
+            rounding.sum.eq(self._sum.as_signed()),
+            rounding.shift.eq(self._shift),
+            clip.enable.eq(self._leaving.halves),
+            clip.rest.eq(self._leaving.value),
+            clip.relu.eq(self.relu),
+            clip.ceiling.eq(self.ceiling),
+            self._leaving.half_output.eq(clip.value.as_unsigned()),
+        ]
+        return rounding.rest
 
     def _receive(self, m: Module) -> None:
         """Words that arrive go to their lanes, or to the biases."""

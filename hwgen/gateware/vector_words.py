@@ -5,10 +5,12 @@ from amaranth.lib import enum, stream
 
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 
-__all__ = ["WAITING_BYTES", "Lanes", "Leaving", "Packed", "VectorMove", "leave", "log2", "together"]
+__all__ = ["REST_BITS", "WAITING_BYTES", "Lanes", "Leaving", "Packed", "VectorMove", "leave", "log2", "together"]
 
 WAITING_BYTES = WORD_BYTES - 1
 """Of a word that is not full yet, at most."""
+REST_BITS = 10
+"""Of a sum that was shifted right and is to be clipped to 8 bits."""
 
 
 class VectorMove(enum.Enum, shape=2):
@@ -59,7 +61,7 @@ class Packed:
 
     def __init__(self) -> None:
         self.leaves = Signal()
-        self.enable, self.value = Signal(WORD_BYTES), Signal(32)
+        self.enable = Signal(WORD_BYTES)
 
 
 class Leaving:
@@ -67,11 +69,14 @@ class Leaving:
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.asks, self.write, self.move = Signal(), Signal(), Signal(VectorMove)
-        self.address, self.enable, self.value = Signal(30), Signal(WORD_BYTES), Signal(32, name="outgoing")
+        self.address, self.enable = Signal(30), Signal(WORD_BYTES)
+        # A sum, or what is left of four sums or of one that was shifted right: to be clipped.
+        self.value = Signal(WORD_BYTES * REST_BITS, name="outgoing")
+        self.outputs, self.half_output = Signal(8 * WORD_BYTES), Signal(16)
         # Outputs of 8 bits are packed; those of 16 bits are halves, the upper one goes out with the other.
         self.packs, self.halves, self.upper = Signal(), Signal(), Signal()
-        self.offset, self.before = Signal(2), Signal(WAITING_BYTES)
-        self.flushes, self.fills, self.merges = Signal(), Signal(), Signal()
+        self.offset, self.before, self.kept = Signal(2), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
+        self.fills, self.merges = Signal(), Signal()
         self.group, self.sub = Signal(2), Signal(2)
         self.line = Signal(max(1, log2(parameters.lane_m * parameters.lane_y)))
 
@@ -79,40 +84,34 @@ class Leaving:
 def leave(
     m: Module, p: HwcParameters, leaving: Leaving, waiting: Signal, request: stream.Interface, goes: Signal
 ) -> None:
-    """The last stage: outputs are moved to their place in the word, after those of the row that wait."""
+    """The last stage: outputs, clipped, are moved to their place in the word, after those of the row that wait."""
     across, rows = min(p.lane_x, WORD_BYTES), together(p)
-    word, values = Signal(32), leaving.value
-    m.d.comb += word.eq(values)
+    word, values = Signal(32), leaving.outputs
+    m.d.comb += word.eq(leaving.value)
     if p.wide:
         half = waiting.word_select(leaving.line, 16)
-        with m.If(leaving.halves & leaving.upper):
-            m.d.comb += word.eq(Cat(half, values[:16]))
+        with m.If(leaving.halves):
+            m.d.comb += word.eq(Cat(Mux(leaving.upper, half, leaving.half_output), leaving.half_output))
         with m.If(goes & leaving.halves):
-            m.d.sync += half.eq(values[:16])
+            m.d.sync += half.eq(leaving.half_output)
     with m.If(leaving.packs):
         for i in range(rows):
             line = leaving.line if rows == 1 else Cat(C(i, log2(rows)), leaving.group)
             waits = waiting.word_select(line, 8 * WAITING_BYTES)
             old, merged = Signal(8 * WAITING_BYTES, name=f"old_{i}"), Signal(32, name=f"merged_{i}")
             fresh = Signal(8 * (2 * WORD_BYTES - 1), name=f"fresh_{i}")
+            stays = Signal(8 * WAITING_BYTES, name=f"stays_{i}")
             m.d.comb += [
                 old.eq(waits),
                 fresh.eq(values[8 * across * i : 8 * across * (i + 1)] << (leaving.offset << 3)),
-                merged.eq(
-                    Cat(
-                        *(
-                            Mux(leaving.before[b], old.word_select(b, 8), fresh.word_select(b, 8))
-                            for b in range(WAITING_BYTES)
-                        ),
-                        fresh.word_select(WAITING_BYTES, 8),
-                    )
-                ),
+                merged.eq(Cat(_bytes(leaving.kept, old, fresh), fresh[8 * WAITING_BYTES :])),
+                stays.eq(Mux(leaving.fills, fresh[32:], _bytes(leaving.before, old, fresh))),
             ]
             here = leaving.sub == i if rows > 1 else leaving.packs
             with m.If(here):
-                m.d.comb += word.eq(Mux(leaving.flushes, old, merged))
+                m.d.comb += word.eq(merged)
             with m.If(goes & (here | leaving.merges)):
-                m.d.sync += waits.eq(Mux(leaving.fills, fresh[32:], merged[: 8 * WAITING_BYTES]))
+                m.d.sync += waits.eq(stays)
     m.d.comb += [
         request.valid.eq(leaving.asks),
         request.payload.address.eq(leaving.address << 2),
@@ -120,6 +119,11 @@ def leave(
         request.payload.enable.eq(leaving.enable),
         request.payload.data.eq(word),
     ]
+
+
+def _bytes(kept: Value, old: Value, fresh: Value) -> Value:
+    """The bytes that are kept, and fresh ones."""
+    return Cat(*(Mux(keep, old.word_select(b, 8), fresh.word_select(b, 8)) for b, keep in enumerate(kept)))
 
 
 def together(parameters: HwcParameters) -> int:
