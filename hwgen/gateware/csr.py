@@ -221,14 +221,16 @@ class ControlRegisters(wiring.Component):
             clears.eq(accepted & is_control & control.clear),
         ]
 
+        # There is an error: so that a start needs not look at its code.
+        blocked = Signal()
         unsound, begins = Signal(ErrorCode), Signal()
         for check, wrong in reversed(checks):
             with m.If(wrong):
                 m.d.comb += unsound.eq(check.code)
-        m.d.comb += begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & (status.error == ErrorCode.NONE))
+        m.d.comb += begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~blocked)
         m.d.comb += self.start.eq(begins)
         with m.If(clears):
-            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(ErrorCode.NONE)]
+            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(ErrorCode.NONE), blocked.eq(0)]
         with m.If(begins):
             m.d.sync += [status.done.eq(0), cycles.eq(0), fault_address.eq(0)]
             m.d.sync += [counter.eq(0) for counter in stalls]
@@ -237,15 +239,15 @@ class ControlRegisters(wiring.Component):
             m.d.sync += [counter.eq(counter + self.counting[i]) for i, counter in enumerate(stalls)]
         with m.If(starts & ~begins):
             m.d.sync += status.failed.eq(1)
-            with m.If(status.error == ErrorCode.NONE):
-                m.d.sync += status.error.eq(unsound)
+            with m.If(~blocked):
+                m.d.sync += [status.error.eq(unsound), blocked.eq(1)]
         with m.If(refusal != ErrorCode.NONE):
-            with m.If(status.error == ErrorCode.NONE):
-                m.d.sync += [status.error.eq(refusal), fault_address.eq(self.port.add)]
+            with m.If(~blocked):
+                m.d.sync += [status.error.eq(refusal), fault_address.eq(self.port.add), blocked.eq(1)]
         with m.If(self.ended):
             m.d.sync += [status.done.eq(self.error == ErrorCode.NONE), status.failed.eq(self.error != ErrorCode.NONE)]
             with m.If(self.error != ErrorCode.NONE):
-                m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address)]
+                m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address), blocked.eq(1)]
         return m
 
     def _checks(self) -> list["_Check"]:

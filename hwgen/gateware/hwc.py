@@ -80,9 +80,12 @@ class Hwc(wiring.Component):
             "master_w": TcdmMaster(),
             "master_o": TcdmMaster(),
         }
-        rests = Signal()
-        m.d.comb += rests.eq(~busy)
+        begins_or_works = Signal()
+        m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended))
         for name, block in blocks.items():
+            # As ``busy``, for each block a register of its own: each has hundreds of registers to reset.
+            rests = Signal(init=1, name=f"{name}_rests", attrs={"keep": True})
+            m.d.sync += rests.eq(~begins_or_works)
             m.submodules[name] = ResetInserter(rests)(block)
         source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
         sequencer, datapath = blocks["sequencer"], blocks["datapath"]

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.gateware.output_address import RowAddress
 from hwgen.gateware.output_drain import DrainedVectors
 from hwgen.gateware.output_walk import OutputWalk
-from hwgen.gateware.params import REDUCTION, HwcParameters
+from hwgen.gateware.params import HwcParameters
 from hwgen.gateware.settings import output_capacity, settings_signature
 from hwgen.gateware.tcdm import Request
 from hwgen.gateware.vector_port import CAPTURE_CYCLES, VectorMove, VectorPort
@@ -129,7 +129,7 @@ class OutputStream(wiring.Component):
         ]
         wants_load: Value = Signal(name="no_load")
         keeps: Value = Signal(name="no_keep")
-        if p.cluster or any(dim in REDUCTION for dim in p.loops[: p.output_marker]):
+        if p.loads_sums:
             wants_load, keeps = self._load(m, port, drain, unloading)
         self._drain(m, port, drain, unloading, wants_load, keeps)
         return m

@@ -121,6 +121,11 @@ class HwcParameters:
         return {"m": self.lane_m, "y": self.lane_y, "x": self.lane_x}.get(dim, 1)
 
     @property
+    def loads_sums(self) -> bool:
+        """Whether partial sums that were written may be loaded again."""
+        return self.cluster or any(dim in REDUCTION for dim in self.loops[: self.output_marker])
+
+    @property
     def wide(self) -> bool:
         """Whether 16-bit operands are computed with, too."""
         return self.operand_bits == 16

@@ -152,6 +152,8 @@ class VectorPort(wiring.Component):
         self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
         # The vector is loaded; the lanes whose word has come.
         self._loads, self._arrives = Signal(), Signal(p.lanes)
+        # Nothing is under way, or the last bias is there; the step at hand is the last one of a move that stores.
+        self._open, self._is_final = Signal(init=1), Signal()
         # A sum and its bias have a bit more than a sum: they are halved, as far as the shift allows. It is one bit
         # less then; which bits it leaves above those that are wanted.
         self._halves, self._shift = Signal(), Signal(range(31), name="shift_left_over")
@@ -187,8 +189,10 @@ class VectorPort(wiring.Component):
             # outputs beyond all that are wanted have 33 bits, and stay beyond.
             uppermost = Mux(total[31] ^ total[32], total[31], total[30])
             kept = Mux(adds & self._halves, total[1:], Cat(total[:30], uppermost, total[32]))
-            with m.If(self.capture | self._arrives[lane]):
-                m.d.sync += self.vector[lane].eq(Mux(self._loads, self.i_response.data, kept))
+            if p.loads_sums:
+                kept = Mux(self._loads, self.i_response.data, kept)
+            with m.If(self.capture | self._arrives[lane] if p.loads_sums else self.capture):
+                m.d.sync += self.vector[lane].eq(kept)
 
     def _begin(self, m: Module) -> None:
         """A new move. What only its steps use is taken whenever there is no other step, which is known early."""
@@ -208,6 +212,7 @@ class VectorPort(wiring.Component):
         m.d.sync += [
             self._left.eq(self.steps),
             self._is_last.eq(self.steps == 1),
+            self._is_final.eq(self.start & (self.steps == 1) & _stores(self.move)),
             self._beats.eq(self.beats),
             self._beat.eq(self.beats),
             self._begins_line.eq(1),
@@ -303,6 +308,7 @@ class VectorPort(wiring.Component):
                 m.d.sync += [
                     self._left.eq(self._left - 1),
                     self._is_last.eq(self._left == 2),
+                    self._is_final.eq((self._left == 2) & _stores(self._move)),
                     self._beat.eq(Mux(ends_line, self._beats, self._beat - 1)),
                     self._begins_line.eq(ends_line),
                     ends_line.eq(Mux(ends_line, self._beats == 1, self._beat == 2)),
@@ -325,16 +331,14 @@ class VectorPort(wiring.Component):
 
     def _end(self, m: Module, goes: Signal) -> None:
         """When the move ends, and whether that is near."""
-        near, fetches, stores = Signal(), Signal(), Signal()
-        last_word, last_bias, kept = Signal(), Signal(), Signal()
+        near, fetches, kept, completes = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             self._loads.eq(self._active & (self._move == VectorMove.LOAD_PARTIALS)),
             fetches.eq(self._active & (self._move == VectorMove.FETCH_BIAS)),
-            stores.eq((self._move == VectorMove.STORE_OUTPUTS) | (self._move == VectorMove.STORE_PARTIALS)),
-            last_word.eq(stores & self._steps_on & self._is_last),
-            last_bias.eq(fetches & self._complete),
             kept.eq(self._loads & self._complete & self.kept),
+            completes.eq(self._complete | (self.i_response.valid & self._last_awaited)),
         ]
+        m.d.sync += self._open.eq(~self.start & (self.done | ~self._active | (fetches & completes)))
         with m.If(self._loads):
             m.d.comb += near.eq(~self._steps_on)
         with m.Elif(fetches):
@@ -343,8 +347,8 @@ class VectorPort(wiring.Component):
             m.d.comb += near.eq(~self._active | (self._left <= CAPTURE_CYCLES + 2))
         m.d.comb += [
             self.loading.eq(self._loads & (~self._steps_on | (self._is_last & goes))),
-            self.takes.eq(~self._active | last_bias | (last_word & goes)),
-            self.done.eq(last_bias | kept | (last_word & goes)),
+            self.takes.eq(self._open | (self._is_final & goes)),
+            self.done.eq((self._open & self._active) | kept | (self._is_final & goes)),
             self.free.eq(self.takes | kept),
             self.ending.eq(near),
         ]
@@ -488,3 +492,7 @@ class VectorPort(wiring.Component):
                 m.d.comb += self._arrives.bit_select(self._lane(lanes), 1).eq(1)
         with m.If(self.start):
             m.d.sync += self._complete.eq(0)
+
+
+def _stores(move: Value) -> Value:
+    return (move == VectorMove.STORE_OUTPUTS) | (move == VectorMove.STORE_PARTIALS)
