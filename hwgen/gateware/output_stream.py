@@ -144,7 +144,9 @@ class OutputStream(wiring.Component):
         keeps: Value,
     ) -> None:
         """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
-        ended, has_biases, asks, may_bias, follows, comes = (Signal() for _ in range(6))
+        ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
+        # As ``unload_done``, which the vector's register with its hundreds of bits hangs on.
+        coming = Signal(CAPTURE_CYCLES, attrs={"keep": True})
         needs_biases = drain.is_final & ~has_biases
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
         m.d.comb += [
@@ -156,13 +158,16 @@ class OutputStream(wiring.Component):
                 & (port.steps <= CAPTURE_CYCLES + 1)
                 & ~wants_load
             ),
-            comes.eq((asks & (ended | self.box_ends)) | (port.capture & follows)),
+            port.capture.eq(self.unload_done & port.takes),
+            taken.eq(coming[-1] & port.takes),
+            comes.eq((asks & (ended | self.box_ends)) | (taken & follows)),
             may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
         ]
         m.d.sync += [
             self.access_valid.eq(keeps | comes),
             self.access_load.eq(keeps),
-            unloading.eq(comes | (unloading & ~self.unload_done)),
+            unloading.eq(comes | (unloading & ~coming[-1])),
+            coming.eq(Cat(self.access_valid & ~self.access_load, coming[:-1])),
         ]
         with m.If(~keeps):
             m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))
@@ -181,9 +186,8 @@ class OutputStream(wiring.Component):
                 port.beats.eq(drain.beats),
                 port.steps.eq(drain.steps),
             ]
-        with m.If(self.unload_done & port.takes):
+        with m.If(taken):
             m.d.comb += [
-                port.capture.eq(1),
                 port.start.eq(1),
                 drain.taken.eq(1),
                 self.drained.eq(drain.ends_box),
