@@ -1,5 +1,7 @@
 """A memory of byte-wide banks: any run of consecutive bytes is read, a word's bytes are written, in one cycle."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -56,12 +58,10 @@ class ByteMemory(wiring.Component):
         read_bank, write_bank = self.read_address[:select], self.write_address[:select]
         read_line, read_next = self._lines(m, self.read_address[select:], "read")
         write_line, write_next = self._lines(m, self.write_address[select:], "write")
-        turned = Signal(select)
-        m.d.sync += turned.eq(read_bank)
         banks: list[Value] = []
         for bank in range(self._banks):
             m.submodules[f"bank_{bank}"] = memory = Memory(shape=8, depth=self._depth, init=[])
-            read, write = memory.read_port(), memory.write_port()
+            read, write = memory.read_port(domain="comb"), memory.write_port()
             banks.append(read.data)
             offset = Signal(select, name=f"offset_{bank}")
             m.d.comb += [
@@ -75,16 +75,26 @@ class ByteMemory(wiring.Component):
                     for i in range(WRITES):
                         with m.Case(i):
                             m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
-        # Rotate by one bit of the bank number at a time; the last stages only make what is read.
+        # Rotate by one bit of the bank number at a time; the last stages only make what is read. The last one comes
+        # after the register: the rest of that cycle belongs to the reader.
         rotated = banks
-        for bit in reversed(range(select)):
-            needed = min(self._banks, self._lanes + (1 << bit) - 1)
-            stage = [Signal(8, name=f"rotated_{bit}_{place}") for place in range(needed)]
-            for place, value in enumerate(stage):
-                m.d.comb += value.eq(Mux(turned[bit], rotated[(place + (1 << bit)) % self._banks], rotated[place]))
-            rotated = list(stage)
-        m.d.comb += self.read_data.eq(Cat(*rotated))
+        for bit in reversed(range(1, select)):
+            rotated = self._rotated(m, rotated, bit, read_bank[bit])
+        held = [
+            Signal(8, name=f"held_{place}", reset_less=True) for place in range(min(self._banks, self._lanes + 1))
+        ]
+        turned = Signal()
+        m.d.sync += [turned.eq(read_bank[0]), *(byte.eq(value) for byte, value in zip(held, rotated, strict=True))]
+        m.d.comb += self.read_data.eq(Cat(*self._rotated(m, held, 0, turned)))
         return m
+
+    def _rotated(self, m: Module, values: Sequence[Value], bit: int, turns: Value) -> list[Value]:
+        """By ``1 << bit`` places, if it ``turns``."""
+        needed = min(self._banks, self._lanes + (1 << bit) - 1)
+        stage: list[Value] = [Signal(8, name=f"rotated_{bit}_{place}") for place in range(needed)]
+        for place, value in enumerate(stage):
+            m.d.comb += value.eq(Mux(turns, values[(place + (1 << bit)) % self._banks], values[place]))
+        return stage
 
     def _lines(self, m: Module, line: Value, name: str) -> tuple[Signal, Signal]:
         """The line of a run's first byte, and the next one, which a run that goes on in bank 0 reaches."""

@@ -193,8 +193,10 @@ class Hwc(wiring.Component):
             *halts,
         ]
         m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
-        faulty = Signal()
-        m.d.comb += faulty.eq(Cat(happened for _, happened, _ in faults).any())
+        # All is done, and the answer to the very last access was no error.
+        done = Signal()
+        faulty = Cat(happened for _, happened, _ in faults).any()
+        m.d.sync += done.eq(busy & output.finished & sequencer.finished & quiet & ~faulty)
         with m.If(registers.start):
             m.d.sync += [busy.eq(1), halting.eq(0), error.eq(ErrorCode.NONE)]
         with m.Elif(busy):
@@ -202,8 +204,7 @@ class Hwc(wiring.Component):
                 with m.If(quiet):
                     m.d.comb += registers.ended.eq(1)
                     m.d.sync += busy.eq(0)
-            # The answer to the very last access may be an error.
-            with m.Elif(output.finished & sequencer.finished & quiet & ~faulty):
+            with m.Elif(done):
                 m.d.comb += registers.ended.eq(1)
                 m.d.sync += busy.eq(0)
             for code, happened, address in reversed(faults):

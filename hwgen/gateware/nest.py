@@ -48,16 +48,15 @@ class LoopNest(wiring.Component):
     start : In(1)
         Go to the first iteration (after a reset).
     advance : In(1)
-        Go to the next iteration; after the last one the position is undefined.
-    live : In(1)
-        It may move in this cycle: set whenever it does, but known early in the cycle, best by a register. If it is
-        seldom set, a simulator gains by it.
+        Go to the next iteration; after a reset or the last one to the first one.
     lo, hi, size : Out(bits), one per loop
         Range that the current iteration covers, and how much that is.
     first, last : Out(len(loops))
         Loop j is in its first, its last iteration.
     turning : Out(len(loops))
         One-hot: the loop that ``advance`` would step (all inner ones start again); zero in the last iteration.
+    ended : Out(len(loops) + 1)
+        All loops from j on are in their last iteration, so that one outside them turns; after a reset, too.
     finished : Out(1)
         This is the last iteration of all.
     """
@@ -72,13 +71,13 @@ class LoopNest(wiring.Component):
                 "step": In(bits).array(count),
                 "start": In(1),
                 "advance": In(1),
-                "live": In(1, init=1),
                 "lo": Out(bits).array(count),
                 "hi": Out(bits).array(count),
                 "size": Out(bits).array(count),
                 "first": Out(count),
                 "last": Out(count),
                 "turning": Out(count),
+                "ended": Out(count + 1, init=-1),
                 "finished": Out(1),
             }
         )
@@ -100,97 +99,119 @@ class LoopNest(wiring.Component):
         """Indices of a loop and of all outer loops over the same dimension, from the inside."""
         return [j for j in range(index, -1, -1) if self.loops[j] == self.loops[index]]
 
+    def _same_inside(self, index: int) -> list[int]:
+        """Indices of a loop and of all inner loops over the same dimension."""
+        return [j for j in range(index, len(self.loops)) if self.loops[j] == self.loops[index]]
+
+    def will_be_first(self, index: int) -> Value:
+        """Whether the next iteration is the first one of a loop."""
+        return Mux(self.ended[index + 1], self.ended[index], self.first[index])
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         count = len(self.loops)
         # Of the outer range, what lies behind the present iteration; right for every loop that may turn.
         self._left = [Signal(self._bits, name=f"left_{j}", reset_less=True) for j in range(count)]
+        # Whether a loop over the same dimension, inside it or itself, takes all of that if this one turns.
+        self._fills = [
+            {i: Signal(name=f"fills_{j}_{i}", reset_less=True) for i in self._same_inside(j)} for j in range(count)
+        ]
         self._moves = Signal()
-        # All loops from so many on are in their last iteration: one outside them turns. So it is after a reset, too.
-        self._ended, self._begins = Signal(count + 1, init=-1), Signal(init=1)
-        m.d.comb += [self._moves.eq(self.start | self.advance), self.finished.eq(self._ended[0])]
+        self._begins = Signal(init=1)
+        self._sums: dict[tuple[int, int], Signal] = {}
+        m.d.comb += [self._moves.eq(self.start | self.advance), self.finished.eq(self.ended[0])]
         following = [self._following(m, j) for j in range(count)]
         lasts, ended = Signal(count), Signal(count + 1)
-        with m.If(self.live):
-            m.d.comb += [
-                lasts.eq(Cat(part.last for part in following)),
-                ended.eq(Cat(lasts[j:].all() for j in range(count + 1))),
-            ]
+        m.d.comb += [
+            # If only inner loops turn, a loop stays where it is.
+            lasts.eq(Cat(Mux(self.ended[j + 1], part.last, self.last[j]) for j, part in enumerate(following))),
+            ended.eq(Cat(lasts[j:].all() for j in range(count + 1))),
+        ]
         with m.If(self._moves):
             m.d.sync += [
                 self.last.eq(lasts),
-                self._ended.eq(ended),
+                self.ended.eq(ended),
                 self.turning.eq(ended[1:] & ~lasts),
                 self._begins.eq(0),
             ]
             for j, part in enumerate(following):
-                m.d.sync += [
-                    self.lo[j].eq(part.low),
-                    self.hi[j].eq(part.high),
-                    self.size[j].eq(part.size),
-                    self._left[j].eq(part.left),
-                    self.first[j].eq(Mux(self._ended[j + 1], self._ended[j], self.first[j])),
-                ]
+                with m.If(self.ended[j + 1]):
+                    m.d.sync += [
+                        self.lo[j].eq(part.low),
+                        self.hi[j].eq(part.high),
+                        self.size[j].eq(part.size),
+                        self._left[j].eq(part.left),
+                        self.first[j].eq(self.ended[j]),
+                        *(fills.eq(part.fills[i]) for i, fills in self._fills[j].items()),
+                    ]
         return m
 
     def _following(self, m: Module, index: int) -> "_Part":
-        """What a loop covers in the next iteration.
+        """What a loop covers in the next iteration, if it or an outer one turns.
 
         If the loop or an outer one over the same dimension turns, it begins where that one ends. If a loop turns that
         is not over its dimension, it begins again with the next outer loop over the same dimension; all that it does
-        then is remembered since that one has moved. If only inner loops turn, it stays.
+        then is remembered since that one has moved.
         """
         chain = self.chain(index)
         whole, only = self._whole(m, index, chain)
         # Each if all loops from so many on have ended, unless one further down holds.
-        choices = [
-            (len(self.loops), _Part(*(of[index] for of in (self.lo, self.hi, self.size, self._left, self.last))))
-        ]
-        remembered = []
+        choices: list[tuple[int, _Part]] = []
+        remembered: list[tuple[int, _Part]] = []
         for place, turns in enumerate(chain):
             choices.append((turns + 1, self._behind(m, chain, place, only)))
             if place + 1 == len(chain):
                 choices.append((turns, whole))
             elif chain[place + 1] + 1 < turns:
                 outer = chain[place + 1]
-                again = _Part.registers(self._bits, f"again_{index}_{turns}", low=self.lo[outer])
+                again = self._part(f"again_{index}_{turns}", index, low=self.lo[outer])
                 choices.append((turns, again))
                 remembered.append((outer, again))
-        following = _Part.registers(self._bits, f"next_{index}")
-        with m.If(self.live):
-            m.d.comb += [
-                value.eq(self._last_of([(ends, getattr(part, name)) for ends, part in choices]))
-                for name, value in following.values().items()
-            ]
+        following = self._part(f"next_{index}", index)
+        m.d.comb += [
+            value.eq(self._last_of([(ends, part.values()[name]) for ends, part in choices]))
+            for name, value in following.values().items()
+        ]
         for outer, again in remembered:
-            with m.If(self._moves & self._ended[outer + 1]):
+            with m.If(self._moves & self.ended[outer + 1]):
                 m.d.sync += [
-                    value.eq(getattr(following, name)) for name, value in again.values().items() if name != "low"
+                    value.eq(following.values()[name]) for name, value in again.values().items() if name != "low"
                 ]
         return following
+
+    def _part(self, name: str, index: int, low: Value | None = None) -> "_Part":
+        """Signals for all that a loop covers."""
+        widths = {"low": self._bits, "high": self._bits, "size": self._bits, "left": self._bits, "last": 1}
+        signals = {of: Signal(width, name=f"{name}_{of}", reset_less=True) for of, width in widths.items()}
+        fills = {j: Signal(name=f"{name}_fills_{j}", reset_less=True) for j in self._same_inside(index)}
+        return _Part(**(signals if low is None else {**signals, "low": low}), fills=fills)
 
     def _last_of(self, choices: Sequence[tuple[int, Value]]) -> Value:
         """The value of the last one of the choices that holds; where one does, all before it do."""
         if len(choices) == 1:
             return choices[0][1]
         half = len(choices) // 2
-        return Mux(self._ended[choices[half][0]], self._last_of(choices[half:]), self._last_of(choices[:half]))
+        return Mux(self.ended[choices[half][0]], self._last_of(choices[half:]), self._last_of(choices[:half]))
 
     def _whole(self, m: Module, index: int, chain: list[int]) -> tuple["_Part", Value]:
         """How a loop begins in its dimension's whole extent, and whether its step is all that the next outer loop's
         is: decided by the settings before the nest starts."""
         extent, step = self.extent[chain[-1]], self.step[index]
-        part = _Part.registers(self._bits, f"whole_{index}", low=C(0))
+        part = self._part(f"whole_{index}", index, low=C(0))
         only = Signal(name=f"only_{index}", reset_less=True)
         around, is_only = extent, Value.cast(0)
         if len(chain) > 1:
             outer = self.step[chain[1]]
-            around, is_only = Mux(outer < extent, outer, extent), step >= outer
-        ends = Value.cast(step >= extent)
+            around, is_only = Mux(_below(outer, extent), outer, extent), ~_below(step, outer)
+        ends, left = ~_below(step, extent), (around - step)[: self._bits]
+        for j in part.fills:
+            self._sums[index, j] = Signal(self._bits + 1, name=f"sum_{index}_{j}", reset_less=True)
         with m.If(self._begins):
             m.d.sync += [
+                *(fills.eq(~_below(self.step[j], left)) for j, fills in part.fills.items()),
+                *(self._sums[index, j].eq(step + self.step[j]) for j in part.fills),
                 part.size.eq(Mux(ends, extent, step)),
-                part.left.eq(around - step),
+                part.left.eq(left),
                 part.last.eq(ends | is_only),
                 only.eq(is_only),
             ]
@@ -201,49 +222,58 @@ class LoopNest(wiring.Component):
         """Behind the iteration of a loop that turns: the loop itself, or one inside it over the same dimension.
 
         It ends where the next outer one of the loop that turns does, at the latest: its step is at most that of the
-        loops between, whose own ends need not be waited for. That is one comparison, with what is left there.
+        loops between, whose own ends need not be waited for. That it does is known since that loop has moved.
         """
         index, turns, bits = chain[0], chain[place], self._bits
-        step, left = self.step[index], self._left[turns]
+        step, left, fills = self.step[index], self._left[turns], self._fills[turns][index]
         end = self.hi[chain[place + 1]] if place + 1 < len(chain) else self.extent[turns]
-        part = _Part.registers(bits, f"behind_{index}_{turns}", low=self.hi[turns])
-        with m.If(self.live):
-            within = Signal(name=f"within_{index}_{turns}")
-            m.d.comb += [
-                within.eq(step < left),
-                part.high.eq(Mux(within, (self.hi[turns] + step)[:bits], end)),
-                part.size.eq(Mux(within, step, left)),
-                part.left.eq(left - step),
-                part.last.eq(~within),
-            ]
-            if place:
-                outer = self.step[chain[1]]
-                with m.If(outer < left):
-                    m.d.comb += part.left.eq(outer - step)
-                m.d.comb += part.last.eq(~within | only)
+        part = self._part(f"behind_{index}_{turns}", index, low=self.hi[turns])
+        m.d.comb += [
+            part.high.eq(Mux(fills, end, (self.hi[turns] + step)[:bits])),
+            part.size.eq(Mux(fills, left, step)),
+            part.left.eq(left - step),
+            part.last.eq(fills),
+            *(of.eq(~_below(self._sums[index, j], left)) for j, of in part.fills.items()),
+        ]
+        if place:
+            # The next outer loop moves, too.
+            outer = self.step[chain[1]]
+            m.d.comb += part.last.eq(fills | only)
+            with m.If(_below(outer, left)):
+                m.d.comb += [
+                    part.left.eq(outer - step),
+                    *(of.eq(~_below(self._sums[index, j], outer)) for j, of in part.fills.items()),
+                ]
         return part
+
+
+def _below(value: Value, limit: Value) -> Value:
+    """Whether an unsigned value is less than another one, by the sign of the difference.
+
+    Written as a comparison, Yosys would take it from the opposite difference, if that is wanted too, and then see bit
+    by bit whether the two are equal.
+    """
+    return (value - limit)[max(len(value), len(limit))]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a loop covers: its range, how large that is, what is left behind it, and whether it is the last one."""
+    """What a loop covers: its range, how large that is, what is left behind it, and whether it is the last one.
+
+    ``fills`` tells for the loop, and for each inner one over its dimension, whether its step is at least ``left``.
+    """
 
     low: Value
     high: Value
     size: Value
     left: Value
     last: Value
-
-    @classmethod
-    def registers(cls, bits: int, name: str, low: Value | None = None) -> "_Part":
-        """Signals for all of it."""
-        widths = {"low": bits, "high": bits, "size": bits, "left": bits, "last": 1}
-        signals = {of: Signal(width, name=f"{name}_{of}", reset_less=True) for of, width in widths.items()}
-        return cls(**(signals if low is None else {**signals, "low": low}))
+    fills: dict[int, Value]
 
     def values(self) -> dict[str, Value]:
-        """By their names."""
-        return {of.name: getattr(self, of.name) for of in fields(self)}
+        """All of it, by name."""
+        single = {of.name: getattr(self, of.name) for of in fields(self) if of.name != "fills"}
+        return {**single, **{f"fills_{j}": value for j, value in self.fills.items()}}
 
 
 class LevelRegister(wiring.Component):
@@ -273,6 +303,8 @@ class LevelRegister(wiring.Component):
     advance : In(1)
     value : Out(shape)
         The value of the current iteration.
+    following : Out(shape)
+        That of the next iteration. Only ``from_zero``.
     """
 
     def __init__(
@@ -288,7 +320,7 @@ class LevelRegister(wiring.Component):
         self._from_zero = from_zero
         super().__init__(
             {
-                **({} if from_zero else {"base": In(self._shape)}),
+                **({"following": Out(self._shape)} if from_zero else {"base": In(self._shape)}),
                 "fresh": In(1),
                 "turning": In(loops),
                 "advance": In(1),
@@ -299,6 +331,7 @@ class LevelRegister(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         outer: Value = Value.cast(0)
+        self._becomes = outer
         if not self._from_zero:
             outer = self._level(m, "base", lambda held: held)
         after: list[tuple[int, Value]] = []
@@ -311,14 +344,19 @@ class LevelRegister(wiring.Component):
             else:
                 after.append((j, outer))
         m.d.comb += self.value.eq(outer)
+        if self._from_zero:
+            m.d.comb += self.following.eq(self._becomes)
         return m
 
     def _level(self, m: Module, name: str, following: Callable[[Value], Value]) -> Value:
         """The value that the loops inside begin with."""
         kept = Signal(self._shape, name=f"level_{name}")
         if self._from_zero:
+            becomes = Signal(self._shape, name=f"following_{name}")
+            m.d.comb += becomes.eq(Mux(self.fresh, 0, following(kept)))
             with m.If(self.advance):
-                m.d.sync += kept.eq(Mux(self.fresh, 0, following(kept)))
+                m.d.sync += kept.eq(becomes)
+            self._becomes = becomes
             return kept
         level = Signal(self._shape, name=f"current_{name}")
         m.d.comb += level.eq(Mux(self.fresh, self.base, kept))

@@ -146,8 +146,9 @@ class DrainedVectors(wiring.Component):
         m.d.comb += [
             reach.eq(begin + self.columns),
             words.eq((self.columns + WORD_BYTES - 1)[2:]),
-            # The words that a row's outputs reach into are one more than the steps of four outputs at most.
-            reaches.eq(packs & self.ends_row & ((reach + WORD_BYTES - 1)[2:] > words)),
+            # The words that a row's outputs reach into are one more than the steps of four outputs at most: where the
+            # last step's outputs reach behind the word that they begin in.
+            reaches.eq(packs & self.ends_row & (begin + (self.columns - 1)[:2])[2]),
             last.eq(Mux(rest == 0, WORD_BYTES, rest)),
         ]
         with m.If(counts):

@@ -145,8 +145,9 @@ class OutputStream(wiring.Component):
     ) -> None:
         """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
-        # As ``unload_done``, which the vector's register with its hundreds of bits hangs on.
-        coming = Signal(CAPTURE_CYCLES, attrs={"keep": True})
+        # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
+        # round, which Yosys does not make one register of.
+        waits = Signal(CAPTURE_CYCLES, init=-1)
         needs_biases = drain.is_final & ~has_biases
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
         m.d.comb += [
@@ -159,15 +160,15 @@ class OutputStream(wiring.Component):
                 & ~wants_load
             ),
             port.capture.eq(self.unload_done & port.takes),
-            taken.eq(coming[-1] & port.takes),
+            taken.eq(~waits[-1] & port.takes),
             comes.eq((asks & (ended | self.box_ends)) | (taken & follows)),
             may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
         ]
         m.d.sync += [
             self.access_valid.eq(keeps | comes),
             self.access_load.eq(keeps),
-            unloading.eq(comes | (unloading & ~coming[-1])),
-            coming.eq(Cat(self.access_valid & ~self.access_load, coming[:-1])),
+            unloading.eq(comes | (unloading & waits[-1])),
+            waits.eq(Cat(~self.access_valid | self.access_load, waits[:-1])),
         ]
         with m.If(~keeps):
             m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))

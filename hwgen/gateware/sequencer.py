@@ -1,8 +1,8 @@
 """The read sequencer: walks the whole nest, one lane vector a cycle, and says where its operands lie."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -41,7 +41,7 @@ class Sequencer(wiring.Component):
         The box that ended last has left (a pulse).
     output_unloaded : In
         Vectors of that box that have left already.
-    access_valid, access_load, access_index : In, access_ready : Out(1)
+    access_valid, access_load, access_index : In
         An operation of the output stream, served before computing: load a vector of partial sums, or unload one.
     o_operation : Out(operation)
         Valid where one of ``compute``, ``load``, ``unload`` is set.
@@ -72,7 +72,6 @@ class Sequencer(wiring.Component):
                 "access_valid": In(1),
                 "access_load": In(1),
                 "access_index": In(self.index_bits),
-                "access_ready": Out(1),
                 "o_operation": Out(operation(parameters)),
                 "overflow": Out(1),
                 "finished": Out(1),
@@ -89,22 +88,24 @@ class Sequencer(wiring.Component):
         ranges = nest.follow(m, self.settings)
         active = Signal()
         fire = Signal()
-        m.d.comb += [nest.start.eq(self.start), nest.advance.eq(fire)]
+        m.d.comb += nest.advance.eq(fire | self.start)
         with m.If(self.start):
             m.d.sync += active.eq(1)
         with m.Elif(fire & nest.finished):
             m.d.sync += [active.eq(0), self.finished.eq(1)]
 
-        def fresh_and_ending(first_inner: int, name: str) -> tuple[Signal, Value]:
-            """Whether this operation is the first, the last of what the loops from ``first_inner`` on do."""
-            fresh = Signal(name=f"{name}_fresh", init=1)
+        def fresh_and_ending(first_inner: int, name: str) -> tuple[Signal, Value, Value]:
+            """Whether this operation is the first, and the last, of what the loops from ``first_inner`` on do. The
+            former is told twice: the many values that begin anew have it from a register of their own."""
+            fresh, goes_on = Signal(name=f"{name}_fresh", init=1), Signal(name=f"{name}_goes_on")
+            ends = nest.ended[first_inner]
             with m.If(fire):
-                m.d.sync += fresh.eq(nest.turning[:first_inner].any())
-            return fresh, nest.last[first_inner:].all()
+                m.d.sync += [fresh.eq(ends), goes_on.eq(~ends)]
+            return fresh, ~goes_on, ends
 
-        input_fresh, input_ends = fresh_and_ending(p.input_marker + 1, "input")
-        weight_fresh, weight_ends = fresh_and_ending(p.weight_marker + 1, "weight")
-        output_ends = nest.last[p.output_marker :].all()
+        input_fresh, input_begins, input_ends = fresh_and_ending(self._inside(p.input_marker), "input")
+        weight_fresh, weight_begins, weight_ends = fresh_and_ending(self._inside(p.weight_marker), "weight")
+        output_ends = nest.ended[p.output_marker]
 
         output_index, may_start, fresh_sum = self._output(m, nest, active, fire, output_ends)
         waits_input = input_fresh & ~self.i_input.valid
@@ -113,7 +114,6 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             can_go.eq(active & ~waits_input & ~waits_weight & may_start),
             fire.eq(can_go & ~self.access_valid),
-            self.access_ready.eq(1),
             self.i_input.ready.eq(fire & input_fresh),
             self.i_weight.ready.eq(fire & weight_fresh),
             self.release_input.eq(fire & input_ends),
@@ -123,8 +123,8 @@ class Sequencer(wiring.Component):
             self.stall_weight.eq(active & ~waits_input & waits_weight),
             self.stall_output.eq(active & ~waits_input & ~waits_weight & ~fire),
         ]
-        lane_rows, row, column = self._input(m, nest, fire, input_fresh)
-        weight_address = self._weight(m, nest, fire, weight_fresh, Value.cast(ranges.size["m"]))
+        lane_rows, row, column = self._input(m, nest, fire, input_begins)
+        weight_address = self._weight(m, nest, fire, weight_begins, Value.cast(ranges.size["m"]))
         operation_ = self.o_operation
         output_place = Mux(self.access_valid, self.access_index, output_index)
         m.d.sync += [
@@ -156,21 +156,16 @@ class Sequencer(wiring.Component):
         m.submodules.output_index = register = LevelRegister(
             loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits, from_zero=True
         )
-        m.d.comb += [
-            register.fresh.eq(nest.turning[: p.output_marker].any()),
-            register.turning.eq(nest.turning),
-            register.advance.eq(fire),
-        ]
+        self._follow(m, register, nest, fire, nest.ended[p.output_marker], None)
         outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
         inner = [j for j in p.output_box if p.loops[j] in REDUCTION]
         resumes, first_touch = Signal(), Signal()
         begins = _all(nest.first, outer)
         if p.cluster:
             begins = begins & self.settings.first_part
-        m.d.comb += [
-            resumes.eq(~begins),
-            first_touch.eq(_all(nest.first, inner)),
-        ]
+        m.d.comb += resumes.eq(~begins)
+        with m.If(nest.advance):
+            m.d.sync += first_touch.eq(_all([nest.will_be_first(j) for j in range(len(p.loops))], inner))
         # The box that ended last, as long as its vectors are on their way out; boxes whose partial sums have come in.
         # A vector takes the place of one that has left: a box begins where the one before it ends, around the memory.
         vectors, capacity = self.settings.output_box_vectors, output_capacity(p, self.settings)
@@ -180,15 +175,21 @@ class Sequencer(wiring.Component):
             m.d.sync += draining.eq(1)
         with m.Elif(self.output_drained):
             m.d.sync += draining.eq(0)
-        # Vectors of the present box for which there is room beside those that are left of that one, a cycle ago.
+        # Vectors of the present box for which there is room beside those that are left of that one. What is compared
+        # with it is known a cycle later.
         may_start, waits, room = Signal(), Signal(), Signal(signed(self.index_bits + 2))
-        m.d.sync += room.eq(self.output_unloaded + capacity - vectors)
+        fits, exceeds = Signal(), Signal()
+        m.d.comb += room.eq(self.output_unloaded + capacity - vectors)
+        m.d.sync += [
+            fits.eq(Mux(fire, register.following < room, register.value < room)),
+            exceeds.eq(Mux(fire, register.following >= capacity, register.value >= capacity)),
+        ]
         with m.If(resumes):
             m.d.comb += waits.eq(loaded == 0)
         with m.Elif(first_touch & draining):
-            m.d.comb += waits.eq(register.value >= room)
+            m.d.comb += waits.eq(~fits)
         m.d.comb += may_start.eq(~waits & ~(draining & ends))
-        with m.If(first_touch & (register.value >= capacity)):
+        with m.If(first_touch & exceeds):
             m.d.comb += [may_start.eq(0), self.overflow.eq(active)]
         fresh_sum, base, place = Signal(), Signal(self.index_bits), Signal(self.index_bits)
         m.d.comb += [
@@ -199,18 +200,14 @@ class Sequencer(wiring.Component):
             m.d.sync += base.eq(_modulo(base + vectors, capacity))
         return place, may_start, fresh_sum
 
-    def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal) -> tuple[list[Value], Value, Value]:
+    def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Value) -> tuple[list[Value], Value, Value]:
         """Address of the first element of each lane row in the input ring; row and column of lane 0 in the image."""
         p, settings, token = self.parameters, self.settings, self.i_input.payload
         count, marker = len(p.loops), p.input_marker
         inner = range(marker + 1, count)
 
         def ring_step(j: int) -> Step:
-            def step(value: Value) -> Value:
-                reached = value + getattr(settings, f"input_ring_step_{j}")
-                return self._around(reached)
-
-            return step
+            return lambda value: self._in_ring(getattr(settings, f"input_ring_step_{j}"), value)
 
         def phase_step(j: int) -> Step:
             def step(value: Value) -> Value:
@@ -235,7 +232,7 @@ class Sequencer(wiring.Component):
             "line": (
                 {j: _adding(getattr(settings, f"input_line_step_{j}")) for j in of(marker, "c")},
                 token.ring.shape(),
-                0,
+                None,
             ),
             "place": (
                 {j: phase_step(j) for j in of(marker, "l")} | {j: quotient_step(j) for j in of(marker, "x")},
@@ -257,28 +254,34 @@ class Sequencer(wiring.Component):
         }
         values = {}
         for name, (steps, shape, base) in registers.items():
-            register = LevelRegister(loops=count, inner=inner, step=steps, shape=shape)
+            register = LevelRegister(loops=count, inner=inner, step=steps, shape=shape, from_zero=base is None)
             m.submodules[f"input_{name}"] = register
-            self._follow(m, register, nest, fire, fresh, base)
+            begins = nest.ended[self._inside(marker)] if base is None else fresh
+            self._follow(m, register, nest, fire, begins, base)
             values[name] = register.value
         phase, quotient = values["place"][:2], values["place"][2:].as_signed()
-        within_slab = values["line"] + in_bytes(p, settings, quotient) + phase_base(settings, phase)
-        lane_rows: list[Value] = [self._around(values["ring"] + within_slab)]
+        column = in_bytes(p, settings, quotient) + phase_base(settings, phase)
+        lane_rows = [self._in_ring(values["ring"], values["line"], column)]
         for j in range(1, p.lane_y):
-            reached, slab = Signal(token.ring.shape().width + 1), Signal(token.ring.shape(), name=f"slab_{j}")
-            m.d.comb += [
-                reached.eq(values["ring"] + getattr(settings, f"input_lane_row_{j}")),
-                slab.eq(self._around(reached)),
-            ]
-            lane_rows.append(self._around(slab + within_slab))
+            slab = Signal(token.ring.shape(), name=f"slab_{j}")
+            m.d.comb += slab.eq(self._in_ring(getattr(settings, f"input_lane_row_{j}"), values["ring"]))
+            lane_rows.append(self._in_ring(slab, values["line"], column))
         return lane_rows, values["row"], values["column"]
 
-    def _around(self, element: Value) -> Value:
-        """An element of the input's ring, which may lie up to once around behind its end; the ring is the memory."""
-        elements = self.parameters.input_elements
-        return Mux(element >= elements, element - elements, element)
+    def _inside(self, marker: int) -> int:
+        """The first loop inside the marked one; without a marker there is none."""
+        return min(marker + 1, len(self.parameters.loops))
 
-    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Signal, channels: Value) -> Value:
+    def _in_ring(self, *parts: Value) -> Value:
+        """The sum of the parts as an element of the input's ring: it may lie up to once around behind its end.
+
+        The ring is the memory. The sum, and what it is less once around, are added up side by side.
+        """
+        inside = sum(parts[1:], start=parts[0])
+        behind = sum(parts[1:], start=parts[0] - self.parameters.input_elements)
+        return Mux(behind < 0, inside, behind)[: self.i_input.payload.ring.shape().width]
+
+    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Value, channels: Value) -> Value:
         """Byte of the first lane's weight: boxes are packed in the order of first use, so the offset counts on."""
         p = self.parameters
         bits = (p.weight_bytes - 1).bit_length() + 1
@@ -305,10 +308,11 @@ class Sequencer(wiring.Component):
 
     @staticmethod
     def _follow(
-        m: Module, register: LevelRegister, nest: LoopNest, fire: Signal, fresh: Signal, base: object
+        m: Module, register: LevelRegister, nest: LoopNest, fire: Signal, fresh: Value, base: ValueLike | None
     ) -> None:
+        if base is not None:
+            m.d.comb += register.base.eq(base)
         m.d.comb += [
-            register.base.eq(base),
             register.fresh.eq(fresh),
             register.turning.eq(nest.turning),
             register.advance.eq(fire),
@@ -323,7 +327,7 @@ def _modulo(value: Value, depth: Value | int) -> Value:
     return Mux(value >= depth, value - depth, value)
 
 
-def _all(flags: Value, indices: list[int]) -> Value | int:
+def _all(flags: Value | Sequence[Value], indices: list[int]) -> Value | int:
     result: Value | int = 1
     for j in indices:
         result = flags[j] & result

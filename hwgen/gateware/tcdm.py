@@ -88,20 +88,23 @@ class TcdmMaster(wiring.Component):
         # Granted and not yet answered: two at most, or one and the request that stands on the bus, so that the port's
         # own registers and those of the request before tell where each went. An answer makes room at once: a memory
         # that answers in the cycle after the grant takes a request in every cycle.
-        unanswered = Signal(range(3))
+        unanswered, answered = Signal(range(3)), Signal(init=1)
         before, before_reads = Signal(32), Signal()
         granted = self.port.req & self.port.gnt
         answers_before = (unanswered == 2) | self.port.req
         accepts = self.i_request.valid & self.i_request.ready
         request = self.i_request.payload
         m.d.comb += [
-            self.i_request.ready.eq((~self.port.req | self.port.gnt) & ((unanswered == 0) | self.port.r_valid)),
+            self.i_request.ready.eq((~self.port.req | self.port.gnt) & (answered | self.port.r_valid)),
             self.o_response.valid.eq(self.port.r_valid & Mux(answers_before, before_reads, self.port.wen)),
             self.o_response.data.eq(self.port.r_rdata),
-            self.idle.eq(~self.port.req & (unanswered == 0)),
+            self.idle.eq(~self.port.req & answered),
         ]
-        with m.If(granted | self.port.r_valid):
-            m.d.sync += unanswered.eq(unanswered + granted - self.port.r_valid)
+        with m.If(granted ^ self.port.r_valid):
+            m.d.sync += [
+                unanswered.eq(Mux(granted, unanswered + 1, unanswered - 1)),
+                answered.eq(~granted & (unanswered == 1)),
+            ]
         with m.If(accepts):
             m.d.sync += [
                 before.eq(self.port.add),

@@ -122,14 +122,18 @@ class WeightStream(wiring.Component):
                 m.d.comb += offered.eq(box.fits | ~box.fetches)
                 m.d.comb += self.overflow.eq(~offered)
                 with m.If(taken):
-                    m.d.comb += nest.advance.eq(1)
-                    # The loop that turns sets every loop inside it back: their dimensions change too.
-                    for i, dim in reversed(list(enumerate(dims))):
-                        if innermost[dim] >= 0:
-                            with m.If(nest.turning[: innermost[dim] + 1].any()):
-                                m.next = f"Size-{i}"
-                    with m.If(nest.finished):
-                        m.next = "Idle"
+                    m.next = "Advance"
+            # In a cycle of its own: that a box is taken depends on the memory's port.
+            with m.State("Advance"):
+                m.d.comb += nest.advance.eq(1)
+                m.next = "Offer"
+                # The loop that turns sets every loop inside it back: their dimensions change too.
+                for i, dim in reversed(list(enumerate(dims))):
+                    if innermost[dim] >= 0:
+                        with m.If(nest.ended[innermost[dim] + 1]):
+                            m.next = f"Size-{i}"
+                with m.If(nest.finished):
+                    m.next = "Idle"
 
     def _address(self, m: Module, nest: LoopNest, box: _Box) -> None:
         """Whether the present iteration fetches its box, and where from.
@@ -155,7 +159,7 @@ class WeightStream(wiring.Component):
                     m.d.comb += following.eq(begin)
             m.d.sync += [box.address.eq(following), box.fetches.eq(~nest.turning[p.weight_marker] if holds else 1)]
             for j, begin in begins.items():
-                with m.If(nest.turning[:j].any()):
+                with m.If(nest.ended[j]):
                     m.d.sync += begin.eq(following)
 
     def _announce(self, m: Module, boxes: BoxQueue, box: _Box) -> None:

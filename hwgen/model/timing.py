@@ -44,7 +44,7 @@ State = NDArray[np.int64]
 
 STARTUP = 3
 """Cycles from the start write to the first in which there might be an operation."""
-END = 3
+END = 4
 """From where the last outputs are requantised to the interrupt."""
 ANSWER = 2
 """From asking for a word to its answer."""
@@ -71,6 +71,8 @@ some of them stay."""
 PLACE_COLUMNS = 6
 """From where a box of I begins to be placed until its columns are, without steps to the first one; with a stride of 1
 a cycle less."""
+ADVANCE = 1
+"""From where a box of W has been announced until the next one begins to be placed."""
 LEAVES = 1
 """From where the output's port knows what it asks for until it asks."""
 KEEP = 1
@@ -221,7 +223,7 @@ L_LOOPS = L_BOXES + 3 * (BOXES_LOADED_AHEAD + 2)  # for each loop around a box: 
 @njit(cache=True, error_model="numpy")
 def _weight_box(s, block, size_steps, fetches, words):  # type: ignore[no-untyped-def]
     """The first cycle for an operation on the next box of W."""
-    offered = s[W_ANNOUNCED] + 1 + size_steps
+    offered = s[W_ANNOUNCED] + 1 + size_steps + (0 if s[W_FIRST] else ADVANCE)
     announced = max(offered, s[W_ASKED] if fetches else s[W_ASKED] + 1, s[W_BEGUN_1] + 1)
     drop = s[W_LIVE] if fetches and not s[W_FIRST] else 0
     drop_at = max(s[W_RELEASED], announced) + FREED
