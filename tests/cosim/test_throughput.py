@@ -12,15 +12,15 @@ from hwgen.ir.schedule import Loop, Marker, Schedule
 
 
 def layer(name: str, *, kernel: int, stride: int = 1, padding: int = 0, outputs: int = 24) -> Layer:
-    """A map of 14 by 14 outputs."""
-    size = 13 * stride + kernel - 2 * padding
+    """A map of 15 rows of 14 outputs."""
+    height, width = (extent * stride + kernel - 2 * padding for extent in (14, 13))
     return Layer(
         name=name,
         input_channels=24,
         output_channels=outputs,
-        input_height=size,
-        input_width=size,
-        output_height=14,
+        input_height=height,
+        input_width=width,
+        output_height=15,
         output_width=14,
         kernel=(kernel, kernel),
         stride=(stride, stride),
@@ -44,7 +44,8 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     ("of", "rows"),
     [
         (layer("one_tap", kernel=1), 1),  # a box of the input lasts twelve cycles and needs four words
-        (layer("one_tap_three_rows", kernel=1, outputs=8), 3),  # as many words as cycles
+        # As many words as cycles: twelve. A box of less than nine would have to wait for the next one to be placed.
+        (layer("one_tap_three_rows", kernel=1, outputs=8), 3),
         (layer("three_taps", kernel=3, padding=1), 1),
         (layer("every_other_column", kernel=1, stride=2), 1),
     ],
