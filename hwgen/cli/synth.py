@@ -22,8 +22,8 @@ def synth(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
-    clock: Clock = 100.0,
-    seed: Seed = 1,
+    clock: Clock = Device.wanted_mhz,
+    seed: Seed = Device.seed,
     as_json: Json = False,
 ) -> None:
     """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path."""
