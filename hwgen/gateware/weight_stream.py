@@ -99,6 +99,8 @@ class WeightStream(wiring.Component):
         innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in SIZE_DIMS}
         dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
         products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
+        # That a box is too large is found out while it is offered: the layer ends before much of it has come.
+        m.d.sync += box.fits.eq(box.words <= p.weight_depth)
         with m.FSM(name="place"):
             with m.State("Idle"):
                 with m.If(self.start):
@@ -115,17 +117,15 @@ class WeightStream(wiring.Component):
                         m.d.sync += [
                             box.words.eq((value + WORD_BYTES - 1) >> 2),
                             box.rest.eq(value),
-                            box.fits.eq(value <= p.weight_bytes),
                         ]
                         m.next = "Offer"
             with m.State("Offer"):
-                m.d.comb += offered.eq(box.fits | ~box.fetches)
-                m.d.comb += self.overflow.eq(~offered)
+                m.d.comb += offered.eq(1)
                 with m.If(taken):
                     m.next = "Advance"
             # In a cycle of its own: that a box is taken depends on the memory's port.
             with m.State("Advance"):
-                m.d.comb += nest.advance.eq(1)
+                m.d.comb += [nest.advance.eq(1), self.overflow.eq(box.fetches & ~box.fits)]
                 m.next = "Offer"
                 # The loop that turns sets every loop inside it back: their dimensions change too.
                 for i, dim in reversed(list(enumerate(dims))):
