@@ -8,7 +8,7 @@ from hwgen.gateware.output_address import RowAddress
 from hwgen.gateware.output_walk import OutputWalk
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.settings import in_bytes, settings_signature
-from hwgen.gateware.vector_words import together
+from hwgen.gateware.vector_steps import together
 
 __all__ = ["DrainedVectors"]
 

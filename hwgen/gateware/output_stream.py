@@ -88,44 +88,37 @@ class OutputStream(wiring.Component):
         m = Module()
         p, settings = self.parameters, self.settings
         m.submodules.port = port = VectorPort(p)
+        move = port.i_move
         connect(m, port.o_request, flipped(self.o_request))
         connect(m, flipped(self.i_response), port.i_response)
         m.submodules.drain = drain = DrainedVectors(p)
-        connect(m, flipped(settings), drain.settings)
+        for block in (port, drain):
+            connect(m, flipped(settings), block.settings)
         started, unloading = Signal(), Signal()
         with m.If(drain.moves):
             m.d.sync += started.eq(1)
-        if p.wide:
-            m.d.comb += port.wide.eq(settings.wide)
         if p.cluster:
             m.d.comb += self.move.eq(port.moves)
         m.d.comb += [
             drain.start.eq(self.start),
-            port.output_pitch.eq(settings.output_pitch),
-            port.output_plane.eq(settings.output_plane),
-            port.partial_pitch.eq(settings.partial_pitch),
-            port.partial_plane.eq(settings.partial_plane),
-            port.shift.eq(settings.shift),
-            port.relu.eq(settings.relu),
-            port.ceiling.eq(settings.ceiling),
             port.captured.eq(self.unload_data),
             port.kept.eq(self.load_done),
-            port.tail.eq(drain.tail),
-            port.overflows.eq(drain.overflows),
-            port.merges.eq(drain.merges),
-            port.ends_row.eq(drain.ends_row),
+            move.tail.eq(drain.tail),
+            move.overflows.eq(drain.overflows),
+            move.merges.eq(drain.merges),
+            move.ends_row.eq(drain.ends_row),
             self.load_data.eq(port.vector),
         ]
         m.d.sync += self.finished.eq(started & ~drain.valid & ~port.busy)
         # What the port begins with is chosen by what is known early in a cycle, whether or not it begins: the vector
         # that is awaited, else one to load, else biases. That it begins is known late.
         m.d.comb += [
-            port.move.eq(VectorMove.FETCH_BIAS),
-            port.address.eq(drain.bias_address),
-            port.rows.eq(1),
-            port.columns.eq(drain.channels),
-            port.beats.eq(drain.channels),
-            port.steps.eq(drain.channels),
+            move.kind.eq(VectorMove.FETCH_BIAS),
+            move.address.eq(drain.bias_address),
+            move.rows.eq(1),
+            move.columns.eq(drain.channels),
+            move.beats.eq(drain.channels),
+            move.steps.eq(drain.channels),
         ]
         wants_load: Value = Signal(name="no_load")
         keeps: Value = Signal(name="no_keep")
@@ -144,6 +137,7 @@ class OutputStream(wiring.Component):
         keeps: Value,
     ) -> None:
         """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
+        move = port.i_move
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
         # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
         # round, which Yosys does not make one register of.
@@ -156,7 +150,7 @@ class OutputStream(wiring.Component):
                 drain.next_valid
                 & ~drain.ends_box
                 & ~(drain.next_is_final & drain.ends_channels)
-                & (port.steps <= CAPTURE_CYCLES + 1)
+                & (move.steps <= CAPTURE_CYCLES + 1)
                 & ~wants_load
             ),
             port.capture.eq(self.unload_done & port.takes),
@@ -180,12 +174,12 @@ class OutputStream(wiring.Component):
             m.d.comb += port.start.eq(1)
         with m.If(unloading):
             m.d.comb += [
-                port.move.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
-                port.address.eq(drain.address),
-                port.rows.eq(drain.rows),
-                port.columns.eq(drain.columns),
-                port.beats.eq(drain.beats),
-                port.steps.eq(drain.steps),
+                move.kind.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
+                move.address.eq(drain.address),
+                move.rows.eq(drain.rows),
+                move.columns.eq(drain.columns),
+                move.beats.eq(drain.beats),
+                move.steps.eq(drain.steps),
             ]
         with m.If(taken):
             m.d.comb += [
@@ -202,7 +196,7 @@ class OutputStream(wiring.Component):
     def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
         """Load the partial sums of the next box that resumes; whether a vector of it is to be loaded now, and whether
         one is to be kept from the next cycle on."""
-        p, settings = self.parameters, self.settings
+        p, settings, move = self.parameters, self.settings, port.i_move
         m.submodules.load = load = OutputWalk(p)
         m.submodules.load_address = row_address = RowAddress(p)
         for block in (load, row_address):
@@ -241,12 +235,12 @@ class OutputStream(wiring.Component):
             m.d.sync += last_box.eq(box)
         with m.If(wants):
             m.d.comb += [
-                port.move.eq(VectorMove.LOAD_PARTIALS),
-                port.address.eq(row_address.address + (load.column << 2)),
-                port.rows.eq(load.rows),
-                port.columns.eq(load.columns),
-                port.beats.eq(load.columns),
-                port.steps.eq(steps),
+                move.kind.eq(VectorMove.LOAD_PARTIALS),
+                move.address.eq(row_address.address + (load.column << 2)),
+                move.rows.eq(load.rows),
+                move.columns.eq(load.columns),
+                move.beats.eq(load.columns),
+                move.steps.eq(steps),
             ]
         with m.If(begins):
             m.d.comb += port.start.eq(1)
