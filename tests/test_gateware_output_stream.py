@@ -27,6 +27,7 @@ SHAPES = {
 }
 ORDERS = ("myxckmyx", "cmyxkmyx")  # O's marker above k: a box has the last three loops
 MARKER = 4
+SMALL = 128
 OUTPUTS, PARTIALS, BIASES = 0x1000, 0x8000, 0x400
 Range = tuple[int, int]
 
@@ -43,6 +44,13 @@ class Task:
     shift: int = 5
     relu: int = 0
     ceiling: int = 127
+    unit: int = 0
+    spread: int = 1 << 31
+
+    def number(self, rng: Random) -> int:
+        """What is added to a sum, or a bias: within ``spread`` of a multiple of ``unit``."""
+        number = rng.randint(-2, 2) * self.unit + rng.randint(-self.spread, self.spread - 1)
+        return min(max(number, -(1 << 31)), (1 << 31) - 1)
 
     def ranges(self, dim: str, loops: tuple[int, ...], start: Range) -> list[Range]:
         """What some loops cut a range of a dimension into."""
@@ -203,7 +211,7 @@ class Compute:
         del self.work[0]
         place = (self.base + index) % depth
         held = self.around.sums[place] if before else [0] * 16
-        added = [self.around.rng.randint(-(1 << 31), (1 << 31) - 1) for _ in range(16)]
+        added = [task.number(self.around.rng) for _ in range(16)]
         lanes = task.lanes
         for jm, m in enumerate(range(*part["m"])):
             for jy, y in enumerate(range(*part["y"])):
@@ -227,7 +235,7 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     around = Around(task, Random(seed), stalls)
     extents = task.extents
     compute = Compute(around, np.zeros((extents["m"], extents["y"], extents["x"]), np.int64))
-    biases = np.array([around.rng.randint(-(1 << 31), (1 << 31) - 1) for _ in range(extents["m"])], np.int32)
+    biases = np.array([task.number(around.rng) for _ in range(extents["m"])], np.int32)
     around.memory[BIASES : BIASES + 4 * extents["m"]] = biases.astype("<i4").view(np.uint8)
 
     async def bench(ctx: Any) -> None:
@@ -294,7 +302,14 @@ def task_for(shape: tuple[int, int, int], loops: str, rng: Random, **changes: An
         steps[5 + j] = rng.choice((lanes, lanes, rng.randint(1, lanes)))
         steps[outer] = steps[5 + j] * rng.choice((1, 2)) + rng.choice((0, 0, 1))
         extents[dim] = steps[outer] + rng.choice((0, 1, steps[outer] // 2))
-    final = {"shift": rng.choice((0, 24, 25, 31)), "relu": rng.randint(0, 1), "ceiling": rng.choice((127, 60))}
+    final = {
+        "shift": rng.choice((0, 1, 2, 3, 24, 25, 31)),
+        "relu": rng.randint(0, 1),
+        "ceiling": rng.choice((127, 60)),
+    }
+    # Nearly all outputs are clipped; some of them; or sums and biases are such that a carry too few or too many gives
+    # an output that is not.
+    final |= rng.choice(({}, {"spread": min(SMALL << final["shift"], 1 << 31)}, {"spread": SMALL, "unit": 1 << 30}))
     return Task(shape, loops, extents, steps, **final, **changes)
 
 
