@@ -4,11 +4,13 @@ Everything here is text derived from `HwcParameters`; nothing is typed by hand t
 documentation cannot disagree.
 """
 
+import gc
 import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -75,7 +77,7 @@ def verilog(parameters: HwcParameters) -> str:
 
 def converted(component: object, name: str) -> str:
     """Verilog of a component, its top module by that name; what cannot be seen from outside is left out."""
-    with warnings.catch_warnings():
+    with _without_collecting(), warnings.catch_warnings():
         # Amaranth says that its RTLIL back end is not stable; the version bound in pyproject.toml is the answer.
         warnings.simplefilter("ignore")
         text = rtlil.convert(component, name=name, emit_src=False)
@@ -94,6 +96,18 @@ def converted(component: object, name: str) -> str:
     yosys = find_yosys(lambda found: found >= (0, 40))
     text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
     return str(text)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Hold the garbage collector, which would go over Amaranth's millions of small objects for nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _heading(parameters: HwcParameters) -> str:
