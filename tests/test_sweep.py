@@ -288,10 +288,14 @@ def test_a_scheduler_that_does_not_answer_is_named(
     refused(run(*sweep, "--scheduler", "nowhere"), "--scheduler: nowhere: no Dask scheduler")
 
 
-def test_it_may_be_ended_by_a_signal() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
-        signal.raise_signal(signal.SIGTERM)
+@pytest.mark.parametrize("on_interrupt", [signal.default_int_handler, signal.SIG_IGN])
+def test_it_may_be_ended_by_a_signal(on_interrupt: Any) -> None:
+    before, handler = signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert signal.getsignal(signal.SIGTERM) is before
 
 

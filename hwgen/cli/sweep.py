@@ -190,10 +190,16 @@ def sweep(
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """A SIGTERM ends the sweep as Ctrl-C does: what is known is kept first."""
+    """A SIGTERM ends the sweep as Ctrl-C does: what is known is kept first.
+
+    Also where a shell has begun it in the background, and with that told it to ignore Ctrl-C.
+    """
 
     def interrupt(*_: object) -> None:
-        signal.raise_signal(signal.SIGINT)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(signal.SIGINT, None)
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
