@@ -14,9 +14,10 @@ __all__ = ["Datapath"]
 
 
 class Datapath(wiring.Component):
-    """Four stages: address the operands, gate and multiply, add to the sum, write it back.
+    """Three stages: address the operands and the sum, gate and multiply, add and write back.
 
-    An operation reads its sum while the one before writes; the memory's read is transparent, so a chain of operations
+    An operation's sum comes from the memory while its products are made; if it is the one that the operation before
+    makes, it is taken from there, and the memory's read is transparent to the one before that: a chain of operations
     on one vector needs no pause. What an ``unload`` reads appears three cycles after the operation.
 
     Parameters
@@ -103,26 +104,34 @@ class Datapath(wiring.Component):
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
         products = self._multiply(m, multiply_used)
 
-        # Accumulate: the sum was addressed one stage earlier.
+        # Accumulate: the sum was addressed with the operands, and stands in a register of its own.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes, depth=p.output_depth, init=[])
         write = memory.write_port()
         read = memory.read_port(transparent_for=(write,))
-        accumulate = Signal(layout)
-        m.d.sync += accumulate.eq(multiply)
+        accumulate, chains = Signal(layout), Signal()
+        m.d.sync += [
+            accumulate.eq(multiply),
+            chains.eq((op.output_index == multiply.output_index) & (multiply.compute | multiply.load)),
+        ]
         m.d.comb += [
-            read.addr.eq(multiply.output_index),
+            read.addr.eq(op.output_index),
             write.addr.eq(accumulate.output_index),
             write.en.eq(accumulate.compute | accumulate.load),
             self.loaded.eq(accumulate.load),
             self.unloaded.eq(accumulate.unload),
         ]
-        befores = [read.data.word_select(lane, 32).as_signed() for lane in range(p.lanes)]
-        afters, unloads = [], list(befores)
+        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes)]
+        for lane, before in enumerate(befores):
+            begins = multiply.compute & multiply.fresh
+            if p.wide:
+                begins &= ~settings.wide | (multiply.half == lane % 2)
+            found = Mux(chains, write.data.word_select(lane, 32), read.data.word_select(lane, 32))
+            m.d.sync += before.eq(Mux(begins, 0, found))
+        afters: list[Value] = []
+        unloads: list[Value] = list(befores)
         for lane, before in enumerate(befores):
             after = Signal(signed(32), name=f"after_{lane}")
-            m.d.comb += after.eq(
-                Mux(accumulate.load, self.load_data[lane], Mux(accumulate.fresh, 0, before) + products[lane])
-            )
+            m.d.comb += after.eq(Mux(accumulate.load, self.load_data[lane], before + products[lane]))
             afters.append(after)
         if p.wide:
             # Eight sums: those of one half of the vector change, the others stay.
@@ -135,7 +144,7 @@ class Datapath(wiring.Component):
                         Mux(
                             accumulate.load,
                             self.load_data[lane // 2],
-                            Mux(accumulate.fresh, 0, before) + products[lane],
+                            before + products[lane],
                         )
                     ),
                 ]
