@@ -11,7 +11,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.access import predict
 from hwgen.model.dram import Dram, dram_counts
-from hwgen.model.tcdm_placement import place
+from hwgen.model.tcdm_placement import bytes_needed, place
 from hwgen.model.two_level import local_level, outer_level
 from hwgen.search.outer import OuterSpace
 from hwgen.search.two_level import search_two_levels
@@ -96,6 +96,25 @@ def test_idle_hwcs_are_out() -> None:
     assert (busy.dram_bytes, busy.utilisation) == (by_bytes.dram_bytes, pytest.approx(13 / 16))
     spread = [item for item in busy.schedule.nest if isinstance(item, Loop) and item.over]
     assert spread == [Loop("m", 6, "hwc")]
+
+
+def test_less_is_counted_on_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rings that need three times their bytes, so that what fits is far from what loops need at least.
+
+    From one value of the objective to the next one it takes thousands of attempts to come there.
+    """
+    layer, needs = conv((12, 2, 7, 13), (3, 3), padding=(1, 1, 1, 1)), []
+
+    def three_times(schedule: Schedule, most: int) -> int:
+        needs.append(3 * bytes_needed(schedule, most))
+        return needs[-1]
+
+    monkeypatch.setattr("hwgen.search.two_level.bytes_needed", three_times)
+    found = search_two_levels(layer, cluster(3 * 480), looks=2, attempts=20)
+    assert found.need == place(found.schedule).size <= 480
+    assert 3 * found.need in needs
+    assert not found.complete
+    assert len(needs) < 1000
 
 
 @pytest.mark.parametrize("seed", range(4))
