@@ -14,14 +14,14 @@ Without arguments all rows: some minutes. ``python -m benchmarks.bench_clusters 
 
 import sys
 
-from cosim.cluster_results import cosimulate_clusters
-from cosim.cluster_run import DramTiming
-from cosim.comparison import LayerResult
+from cosim.cluster.results import cosimulate_clusters
+from cosim.cluster.run import DramTiming
+from cosim.hwc.comparison import LayerResult
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
-from hwgen.model.dram import dram_layout, runs_of
-from hwgen.model.two_level_parts import loads, stores, tiles
+from hwgen.model.cluster.parts import loads, stores, tiles
+from hwgen.model.dram.counts import dram_layout, runs_of
 
 BLOCK = 128
 MOST_ERROR = 0.05

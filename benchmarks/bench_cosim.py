@@ -13,15 +13,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from cosim.build import FAST, FAST_COMPILED, HARNESS, SOURCES
-from cosim.jobs import Job
-from cosim.layer_data import expected_output, random_data
-from cosim.runner import run_jobs
-from cosim.toolchain import cache_folder, environment, fingerprint
-from hwgen.export import verilog
+from cosim.hwc.jobs import Job
+from cosim.hwc.layer_data import expected_output, random_data
+from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, SOURCES
+from cosim.sim.runner import run_jobs
+from hwgen.export.hwc import verilog
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
-from hwgen.lower import Program, compile_layer
+from hwgen.lower.hwc import Program, compile_layer
+from hwgen.tools.toolchain import cache_folder, environment, fingerprint
 
 LEAST_RATIO = 0.9
 LEAST_CYCLES_PER_SECOND = 2e6

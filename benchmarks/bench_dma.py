@@ -7,13 +7,13 @@ like DDR3, and T = C + s p + n t with its errors over the same tiles.
 
 import numpy as np
 
-from cosim.dma_model import load_model
-from cosim.dma_run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, run_dma
-from cosim.dma_tiles import RINGS, TileTime, measure_tiles, random_tiles
-from hwgen.gateware.descriptor import Descriptor, OperandTag, RingSelect
-from hwgen.gateware.dma_params import DmaParameters
-from hwgen.model.dma_fit import fit_cost
-from hwgen.model.dma_move import DramTiming
+from cosim.dma.model import load_model
+from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, run_dma
+from cosim.dma.tiles import RINGS, TileTime, measure_tiles, random_tiles
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.dma import DmaParameters
+from hwgen.model.dma.fit import fit_cost
+from hwgen.model.dma.transfers import DramTiming
 
 SHOWN = ("answers at once", "like DDR3")
 LEAST_RATE = 0.95

@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
-from hwgen.model.bounds import bounds
-from hwgen.report.sampling import sampled
-from hwgen.report.stoutchinin import SIZES, TABLE
-from hwgen.search.batch import Request, search_layers
-from hwgen.search.optimal import Result
+from hwgen.model.core.bounds import bounds
+from hwgen.report.stoutchinin.rows import SIZES, TABLE
+from hwgen.report.stoutchinin.sampling import sampled
+from hwgen.search.core.batch import Request, search_layers
+from hwgen.search.core.optimal import Result
 
 MOST_SECONDS, MOST_GIB, PROCESSES = 60.0, 4.0, 2
 LEAST_GAIN, LEAST_ROWS = 0.10, 50
@@ -30,7 +30,7 @@ SEARCH = """
 import sys
 from pathlib import Path
 from hwgen.ir.network import load_layer_set
-from hwgen.search.batch import Request, search_layers
+from hwgen.search.core.batch import Request, search_layers
 if __name__ == "__main__":
     layers = load_layer_set(sys.argv[1]).convolutions()
     sizes = tuple(map(int, sys.argv[4:]))

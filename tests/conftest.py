@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hwgen.cli import main
-from tests.command_line import Answer, Run
+from tests.cli.command_line import Answer, Run
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(

@@ -8,7 +8,7 @@ from hwgen.ir.counts import Counts, directions_at, quantities_at
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.lower.cluster_cost import OnCluster, predicted_on_cluster
+from hwgen.lower.cluster.cost import OnCluster, predicted_on_cluster
 
 __all__ = ["cluster_document", "predicted_by_file", "print_cluster"]
 

@@ -6,26 +6,26 @@ from typing import Annotated
 
 import typer
 
-from cosim.toolchain import ToolError
 from hwgen import __version__
-from hwgen.cli.calibrate import calibrate
+from hwgen.cli.commands.calibrate import calibrate
+from hwgen.cli.commands.cosim import cosim
+from hwgen.cli.commands.demo import demo
+from hwgen.cli.commands.depth_first import depth_first
+from hwgen.cli.commands.generate.generate import generate
+from hwgen.cli.commands.layers import layers
+from hwgen.cli.commands.paper.paper import paper
+from hwgen.cli.commands.predict import predict
+from hwgen.cli.commands.regress.clusters import regress_clusters
+from hwgen.cli.commands.regress.depth_first_gain import regress_ways
+from hwgen.cli.commands.regress.hwc import regress
+from hwgen.cli.commands.regress.pipelines import regress_stacks
+from hwgen.cli.commands.report import report
+from hwgen.cli.commands.schedule.schedule import schedule
+from hwgen.cli.commands.sweep import sweep
+from hwgen.cli.commands.synth import synth
 from hwgen.cli.console import printable
-from hwgen.cli.cosim import cosim
-from hwgen.cli.demo import demo
-from hwgen.cli.depth_first import depth_first
-from hwgen.cli.generate import generate
-from hwgen.cli.layers import layers
-from hwgen.cli.paper import paper
-from hwgen.cli.predict import predict
-from hwgen.cli.regress import regress
-from hwgen.cli.regress_clusters import regress_clusters
-from hwgen.cli.regress_stacks import regress_stacks
-from hwgen.cli.regress_ways import regress_ways
-from hwgen.cli.report import report
-from hwgen.cli.schedule import schedule
-from hwgen.cli.sweep import sweep
-from hwgen.cli.synth import synth
 from hwgen.ir.document import InputError
+from hwgen.tools.toolchain import ToolError
 
 __all__ = ["app", "main"]
 

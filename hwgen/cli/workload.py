@@ -14,11 +14,11 @@ from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster_cost import judge_of
-from hwgen.search.batch import Request, search_layers
-from hwgen.search.optimal import Objective, Result
-from hwgen.search.shared import best_shared
-from hwgen.search.two_level import search_two_levels
+from hwgen.lower.cluster.cost import judge_of
+from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.search.core.batch import Request, search_layers
+from hwgen.search.core.optimal import Objective, Result
+from hwgen.search.hwc.shared import best_shared
 
 __all__ = [
     "BufferOption",

@@ -1,1 +1,1 @@
-"""Amaranth generators. This room knows parameters and registers, not schedules, layers or files."""
+"""Amaranth generators. They know parameters and registers, not schedules, layers or files."""

@@ -1,7 +1,7 @@
 """A schedule: the loop nest of one layer, with buffer markers between the loops and what the lanes cover.
 
-The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), made exact; `hwgen.model.walk` executes
-them literally.
+The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), made exact; `hwgen.model.core.walk`
+executes them literally.
 """
 
 import reprlib

@@ -1,10 +1,1 @@
-"""From a schedule to hardware: generation parameters and run-time registers.
-
-The one seam between the two worlds: above it are layers and nests, below it parameters and registers. What the
-hardware cannot run is refused here, with a reason.
-"""
-
-from hwgen.lower.hwc import Program, compile_layer
-from hwgen.lower.parameters import parameters_for, with_output_at_reduction
-
-__all__ = ["Program", "compile_layer", "parameters_for", "with_output_at_reduction"]
+"""From schedules to hardware: generation parameters, run-time registers and programs."""

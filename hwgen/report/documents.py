@@ -9,8 +9,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from hwgen.report.claims import Claim
-from hwgen.report.stoutchinin import Engines, OrderQuality, Traffic, exceptions, median_ratios
+from hwgen.report.stoutchinin.claims import Claim
+from hwgen.report.stoutchinin.rows import Engines, OrderQuality, Traffic, exceptions, median_ratios
 
 __all__ = ["Found", "csv_text", "readme", "tables", "write_bytes"]
 

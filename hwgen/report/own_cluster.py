@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
-from hwgen.model.baselines import Tile
-from hwgen.model.bursts import Flow, Mapping, Npu, Slicing, filters_a_core
+from hwgen.model.published.sousa import Flow, Mapping, Npu, Slicing, filters_a_core
+from hwgen.model.published.stoutchinin import Tile
 
 __all__ = ["OwnCase", "OwnRun", "own_hardware", "own_runs", "sliced_on_cluster", "tiled_on_cluster"]
 

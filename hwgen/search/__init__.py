@@ -1,0 +1,1 @@
+"""Which schedule is best."""

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import hwgen
-from cosim.toolchain import ToolError
 from hwgen.ir.document import InputError
 from hwgen.sweep.steps import Step, code_digest
 from hwgen.sweep.store import Store
+from hwgen.tools.toolchain import ToolError
 
 __all__ = ["PERFORM", "Order", "attempt", "environment"]
 

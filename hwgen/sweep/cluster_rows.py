@@ -6,7 +6,7 @@ from typing import Any
 from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.schedule import Schedule
-from hwgen.model.bounds import bounds
+from hwgen.model.core.bounds import bounds
 from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
 from hwgen.sweep.columns import traffic_column
 from hwgen.sweep.rows import Cells, completed, order_text, status_of

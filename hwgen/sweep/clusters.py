@@ -4,14 +4,14 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from cosim.cluster_results import cosimulate_clusters
-from cosim.plans import Configuration
+from cosim.cluster.results import cosimulate_clusters
+from hwgen.campaigns.plans import Configuration
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster_cost import OnCluster, judge_of, predicted_on_cluster
-from hwgen.model.cluster_cycles import QueueName
-from hwgen.search.two_level import search_two_levels
+from hwgen.lower.cluster.cost import OnCluster, judge_of, predicted_on_cluster
+from hwgen.model.cluster.cycles import QueueName
+from hwgen.search.cluster.optimal import search_two_levels
 
 __all__ = ["WAITS", "ClusterConfiguration", "plan_on_cluster", "predicted_cluster", "simulate_on_cluster"]
 

@@ -11,10 +11,10 @@ from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from cosim.toolchain import ToolError
 from hwgen.ir.document import InputError
 from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.steps import Step
+from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Farm", "Place", "open_farm"]
 

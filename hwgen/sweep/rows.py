@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cosim.comparison import predicted_cycles
-from cosim.regression import Row
-from hwgen.gateware.params import HwcParameters
+from hwgen.arch.hwc import HwcParameters
+from hwgen.campaigns.hwc import Row
 from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.layer import Layer
-from hwgen.model.access import predict
-from hwgen.model.bounds import bounds
+from hwgen.model.core.access import predict
+from hwgen.model.core.bounds import bounds
+from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.sweep.columns import COLUMNS, traffic_column
-from hwgen.synth import Synthesis
+from hwgen.synth.ecp5 import Synthesis
 
 __all__ = ["Cells", "completed", "curve_rows", "no_row", "order_text", "row_of", "status_of"]
 

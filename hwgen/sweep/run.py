@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cosim.generation import digest_of
-from cosim.plans import Configuration, Plan
-from cosim.regression import Row, rows_of
+from hwgen.campaigns.hwc import Row, rows_of
+from hwgen.campaigns.plans import Configuration, Plan
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
@@ -20,7 +19,7 @@ from hwgen.sweep.attempt import PERFORM, Order
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Farm, Place, open_farm
-from hwgen.sweep.question import AnyConfiguration, Outcome, Question
+from hwgen.sweep.request import AnyConfiguration, Outcome, Question
 from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
 from hwgen.sweep.steps import (
     Step,
@@ -35,7 +34,8 @@ from hwgen.sweep.steps import (
     synthesise_step,
 )
 from hwgen.sweep.store import Store
-from hwgen.synth import Synthesis
+from hwgen.synth.ecp5 import Synthesis
+from hwgen.tools.cache import digest_of
 
 __all__ = ["Sweep"]
 

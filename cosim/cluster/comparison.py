@@ -1,0 +1,158 @@
+"""One run of a cluster against model and reference: counts at both levels, what is in memory, and what is wrong."""
+
+import re
+from collections import defaultdict
+
+import numpy as np
+
+from cosim.cluster.preparation import ClusterTask
+from cosim.cluster.run import ClusterResult
+from cosim.hwc.comparison import LayerResult
+from hwgen.arch.descriptor import OperandTag
+from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.lower.cluster.cycles import cluster_cycles
+from hwgen.model.dma.transfers import DramTiming
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["judge_cluster"]
+
+STALLS = ("busy_", "wait_", "stall_")
+"""How the names of the cluster's registers begin that count cycles."""
+
+_AT_PORTS: dict[tuple[str, str], tuple[str, Operand, Direction]] = {
+    ("i", "read"): ("tcdm", "I", "read"),
+    ("w", "read"): ("tcdm", "W", "read"),
+    ("o", "read_partial"): ("tcdm", "O", "read_partial"),
+    ("o", "write_partial"): ("tcdm", "O", "write_partial"),
+    ("o", "write"): ("tcdm", "O", "write"),
+    ("o", "bias"): ("tcdm", "B", "read"),
+    ("load", "I"): ("tcdm_dma", "I", "read"),
+    ("load", "W"): ("tcdm_dma", "W", "read"),
+    ("load", "O"): ("tcdm_dma", "O", "read_partial"),
+    ("load", "B"): ("tcdm_dma", "B", "read"),
+    ("store", "O"): ("tcdm_dma", "O", "write"),
+}
+"""What accesses of the TCDM's ports are, by port and kind; any other is a failure. What the DMA's stores read of O's
+ring may be partial sums too."""
+
+_MOVED: dict[tuple[OperandTag, bool], tuple[Operand, Direction]] = {
+    (OperandTag.P, False): ("P", "read"),
+    (OperandTag.I, False): ("I", "read"),
+    (OperandTag.W, False): ("W", "read"),
+    (OperandTag.B, False): ("B", "read"),
+    (OperandTag.O_PARTIAL, False): ("O", "read_partial"),
+    (OperandTag.O_PARTIAL, True): ("O", "write_partial"),
+    (OperandTag.O, True): ("O", "write"),
+}
+"""What the DRAM's accesses are, by tag and whether they write; any other is a failure."""
+
+
+def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulator = "verilator") -> LayerResult:
+    """The result of one run: counts and output against model and reference."""
+    predicted = _stores_together(task.counts)
+    measured, strays = _measured(task, outcome)
+    failures = [
+        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
+        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
+    ]
+    failures += _differences_by_hwc(task, outcome)
+    failures += strays
+    equal = not failures
+    failures += [
+        f"{port}: {number} breaches of the protocol" for port, number in outcome.violations.items() if number
+    ]
+    if outcome.timed_out:
+        failures.append(f"no interrupt within {outcome.cycles} cycles")
+    if not outcome.done:
+        values = {
+            name: outcome.registers[name] for name in ("status", "fault_address", "fault_command", "fault_detail")
+        }
+        failures.append(f"ended with {', '.join(f'{name} {value:#x}' for name, value in values.items())}")
+    failures += [f"register {name}: write refused" for name in outcome.refused]
+    exact = not outcome.timed_out
+    wrong = np.argwhere(task.program.output(outcome.memory) != task.expected)
+    if len(wrong):
+        exact = False
+        failures.append(f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}")
+    return LayerResult(
+        schedule=task.program.schedule,
+        simulator=simulator,
+        predicted=predicted,
+        measured=measured,
+        equal=equal,
+        output_exact=exact,
+        predicted_cycles=round(cluster_cycles(task.program, _timing(task)).total),
+        cycles=outcome.cycles,
+        seconds=outcome.seconds,
+        failures=tuple(failures),
+        stalls={name: value for name, value in outcome.registers.items() if name.startswith(STALLS)},
+        hwcs=task.program.cluster.hwcs,
+    )
+
+
+def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[str]]:
+    """The counts of all levels, and accesses that there should not be."""
+    found: dict[Key, Access] = defaultdict(Access)
+    strays = []
+    for (master, kind), (words, size) in outcome.tcdm.items():
+        key = _key(master, kind)
+        if key is not None:
+            found[key] += Access(size // _element(key), size, words)
+        elif words:
+            strays.append(f"{master}: {words} accesses of kind {kind}, expected none")
+    for (tag, written), counters in outcome.dram.items():
+        moved = _MOVED.get((tag, written))
+        if moved is not None:
+            dram_key: Key = ("dram", *moved)
+            found[dram_key] += Access(elements=counters["bytes"] // _element(dram_key), **counters)
+        elif any(counters.values()):
+            way = "written" if written else "read"
+            strays.append(f"DRAM: {counters['bytes']} bytes of tag {tag.name} {way}, expected none")
+    return Counts({key: access for key, access in found.items() if access != Access()}), strays
+
+
+def _key(master: str, kind: str) -> Key | None:
+    """What a master's accesses of a kind are."""
+    port = re.fullmatch(r"(?:hwc\d+_)?(i|w|o|load|store)(?:_\d+)?", master)
+    return _AT_PORTS.get((port[1], kind)) if port else None
+
+
+def _element(key: Key) -> int:
+    _, operand, direction = key
+    return 4 if operand in ("B", "P") or (operand == "O" and direction != "write") else 1
+
+
+def _stores_together(counts: Counts) -> Counts:
+    """The same with all that the DMA reads from O's ring as one: partial sums and outputs lie in the same place."""
+    accesses = dict(counts.accesses)
+    partial = accesses.pop(("tcdm_dma", "O", "write_partial"), Access())
+    final = accesses.get(("tcdm_dma", "O", "write"), Access())
+    both = partial + final
+    accesses["tcdm_dma", "O", "write"] = Access(both.bytes, both.bytes, both.words)
+    return Counts({key: access for key, access in accesses.items() if access != Access()})
+
+
+def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
+    """What the ports of single HWCs did otherwise than predicted."""
+    lines = []
+    for number, predicted in enumerate(task.prediction.hwcs):
+        found = {
+            key: Access(size // _element(key), size, words)
+            for (master, kind), (words, size) in outcome.tcdm.items()
+            if master.startswith(f"hwc{number}_") and words
+            for key in [_key(master, kind)]
+            if key is not None
+        }
+        lines += [
+            f"HWC {number}: {operand} {direction}: {theirs} {quantity}, predicted {mine}"
+            for (_, operand, direction), quantity, mine, theirs in predicted.differences(Counts(found))
+        ]
+    return lines
+
+
+def _timing(task: ClusterTask) -> DramTiming:
+    """The DRAM's, as the model has it."""
+    timing = task.job.timing
+    return DramTiming(
+        timing.latency, timing.miss_cycles, timing.block_cycles, 1 << timing.row_log2, 1 << timing.bank_log2
+    )

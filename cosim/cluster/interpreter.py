@@ -1,0 +1,311 @@
+"""Executes the program of a cluster on byte arrays, in any order that its queues and tokens allow.
+
+Nothing is timed: what happens next is drawn at random from what may happen next. A transfer goes run by run. What an
+HWC reads is read when it starts and again when it ends, and must be the same; what it writes is spoilt when it
+starts. So a program in which a token is missing gives wrong outputs, or an error, in some order.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.commands import Command, Opcode, Queue, decode
+from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layout import pack_weights
+from hwgen.gateware.hwc.registers import register_map
+from hwgen.golden.convolution import convolve, requantise
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Loop, Marker, Schedule
+
+__all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
+
+Bytes = NDArray[np.uint8]
+Indices = NDArray[np.int64]
+QUEUE_WORDS = {Queue.LOAD: 64, Queue.COMPUTE: 128, Queue.STORE: 64}
+"""Words that a queue holds; each command takes one more than its own."""
+
+
+class ProgramError(Exception):
+    """What no program may do; the text says what."""
+
+
+@dataclass
+class _Hwc:
+    """One HWC: its registers by address, and its run."""
+
+    registers: dict[int, int]
+    run: Iterator[None] | None = None
+
+
+class Machine:
+    """A cluster.
+
+    Parameters
+    ----------
+    parameters : of each HWC.
+    hwcs : how many.
+    dram, tcdm : the memories' bytes, changed in place.
+    rings : of I, W and O.
+    rng : decides what happens next.
+    """
+
+    def __init__(
+        self,
+        parameters: HwcParameters,
+        hwcs: int,
+        dram: Bytes,
+        tcdm: Bytes,
+        rings: Mapping[str, Ring],
+        rng: Random,
+    ) -> None:
+        self._parameters, self._dram, self._tcdm, self._rings, self._rng = parameters, dram, tcdm, rings, rng
+        self._hwcs = [_Hwc({}) for _ in range(hwcs)]
+        self._tokens: Counter[tuple[Queue, Queue]] = Counter()
+        self._queues: dict[Queue, list[Command]] = {queue: [] for queue in QUEUE_WORDS}
+        self._moves: dict[Queue, Iterator[None] | None] = dict.fromkeys(QUEUE_WORDS)
+        self._names = {register.name: register.address for register in register_map(parameters)}
+
+    def run(self, words: list[int]) -> None:
+        """Execute a program to its END; `ProgramError` where it does what it may not, or cannot go on."""
+        commands = [command for _, command in decode(words)][:-1]
+        commands.reverse()
+        while True:
+            choices: list[Queue | _Hwc | Command] = [
+                *(queue for queue in self._queues if self._can_step(queue)),
+                *(hwc for hwc in self._hwcs if hwc.run is not None),
+            ]
+            if commands and self._fits(commands[-1]):
+                choices.append(commands[-1])
+            if not choices:
+                break
+            choice = self._rng.choice(choices)
+            if isinstance(choice, Command):
+                self._queues[choice.queue].append(commands.pop())
+            elif isinstance(choice, _Hwc):
+                self._step_hwc(choice)
+            else:
+                self._step(choice)
+        stuck = [queue.name.lower() for queue, waiting in self._queues.items() if waiting]
+        if stuck or commands:
+            raise ProgramError(f"nothing can go on: {', '.join(stuck) or 'the list'} waits")
+        if left := [pair for pair, number in self._tokens.items() if number]:
+            raise ProgramError(f"tokens are left over: {left}")
+
+    # --- queues ---
+
+    def _fits(self, command: Command) -> bool:
+        words = sum(len(other.words) + 1 for other in self._queues[command.queue])
+        return words + len(command.words) + 1 <= QUEUE_WORDS[command.queue]
+
+    def _can_step(self, queue: Queue) -> bool:
+        if self._moves[queue] is not None:
+            return True
+        if not self._queues[queue]:
+            return False
+        command = self._queues[queue][0]
+        resting = all(self._hwcs[i].run is None for i in range(len(self._hwcs)) if command.mask >> i & 1)
+        return resting and all(self._tokens[other, queue] for other in command.takes)
+
+    def _step(self, queue: Queue) -> None:
+        """Begin the command in front, or go on with its transfer."""
+        command, move = self._queues[queue][0], self._moves[queue]
+        if move is None:
+            for other in command.takes:
+                self._tokens[other, queue] -= 1
+            move = self._begin(command)
+        self._moves[queue] = move
+        if move is not None and next(move, self) is None:
+            return
+        self._moves[queue] = None
+        self._queues[queue].pop(0)
+        for other in command.posts:
+            self._tokens[queue, other] += 1
+
+    def _begin(self, command: Command) -> Iterator[None] | None:
+        if command.mask >> len(self._hwcs):
+            raise ProgramError(f"{command.opcode.name}: there are {len(self._hwcs)} HWCs, mask {command.mask:#x}")
+        chosen = [hwc for i, hwc in enumerate(self._hwcs) if command.mask >> i & 1]
+        match command.opcode:
+            case Opcode.MOVE:
+                return self._move(Descriptor.decode(command.payload), loads=command.queue is Queue.LOAD)
+            case Opcode.CONFIGURE:
+                first, *values = command.payload
+                for hwc in chosen:
+                    hwc.registers |= {first + 4 * i: value for i, value in enumerate(values)}
+            case Opcode.START:
+                for hwc in chosen:
+                    hwc.run = self._layer(dict(hwc.registers))
+        return None
+
+    def _step_hwc(self, hwc: _Hwc) -> None:
+        assert hwc.run is not None
+        if next(hwc.run, self) is self:
+            hwc.run = None
+
+    # --- the DMA ---
+
+    def _move(self, descriptor: Descriptor, *, loads: bool) -> Iterator[None]:
+        ring = None if descriptor.ring is RingSelect.FIXED else self._rings[descriptor.ring.name]
+        descriptor.check_ring(ring)
+        if not loads and descriptor.scattered and descriptor.fast_stride != 1:
+            raise ProgramError("a store whose bytes lie apart")
+        offsets = np.array(descriptor.offsets())
+        for dram, tcdm in descriptor.runs():
+            if dram + descriptor.length > len(self._dram):
+                raise ProgramError(f"DRAM address {dram:#x} of a transfer is outside")
+            places = tcdm + offsets
+            places = places if ring is None else ring.start + (places - ring.start) % ring.size
+            part = slice(dram, dram + descriptor.length)
+            if loads:
+                self._tcdm[places] = self._dram[part]
+            else:
+                self._dram[part] = self._tcdm[places]
+            yield
+
+    # --- an HWC ---
+
+    def _layer(self, registers: dict[int, int]) -> Iterator[None]:
+        """Start, some time, end."""
+        layer = _SmallLayer(self._parameters, {name: registers.get(at, 0) for name, at in self._names.items()})
+        sources, target = layer.sources(), layer.target()
+        read = [self._tcdm[places] for places in sources]
+        self._tcdm[target] = np.frombuffer(self._rng.randbytes(target.size), np.uint8).reshape(target.shape)
+        yield
+        for places, content in zip(sources, read, strict=True):
+            if not np.isin(places, target).any() and not np.array_equal(self._tcdm[places], content):
+                raise ProgramError("what an HWC reads changed while it ran")
+        self._tcdm[target] = layer.result(read)
+        yield
+
+
+class _SmallLayer:
+    """What the registers of an HWC say: which bytes it reads and writes, and what it computes."""
+
+    def __init__(self, parameters: HwcParameters, values: dict[str, int]) -> None:
+        self._parameters, self._values = parameters, values
+        self._extents = {dim: values[f"extent_{dim}"] for dim in "mcyxkl"}
+        self._groups = -(-values["extent_m"] // values["group_outputs"])
+        self._lines = [
+            self._touched("y", "k", values["stride_y"], values["padding_top"], values["input_height"]),
+            self._touched("x", "l", values["stride_x"], values["padding_left"], values["input_width"]),
+        ]
+
+    def _touched(self, out: str, tap: str, stride: int, pad: int, size: int) -> Indices:
+        lines = {y * stride + k - pad for y in range(self._extents[out]) for k in range(self._extents[tap])}
+        return np.array(sorted(line for line in lines if 0 <= line < size), np.int64)
+
+    def _in_ring(self, places: Indices, port: str) -> Indices:
+        end, size = (self._values[f"ring_{port}_{what}"] for what in ("end", "size"))
+        places = places % (1 << 32)
+        wrapped = np.where(places < end, places, places - size)
+        if wrapped.size and not end - size <= wrapped.min() <= wrapped.max() < end:
+            raise ProgramError(f"port {port}: an address outside of the ring of {size} bytes up to {end:#x}")
+        return wrapped
+
+    def sources(self) -> list[Indices]:
+        """Bytes of the input that are touched [c, h, w], of the packed weights, the biases, the partial sums."""
+        v, e = self._values, self._extents
+        channels = np.arange(self._groups * v["group_inputs"])
+        rows, columns = self._lines
+        inputs = (
+            v["input_base"]
+            + channels[:, None, None] * v["input_plane"]
+            + (rows[:, None] + v["padding_top"]) * v["input_pitch"]
+            + columns
+        )
+        size = pack_weights(self._schedule, np.zeros((e["m"], e["c"], e["k"], e["l"]), np.int8)).size
+        return [
+            self._in_ring(inputs, "i"),
+            self._in_ring(v["weight_base"] + np.arange(size), "w"),
+            v["bias_base"] + np.arange(4 * e["m"]),
+            np.zeros(0, np.int64) if v["first_part"] else self._partial_sums,
+        ]
+
+    def target(self) -> Indices:
+        """Bytes that are written, and those that held partial sums."""
+        v, e = self._values, self._extents
+        if not v["last_part"]:
+            return self._partial_sums
+        places = (
+            v["output_base"]
+            + np.arange(e["m"])[:, None, None] * v["output_plane"]
+            + np.arange(e["y"])[:, None] * v["output_pitch"]
+            + np.arange(e["x"])
+        )
+        return self._in_ring(places, "o")
+
+    @property
+    def _partial_sums(self) -> Indices:
+        v, e = self._values, self._extents
+        places = (
+            v["partial_base"]
+            + np.arange(e["m"])[:, None, None] * v["partial_plane"]
+            + np.arange(e["y"])[:, None] * v["partial_pitch"]
+            + np.arange(4 * e["x"])
+        )
+        return self._in_ring(places, "o")
+
+    def result(self, read: list[Bytes]) -> Bytes:
+        """The bytes to be written."""
+        v, e, layer = self._values, self._extents, self._schedule.layer
+        rows, columns = self._lines
+        sums = np.zeros((e["m"], e["y"], e["x"]), np.int32)
+        if len(rows) and len(columns):
+            inputs = np.zeros((layer.input_channels, layer.input_height, layer.input_width), np.int8)
+            inputs[:, rows[:, None], columns] = read[0].view(np.int8)
+            sums = convolve(layer, inputs, self._unpacked(read[1].view(np.int8)))
+        if not v["first_part"]:
+            before = np.ascontiguousarray(read[3]).view("<i4")
+            sums = (sums.astype(np.int64) + before).astype(np.int32)
+        if not v["last_part"]:
+            return np.ascontiguousarray(sums.astype("<i4")).view(np.uint8)
+        bias = read[2].view("<i4")
+        outputs = requantise(sums, bias, v["shift"], relu=bool(v["relu"]), ceiling=v["ceiling"])
+        return outputs.view(np.uint8)
+
+    def _unpacked(self, packed: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Weights [m, c, k, l], from where the packing puts the number of each."""
+        e = self._extents
+        shape = (e["m"], e["c"], e["k"], e["l"])
+        numbers = np.arange(1, int(np.prod(shape)) + 1).reshape(shape)
+        found = np.zeros(packed.size, np.int64)
+        for byte in range(3):
+            part = (numbers >> 8 * byte & 0xFF).astype(np.uint8).view(np.int8)
+            found |= pack_weights(self._schedule, part).view(np.uint8).astype(np.int64) << 8 * byte
+        weights = np.zeros(numbers.size, np.int8)
+        weights[found[found > 0] - 1] = packed[found > 0]
+        return weights.reshape(shape)
+
+    @property
+    def _schedule(self) -> Schedule:
+        """The nest that the HWC runs."""
+        v, e, p = self._values, self._extents, self._parameters
+        rows, columns = (
+            (e[out] - 1) * v[f"stride_{out}"] + e[tap] - v[f"padding_{side}"] - v[f"input_{size}"]
+            for out, tap, side, size in (("y", "k", "top", "height"), ("x", "l", "left", "width"))
+        )
+        layer = Layer.model_construct(
+            name="part",
+            op="conv",
+            input_channels=self._groups * v["group_inputs"],
+            output_channels=e["m"],
+            input_height=v["input_height"],
+            input_width=v["input_width"],
+            output_height=e["y"],
+            output_width=e["x"],
+            kernel=(e["k"], e["l"]),
+            stride=(v["stride_y"], v["stride_x"]),
+            padding=(v["padding_top"], v["padding_left"], rows, columns),
+            groups=self._groups,
+        )
+        nest: list[Loop | Marker] = []
+        for j, dim in enumerate(p.loops):
+            nest += [Marker(("W",))] if j == p.weight_marker else []
+            nest.append(Loop(dim, v[f"step_{j}_{dim}"]))  # type: ignore[arg-type]
+        lanes: dict[Dim, int] = {"m": p.lane_m, "y": p.lane_y, "x": p.lane_x}
+        return Schedule.model_construct(layer=layer, nest=tuple(nest), lanes=lanes)

@@ -1,0 +1,116 @@
+"""What one two-level schedule needs to be simulated on a cluster: test data, program, DRAM image, prediction."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cluster.run import ClusterJob, DramTiming
+from cosim.hwc.layer_data import LayerData, expected_output, random_data
+from hwgen.ir.counts import Counts
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
+from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
+from hwgen.model.dram.counts import Dram, program_access
+
+__all__ = ["ClusterTask", "prepare_cluster"]
+
+WATCHDOG = 1 << 20
+"""Cycles without any progress after which the cluster gives up."""
+
+
+@dataclass(frozen=True)
+class ClusterTask:
+    """One schedule on its way through the simulator.
+
+    Members
+    -------
+    program, prediction : the schedule for the cluster, and what the model says about it.
+    counts : the prediction's, and the program's.
+    data : what the layer computes with.
+    job : what the simulator is told.
+    expected : the output [M, E, F].
+    """
+
+    program: ClusterProgram
+    prediction: TwoLevelPrediction
+    counts: Counts
+    data: LayerData
+    job: ClusterJob
+    expected: NDArray[np.signedinteger]
+
+
+def prepare_cluster(
+    schedule: Schedule,
+    hardware: Hardware | None = None,
+    *,
+    index: int = 0,
+    seed: int = 0,
+    stream: int | None = None,
+    stalls: bool = False,
+    serial: bool = False,
+    timing: DramTiming | None = None,
+    data: LayerData | None = None,
+) -> ClusterTask:
+    """Make everything for one schedule; raises `InputError` where the cluster cannot run it.
+
+    Parameters
+    ----------
+    hardware : the cluster; None: as it is by default, with the smallest HWCs that run the schedule.
+    index : place among the schedules of a call.
+    seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
+    stalls : every channel to the DRAM and every port of the TCDM waits at random.
+    serial : the program for comparison in which nothing overlaps.
+    timing : the DRAM's; by default the hardware's.
+    data : what the layer computes with; random by default.
+    """
+    rng = np.random.default_rng([seed, index if stream is None else stream])
+    data = data or random_data(schedule.layer, rng)
+    program = compile_cluster(
+        schedule, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling, serial=serial
+    )
+    timing = timing or _timing(program.cluster)
+    dram = Dram(program.cluster.axi_bits, 1 << timing.row_log2, 1 << timing.bank_log2)
+    prediction = predict_two_levels(program.schedule, program.cluster.hwcs, dram)
+    size = 4 * len(program.words)
+    fetched = Counts({("dram", "P", "read"): program_access(program.layout, dram, size)})
+    image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
+    for region in (program.layout.output, program.layout.partial):  # what was there before must not matter
+        begin, end = region.base // 4, (region.base + region.size) // 4
+        image[begin:end] = rng.integers(0, 1 << 32, end - begin, dtype=np.uint32)
+    moved = sum(access.bytes + 64 * access.axi_bursts for access in prediction.counts.at("dram").accesses.values())
+    work = prediction.local.iterations + prediction.local.counts.total_words() + moved
+    job = ClusterJob(
+        name=f"{index}:{schedule.layer.name}",
+        image=image,
+        registers={**program.settings, "watchdog": WATCHDOG},
+        cycle_limit=1_000_000 + 40 * work,
+        random=int(rng.integers(1, 1 << 32)),
+        timing=timing,
+    )
+    if stalls:
+        axi = [int(rate) for rate in rng.integers(0, 160, 5)]
+        job = replace(
+            job,
+            axi_stalls=(axi[0], axi[1], axi[2], axi[3], axi[4]),
+            tcdm_stalls=int(rng.integers(1, 160)),
+            cycle_limit=16 * job.cycle_limit,
+        )
+    return ClusterTask(
+        program,
+        prediction,
+        prediction.counts + fetched,
+        data,
+        job,
+        expected_output(schedule.layer, data),
+    )
+
+
+def _timing(cluster: Cluster) -> DramTiming:
+    """That of the hardware file."""
+    dram = cluster.dram
+    if dram is None:
+        return DramTiming()
+    rows, banks = dram.row_bytes.bit_length() - 1, dram.banks.bit_length() - 1
+    return DramTiming(dram.latency, dram.miss_cycles, dram.block_cycles, rows, banks)

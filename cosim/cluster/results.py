@@ -1,0 +1,72 @@
+"""Two-level schedules through model and cluster: is every access the predicted one, and every output right?"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cosim.cluster.comparison import judge_cluster
+from cosim.cluster.model import load_cluster
+from cosim.cluster.preparation import ClusterTask, prepare_cluster
+from cosim.cluster.run import DramTiming, run_cluster
+from cosim.hwc.comparison import LayerResult
+from cosim.hwc.results import dump_layer, file_names
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Schedule
+
+__all__ = ["cosimulate_clusters", "dram_depth"]
+
+DEPTHS = (18, 20, 22, 24)
+"""Words of the simulated DRAM as a power of two: one of few, so that one build serves many layers."""
+
+
+def cosimulate_clusters(
+    schedules: Sequence[Schedule],
+    hardware: Hardware | None = None,
+    *,
+    seed: int = 0,
+    streams: Sequence[int] | None = None,
+    stalls: bool = False,
+    serial: bool = False,
+    timing: DramTiming | None = None,
+    dump: Path | None = None,
+    fast: bool = True,
+    progress: Callable[[LayerResult], None] = lambda result: None,
+) -> list[LayerResult]:
+    """Run each schedule on its cluster and compare counts and output; results in the order of ``schedules``.
+
+    Schedules for the same cluster share one build. Raises `InputError` where the cluster cannot run a schedule,
+    before anything is simulated, and `ToolError` if the simulator is missing or fails.
+
+    Parameters
+    ----------
+    hardware : the cluster; None: for each schedule the default one with the smallest HWCs that run it.
+    seed, streams, dump, fast, progress : see `cosim.hwc.results.cosimulate`.
+    stalls : every channel to the DRAM and every port of the TCDM waits at random.
+    serial : nothing overlaps: load, compute and store one after the other.
+    timing : the DRAM's; by default the hardware's.
+    """
+    groups: dict[ClusterParameters, list[tuple[int, ClusterTask]]] = defaultdict(list)
+    for index, schedule in enumerate(schedules):
+        stream = None if streams is None else streams[index]
+        task = prepare_cluster(
+            schedule, hardware, index=index, seed=seed, stream=stream, stalls=stalls, serial=serial, timing=timing
+        )
+        groups[task.program.hardware].append((index, task))
+    names = file_names(schedules)
+    results: dict[int, LayerResult] = {}
+    for parameters, tasks in groups.items():
+        depth = dram_depth(max(len(task.job.image) for _, task in tasks))
+        model = load_cluster(parameters, dram_log2=depth, fast=fast)
+        for index, task in tasks:
+            outcome = run_cluster(model, task.job)
+            results[index] = judge_cluster(task, outcome)
+            if dump is not None:
+                dump_layer(dump, names[index], task.data, task.program.output(outcome.memory))
+            progress(results[index])
+    return [results[index] for index in range(len(schedules))]
+
+
+def dram_depth(words: int) -> int:
+    """What `load_cluster` is told of the DRAM for an image of so many words."""
+    return next(depth for depth in DEPTHS if words <= 1 << depth)

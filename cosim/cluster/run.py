@@ -1,0 +1,214 @@
+"""Runs of a simulated cluster: a DRAM image and registers in; memory, counters and registers out."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cluster.model import ClusterModel
+from hwgen.arch.descriptor import OperandTag
+from hwgen.gateware.cluster.registers import cluster_register_map
+from hwgen.gateware.hwc.registers import Control
+
+__all__ = ["KINDS", "ClusterJob", "ClusterResult", "DramTiming", "run_cluster"]
+
+START = Control.const({"start": 1}).as_bits()
+CLEAR = Control.const({"clear": 1}).as_bits()
+DRAM_COUNTERS = {
+    "bytes": "bytes",
+    "beats": "beats",
+    "axi_bursts": "bursts",
+    "blocks": "blocks",
+    "jumps": "jumps",
+    "row_misses": "row_misses",
+}
+KINDS = {
+    "i": ("read",),
+    "w": ("read",),
+    "o": ("read_partial", "write_partial", "write", "bias"),
+    "load": ("I", "W", "O", "B"),
+    "store": ("I", "W", "O", "B"),
+}
+"""What accesses of a port are counted as: of an HWC's ports, and of those of the DMA's channels (by the ring)."""
+
+
+@dataclass(frozen=True)
+class DramTiming:
+    """The harness' DRAM: see `dram.sv`. All zero: a beat in every cycle."""
+
+    latency: int = 0
+    miss_cycles: int = 0
+    block_cycles: float = 0.0
+    row_log2: int = 11
+    bank_log2: int = 3
+
+
+@dataclass(frozen=True)
+class ClusterJob:
+    """One run.
+
+    Parameters
+    ----------
+    name : what reports call it.
+    image : the DRAM's first words.
+    registers : the cluster's settings by name.
+    cycle_limit : cycles after which the run is given up.
+    random : start of the random numbers for stalls and for what nobody asked for; not 0.
+    axi_stalls : cycles in 256 without handshake on AR, R, AW, W, B.
+    tcdm_stalls : cycles in 256 that let no new request through, for each master; or one rate for all.
+    timing : of the DRAM.
+    axi_error : (``read`` or ``write``, RRESP or BRESP, byte address): beats there are answered with an error.
+    tcdm_error : (master, byte address): its accesses there are.
+    reset : reset the cluster first.
+    """
+
+    name: str
+    image: NDArray[np.uint32]
+    registers: Mapping[str, int]
+    cycle_limit: int
+    random: int = 1
+    axi_stalls: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    tcdm_stalls: int | tuple[int, ...] = 0
+    timing: DramTiming = field(default_factory=DramTiming)
+    axi_error: tuple[str, int, int] | None = None
+    tcdm_error: tuple[str, int] | None = None
+    reset: bool = True
+
+
+@dataclass(frozen=True)
+class ClusterResult:
+    """What came of it.
+
+    Members
+    -------
+    registers : every register of the cluster, by name.
+    refused : registers whose write was refused.
+    irq : the interrupt after the run, before and after it was acknowledged.
+    timed_out : the cycle limit came before the interrupt.
+    cycles : from the grant of the start write to the interrupt.
+    memory : the DRAM.
+    tcdm : (words, bytes) by master and kind (`KINDS`); what is absent is zero.
+    dram : counters by operand tag and whether written.
+    violations : breaches of the protocols, by port.
+    """
+
+    name: str
+    registers: dict[str, int]
+    refused: tuple[str, ...]
+    irq: tuple[bool, bool]
+    timed_out: bool
+    cycles: int
+    memory: NDArray[np.uint32]
+    tcdm: dict[tuple[str, str], tuple[int, int]]
+    dram: dict[tuple[OperandTag, bool], dict[str, int]]
+    violations: dict[str, int]
+    seconds: float
+
+    @property
+    def error(self) -> int:
+        """The error code in the status register."""
+        return self.registers["status"] >> 8
+
+    @property
+    def done(self) -> bool:
+        """Whether the program came to its end."""
+        return self.registers["status"] == 0b10 and not self.timed_out
+
+
+def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
+    """Reset the cluster unless told otherwise, and run one program."""
+    registers = cluster_register_map(model.cluster)
+    addresses = {register.name: register.address for register in registers}
+    memory = model.memory
+    memory[: len(job.image)] = job.image
+    _control(model, job, addresses["control"])
+    refused = tuple(name for name, value in job.registers.items() if model.transfer(addresses[name], value)[1])
+    began = time.perf_counter()
+    model.transfer(addresses["control"], START)
+    model.run(job.cycle_limit + 1000, until_finished=True)
+    seconds = time.perf_counter() - began
+    model.run(30)
+    irq = bool(model.get("irq"))
+    values = {register.name: model.transfer(register.address)[0] for register in registers}
+    model.transfer(addresses["control"], CLEAR)
+    model.run(2)
+    return ClusterResult(
+        name=job.name,
+        registers=values,
+        refused=refused,
+        irq=(irq, bool(model.get("irq"))),
+        timed_out=bool(model.get("timed_out")),
+        cycles=model.get("cycles"),
+        memory=memory[: len(job.image)].copy(),
+        tcdm=_accesses(model),
+        dram=_dram(model),
+        violations=_violations(model),
+        seconds=seconds,
+    )
+
+
+def _control(model: ClusterModel, job: ClusterJob, control: int) -> None:
+    """Set the harness' controls, and have it take them over."""
+    masters = model.cluster.masters
+    stalls = (job.tcdm_stalls,) * len(masters) if isinstance(job.tcdm_stalls, int) else job.tcdm_stalls
+    rings = [(job.registers.get(f"ring_{ring}_end", 0), job.registers.get(f"ring_{ring}_size", 0)) for ring in "iwo"]
+    kind, code, address = job.axi_error or ("", 2, 0)
+    master, place = job.tcdm_error or ("", 0)
+    model.set(
+        rst=int(job.reset),
+        clear=1,
+        start_address=control,
+        start_value=START,
+        cycle_limit=job.cycle_limit,
+        random_start=job.random,
+        axi_rate=_packed(job.axi_stalls, 8),
+        tcdm_rate=_packed(stalls, 8),
+        timing=job.timing.latency | job.timing.miss_cycles << 16,
+        block_rate=round(256 * job.timing.block_cycles),
+        geometry=job.timing.row_log2 | job.timing.bank_log2 << 5,
+        axi_error_enable={"read": 1, "write": 2}.get(kind, 0),
+        axi_error_code=code,
+        axi_error_address=address,
+        tcdm_error_enable=1 << masters.index(master) if master else 0,
+        tcdm_error_address=place,
+        region_base=_packed([end - size for end, size in rings], 32),
+        region_end=_packed([end for end, _ in rings], 32),
+    )
+    model.run(3)
+    model.set(rst=0, clear=0)
+    model.run(3)
+
+
+def _packed(values: "tuple[int, ...] | list[int]", width: int) -> int:
+    return sum(value << width * place for place, value in enumerate(values))
+
+
+def _accesses(model: ClusterModel) -> dict[tuple[str, str], tuple[int, int]]:
+    found = {}
+    for index, master in enumerate(model.cluster.masters):
+        scope = f"harness.ports[{index}].port"
+        words, octets = (model.counters(name, scope).tolist() for name in ("words", "bytes"))
+        kinds = KINDS[master.split("_")[1] if master.startswith("hwc") else master.split("_")[0]]
+        for kind, pair in zip(kinds, zip(words, octets, strict=True), strict=False):
+            found[master, kind] = (int(pair[0]), int(pair[1]))
+    return {key: value for key, value in found.items() if value[0]}
+
+
+def _dram(model: ClusterModel) -> dict[tuple[OperandTag, bool], dict[str, int]]:
+    counted = {name: model.counters(variable).tolist() for name, variable in DRAM_COUNTERS.items()}
+    return {
+        (tag, written): {name: int(values[2 * tag + written]) for name, values in counted.items()}
+        for tag in OperandTag
+        for written in (False, True)
+    }
+
+
+def _violations(model: ClusterModel) -> dict[str, int]:
+    found = {
+        master: model.get("violations", f"harness.ports[{index}].port")
+        for index, master in enumerate(model.cluster.masters)
+    }
+    found |= {"axi": model.get("violations", "harness.dram"), "cfg": model.get("cfg_violations")}
+    return {name: count for name, count in found.items() if count}

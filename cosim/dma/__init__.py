@@ -1,0 +1,1 @@
+"""The DMA in the simulator."""

@@ -1,0 +1,215 @@
+"""The DMA between a DRAM and a TCDM, simulated in this process: the harness as a library, built once and kept."""
+
+import ctypes
+import hashlib
+import json
+import shutil
+import tempfile
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cosim.sim.compiling
+import hwgen.arch
+import hwgen.gateware.bus
+import hwgen.gateware.dma
+from cosim.sim.build import HARNESS
+from cosim.sim.compiling import CommandFailed, compile_library, verilate
+from hwgen.arch.dma import DmaParameters
+from hwgen.export.hwc import converted
+from hwgen.gateware.dma.dma import Dma
+from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.processes import locked
+from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
+
+__all__ = ["DRAM_LOG2", "TCDM_LOG2", "Model", "load_model"]
+
+DRAM_LOG2, TCDM_LOG2 = 18, 16
+"""Sizes of the memories in 32-bit words, as powers of two."""
+
+SOURCES = ("dma_harness.sv", "dram.sv", "axi_rules.sv", "tcdm_port.sv")
+OTHERS = ("dma_publish.vlt", "library.cpp")
+FLAGS = ["-O2", "-fno-tree-vectorize"]
+
+
+def wrapper(parameters: DmaParameters) -> str:
+    """Verilog around the DMA that has its arrays of ports as vectors, as the harness wants them."""
+    ports = range(parameters.ports)
+    declared, connected = [], []
+    for channel in ("load", "store"):
+        widths = {
+            "req": 1,
+            "add": 32,
+            "wen": 1,
+            "be": 4,
+            "wdata": 32,
+            "gnt": 1,
+            "r_valid": 1,
+            "r_opc": 1,
+            "r_rdata": 32,
+        }
+        for name, width in widths.items():
+            direction = "input" if name in ("gnt", "r_valid", "r_opc", "r_rdata") else "output"
+            declared.append(f"{direction} wire [{width * parameters.ports - 1}:0] {channel}_{name}")
+            connected += [f".{channel}__{i}__{name}({channel}_{name}[{width * i} +: {width}])" for i in ports]
+    before_axi = len(declared)
+    bits, strobes = parameters.axi_bits - 1, parameters.beat_bytes - 1
+    for channel in ("aw", "ar"):
+        out = {"id": 1, "addr": 31, "len": 7, "size": 2, "burst": 1, "user": 7, "valid": 0}
+        declared += [f"output wire [{high}:0] {channel}{name}" for name, high in out.items()]
+        declared.append(f"input wire {channel}ready")
+    outputs = {"wdata": bits, "wstrb": strobes, "wlast": 0, "wvalid": 0, "bready": 0, "rready": 0}
+    inputs = {"wready": 0, "bid": 1, "bresp": 1, "bvalid": 0, "rid": 1, "rdata": bits, "rresp": 1, "rlast": 0}
+    inputs["rvalid"] = 0
+    declared += [f"output wire [{high}:0] {name}" for name, high in outputs.items()]
+    declared += [f"input wire [{high}:0] {name}" for name, high in inputs.items()]
+    connected += [f".axi__{name}({name})" for name in (line.split()[-1] for line in declared[before_axi:])]
+    bound = parameters.tcdm_address_bits
+    connected += [f".settings__{name}(windows[{48 * i} +: 32])" for i, name in enumerate(("dram_base", "dram_end"))]
+    connected += [
+        f".settings__{name}(windows[{48 * i} +: {bound + 1}])" for i, name in enumerate(("tcdm_base", "tcdm_end"), 2)
+    ]
+    names = [f"ring_{ring}_{what}" for what in ("end", "size") for ring in "iwo"]
+    connected += [f".settings__{name}(rings[{32 * i} +: {bound + 1}])" for i, name in enumerate(names)]
+    for i, channel in enumerate(("load", "store", "program")):
+        connected += [
+            f".{channel}_idle(idle[{i}])",
+            f".{channel}_error(error[{8 * i} +: 8])",
+            f".{channel}_error_address(error_at[{32 * i} +: 32])",
+        ]
+    return _WRAPPER.format(declared=",\n    ".join(declared), connected=",\n    ".join(connected))
+
+
+_WRAPPER = """\
+module dma_flat (
+    input wire clk,
+    input wire rst,
+    input wire [31:0] load_word,
+    input wire load_valid,
+    output wire load_ready,
+    input wire [31:0] store_word,
+    input wire store_valid,
+    output wire store_ready,
+    output wire load_done,
+    output wire store_done,
+    input wire program_start,
+    input wire [31:0] program_address,
+    input wire [31:0] program_words,
+    output wire [31:0] program_word,
+    output wire program_valid,
+    input wire program_ready,
+    output wire [2:0] idle,
+    output wire [23:0] error,
+    output wire [95:0] error_at,
+    input wire [191:0] windows,
+    input wire [191:0] rings,
+    {declared}
+);
+  dma dma (
+    .clk(clk), .rst(rst), .halt(1'b0), .clear(1'b0),
+    .i_load__payload(load_word), .i_load__valid(load_valid), .i_load__ready(load_ready),
+    .i_store__payload(store_word), .i_store__valid(store_valid), .i_store__ready(store_ready),
+    .load_done(load_done), .store_done(store_done),
+    .program_start(program_start), .program_address(program_address), .program_words(program_words),
+    .o_program__payload(program_word), .o_program__valid(program_valid), .o_program__ready(program_ready),
+    {connected}
+  );
+endmodule
+"""
+
+
+class Model:
+    """A simulated DMA: variables of the harness as numpy arrays, and its clock."""
+
+    def __init__(self, library: Path, parameters: DmaParameters) -> None:
+        self.parameters = parameters
+        self._library = ctypes.CDLL(str(library))
+        self._library.model_variable.restype = ctypes.c_void_p
+        self._library.model_run.restype = ctypes.c_int64
+        self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+        self._views: dict[tuple[str, str], NDArray[np.uint8]] = {}
+
+    def _bytes(self, scope: str, name: str) -> NDArray[np.uint8]:
+        """A variable as the simulator keeps it."""
+        if (scope, name) not in self._views:
+            size = ctypes.c_size_t()
+            address = self._library.model_variable(f"TOP.{scope}".encode(), name.encode(), ctypes.byref(size))
+            if not address:
+                raise ToolError(f"the harness has no {scope}.{name}")
+            self._views[scope, name] = np.ctypeslib.as_array((ctypes.c_uint8 * size.value).from_address(address))
+        return self._views[scope, name]
+
+    @property
+    def memory(self) -> NDArray[np.uint32]:
+        """All memory: the DRAM, and behind it the TCDM."""
+        return self._bytes("harness", "memory").view(np.uint32)
+
+    def set(self, **values: int) -> None:
+        """Drive variables of the harness."""
+        for name, value in values.items():
+            view = self._bytes("harness", name)
+            view[:] = np.frombuffer(value.to_bytes(len(view), "little"), np.uint8)
+        self._library.model_settle()
+
+    def get(self, name: str, scope: str = "harness") -> int:
+        """The value of a variable."""
+        return int.from_bytes(self._bytes(scope, name).tobytes(), "little")
+
+    def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
+        """An array of counters."""
+        return self._bytes(scope, name).view(np.uint64).copy()
+
+    def run(self, cycles: int, *, until_finished: bool = False) -> int:
+        """Run the clock; the cycles that it ran."""
+        clock, finished = (self._bytes("harness", name).ctypes.data for name in ("clk", "finished"))
+        return int(self._library.model_run(clock, finished if until_finished else None, cycles))
+
+
+@cache
+def load_model(parameters: DmaParameters) -> Model:
+    """The simulated DMA of these parameters, built unless it is there."""
+    return Model(_built(parameters), parameters)
+
+
+def _built(parameters: DmaParameters) -> Path:
+    require_tools("verilator", waves=False)
+    files = [HARNESS / name for name in (*SOURCES, *OTHERS)]
+    state = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    rooms = [Path(room.__path__[0]) for room in (hwgen.arch, hwgen.gateware.bus, hwgen.gateware.dma)]
+    sources = [*rooms, Path(__file__), Path(cosim.sim.compiling.__file__)]
+    key = digest_of([asdict(parameters), state, sources_digest(sources), fingerprint("verilator")])
+    folder = cache_folder() / "builds" / key
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_suffix(".lock")):
+        if not (folder / "complete").exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{key}.") as name:
+                fresh = Path(name) / "build"
+                fresh.mkdir()
+                _make(fresh, parameters)
+                shutil.rmtree(folder, ignore_errors=True)
+                fresh.rename(folder)
+        (folder / "complete").touch()
+    return folder / "sim" / "model.so"
+
+
+def _make(folder: Path, parameters: DmaParameters) -> None:
+    log = folder / "build.log"
+    (folder / "dma.v").write_text(converted(Dma(parameters), "dma"), encoding="utf-8")
+    (folder / "dma_flat.v").write_text(wrapper(parameters), encoding="utf-8")
+    sources = [*(HARNESS / name for name in SOURCES), folder / "dma.v", folder / "dma_flat.v"]
+    sizes = {"DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2}
+    options: list[Any] = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-Wno-fatal"]
+    options += [
+        "--no-public-flat-rw",
+        HARNESS / "dma_publish.vlt",
+        *(f"-G{name}={value}" for name, value in sizes.items()),
+    ]
+    try:
+        verilate(folder / "sim", "harness", [str(option) for option in (*options, *sources)], log)
+        compile_library(folder / "sim", FLAGS, [HARNESS / "library.cpp"], log)
+    except CommandFailed:
+        raise ToolError(f"verilator: build failed: {json.dumps(log.read_text(encoding='utf-8')[-3000:])}") from None

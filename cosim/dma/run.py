@@ -1,0 +1,204 @@
+"""Runs of the simulated DMA: descriptors in, memories, counters and times out; and what they should have done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.dma.model import DRAM_LOG2, TCDM_LOG2, Model
+from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.model.dma.transfers import DramTiming
+
+__all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "Memories", "moved", "run_dma"]
+
+TCDM_BYTES = 4 << TCDM_LOG2
+DATA_BYTES = 3 << DRAM_LOG2
+"""DRAM that descriptors may use; their own words and the times lie in the last quarter."""
+
+COUNTERS = ("bytes", "beats", "bursts", "blocks", "jumps", "row_misses")
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Memories:
+    """Bytes of DRAM (`DATA_BYTES`) and TCDM (`TCDM_BYTES`)."""
+
+    dram: Bytes
+    tcdm: Bytes
+
+
+@dataclass(frozen=True)
+class DmaJob:
+    """What one run does.
+
+    Parameters
+    ----------
+    loads, stores : descriptors of the two channels, in their order.
+    rings : of I, W and O.
+    memories : at the beginning.
+    program : (byte address, words) of a program to be fetched meanwhile.
+    serial : a descriptor begins when the one before it is done.
+    stores_last : stores begin when all loads are done.
+    stall_rates : cycles in 256 without handshake: AR, R, AW, W, B, TCDM grants, TCDM answers, words of the program.
+    error : (kind, byte address): kind ``read`` or ``write`` of the DRAM, ``load`` or ``store`` of the TCDM.
+    decode : a DRAM error is DECERR.
+    dram_window, tcdm_window : first byte address, and the one behind the last.
+    """
+
+    loads: Sequence[Descriptor]
+    stores: Sequence[Descriptor]
+    rings: dict[RingSelect, Ring]
+    memories: Memories
+    program: tuple[int, int] = (0, 0)
+    serial: bool = False
+    stores_last: bool = False
+    timing: DramTiming = field(default_factory=DramTiming)
+    stall_rates: tuple[int, ...] = (0,) * 8
+    random: int = 1
+    error: tuple[str, int] | None = None
+    decode: bool = False
+    dram_window: tuple[int, int] = (0, DATA_BYTES)
+    tcdm_window: tuple[int, int] = (0, TCDM_BYTES)
+    cycle_limit: int = 4_000_000
+
+
+@dataclass(frozen=True)
+class DmaResult:
+    """What it did.
+
+    Members
+    -------
+    counts : (operand tag, written) -> counter by name.
+    begins, ends : of each descriptor, loads first: cycle of its first word, and of the pulse that it is done.
+    errors : (code, address) of the load and store channel and of the program's fetch.
+    accesses : words and bytes at the TCDM: of loads, of stores.
+    """
+
+    memories: Memories
+    counts: dict[tuple[OperandTag, bool], dict[str, int]]
+    begins: list[int]
+    ends: list[int]
+    done: tuple[int, int]
+    errors: tuple[tuple[int, int], ...]
+    accesses: tuple[tuple[int, int], tuple[int, int]]
+    program: NDArray[np.uint32]
+    cycles: int
+    busy_cycles: int
+    timed_out: bool
+    violations: dict[str, int]
+
+
+def run_dma(model: Model, job: DmaJob) -> DmaResult:
+    """Reset the DMA and run one job."""
+    memory = model.memory
+    dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
+    dram[: DATA_BYTES // 4] = job.memories.dram.view(np.uint32)
+    tcdm[:] = job.memories.tcdm.view(np.uint32)
+    words = [[word for each in side for word in each.encode()] for side in (job.loads, job.stores)]
+    at = DATA_BYTES // 4
+    places = []
+    for side in words:
+        dram[at : at + len(side)] = side
+        places.append((at, at + len(side)))
+        at += len(side)
+    count = len(job.loads) + len(job.stores)
+    if at + 2 * count + job.program[1] > 1 << DRAM_LOG2:
+        raise ValueError("the descriptors do not fit")
+    dram[at : at + 2 * count] = 0
+    rates = job.stall_rates
+    rings = [job.rings.get(ring, Ring(4096, 1024)) for ring in (RingSelect.I, RingSelect.W, RingSelect.O)]
+    kinds = ("read", "write", "load", "store")
+    model.set(
+        rst=1,
+        clear=1,
+        go=0,
+        load_first=places[0][0],
+        load_end=places[0][1],
+        store_first=places[1][0],
+        store_end=places[1][1],
+        load_count=len(job.loads),
+        store_count=len(job.stores),
+        stamps=at,
+        serial=int(job.serial),
+        store_last=int(job.stores_last),
+        program_first=job.program[0],
+        program_count=job.program[1],
+        program_copy=at + 2 * count,
+        program_rate=rates[7],
+        cycle_limit=job.cycle_limit,
+        random_start=job.random,
+        stall_rate=sum(rate << 8 * i for i, rate in enumerate(rates[:5])),
+        tcdm_rate=rates[5] | rates[6] << 8,
+        timing=job.timing.latency | job.timing.miss_cycles << 16,
+        block_rate=round(job.timing.block_cycles * 256),
+        geometry=job.timing.row_bytes.bit_length() - 1 | (job.timing.banks.bit_length() - 1) << 5,
+        error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
+        error_address=job.error[1] if job.error else 0,
+        error_code=3 if job.decode else 2,
+        windows=sum(edge << 48 * i for i, edge in enumerate((*job.dram_window, *job.tcdm_window))),
+        rings=sum(value << 32 * i for i, value in enumerate([r.end for r in rings] + [r.size for r in rings])),
+    )
+    model.run(3)
+    model.set(rst=0, clear=0)
+    model.run(3)
+    model.set(go=1)
+    model.run(job.cycle_limit + 100, until_finished=True)
+    model.run(30)
+    return _result(model, job, at, count)
+
+
+def _result(model: Model, job: DmaJob, at: int, count: int) -> DmaResult:
+    memory = model.memory
+    dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
+    stamps = dram[at : at + 2 * count].tolist()
+    counted = {name: model.counters(name).tolist() for name in COUNTERS}
+    codes, places = model.get("error"), model.get("error_at")
+    ports = range(model.parameters.ports)
+    accesses = []
+    violations = {"axi": model.get("violations", "harness.dram"), "strays": model.get("strays")}
+    for channel in ("load", "store"):
+        scopes = [f"harness.port[{i}].{channel}" for i in ports]
+        accesses.append(
+            (
+                sum(int(model.counters("accesses", scope).sum()) for scope in scopes),
+                sum(int(model.counters("bytes", scope).sum()) for scope in scopes),
+            )
+        )
+        violations[channel] = sum(model.get("violations", scope) for scope in scopes)
+    return DmaResult(
+        memories=Memories(dram[: DATA_BYTES // 4].copy().view(np.uint8), tcdm.copy().view(np.uint8)),
+        counts={
+            (tag, written): {name: int(counted[name][2 * tag + written]) for name in COUNTERS}
+            for tag in OperandTag
+            for written in (False, True)
+        },
+        begins=stamps[0::2],
+        ends=stamps[1::2],
+        done=(model.get("loads_done"), model.get("stores_done")),
+        errors=tuple((codes >> 8 * i & 0xFF, places >> 32 * i & 0xFFFFFFFF) for i in range(3)),
+        accesses=(accesses[0], accesses[1]),
+        program=dram[at + 2 * count : at + 2 * count + job.program[1]].copy(),
+        cycles=model.get("cycles"),
+        busy_cycles=model.get("busy_cycles", "harness.dram"),
+        timed_out=bool(model.get("timed_out")),
+        violations=violations,
+    )
+
+
+def moved(job: DmaJob) -> Memories:
+    """The memories after the job, loads first: byte by byte, as the descriptors say."""
+    dram, tcdm = job.memories.dram.copy(), job.memories.tcdm.copy()
+    for descriptors, loads in ((job.loads, True), (job.stores, False)):
+        for descriptor in descriptors:
+            offsets = np.array(descriptor.offsets())
+            ring = job.rings.get(descriptor.ring)
+            for source, target in descriptor.runs():
+                places = target + offsets
+                if ring is not None:
+                    places = ring.start + (places - ring.start) % ring.size
+                if loads:
+                    tcdm[places] = dram[source : source + descriptor.length]
+                else:
+                    dram[source : source + descriptor.length] = tcdm[places]
+    return Memories(dram, tcdm)

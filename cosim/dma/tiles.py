@@ -1,0 +1,121 @@
+"""Random tiles of tensors for the DMA, of the kind that a schedule of two levels makes; what moving them takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from random import Random
+
+import numpy as np
+
+from cosim.dma.model import load_model
+from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, moved, run_dma
+from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.arch.dma import DmaParameters
+from hwgen.model.dma.cycles import Times, load_times, store_times
+from hwgen.model.dma.fit import Transfer
+from hwgen.model.dma.transfers import DmaTiming, DramTiming, Move
+from hwgen.tools.toolchain import ToolError
+
+__all__ = ["RINGS", "TileTime", "measure_tiles", "random_tile", "random_tiles"]
+
+RINGS = {
+    RingSelect.I: Ring(0x10000, 0x10000),
+    RingSelect.W: Ring(0x28000, 0x10000),
+    RingSelect.O: Ring(0x3C000, 0x10000),
+}
+
+
+def random_tile(random: Random, *, loads: bool) -> Descriptor:
+    """Channels, rows and columns out of a planar map, its rows on words in the TCDM; or weights."""
+    ring = random.choice([RingSelect.I, RingSelect.O])
+    start = RINGS[ring].start + random.randrange(0, RINGS[ring].size, 4)
+    if loads and random.random() < 0.25:
+        return _weights(random)
+    element = random.choice([1, 1, 1, 4])
+    height, width = random.randint(4, 60), random.randint(8, 228)
+    rows = random.randint(1, min(16, height))
+    columns = random.choice([width, random.randint(4, width)])
+    channels = random.randint(1, 24)
+    while channels * rows * columns * element > 24000:
+        channels, rows = (channels + 1) // 2, (rows + 1) // 2
+    channels = min(channels, DATA_BYTES // 2 // (height * width * element))
+    plane, column = height * width * element, random.randint(0, width - columns)
+    base = random.randrange(0, DATA_BYTES - channels * plane, 4096 if random.random() < 0.5 else 1)
+    pitch = -(-columns * element // 4) * 4 + 4
+    tag = OperandTag.I if loads else OperandTag.O
+    if columns == width:
+        length = rows * width * element
+        return Descriptor(length, tag, ring, base, start + base % 4, channels, 1, plane, 0, rows * pitch,
+                          scattered=True, fold=width * element, fast_stride=1, slow_stride=pitch)  # fmt: skip
+    begin = base + column * element
+    return Descriptor(columns * element, tag, ring, begin, start + column * element % 4, rows, channels,
+                      width * element, plane, pitch, rows * pitch)  # fmt: skip
+
+
+def _weights(random: Random) -> Descriptor:
+    """Weights of some channels, dense, or in the order in which lanes along m use them."""
+    taps, channels, lanes = random.choice([1, 9, 9, 25]), random.randint(1, 40), random.choice([1, 4, 8, 16])
+    filters = lanes * random.randint(1, 3)
+    whole = random.randint(channels, 3 * channels)
+    begin = random.randrange(DATA_BYTES - filters * whole * taps)
+    length = channels * taps
+    start = RINGS[RingSelect.W].start + random.randrange(0, 0x10000, 4)
+    if lanes == 1:
+        return Descriptor(length, OperandTag.W, RingSelect.W, begin, start, filters, 1, whole * taps, 0, length)
+    return Descriptor(length, OperandTag.W, RingSelect.W, begin, start, lanes, filters // lanes, whole * taps,
+                      lanes * whole * taps, 1, lanes * length, scattered=True, fold=taps, fast_stride=lanes,
+                      slow_stride=lanes * taps)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TileTime:
+    """A tile, its cycles from the descriptor's first word to its end (or up to its end), measured and predicted."""
+
+    tile: Descriptor
+    measured: int
+    predicted: int
+
+    @property
+    def error(self) -> float:
+        """Relative."""
+        return abs(self.predicted - self.measured) / self.measured
+
+    @property
+    def transfer(self) -> Transfer:
+        """As the three parameters see it: runs are what is contiguous in DRAM."""
+        joined = sum(joins for _, _, joins in _move_of(self.tile).runs())
+        return Transfer(self.tile.count_1 * self.tile.count_2 - joined, self.tile.bytes, self.measured)
+
+
+def random_tiles(seed: object, count: int, *, loads: bool, apart: bool = True) -> list[Descriptor]:
+    """As many tiles; ``apart``: some of weights whose bytes are written one by one."""
+    random = Random(f"{seed}")
+    found: list[Descriptor] = []
+    while len(found) < count:
+        tile = random_tile(random, loads=loads)
+        if apart or not _move_of(tile).apart:
+            found.append(tile)
+    return found
+
+
+def measure_tiles(
+    tiles: Sequence[Descriptor], parameters: DmaParameters, timing: DramTiming, *, loads: bool, serial: bool = True
+) -> list[TileTime]:
+    """Move tiles one by one (else each as soon as the DMA takes it), and check that they arrive."""
+    generator = np.random.default_rng(len(tiles))
+    memories = Memories(
+        generator.integers(0, 256, DATA_BYTES, dtype=np.uint8), generator.integers(0, 256, TCDM_BYTES, dtype=np.uint8)
+    )
+    job = DmaJob(tiles if loads else [], [] if loads else tiles, RINGS, memories, serial=serial, timing=timing)
+    result, expected = run_dma(load_model(parameters), job), moved(job)
+    same = np.array_equal(result.memories.dram, expected.dram) and np.array_equal(result.memories.tcdm, expected.tcdm)
+    if result.timed_out or not same:
+        raise ToolError("the DMA has not moved what it should")
+    dma = DmaTiming(parameters.beat_bytes, parameters.outstanding, parameters.beats_ahead)
+    predicted = (load_times if loads else store_times)([_move_of(tile) for tile in tiles], dma, timing, serial=serial)
+    measured = Times(tuple(result.begins), tuple(result.ends))
+    pairs = (measured.cycles, predicted.cycles) if serial else (measured.ends, predicted.ends)
+    return [TileTime(tile, *both) for tile, both in zip(tiles, zip(*pairs, strict=True), strict=True)]
+
+
+def _move_of(descriptor: Descriptor) -> Move:
+    return Move(**{entry.name: getattr(descriptor, entry.name) for entry in fields(Move)})

@@ -1,0 +1,159 @@
+"""One run of a layer against model and reference: what was counted, what is in memory, and what is wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cosim.hwc.jobs import Direction, JobResult, Port, Region
+from cosim.hwc.preparation import Run
+from hwgen.ir.counts import Access, Counts, Key
+from hwgen.ir.schedule import Schedule
+from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["EXPECTED", "LayerResult", "judge"]
+
+EXPECTED: Mapping[tuple[Port, Region, Direction], Key] = {
+    ("i", "input", "read"): ("tcdm", "I", "read"),
+    ("w", "weights", "read"): ("tcdm", "W", "read"),
+    ("o", "bias", "read"): ("tcdm", "B", "read"),
+    ("o", "partial", "read"): ("tcdm", "O", "read_partial"),
+    ("o", "partial", "write"): ("tcdm", "O", "write_partial"),
+    ("o", "output", "write"): ("tcdm", "O", "write"),
+}
+"""Which accesses there may be, and what they count as; any other is a failure."""
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """What came of one schedule.
+
+    Members
+    -------
+    equal : every predicted count is the measured one, and nothing else was accessed.
+    output_exact : the output in memory is the reference's, bit for bit.
+    failures : everything that is wrong, a line each; empty if all is well.
+    predicted_cycles : from the start write to the interrupt, with a memory that grants every request at once; of a
+        cluster, with its DRAM's timing.
+    cycles : the same, measured.
+    seconds, cpu_seconds : wall clock and processor time of the run itself.
+    stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.
+    predicted_stalls : the same, predicted.
+    hwcs : HWCs that worked on it together.
+    """
+
+    schedule: Schedule
+    simulator: Simulator
+    predicted: Counts
+    measured: Counts
+    equal: bool
+    output_exact: bool
+    predicted_cycles: int
+    cycles: int
+    seconds: float
+    failures: tuple[str, ...] = field(default=())
+    cpu_seconds: float = 0.0
+    stalls: Mapping[str, int] = field(default_factory=dict)
+    predicted_stalls: Mapping[str, int] = field(default_factory=dict)
+    hwcs: int = 1
+
+    @property
+    def layer(self) -> str:
+        """The layer's name."""
+        return self.schedule.layer.name
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything held."""
+        return self.equal and self.output_exact and not self.failures
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates by what the lanes could have done in the measured time."""
+        lanes = self.hwcs * int(np.prod(list(self.schedule.lanes.values())))
+        return self.schedule.layer.macs / (self.cycles * lanes) if self.cycles else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """One entry of ``results``."""
+        return {
+            "layer": self.layer,
+            "simulator": self.simulator,
+            "schedule": self.schedule.as_data(),
+            "predicted": self.predicted.as_json(),
+            "measured": self.measured.as_json(),
+            "equal": self.equal,
+            "output_exact": self.output_exact,
+            "macs": self.schedule.layer.macs,
+            "cycles": {"predicted": self.predicted_cycles, "measured": self.cycles},
+            "utilisation": round(self.utilisation, 4),
+            "stalls": {"predicted": dict(self.predicted_stalls), "measured": dict(self.stalls)},
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "failures": list(self.failures),
+        }
+
+
+def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
+    """The result of one run: counts and output against model and reference."""
+    schedule, predicted = run.program.schedule, run.prediction.counts
+    measured = Counts(
+        {
+            key: Access(
+                elements=access.bytes // _element_bytes(schedule, key), bytes=access.bytes, words=access.words
+            )
+            for kind, key in EXPECTED.items()
+            for access in [outcome.at(*kind)]
+        }
+    )
+    failures = [
+        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
+        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
+    ]
+    equal = not failures
+    stray = {kind: access for kind, access in outcome.accesses.items() if kind not in EXPECTED}
+    equal = equal and not stray
+    failures += [
+        f"port {port}: {access.words} {direction}s {_place(region)}, expected none"
+        for (port, region, direction), access in stray.items()
+    ]
+    failures += [f"port {port}: {n} breaches of the bus protocol" for port, n in outcome.violations.items() if n]
+    if outcome.timed_out:
+        failures.append(f"no interrupt within {outcome.cycles} cycles")
+    if outcome.status != run.program.DONE:
+        failures.append(f"status {outcome.status:#x} at the end, expected {run.program.DONE:#x}")
+    if outcome.unknown_words:
+        failures.append(f"{outcome.unknown_words} words of the memory have unknown bits")
+    exact = not outcome.unknown_words and not outcome.timed_out
+    wrong = np.argwhere(run.program.output(outcome.memory) != run.expected.result())
+    if len(wrong):
+        exact = False
+        failures.append(f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}")
+    timed = predicted_cycles(schedule, run.program.parameters)
+    return LayerResult(
+        schedule=schedule,
+        simulator=simulator,
+        predicted=predicted,
+        measured=measured,
+        equal=equal,
+        output_exact=exact,
+        predicted_cycles=timed.total,
+        cycles=outcome.cycles,
+        seconds=outcome.seconds,
+        failures=tuple(failures),
+        cpu_seconds=outcome.cpu_seconds,
+        stalls=dict(zip(run.stalls, outcome.values, strict=True)),
+        predicted_stalls=timed.stalls_by_name(),
+    )
+
+
+def _place(region: Region) -> str:
+    return "outside all regions" if region == "elsewhere" else f"in the {region} region"
+
+
+def _element_bytes(schedule: Schedule, key: Key) -> int:
+    _, operand, direction = key
+    bits = schedule.bits
+    width = {"I": bits.I, "W": bits.W, "B": 32, "O": bits.O if direction == "write" else bits.acc}
+    return width[operand] // 8

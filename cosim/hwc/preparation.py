@@ -1,0 +1,118 @@
+"""What one schedule needs to be simulated and judged: test data, program, memory image, and the reference output."""
+
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.hwc.jobs import Job
+from cosim.hwc.layer_data import LayerData, expected_output, random_data
+from hwgen.gateware.hwc.registers import Control, register_map
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import Program, compile_layer
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import Prediction
+
+__all__ = ["ACKNOWLEDGE", "Run", "prepare"]
+
+ACKNOWLEDGE: int = Control.const({"clear": 1}).as_bits()
+"""Written to the register that starts a layer: takes the interrupt back."""
+STALL = "stall_"
+"""How the names of the registers begin that count cycles in which the datapath waited."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One schedule on its way through the simulator.
+
+    Members
+    -------
+    index : place among the schedules of a call.
+    program, prediction : the schedule for the hardware, and what the model says about it.
+    data : what the layer computes with.
+    job : what the simulator is told.
+    stalls : what the registers in the job's ``reads`` count stalls of.
+    expected : the output [M, E, F].
+    """
+
+    index: int
+    program: Program
+    prediction: Prediction
+    data: LayerData
+    job: Job
+    stalls: tuple[str, ...]
+    expected: "Future[NDArray[np.signedinteger]]"
+
+
+def prepare(
+    schedule: Schedule,
+    hardware: Hardware | None = None,
+    *,
+    index: int = 0,
+    seed: int = 0,
+    stream: int | None = None,
+    stalls: bool = False,
+    references: Executor | None = None,
+    folder: Path | None = None,
+) -> Run:
+    """Make everything for one schedule; raises `InputError` where the hardware cannot run it.
+
+    Parameters
+    ----------
+    hardware : the HWC; None: the smallest one that runs the schedule.
+    index : place among the schedules of a call.
+    seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
+    stalls : grants and responses are to be withheld at random.
+    references : computes the reference output meanwhile; without, it is computed here and now.
+    folder : where the memory image is kept, a layer set's images together being more than the memory may hold;
+        without, it is kept in memory.
+    """
+    layer = schedule.layer
+    rng = np.random.default_rng([seed, index if stream is None else stream])
+    data = random_data(layer, rng, schedule.bits.I)
+    program = compile_layer(schedule, hardware, **data.settings())
+    prediction = predict(schedule)
+    image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
+    for name in ("output", "partial"):  # what was there before must not matter
+        region = program.regions[name]
+        words = slice(region.base // 4, (region.base + region.size) // 4)
+        image[words] = rng.integers(0, 1 << 32, words.stop - words.start, dtype=np.uint32)
+    if folder is not None:
+        np.save(folder / f"{index}.npy", image)
+        image = np.load(folder / f"{index}.npy", mmap_mode="r")
+    counters = [entry for entry in register_map(program.parameters) if entry.name.startswith(STALL)]
+    job = Job(
+        name=f"{index}:{layer.name}",
+        registers=program.registers,
+        start=program.start,
+        status=program.status,
+        acknowledge=(program.start[0], ACKNOWLEDGE),
+        regions={name: (region.base, region.size) for name, region in program.regions.items()},
+        image=image,
+        cycle_limit=100_000 + 40 * (prediction.iterations + prediction.counts.total_words()),
+        random=int(rng.integers(1, 1 << 32)),
+        reads=tuple(counter.address for counter in counters),
+    )
+    if stalls:
+        job = _stalled(job, rng)
+    if references is None:
+        expected: Future[NDArray[np.signedinteger]] = Future()
+        expected.set_result(expected_output(layer, data))
+    else:
+        expected = references.submit(expected_output, layer, data)
+    stalled = tuple(counter.name.removeprefix(STALL) for counter in counters)
+    return Run(index, program, prediction, data, job, stalled, expected)
+
+
+def _stalled(job: Job, rng: np.random.Generator) -> Job:
+    """The same with random rates of stalls on each port; runs take longer, at worst by the factor given here."""
+    grants, responses = ([int(rate) for rate in rng.integers(0, 200, 3)] for _ in range(2))
+    return replace(
+        job,
+        stall_rates=(grants[0], grants[1], grants[2]),
+        delay_rates=(responses[0], responses[1], responses[2]),
+        cycle_limit=16 * job.cycle_limit,
+    )

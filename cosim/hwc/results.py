@@ -1,0 +1,162 @@
+"""Schedules through model and hardware: is every access the predicted one, and every output right?"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.hwc.comparison import LayerResult, judge
+from cosim.hwc.divergence import divergences
+from cosim.hwc.jobs import Job, JobResult
+from cosim.hwc.layer_data import LayerData
+from cosim.hwc.preparation import Run, prepare
+from cosim.sim.runner import Bench, run_jobs
+from hwgen.arch.hwc import HwcParameters
+from hwgen.export.cached import generated
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import compile_layer
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["LayerResult", "cosimulate", "dump_layer", "file_names"]
+
+EXPLAINED = 3
+"""Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
+
+
+def cosimulate(
+    schedules: Sequence[Schedule],
+    hardware: Hardware | None = None,
+    *,
+    simulator: Simulator = "verilator",
+    bench: Bench | None = None,
+    seed: int = 0,
+    streams: Sequence[int] | None = None,
+    jobs: int = 1,
+    stalls: bool = False,
+    dump: Path | None = None,
+    waves: Path | None = None,
+    fast: bool = True,
+    progress: Callable[[LayerResult], None] = lambda result: None,
+) -> list[LayerResult]:
+    """Run each schedule on the hardware and compare counts and output; results in the order of ``schedules``.
+
+    Schedules for the same HWC share one build. Raises `InputError` where the hardware cannot run a schedule, before
+    anything is simulated, and `ToolError` if a simulator is missing or fails. Where counts differ, the layer is run
+    again with a trace, and its failures name the first iteration at which model and hardware part ways.
+
+    Parameters
+    ----------
+    hardware : the HWC; None: for each schedule the smallest one that runs it.
+    bench : see `run_jobs`.
+    seed : of the test data, the stalls and the unused bytes; the same seed gives the same runs.
+    streams : for each schedule a number that, with the seed, gives its random numbers; by default its place.
+    jobs : simulators at a time.
+    stalls : grants and responses are withheld at random.
+    dump : folder for inputs, weights, biases and outputs of each layer.
+    waves : folder for the waveforms, one file per layer.
+    fast : build for long runs; else build in less time, with the design's assertions on.
+    progress : called with each result as it arrives.
+    """
+    groups: dict[HwcParameters, list[int]] = defaultdict(list)
+    for index, schedule in enumerate(schedules):
+        groups[compile_layer(schedule, hardware).parameters].append(index)
+    names = file_names(schedules)
+    results: dict[int, LayerResult] = {}
+    with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
+        for parameters, indices in groups.items():
+            runs = [
+                prepare(
+                    schedules[index],
+                    hardware,
+                    index=index,
+                    seed=seed,
+                    stream=None if streams is None else streams[index],
+                    stalls=stalls,
+                    references=references,
+                    folder=Path(images),
+                )
+                for index in indices
+            ]
+            block = _OneBlock(generated(parameters), simulator, bench, jobs, fast, dump, waves, names, progress)
+            results.update(block.results(runs))
+    return [results[index] for index in range(len(schedules))]
+
+
+@dataclass(frozen=True)
+class _OneBlock:
+    """The schedules of one HWC; the fields are `cosimulate`'s parameters, the Verilog, and the layers' file names."""
+
+    text: str
+    simulator: Simulator
+    bench: Bench | None
+    jobs: int
+    fast: bool
+    dump: Path | None
+    waves: Path | None
+    names: Sequence[str]
+    progress: Callable[[LayerResult], None]
+
+    def results(self, runs: list[Run]) -> dict[int, LayerResult]:
+        """Simulate and judge: results by the runs' index."""
+        results: dict[int, LayerResult] = {}
+        different: list[tuple[Run, JobResult]] = []
+        by_name = {run.job.name: run for run in runs}
+
+        def arrived(outcome: JobResult) -> None:
+            run = by_name[outcome.name]
+            if self.dump is not None:
+                dump_layer(self.dump, self.names[run.index], run.data, run.program.output(outcome.memory))
+            result = judge(run, outcome, self.simulator)
+            if not result.equal:
+                different.append((run, outcome))
+            results[run.index] = result
+            self.progress(result)
+
+        longest_first = sorted(runs, key=lambda run: -run.prediction.iterations)
+        for batch in [longest_first] if self.waves is None else [[run] for run in runs]:
+            run_jobs(
+                self.text,
+                [run.job for run in batch],
+                simulator=self.simulator,
+                bench=self.bench,
+                processes=self.jobs,
+                waves=None if self.waves is None else self.waves / f"{self.names[batch[0].index]}.fst",
+                fast=self.fast,
+                on_result=arrived,
+            )
+        for run, outcome in different[:EXPLAINED]:
+            result = results[run.index]
+            reasons = divergences(run, outcome, self._once_more)
+            results[run.index] = replace(result, failures=(*result.failures, *reasons))
+        return results
+
+    def _once_more(self, job: Job) -> JobResult:
+        return run_jobs(self.text, [job], simulator=self.simulator, fast=self.fast)[0]
+
+
+def file_names(schedules: Sequence[Schedule]) -> list[str]:
+    """The layers' names, numbered where a name comes again."""
+    seen: dict[str, int] = defaultdict(int)
+    names = []
+    for schedule in schedules:
+        seen[schedule.layer.name] += 1
+        number = seen[schedule.layer.name]
+        names.append(schedule.layer.name if number == 1 else f"{schedule.layer.name}-{number}")
+    return names
+
+
+def dump_layer(folder: Path, name: str, data: LayerData, output: NDArray[np.signedinteger]) -> None:
+    """Write what a layer computed with, and what the hardware made of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / f"{name}.I.npy", data.inputs)
+    np.save(folder / f"{name}.W.npy", data.weights)
+    np.save(folder / f"{name}.bias.npy", data.bias)
+    np.save(folder / f"{name}.O.npy", output)
+    (folder / f"{name}.json").write_text(json.dumps(data.settings()) + "\n", encoding="utf-8")

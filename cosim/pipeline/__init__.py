@@ -1,0 +1,1 @@
+"""A depth-first pipeline in the simulator."""

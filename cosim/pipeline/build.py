@@ -1,0 +1,86 @@
+"""Simulators with generated pipelines in them, each made once and kept."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import cosim.sim.compiling
+from cosim.pipeline.wrapper import CLOCK, TOP, Sizes, wrapper
+from cosim.sim.build import FAST, FAST_COMPILED, QUICK, QUICK_COMPILED
+from cosim.sim.compiling import CommandFailed, compile_model, verilate
+from hwgen.arch.pipeline import FusedParameters
+from hwgen.export.cached import kept_text
+from hwgen.export.hwc import converted
+from hwgen.gateware.pipeline.pipeline import Fused
+from hwgen.tools.processes import locked
+from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
+
+__all__ = ["FusedBuild"]
+
+HARNESS = Path(__file__).resolve().parents[1] / "harness" / "pipeline"
+
+
+@dataclass(frozen=True)
+class FusedBuild:
+    """Pipelines built into one simulator, side by side, each with room for the largest of its programs."""
+
+    pipelines: tuple[tuple[FusedParameters, Sizes], ...]
+    simulator: Simulator = "verilator"
+    fast: bool = True
+
+    @cached_property
+    def text(self) -> str:
+        """Verilog of the pipelines and of what is around them, without the harness itself."""
+        designs = [_design(parameters, f"fused_{index}") for index, (parameters, _) in enumerate(self.pipelines)]
+        return "".join(designs) + wrapper(self.pipelines)
+
+    def make(self) -> Path:
+        """The simulator, made unless it is there."""
+        require_tools(self.simulator, waves=False)
+        sources = [HARNESS / "harness.sv", HARNESS / "main.cpp", Path(__file__), Path(cosim.sim.compiling.__file__)]
+        state = hashlib.sha256(
+            json.dumps([self.text, self.simulator, self.fast, fingerprint(self.simulator)]).encode()
+        )
+        for source in sources:
+            state.update(source.read_bytes())
+        folder = cache_folder() / "fused" / state.hexdigest()[:24]
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_suffix(".lock")):
+            if not (folder / "complete").exists():
+                with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+                    fresh = Path(name) / "build"
+                    fresh.mkdir()
+                    self._compile(fresh)
+                    (fresh / "complete").touch()
+                    shutil.rmtree(folder, ignore_errors=True)
+                    fresh.rename(folder)
+        return folder / "simulator"
+
+    def _compile(self, folder: Path) -> None:
+        design, log = folder / "fused.v", folder / "build.log"
+        design.write_text(self.text, encoding="utf-8")
+        files = [str(HARNESS / "harness.sv"), str(design)]
+        if self.simulator == "icarus":
+            command = ["iverilog", "-g2012", "-s", CLOCK, "-o", str(folder / "simulator"), *files]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment("icarus"))
+            if done.returncode:
+                raise ToolError(f"icarus: build failed: {done.stderr.strip().splitlines()[0]}")
+            return
+        options = FAST if self.fast else QUICK
+        try:
+            verilate(folder, TOP, [*options, "-Wno-fatal", *files], log, vpi=False)
+            flags = FAST_COMPILED if self.fast else QUICK_COMPILED
+            compile_model(folder, "simulator", flags, [], log, main=HARNESS / "main.cpp")
+        except CommandFailed:
+            lines = [line for line in log.read_text().splitlines() if "rror" in line]
+            raise ToolError(f"verilator: build failed: {lines[0] if lines else log}") from None
+
+
+def _design(parameters: FusedParameters, name: str) -> str:
+    """One pipeline's Verilog, its modules named after ``name``."""
+    return kept_text([name, repr(parameters)], lambda: converted(Fused(parameters), name))

@@ -1,0 +1,198 @@
+"""A depth-first stack in the simulator against the model: traffic by kind, outputs, cycles."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.pipeline.build import FusedBuild
+from cosim.pipeline.data import NetworkData
+from cosim.pipeline.run import DONE, FusedJob, FusedResult, run_fused, sizes_for
+from hwgen.arch.pipeline import FusedParameters
+from hwgen.lower.pipeline.cycles import predict_tile
+from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
+from hwgen.lower.pipeline.lowering import MACS, lower_stack
+from hwgen.lower.pipeline.program import PipelineProgram
+from hwgen.lower.pipeline.solution import Solution
+from hwgen.lower.pipeline.tiles import plan_stack
+from hwgen.model.pipeline.cost import Stack, Traffic
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["StackResult", "StackRun", "compare", "job_of", "prepare", "run_stacks"]
+
+
+@dataclass(frozen=True)
+class StackRun:
+    """A stack that is to be run: what the model expects of it, and all that it needs.
+
+    Members
+    -------
+    pipeline : what to build, if not the program's own parameters: larger ones that others share.
+    """
+
+    name: str
+    program: PipelineProgram
+    images: Images
+    expected: Mapping[str, np.ndarray]
+    traffic: Traffic
+    random: int
+    stall_rate: int = 0
+    pipeline: FusedParameters | None = None
+
+    @cached_property
+    def predicted_cycles(self) -> int:
+        """Of all tiles, if no stream waits."""
+        return sum(predict_tile(self.parameters, tile) for tile in self.program.tiles)
+
+    @property
+    def cycle_limit(self) -> int:
+        """Far more cycles than the slowest stage and the streams take."""
+        return 100_000 + 20 * (self.program.cycles + self.images.memory.size) * 256 // (256 - self.stall_rate)
+
+    @property
+    def parameters(self) -> FusedParameters:
+        """Of the pipeline that it runs on."""
+        return self.pipeline or self.program.parameters
+
+
+@dataclass(frozen=True)
+class StackResult:
+    """What the simulator says of a stack.
+
+    Members
+    -------
+    measured : bytes that crossed the streams, by kind.
+    output_exact : whether all maps that the stack writes are what the reference makes.
+    failures : everything that is wrong, a line each.
+    """
+
+    run: StackRun
+    measured: Traffic
+    bias: int
+    output_exact: bool
+    failures: tuple[str, ...]
+    result: FusedResult
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.failures
+
+    @property
+    def cycles(self) -> int:
+        """Of all tiles, by the pipeline's own count, without configuration and the load of weights."""
+        return sum(self.result.cycles[-len(self.run.program.tiles) :])
+
+    def left(self, number: int) -> NDArray[np.uint8]:
+        """What the run left in memory of a map, by its number in the graph, in scan order."""
+        one, base = self.run.program.plan.by_number[number], self.run.images.regions[number]
+        return self.result.memory[base : base + one.channels * one.lines * one.columns]
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "stack": self.run.name,
+            "factor": self.run.program.plan.factor,
+            "predicted": asdict(self.run.traffic),
+            "measured": asdict(self.measured),
+            "bias": self.bias,
+            "equal": self.measured == self.run.traffic,
+            "output_exact": self.output_exact,
+            "cycles": {
+                "predicted": self.run.predicted_cycles,
+                "measured": self.cycles,
+                "slowest_stage": self.run.program.cycles,
+            },
+            "failures": list(self.failures),
+        }
+
+
+def prepare(
+    name: str,
+    solution: Solution,
+    stack: Stack,
+    data: NetworkData,
+    *,
+    macs: int = MACS,
+    random: int = 1,
+    stall_rate: int = 0,
+) -> StackRun:
+    """Lower a stack of a network and lay out its data."""
+    program = lower_stack(plan_stack(solution, stack), data.rows, fetched=solution.weights == "fetched", macs=macs)
+    images = images_of(program, data.maps, np.random.default_rng(random))
+    return StackRun(name, program, images, data.maps, solution.traffic(stack), random, stall_rate)
+
+
+def run_stacks(
+    runs: Sequence[StackRun], *, simulator: Simulator = "verilator", fast: bool = True
+) -> list[StackResult]:
+    """Build all pipelines into one simulator, each once, and run everything."""
+    pipelines = list(dict.fromkeys(run.parameters for run in runs))
+    jobs = [replace(job_of(run), pipeline=pipelines.index(run.parameters)) for run in runs]
+    sizes = [sizes_for([job for job in jobs if job.pipeline == index]) for index in range(len(pipelines))]
+    build = FusedBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast)
+    return [compare(run, result) for run, result in zip(runs, run_fused(build, jobs), strict=True)]
+
+
+def job_of(run: StackRun) -> FusedJob:
+    """The run as the simulator sees it, on the first of its pipelines."""
+    return FusedJob(0, run.program, run.images, run.random, run.stall_rate, run.cycle_limit)
+
+
+def compare(run: StackRun, result: FusedResult) -> StackResult:
+    """Everything that a run has to get right."""
+    measured, apart = _measured(run, result)
+    failures = []
+    for kind, expected in asdict(run.traffic).items():
+        got = getattr(measured, kind)
+        if got != expected:
+            failures.append(f"{kind}: {got} bytes, {expected} predicted")
+    if not result.ended:
+        failures.append(f"not finished after {result.total} cycles")
+    bad = [status for status in result.status if status & 0xFFFF != DONE]
+    if bad:
+        failures.append(f"status {bad[0]:#06x}")
+    for name in ("twice", "beyond", "refused"):
+        if getattr(result, name):
+            failures.append(f"{name}: {getattr(result, name)}")
+    left = [name for name, count in result.streams.items() if count.left]
+    if left:
+        failures.append(f"segments left over: {', '.join(left)}")
+    wrong = [line for number in _written(run) for line in _differences(run, result, number)]
+    return StackResult(run, measured, apart, not wrong, (*failures, *wrong), result)
+
+
+def _written(run: StackRun) -> list[int]:
+    return [one.number for one in run.program.plan.maps if one.written]
+
+
+def _differences(run: StackRun, result: FusedResult, number: int) -> list[str]:
+    """The first place at which a map that was written is not what it has to be."""
+    plan = run.program.plan
+    one, base = plan.by_number[number], run.images.regions[number]
+    expected = in_scan_order(run.expected[one.name], plan.axis)
+    got, there = (array[base : base + expected.size] for array in (result.memory, result.written))
+    wrong = np.flatnonzero((got != expected) | ~there)
+    if not wrong.size:
+        return []
+    pixel, channel = divmod(int(wrong[0]), one.channels)
+    line, column = divmod(pixel, one.columns)
+    what = f"{got[wrong[0]]} instead of {expected[wrong[0]]}" if there[wrong[0]] else "missing"
+    where = f"line {line}, column {column}, channel {channel}"
+    return [f"{one.name}: {wrong.size} of {expected.size} wrong, first {where}: {what}"]
+
+
+def _measured(run: StackRun, result: FusedResult) -> tuple[Traffic, int]:
+    """Bytes by kind, and those of biases, by the harness' counters."""
+    measured, bias = Traffic(), 0
+    kinds = {one.name: str(one.kind) for one in run.program.streams}
+    kinds |= {"i_overlap": "overlap_in", "o_overlap": "overlap_out", "i_weights": "weights"}
+    for name, count in result.streams.items():
+        bias += count.apart
+        kind = kinds.get(name)
+        if kind is not None and (kind != "weights" or run.program.fetched):
+            measured = replace(measured, **{kind: getattr(measured, kind) + count.bytes})
+    return measured, bias

@@ -1,0 +1,51 @@
+"""Random test data for a network, and every map of it by the integer reference."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.golden.network import RowData, rectified, row_output, row_sums
+from hwgen.ir.network import CONVOLUTIONS, Network, Node
+
+__all__ = ["NetworkData", "random_network_data"]
+
+Int8 = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class NetworkData:
+    """What the rows compute with, and the maps [C, H, W] that they make, the input included, by name."""
+
+    rows: dict[str, RowData]
+    maps: dict[str, Int8]
+
+
+def random_network_data(network: Network, rng: np.random.Generator) -> NetworkData:
+    """Operands over their full range, -128 included; shifts that leave most outputs between the clipping bounds."""
+    source = network.input
+    assert source is not None
+    inputs = rng.integers(-128, 128, (source.channels, source.height, source.width), dtype=np.int8)
+    inputs.reshape(-1)[rng.integers(inputs.size)] = -128
+    rows: dict[str, RowData] = {}
+    maps = {source.name: inputs}
+    for node in network.layers:
+        operands = [maps[name] for name in node.inputs]
+        rows[node.name] = _row(node, operands, rng)
+        maps[node.name] = row_output(node, rows[node.name], operands)
+    return NetworkData(rows, maps)
+
+
+def _row(node: Node, operands: list[Int8], rng: np.random.Generator) -> RowData:
+    relu = rectified(node)
+    if node.op == "add":
+        return RowData(shift=int(rng.integers(0, 3)), relu=relu)
+    if node.op not in CONVOLUTIONS:
+        return RowData(relu=relu)
+    shape = (node.output_channels, node.input_channels // node.groups, *node.kernel)
+    weights = rng.integers(-128, 128, shape, dtype=np.int8)
+    weights.reshape(-1)[rng.integers(weights.size)] = -128
+    spread = float(np.abs(row_sums(node, RowData(weights), operands)).mean()) + 1.0
+    bias = rng.normal(0.0, spread, node.output_channels).astype(np.int32)
+    shift = int(np.clip(round(np.log2(spread / 40.0)) + rng.integers(0, 2), 0, 31))
+    return RowData(weights, bias, shift, relu)

@@ -1,0 +1,140 @@
+"""The Verilog around generated pipelines: each in a harness of its own, any number of them side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hwgen.arch.pipeline import ConvStage, FusedParameters, JoinStage
+
+__all__ = ["CLOCK", "TOP", "Port", "Sizes", "ports_of", "wrapper"]
+
+CLOCK = "fused_clock"
+TOP = "fused_top"
+
+
+@dataclass(frozen=True)
+class Port:
+    """A stream of a pipeline.
+
+    Members
+    -------
+    name : as in the Verilog, without ``__payload`` and so on.
+    reads : into the pipeline; else out of it.
+    bytes : of a beat.
+    keep : whether it says which bytes of a beat are used; else all of them are.
+    apart : the port that says which beats are counted apart.
+    """
+
+    name: str
+    reads: bool
+    bytes: int
+    keep: bool = True
+    apart: str | None = None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Room in a harness, as powers of two: bytes of memory, segments, lines of script."""
+
+    memory: int
+    segments: int
+    script: int
+
+
+def ports_of(parameters: FusedParameters) -> tuple[Port, ...]:
+    """All streams of a pipeline: those that it reads, then those that it writes."""
+    maps, stages = parameters.maps, parameters.stages
+    reads = [Port(f"i_map{number}", True, maps[number].beat) for number in parameters.sources]
+    for index, place in parameters.skips():
+        stage = stages[index]
+        assert isinstance(stage, JoinStage)
+        reads.append(Port(f"i_skip{index}_{place}", True, stage.operands[place].beat))
+    if any(isinstance(stage, ConvStage) for stage in stages):
+        reads.append(Port("i_weights", True, parameters.weight_beat, apart="weights_bias"))
+    writes = [Port(f"o_map{number}", False, maps[number].beat) for number in parameters.written]
+    if any(one.overlap_in for one in maps):
+        reads.append(Port("i_overlap", True, parameters.overlap_beat))
+        reads.append(Port("i_overlap_in_order", True, 1, keep=False))
+    if any(one.overlap_out for one in maps):
+        reads.append(Port("i_overlap_out_order", True, 1, keep=False))
+        writes.append(Port("o_overlap", False, parameters.overlap_beat))
+    return (*reads, *writes)
+
+
+def wrapper(pipelines: Sequence[tuple[FusedParameters, Sizes]]) -> str:
+    """Modules for pipelines ``fused_0``, ``fused_1``...: a top with a clock, and one that makes it (for Icarus)."""
+    text = [_pipeline(index, *pipeline) for index, pipeline in enumerate(pipelines)]
+    each = "\n".join(
+        f"  fused_pipeline_{index} pipeline_{index} (.clk(clk), .finished(ended[{index}]));"
+        for index in range(len(pipelines))
+    )
+    text.append(
+        f"module {TOP} (input wire clk, output wire finished);\n  wire [{len(pipelines) - 1}:0] ended;\n"
+        f"  assign finished = &ended;\n{each}\nendmodule\n"
+    )
+    text.append(
+        f"module {CLOCK};\n  reg clk = 1'b0;\n  wire finished;\n  {TOP} top (.clk(clk), .finished(finished));\n"
+        "  always #5 clk = ~clk;\n  always @(posedge clk) if (finished === 1'b1) $finish;\nendmodule\n"
+    )
+    return "\n".join(text)
+
+
+def _pipeline(index: int, parameters: FusedParameters, sizes: Sizes) -> str:
+    ports = ports_of(parameters)
+    reads, writes = [port for port in ports if port.reads], [port for port in ports if not port.reads]
+    beat = max(port.bytes for port in ports)
+    beats = ", ".join(f"8'd{port.bytes}" for port in reversed(ports))
+    connections = [_connections(port, number, beat) for group in (reads, writes) for number, port in enumerate(group)]
+    unused = [assign for group, kind in ((reads, "read"), (writes, "write")) for number, port in enumerate(group)
+              for assign in _unused(port, number, beat, kind)]  # fmt: skip
+    lines = [
+        f"module fused_pipeline_{index} (input wire clk, output wire finished);",
+        f"  wire [{len(reads) * beat * 8 - 1}:0] read_payload;",
+        f"  wire [{len(reads) - 1}:0] read_valid, read_ready, read_apart;",
+        f"  wire [{len(reads) * beat - 1}:0] read_keep;",
+        f"  wire [{len(writes) * beat * 8 - 1}:0] write_payload;",
+        f"  wire [{len(writes) - 1}:0] write_valid, write_ready;",
+        f"  wire [{len(writes) * beat - 1}:0] write_keep;",
+        "  wire rst, cfg_req, cfg_gnt, cfg_wen, cfg_r_valid, cfg_r_opc, irq;",
+        "  wire [31:0] cfg_add, cfg_wdata, cfg_r_rdata;",
+        f"  fused_harness #(.Index({index}), .Reads({len(reads)}), .Writes({len(writes)}), .Beat({beat}),",
+        f"    .Beats({{{beats}}}), .MemoryLog2({sizes.memory}), .SegmentLog2({sizes.segments}),",
+        f"    .ScriptLog2({sizes.script})) harness (.*);",
+        *unused,
+        f"  fused_{index} dut (",
+        "    .clk(clk), .rst(rst), .irq(irq), .cfg__req(cfg_req), .cfg__gnt(cfg_gnt), .cfg__add(cfg_add),",
+        "    .cfg__wen(cfg_wen), .cfg__be(4'b1111), .cfg__wdata(cfg_wdata), .cfg__r_valid(cfg_r_valid),",
+        "    .cfg__r_opc(cfg_r_opc), .cfg__r_rdata(cfg_r_rdata),",
+        ",\n".join(f"    {connection}" for connection in connections),
+        "  );",
+        "endmodule",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _connections(port: Port, number: int, beat: int) -> str:
+    kind = "read" if port.reads else "write"
+    found = [
+        f".{port.name}__payload({kind}_payload[{number * beat * 8}+:{port.bytes * 8}])",
+        f".{port.name}__valid({kind}_valid[{number}])",
+        f".{port.name}__ready({kind}_ready[{number}])",
+    ]
+    if port.keep:
+        found.append(f".{port.name}_keep({kind}_keep[{number * beat}+:{port.bytes}])")
+    if port.apart is not None:
+        found.append(f".{port.apart}({kind}_apart[{number}])")
+    return ", ".join(found)
+
+
+def _unused(port: Port, number: int, beat: int, kind: str) -> list[str]:
+    """What the harness has beside the port's own wires."""
+    rest, first = beat - port.bytes, number * beat + port.bytes
+    found = []
+    if rest:
+        found.append(f"  assign {kind}_keep[{first}+:{rest}] = {rest}'d0;")
+        if kind == "write":
+            found.append(f"  assign write_payload[{first * 8}+:{rest * 8}] = {rest * 8}'d0;")
+    if not port.keep:
+        found.append(f"  assign {kind}_keep[{number * beat}+:{port.bytes}] = {{{port.bytes}{{1'b1}}}};")
+    if kind == "read" and port.apart is None:
+        found.append(f"  assign read_apart[{number}] = 1'b0;")
+    return found

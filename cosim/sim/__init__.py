@@ -1,0 +1,1 @@
+"""Simulators: builds, runs, and the processes that they take."""

@@ -1,0 +1,197 @@
+"""Builds of generated hardware for a simulator, each made once and kept."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import cosim.sim.compiling
+from cosim.sim.compiling import CommandFailed, compile_model, verilate
+from hwgen.tools.cache import sources_digest
+from hwgen.tools.processes import locked, stop
+from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
+
+__all__ = ["Build", "build", "failure", "launch", "start", "stop"]
+
+HARNESS = Path(__file__).resolve().parents[1] / "harness"
+SOURCES = ("harness.sv", "configuration.sv", "tcdm_port.sv")
+# Measured on generated HWCs: without Verilator's data flow passes and lookup tables the branches of the source stay,
+# most of which are not taken; g++ does better with less cleverness on what is one very long function.
+FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table"]
+FAST_COMPILED = ["-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre"]
+QUICK = ["-O3", "--assert", "--output-split", "0"]
+QUICK_COMPILED = ["-O0"]
+_KEPT_SECONDS = 30 * 24 * 3600
+_UNFINISHED_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Build:
+    """What is built: a generated design, and how.
+
+    Parameters
+    ----------
+    verilog : the design's text; its top is ``hwc``.
+    simulator : which simulator it is for.
+    harness : inside the harness that counts and serves the memory; else ``hwc`` itself is the top, all its ports open
+        to a bus that the test bench drives.
+    depth_log2 : words of the harness' memory, as a power of two.
+    waves : with waveforms (FST).
+    fast : optimised for long runs; else built in less time, with the design's assertions on.
+    """
+
+    verilog: str
+    simulator: Simulator = "verilator"
+    harness: bool = True
+    depth_log2: int = 23
+    waves: bool = False
+    fast: bool = True
+
+    @property
+    def top(self) -> str:
+        """Name of the module on top."""
+        return "harness" if self.harness else "hwc"
+
+    @property
+    def digest(self) -> str:
+        """Names this build: the same for the same sources, options and tools."""
+        text = json.dumps([asdict(self), fingerprint(self.simulator)])
+        state = hashlib.sha256(text.encode())
+        state.update(sources_digest([HARNESS, Path(__file__), Path(cosim.sim.compiling.__file__)]).encode())
+        return state.hexdigest()[:24]
+
+    @property
+    def _sources(self) -> list[Path]:
+        """What the simulator reads besides the design."""
+        return [HARNESS / name for name in SOURCES] if self.harness else []
+
+    @property
+    def _arguments(self) -> list[str]:
+        """Options and control files for Verilator."""
+        arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal"]
+        if self.harness:
+            arguments += ["--no-public-flat-rw", str(HARNESS / "publish.vlt")]
+        return arguments
+
+    def make(self, folder: Path) -> None:
+        """Build in a folder; `ToolError` if a tool refuses."""
+        design = folder / "hwc.v"
+        design.write_text(self.verilog, encoding="utf-8")
+        if self.simulator == "icarus" or self.waves:
+            launch(self._request(folder), folder)
+            return
+        log, sources = folder / "build.log", [str(file) for file in (design, *self._sources)]
+        parameters = [f"-GDepthLog2={self.depth_log2}"] if self.harness else []
+        try:
+            verilate(folder / "sim", self.top, [*self._arguments, *parameters, *sources], log)
+            flags = FAST_COMPILED if self.fast else QUICK_COMPILED
+            compile_model(folder / "sim", self.top, flags, [HARNESS / "native.cpp"] if self.harness else [], log)
+        except CommandFailed:
+            raise ToolError(failure({"simulator": "verilator", "step": "build", "log_file": str(log)})) from None
+
+    def _request(self, folder: Path) -> dict[str, Any]:
+        """What `cosim.sim.launch` has to ask of cocotb's runner, which knows Icarus, and what waveforms need."""
+        arguments: list[str] = []
+        if self.simulator == "verilator":
+            flags = FAST_COMPILED if self.fast else QUICK_COMPILED
+            arguments = [*self._arguments, "-CFLAGS", " ".join(flags), "-LDFLAGS", "-rdynamic"]
+            arguments += ["--trace-fst", "--trace-structs"]
+            if self.harness:
+                arguments.append(str(HARNESS / "native.cpp"))
+        return {
+            "simulator": self.simulator,
+            "step": "build",
+            "sources": [str(folder / "hwc.v"), *map(str, self._sources)],
+            "build_args": arguments,
+            "parameters": {"DepthLog2": self.depth_log2} if self.harness else {},
+            "hdl_toplevel": self.top,
+            "build_dir": str(folder / "sim"),
+            "timescale": ["1ns", "1ps"],
+            "waves": self.waves,
+            "always": True,
+            "log_file": str(folder / "build.log"),
+        }
+
+
+def build(wanted: Build) -> Path:
+    """The folder of this build, made unless it is there; a lock keeps two processes from making the same one.
+
+    It is made under another name first: what a process that was killed leaves behind is in nobody's way. Raises
+    `ToolError` with the log's last lines if the simulator refuses the sources.
+    """
+    require_tools(wanted.simulator, waves=wanted.waves)
+    folder = cache_folder() / "builds" / wanted.digest
+    stamp = folder / "complete"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_suffix(".lock")):
+        if not stamp.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{wanted.digest}.") as name:
+                fresh = Path(name) / "build"
+                fresh.mkdir()
+                wanted.make(fresh)
+                shutil.rmtree(folder, ignore_errors=True)
+                (fresh / "complete").touch()
+                fresh.rename(folder)
+            _remove_old(folder.parent)
+        stamp.touch()
+    return folder / "sim"
+
+
+def launch(request: dict[str, Any], folder: Path) -> None:
+    """Run one step of cocotb's runner in a process of its own and wait; `ToolError` if it fails."""
+    process = start(request, folder)
+    try:
+        status = process.wait()
+    finally:
+        stop(process)
+    if status:
+        raise ToolError(failure(request))
+
+
+def start(
+    request: dict[str, Any], folder: Path, variables: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start one step of cocotb's runner, as the leader of a process group of its own."""
+    file = folder / f"{request['step']}.json"
+    file.write_text(json.dumps(request), encoding="utf-8")
+    with Path(f"{request['log_file']}.runner").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "cosim.sim.launch", str(file)],
+            env={**environment(request["simulator"]), **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def failure(request: dict[str, Any]) -> str:
+    """One line on a step that failed, with the errors that its logs show; the logs are kept in the cache folder."""
+    text = ""
+    for file in (Path(request["log_file"]), Path(f"{request['log_file']}.runner")):
+        if file.exists():
+            text += file.read_text(encoding="utf-8", errors="replace")
+    kept = cache_folder() / f"failed-{request['step']}.log"
+    kept.write_text(text, encoding="utf-8")
+    lines = text.splitlines()
+    telling = [line for line in lines if re.search(r"\b(\w*Error|ERROR|error|sorry|CRITICAL)\b", line)]
+    shown = " | ".join(line.strip() for line in (telling or lines[-3:])[:3])
+    return f"{request['simulator']}: {request['step']} failed: {shown or 'no output'} (log: {kept})"
+
+
+def _remove_old(builds: Path) -> None:
+    """Drop builds that nobody has asked for in a month, and what killed processes left behind."""
+    for stamp in builds.glob("*/complete"):
+        if time.time() - stamp.stat().st_mtime > _KEPT_SECONDS:
+            shutil.rmtree(stamp.parent, ignore_errors=True)
+    for unfinished in builds.glob("*.*/"):
+        if unfinished.is_dir() and time.time() - unfinished.stat().st_mtime > _UNFINISHED_SECONDS:
+            shutil.rmtree(unfinished, ignore_errors=True)

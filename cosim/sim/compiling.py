@@ -1,0 +1,137 @@
+"""From Verilog to Verilator's executable without make: two translation units, beside a runtime that is compiled once.
+
+Verilator writes some ten C++ files for a design, and its makefile compiles, besides them, two precompiled headers and
+the runtime library, each time anew: two thirds of the time of a build. Here the files that run in every cycle are one
+unit and those that run once are another, which is not optimised; the runtime is an archive that all builds link.
+"""
+
+import hashlib
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import cocotb_tools.config
+
+from hwgen.tools.processes import locked, stop
+from hwgen.tools.toolchain import cache_folder, environment, fingerprint, verilator_root
+
+__all__ = ["CommandFailed", "compile_library", "compile_model", "verilate"]
+
+DEFINES = ["-DVERILATOR=1", *(f"-DVM_{what}=0" for what in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST",
+                                                             "TRACE_VCD", "TRACE_SAIF"))]  # fmt: skip
+RUNTIME_FLAGS = ["-O2", "-fPIC", "-fno-gnu-unique"]
+LIBRARY_FLAGS = ["-fPIC", "-fno-gnu-unique", "-shared", "-Wl,-Bsymbolic"]
+"""Models that are loaded into one process must not share what the compiler would keep once for all libraries."""
+ONCE_FLAGS = ["-O0"]
+
+
+class CommandFailed(Exception):
+    """A tool ended with an error; what it said is in the log."""
+
+
+def verilate(folder: Path, top: str, arguments: Sequence[str], log: Path, *, vpi: bool = True) -> None:
+    """Have Verilator write the C++ files of a model ``Vtop`` into a folder, with a VPI unless it is not wanted."""
+    access = ["--vpi", "--public-flat-rw"] if vpi else []
+    command = ["verilator", "-cc", *access, "--prefix", "Vtop", "-Mdir", str(folder)]
+    _run([[*command, "--top-module", top, "--timescale", "1ns/1ps", *arguments]], log)
+
+
+def compile_model(
+    folder: Path, executable: str, flags: Sequence[str], more: Sequence[Path], log: Path, *, main: Path | None = None
+) -> None:
+    """Compile what Verilator wrote into a folder, with cocotb's main or another one.
+
+    Parameters
+    ----------
+    executable : its name in the folder.
+    flags : the compiler's, for what runs in every cycle.
+    more : further C++ files for the same unit.
+    main : the file with the main function, instead of cocotb's.
+    """
+    files = sorted(folder.glob("*.cpp"))
+    bench = main is None
+    main = main or cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    units = {
+        "often": ([file for file in files if "__Slow" not in file.name] + [*more, main], flags),
+        "once": ([file for file in files if "__Slow" in file.name], ONCE_FLAGS),
+    }
+    runtime = _runtime(_runtime_sources(folder), log)
+    commands = []
+    for name, (sources, optimisation) in units.items():
+        unit = folder / f"{name}.cc"
+        unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+        commands.append([*_compiler(), f"-I{folder}", *optimisation, "-c", str(unit), "-o", f"{unit}.o"])
+    _run(commands, log)
+    libraries = cocotb_tools.config.libs_dir
+    linker = ["g++", "-rdynamic", *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
+    wanted = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"] if bench else []
+    _run([[*linker, *wanted, "-pthread", "-o", str(folder / executable)]], log)
+
+
+def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], log: Path) -> Path:
+    """Compile what Verilator wrote into a folder, and further C++ files, to a library to be loaded; its path."""
+    unit, library = folder / "library.cc", folder / "model.so"
+    files = [*sorted(folder.glob("*.cpp")), *more]
+    unit.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
+    runtime = _runtime(_runtime_sources(folder), log)
+    command = [*_compiler(), f"-I{folder}", *flags, *LIBRARY_FLAGS, str(unit), str(runtime), "-pthread"]
+    _run([[*command, "-o", str(library)]], log)
+    return library
+
+
+def _compiler() -> list[str]:
+    include = verilator_root() / "include"
+    return ["g++", f"-I{include}", f"-I{include / 'vltstd'}", *DEFINES]
+
+
+def _runtime_sources(folder: Path) -> list[Path]:
+    """The parts of Verilator's runtime that a model needs, as the makefile beside it lists them."""
+    names: list[str] = []
+    listing = False
+    for line in (folder / "Vtop_classes.mk").read_text(encoding="utf-8").splitlines():
+        if listing and line.strip():
+            names.append(line.strip(" \\"))
+        listing = line.startswith("VM_GLOBAL_") or (listing and bool(line.strip()))
+    return [verilator_root() / "include" / f"{name}.cpp" for name in names]
+
+
+def _runtime(sources: Sequence[Path], log: Path) -> Path:
+    """An archive of the runtime's parts, compiled unless it is there."""
+    key = " ".join([fingerprint("verilator"), *map(str, sources), *DEFINES, *RUNTIME_FLAGS])
+    archive = cache_folder() / "runtime" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.a"
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with locked(archive.with_suffix(".lock")):
+        if not archive.exists():
+            with tempfile.TemporaryDirectory(dir=archive.parent) as name:
+                objects = {source: f"{name}/{source.stem}.o" for source in sources}
+                _run([[*_compiler(), *RUNTIME_FLAGS, "-c", str(s), "-o", o] for s, o in objects.items()], log)
+                _run([["ar", "rcs", f"{name}/runtime.a", *objects.values()]], log)
+                Path(f"{name}/runtime.a").rename(archive)
+    return archive
+
+
+def _run(commands: Sequence[Sequence[str]], log: Path) -> None:
+    """Run commands side by side, their output into the log; `CommandFailed` if one fails."""
+    processes: list[subprocess.Popen[bytes]] = []
+    with log.open("ab") as file:
+        try:
+            for command in commands:
+                file.write((" ".join(command) + "\n").encode())
+                file.flush()
+                processes.append(
+                    subprocess.Popen(
+                        command,
+                        env=environment("verilator"),
+                        stdin=subprocess.DEVNULL,
+                        stdout=file,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                )
+            failed = [command for command, process in zip(commands, processes, strict=True) if process.wait()]
+        finally:
+            for process in processes:
+                stop(process)
+    if failed:
+        raise CommandFailed(failed[0][0])

@@ -1,0 +1,188 @@
+"""Runs jobs in a simulator: one build, few processes, many jobs each."""
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cosim.hwc.jobs import Job, JobResult
+from cosim.sim.build import Build, build, failure, start
+from hwgen.tools.processes import stop
+from hwgen.tools.toolchain import Simulator, ToolError
+
+__all__ = ["Bench", "depth_for", "run_jobs"]
+
+Bench = Literal["native", "gpi", "bus"]
+"""What is around the HWC: the harness in HDL, with the clock from the run loop that is linked into Verilator's
+executable, or from cocotb; or a bus in Python, without the harness."""
+
+OnResult = Callable[[JobResult], None]
+
+_POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 300.0
+_DEPTHS: dict[Simulator, tuple[int, ...]] = {"verilator": (23, 26, 28), "icarus": (14, 17, 20, 23)}
+
+
+def run_jobs(
+    verilog: str,
+    jobs: Sequence[Job],
+    *,
+    simulator: Simulator = "verilator",
+    bench: Bench | None = None,
+    processes: int = 1,
+    waves: Path | None = None,
+    fast: bool = True,
+    on_result: OnResult = lambda result: None,
+) -> list[JobResult]:
+    """Run ``jobs`` on the design and give their results in the same order.
+
+    Raises `ToolError` if a simulator is missing, fails, or stands still.
+
+    Parameters
+    ----------
+    verilog : the design's text, top ``hwc``.
+    bench : by default the native run loop wherever it is to be had, which is under Verilator without waves.
+    processes : how many simulators share the jobs at most.
+    waves : where the waveforms go (FST); one simulator then runs all jobs. Mind the size: megabytes for some ten
+        thousand cycles.
+    fast : build for long runs; else build in less time, with the design's assertions on.
+    on_result : called with each result as it arrives.
+    """
+    if bench is None:
+        bench = "native" if simulator == "verilator" and waves is None else "gpi"
+    if bench == "native" and (simulator != "verilator" or waves is not None):
+        raise ValueError("bench: native: expected Verilator without waves")
+    if len({job.name for job in jobs}) != len(jobs):
+        raise ValueError("jobs: expected a name of its own for each")
+    if not jobs:
+        return []
+    depth = depth_for(simulator, max(len(job.image) for job in jobs))
+    harness = bench != "bus"
+    simulation = build(
+        Build(verilog, simulator, harness=harness, depth_log2=depth, waves=waves is not None, fast=fast)
+    )
+    with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+        folder = Path(name)
+        for number, job in enumerate(jobs):
+            np.save(folder / f"{number:05}.image.npy", job.image)
+            (folder / f"{number:05}.job.json").write_text(json.dumps(job.as_data()), encoding="utf-8")
+        count = 1 if waves else max(1, min(processes, len(jobs)))
+        requests = [_request(simulator, simulation, harness, folder / f"process{i}", waves) for i in range(count)]
+        with ExitStack() as running:
+            variables = {"HWGEN_JOBS": str(folder), "HWGEN_BENCH": bench}
+            simulators = []
+            for request in requests:
+                process = start(request, Path(request["test_dir"]), variables)
+                running.callback(stop, process)
+                simulators.append((process, request))
+            return _Collection(folder, jobs, simulators, on_result).complete()
+
+
+def depth_for(simulator: Simulator, words: int) -> int:
+    """Words of the harness' memory as a power of two: one of few, so that one build serves many layers."""
+    for depth in _DEPTHS[simulator]:
+        if words <= 1 << depth:
+            return depth
+    raise ToolError(f"{simulator}: a memory of {words} words is more than the harness can have")
+
+
+def _request(
+    simulator: Simulator, simulation: Path, harness: bool, folder: Path, waves: Path | None
+) -> dict[str, Any]:
+    folder.mkdir()
+    request: dict[str, Any] = {
+        "simulator": simulator,
+        "step": "test",
+        "test_module": "cosim.hwc.tb_jobs",
+        "hdl_toplevel": "harness" if harness else "hwc",
+        "hdl_toplevel_lang": "verilog",
+        "build_dir": str(simulation),
+        "test_dir": str(folder),
+        "results_xml": str(folder / "results.xml"),
+        "log_file": str(folder / "simulation.log"),
+        "waves": waves is not None,
+    }
+    if waves is not None:
+        waves = waves.absolute()
+        waves.parent.mkdir(parents=True, exist_ok=True)
+        key = "test_args" if simulator == "verilator" else "plusargs"
+        request[key] = ["--trace-file", str(waves)] if simulator == "verilator" else [f"+dumpfile_path={waves}"]
+    return request
+
+
+class _Collection:
+    """The results of some jobs, as the simulators that do them leave them in a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        jobs: Sequence[Job],
+        simulators: list[tuple["subprocess.Popen[bytes]", dict[str, Any]]],
+        on_result: OnResult,
+    ) -> None:
+        self._folder, self._jobs, self._simulators, self._on_result = folder, jobs, simulators, on_result
+        self._results: dict[int, JobResult] = {}
+
+    def complete(self) -> list[JobResult]:
+        """Wait for every result; `ToolError` if one cannot come any more."""
+        while True:
+            ended = all(process.poll() is not None for process, _ in self._simulators)
+            self._read()
+            if len(self._results) == len(self._jobs):
+                break
+            if ended:
+                _, request = max(self._simulators, key=lambda simulator: abs(simulator[0].returncode))
+                raise ToolError(f"{self._missing}: {failure(request)}")
+            for process, request in self._simulators:
+                if process.poll() is None and _stands_still(Path(request["test_dir"])):
+                    raise ToolError(f"{self._missing}: {request['simulator']}: simulated time stands still")
+            time.sleep(_POLL_SECONDS)
+        for process, _ in self._simulators:
+            process.wait()
+        return [self._results[number] for number in range(len(self._jobs))]
+
+    @property
+    def _missing(self) -> str:
+        return next(job.name for number, job in enumerate(self._jobs) if number not in self._results)
+
+    def _read(self) -> None:
+        for number, job in enumerate(self._jobs):
+            if number not in self._results and (self._folder / f"{number:05}.result.json").exists():
+                self._results[number] = self._result(number, job)
+                self._on_result(self._results[number])
+
+    def _result(self, number: int, job: Job) -> JobResult:
+        stem = str(self._folder / f"{number:05}")
+        data = json.loads(Path(f"{stem}.result.json").read_text(encoding="utf-8"))
+        memory = np.load(f"{stem}.memory.npy", mmap_mode="r")  # stays readable when its file is gone
+        for used in ("image", "memory"):
+            Path(f"{stem}.{used}.npy").unlink()
+        trace = None
+        if job.trace is not None:
+            trace = _trace(Path(f"{stem}.trace.hex"))
+        return JobResult.from_data(data, memory, trace)
+
+
+def _trace(file: Path) -> np.ndarray:
+    """The lines ``AAAAAAAA MM`` of a trace, in hexadecimal, as numbers; unknown digits (Icarus) become 0."""
+    if not file.exists():
+        return np.empty((0, 2), np.uint32)
+    digits = np.zeros(256, np.uint32)
+    for value in range(16):
+        digits[ord(f"{value:x}")] = value
+    lines = digits[np.fromfile(file, np.uint8).reshape(-1, len("AAAAAAAA MM\n"))]
+    addresses = sum(lines[:, place] << (28 - 4 * place) for place in range(8))
+    return np.stack([addresses, lines[:, 9] << 4 | lines[:, 10]], axis=1).astype(np.uint32)
+
+
+def _stands_still(folder: Path) -> bool:
+    """Whether a simulator has given no sign of life for long: combinational logic that oscillates, say."""
+    sign = folder / "alive"
+    last = (sign if sign.exists() else folder).stat().st_mtime
+    return time.time() - last > _PATIENCE_SECONDS

@@ -1,0 +1,221 @@
+"""Descriptors of the DMA as 32-bit words: one table of fields for hardware, program writer and documentation.
+
+A descriptor moves runs of consecutive DRAM bytes under two counts, ``count_2`` outermost. Run (i, j) begins at DRAM
+byte ``dram_address + i * dram_stride_2 + j * dram_stride_1`` and, in the TCDM, at ``tcdm_address`` plus likewise
+strided. Byte b of a packed run lies b bytes further on; that of a scattered one ``(b mod fold) * fast_stride + (b div
+fold) * slow_stride``. With a fast stride of 1 such a run is a row of segments, which move as fast as packed runs;
+else each byte is written by itself. Every TCDM address wraps in its ring. Both sides may have any alignment.
+
+Where a run begins in DRAM where the one before it ended, they share bursts; so do descriptors, if the first one says
+that the next one, which has the same tag, continues it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from hwgen.arch.hwc import ParameterError
+
+__all__ = [
+    "FIELDS",
+    "PACKED_WORDS",
+    "SCATTERED_WORDS",
+    "Descriptor",
+    "DescriptorError",
+    "DescriptorField",
+    "OperandTag",
+    "Ring",
+    "RingSelect",
+]
+
+PACKED_WORDS = 8
+SCATTERED_WORDS = 10
+"""Words of a descriptor: a packed one ends where the fields of the scattering begin."""
+
+
+class DescriptorError(ParameterError):
+    """Values that no descriptor may have; the text says which and why."""
+
+
+class RingSelect(IntEnum):
+    """Where in the TCDM a descriptor moves to or from: one of three rings, or the window, which never wraps."""
+
+    FIXED = 0
+    I = 1  # noqa: E741
+    W = 2
+    O = 3  # noqa: E741
+
+
+class OperandTag(IntEnum):
+    """What a transfer is counted as; it goes out with every AXI address. The channel tells the direction."""
+
+    P = 0
+    I = 1  # noqa: E741
+    W = 2
+    B = 3
+    O_PARTIAL = 4
+    O = 5  # noqa: E741
+
+
+@dataclass(frozen=True)
+class DescriptorField:
+    """Where a field lies: word, lowest bit, width in bits; and what it means."""
+
+    name: str
+    word: int
+    low: int
+    width: int
+    meaning: str
+
+
+FIELDS = (
+    DescriptorField("length", 0, 0, 20, "bytes of one run, at least 1"),
+    DescriptorField("tag", 0, 20, 4, "operand that the transfer is counted as: an OperandTag"),
+    DescriptorField("ring", 0, 24, 2, "ring that TCDM addresses wrap in: a RingSelect"),
+    DescriptorField("scattered", 0, 26, 1, "1: the bytes of a run are folded or lie apart in the TCDM, in a ring"),
+    DescriptorField("continues", 0, 27, 1, "1: the next descriptor begins in DRAM where this one ends (loads only)"),
+    DescriptorField("dram_address", 1, 0, 32, "DRAM byte address of the first run"),
+    DescriptorField("count_1", 2, 0, 16, "runs, at least 1"),
+    DescriptorField("count_2", 2, 16, 16, "how often those runs come, at least 1"),
+    DescriptorField("dram_stride_1", 3, 0, 32, "DRAM bytes from run to run"),
+    DescriptorField("dram_stride_2", 4, 0, 32, "DRAM bytes from one first run to the next"),
+    DescriptorField("tcdm_address", 5, 0, 32, "TCDM byte address of the first run, inside the ring"),
+    DescriptorField("tcdm_stride_1", 6, 0, 32, "TCDM bytes from run to run, less than the ring's size"),
+    DescriptorField(
+        "tcdm_stride_2", 7, 0, 32, "TCDM bytes from one first run to the next, less than the ring's size"
+    ),
+    DescriptorField("fold", 8, 0, 16, "scattered: bytes of a run before the slow stride, at least 1"),
+    DescriptorField(
+        "fast_stride", 8, 16, 16, "scattered: TCDM bytes from byte to byte, less than the ring's size; 1 in stores"
+    ),
+    DescriptorField("slow_stride", 9, 0, 32, "scattered: TCDM bytes from fold to fold, less than the ring's size"),
+)
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A part of the TCDM in which addresses wrap: bytes ``end - size`` up to ``end``, both multiples of 4."""
+
+    end: int
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.end % 4 or self.size % 4 or not 0 < self.size <= self.end:
+            raise DescriptorError(
+                f"ring: expected 0 < size <= end, multiples of 4, got end {self.end}, size {self.size}"
+            )
+
+    @property
+    def start(self) -> int:
+        """Lowest address."""
+        return self.end - self.size
+
+    def wrap(self, address: int) -> int:
+        """The address in the ring that is a multiple of the size away; below the start nothing is defined."""
+        return self.start + (address - self.start) % self.size
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """One transfer; the fields are those of `FIELDS`, by name.
+
+    What is scattered needs a ring. A store's fast stride is 1, and nothing continues it.
+    """
+
+    length: int
+    tag: OperandTag
+    ring: RingSelect
+    dram_address: int
+    tcdm_address: int
+    count_1: int = 1
+    count_2: int = 1
+    dram_stride_1: int = 0
+    dram_stride_2: int = 0
+    tcdm_stride_1: int = 0
+    tcdm_stride_2: int = 0
+    scattered: bool = field(default=False, kw_only=True)
+    continues: bool = field(default=False, kw_only=True)
+    fold: int = field(default=1, kw_only=True)
+    fast_stride: int = field(default=0, kw_only=True)
+    slow_stride: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for entry in FIELDS:
+            value = int(getattr(self, entry.name))
+            if not 0 <= value < 1 << entry.width:
+                raise DescriptorError(f"{entry.name}: expected 0 to {(1 << entry.width) - 1}, got {value}")
+        for name in ("length", "count_1", "count_2", "fold"):
+            if getattr(self, name) == 0:
+                raise DescriptorError(f"{name}: expected at least 1, got 0")
+        if self.scattered and self.ring == RingSelect.FIXED:
+            raise DescriptorError("scattered: expected a ring, got FIXED")
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are moved."""
+        return self.length * self.count_1 * self.count_2
+
+    @property
+    def dram_end(self) -> int:
+        """The address behind the last DRAM byte."""
+        return (
+            self.dram_address
+            + (self.count_1 - 1) * self.dram_stride_1
+            + (self.count_2 - 1) * self.dram_stride_2
+            + self.length
+        )
+
+    def check_ring(self, ring: Ring | None) -> None:
+        """Refuse what does not lie in its ring; ``None`` is for FIXED, where only the window limits it."""
+        if (ring is None) != (self.ring == RingSelect.FIXED):
+            raise DescriptorError(f"ring: expected that of {self.ring.name}, got {ring}")
+        if ring is None:
+            return
+        if not ring.start <= self.tcdm_address < ring.end:
+            raise DescriptorError(
+                f"tcdm_address: expected {ring.start} to {ring.end - 1}, inside the ring, got {self.tcdm_address}"
+            )
+        for name in ("tcdm_stride_1", "tcdm_stride_2", "fast_stride", "slow_stride"):
+            if getattr(self, name) >= ring.size:
+                raise DescriptorError(f"{name}: expected less than the ring's {ring.size}, got {getattr(self, name)}")
+
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """DRAM and TCDM address of every run, in order; the latter before it wraps."""
+        for i in range(self.count_2):
+            for j in range(self.count_1):
+                yield (
+                    self.dram_address + i * self.dram_stride_2 + j * self.dram_stride_1,
+                    self.tcdm_address + i * self.tcdm_stride_2 + j * self.tcdm_stride_1,
+                )
+
+    def offsets(self) -> list[int]:
+        """Where the bytes of a run lie in the TCDM, from the run's address on, before they wrap."""
+        if not self.scattered:
+            return list(range(self.length))
+        return [b % self.fold * self.fast_stride + b // self.fold * self.slow_stride for b in range(self.length)]
+
+    def encode(self) -> tuple[int, ...]:
+        """The words."""
+        words = [0] * (SCATTERED_WORDS if self.scattered else PACKED_WORDS)
+        for entry in FIELDS:
+            if entry.word < len(words):
+                words[entry.word] |= int(getattr(self, entry.name)) << entry.low
+        return tuple(words)
+
+    @classmethod
+    def decode(cls, words: Sequence[int]) -> "Descriptor":
+        """The descriptor that these words are; raises `DescriptorError`."""
+        if len(words) not in (PACKED_WORDS, SCATTERED_WORDS):
+            raise DescriptorError(f"words: expected {PACKED_WORDS} or {SCATTERED_WORDS}, got {len(words)}")
+        values = {
+            entry.name: words[entry.word] >> entry.low & ((1 << entry.width) - 1)
+            for entry in FIELDS
+            if entry.word < len(words)
+        }
+        if (len(words) == SCATTERED_WORDS) != bool(values["scattered"]):
+            raise DescriptorError(f"words: {len(words)} do not go with scattered {values['scattered']}")
+        kinds = {"tag": OperandTag, "ring": RingSelect, "scattered": bool, "continues": bool}
+        try:
+            return cls(**{name: kinds.get(name, int)(value) for name, value in values.items()})
+        except ValueError as error:
+            raise DescriptorError(f"words: {error}") from None

@@ -1,0 +1,58 @@
+"""What a DMA is generated for."""
+
+from dataclasses import dataclass
+
+from hwgen.arch.hwc import WORD_BYTES, ParameterError
+
+__all__ = ["DmaParameters"]
+
+SCATTERED_BYTES = 2
+"""Bytes of a scattered run that are written in one cycle, at most: a port each."""
+
+
+@dataclass(frozen=True)
+class DmaParameters:
+    """Generation-time parameters of a DMA.
+
+    Parameters
+    ----------
+    axi_bits
+        Width of the AXI port's data: 32, 64 or 128. There is a TCDM port for each 32 bits, per channel.
+    tcdm_address_bits
+        Width of a TCDM byte address.
+    outstanding
+        Bursts of a channel that may be unanswered at a time.
+    beats_ahead
+        The load channel asks for no further burst while so many beats are still to come: what another ID asks for in
+        between does not wait for longer than these and one burst more.
+    """
+
+    axi_bits: int = 64
+    tcdm_address_bits: int = 20
+    outstanding: int = 16
+    beats_ahead: int = 128
+
+    def __post_init__(self) -> None:
+        if self.axi_bits not in (32, 64, 128):
+            raise ParameterError(f"axi_bits: expected 32, 64 or 128, got {self.axi_bits}")
+        if not 10 <= self.tcdm_address_bits <= 31:
+            raise ParameterError(f"tcdm_address_bits: expected 10 to 31, got {self.tcdm_address_bits}")
+        if not 2 <= self.outstanding <= 64:
+            raise ParameterError(f"outstanding: expected 2 to 64, got {self.outstanding}")
+        if not 1 <= self.beats_ahead <= 4096:
+            raise ParameterError(f"beats_ahead: expected 1 to 4096, got {self.beats_ahead}")
+
+    @property
+    def beat_bytes(self) -> int:
+        """Bytes of an AXI beat."""
+        return self.axi_bits // 8
+
+    @property
+    def ports(self) -> int:
+        """TCDM ports of one channel."""
+        return self.beat_bytes // WORD_BYTES
+
+    @property
+    def scattered_bytes(self) -> int:
+        """Bytes of a scattered run that are written in one cycle, at most."""
+        return min(self.ports, SCATTERED_BYTES)

@@ -1,0 +1,40 @@
+"""What the shared memory of a cluster is generated for."""
+
+from dataclasses import dataclass
+
+from hwgen.arch.hwc import WORD_BYTES, ParameterError
+
+__all__ = ["TcdmParameters"]
+
+
+@dataclass(frozen=True)
+class TcdmParameters:
+    """What a memory of banks is generated for.
+
+    Parameters
+    ----------
+    masters
+        Ports.
+    banks
+        A power of two, at least 2.
+    size
+        Bytes in all: a multiple of a word in each bank, at least two of them.
+    """
+
+    masters: int
+    banks: int = 16
+    size: int = 1 << 18
+
+    def __post_init__(self) -> None:
+        if self.masters < 1:
+            raise ParameterError(f"masters: expected at least 1, got {self.masters}")
+        if self.banks < 2 or self.banks & (self.banks - 1):
+            raise ParameterError(f"banks: expected a power of two from 2 on, got {self.banks}")
+        line = WORD_BYTES * self.banks
+        if self.size % line or not 2 * line <= self.size <= 1 << 31:
+            raise ParameterError(f"size: expected a multiple of {line} bytes, at least two, got {self.size}")
+
+    @property
+    def depth(self) -> int:
+        """Words of a bank."""
+        return self.size // WORD_BYTES // self.banks

@@ -1,0 +1,106 @@
+"""Layers on clusters at full size in the simulator, their results kept line by line."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hwgen.arch
+import hwgen.gateware
+import hwgen.ir
+import hwgen.lower
+import hwgen.model
+from cosim.cluster.results import cosimulate_clusters
+from cosim.sim.build import HARNESS
+from hwgen.campaigns.ledger import Ledger
+from hwgen.export.cached import generated_cluster
+from hwgen.ir.builtin import named_file
+from hwgen.ir.hardware import Cluster, Hardware, load_hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.cost import judge_of
+from hwgen.lower.cluster.program import compile_cluster
+from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.tools.cache import digest_of, sources_digest
+
+__all__ = ["ClusterCase", "ClusterRegression", "regression_cases"]
+
+
+@dataclass(frozen=True)
+class ClusterCase:
+    """A schedule on a cluster, and its place among the results.
+
+    Members
+    -------
+    stalls : every channel to the DRAM and every port of the TCDM waits at random.
+    """
+
+    name: str
+    schedule: Schedule
+    hardware: Hardware
+    stalls: bool = False
+
+    @property
+    def cluster(self) -> Cluster:
+        """HWCs and memories."""
+        return self.hardware.cluster or Cluster()
+
+    @property
+    def key(self) -> str:
+        """Names the case and all that its result comes from."""
+        program = compile_cluster(self.schedule, self.hardware)
+        data = [self.name, self.schedule.as_data(), self.hardware.model_dump(mode="json"), self.stalls]
+        rooms = (hwgen.arch, hwgen.ir, hwgen.model, hwgen.gateware, hwgen.lower)
+        sources = sources_digest([HARNESS, *(Path(room.__path__[0]) for room in rooms)])
+        return digest_of([*data, generated_cluster(program.hardware), sources])
+
+
+@dataclass(frozen=True)
+class ClusterRegression:
+    """Cases, one after the other. What is kept in ``folder`` in the same state is not simulated again."""
+
+    cases: Sequence[ClusterCase]
+    folder: Path
+    fast: bool = True
+
+    def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
+        """All results, in the order of the cases."""
+        ledger = Ledger(self.folder / "clusters.jsonl")
+        kept = ledger.load()
+        results = []
+        for case in self.cases:
+            key = case.key
+            if key not in kept:
+                (found,) = cosimulate_clusters([case.schedule], case.hardware, stalls=case.stalls, fast=self.fast)
+                kept[key] = {"case": case.name, "hwcs": case.cluster.hwcs, "stalled": case.stalls, **found.as_json()}
+                ledger.add(key, kept[key])
+            results.append(kept[key])
+            arrived(kept[key])
+        return results
+
+
+def regression_cases(
+    schedules: Sequence[Schedule], hardware: Hardware, against_one: Collection[str]
+) -> list[ClusterCase]:
+    """Schedules with a DRAM that takes its time, the last one stalled at random too; and what the search finds.
+
+    Parameters
+    ----------
+    hardware : without a DRAM of its own: like DDR3.
+    against_one : layers for which a nest is searched that then runs on all HWCs and on one, at full rate.
+    """
+    slow = load_hardware(named_file("hardware", "cluster_ddr3")).cluster
+    timed = hardware
+    if slow is not None and hardware.cluster is not None and hardware.cluster.dram is None:
+        timed = _with(hardware, dram=slow.dram)
+    cases = [ClusterCase(schedule.layer.name, schedule, timed) for schedule in schedules]
+    cases.append(ClusterCase(f"{cases[-1].name}, stalled", schedules[-1], timed, stalls=True))
+    full = _with(hardware, dram=None)
+    for layer in (schedule.layer for schedule in schedules if schedule.layer.name in against_one):
+        found = search_two_levels(layer, hardware, judge=judge_of(hardware, timed=False)).schedule
+        cases += [ClusterCase(f"{layer.name}, searched", found, each) for each in (full, _with(full, hwcs=1))]
+    return cases
+
+
+def _with(hardware: Hardware, **changes: object) -> Hardware:
+    cluster = hardware.cluster or Cluster()
+    return hardware.model_copy(update={"cluster": cluster.model_copy(update=changes)})

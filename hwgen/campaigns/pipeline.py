@@ -1,0 +1,78 @@
+"""Depth-first stacks at full size in the simulator, their results kept line by line."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cosim.pipeline
+import hwgen.lower.pipeline
+from cosim.pipeline.build import HARNESS, FusedBuild
+from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
+from cosim.pipeline.data import random_network_data
+from cosim.pipeline.pace import pace_of
+from cosim.pipeline.run import run_fused, sizes_for
+from hwgen.campaigns.ledger import Ledger
+from hwgen.campaigns.pipeline_cases import FusedCase
+from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.tools.cache import digest_of, sources_digest
+
+__all__ = ["MACS", "StackRegression"]
+
+MACS = 512
+"""Multipliers of the pipelines of the regression."""
+RANDOM = 2019
+
+
+@dataclass(frozen=True)
+class StackRegression:
+    """Cases, those of one name but for the tiling factor on one pipeline, which has room for all of them.
+
+    What is kept in ``folder`` for the same pipeline, data and harness is not simulated again.
+    """
+
+    cases: tuple[FusedCase, ...]
+    folder: Path
+    jobs: int = 1
+
+    def run(self, arrived: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
+        """All results, in the order of the cases."""
+        groups = [list(group) for _, group in groupby(self.cases, key=lambda case: case.name.rpartition("_x")[0])]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            found = list(pool.map(lambda group: self._run_group(group, arrived), groups))
+        return [result for results in found for result in results]
+
+    def _run_group(
+        self, cases: Iterable[FusedCase], arrived: Callable[[dict[str, Any]], None]
+    ) -> list[dict[str, Any]]:
+        runs = [_prepared(case) for case in cases]
+        pipeline = shared_pipeline([run.program.parameters for run in runs])
+        runs = [replace(run, pipeline=pipeline) for run in runs]
+        jobs = [replace(job_of(run), pipeline=0) for run in runs]
+        build = FusedBuild(((pipeline, sizes_for(jobs)),))
+        packages = (cosim.pipeline, hwgen.lower.pipeline)
+        sources = sources_digest([HARNESS, *(Path(package.__path__[0]) for package in packages), Path(__file__)])
+        state = digest_of([build.text, sources])
+        ledger = Ledger(self.folder / "depth_first.jsonl")
+        kept = ledger.load()
+        results = []
+        for run, job in zip(runs, jobs, strict=True):
+            key = digest_of([run.name, state])
+            if key not in kept:
+                result = compare(run, *run_fused(build, [job]))
+                pace = [tile.as_json() for tile in pace_of(result)] if result.passed else []
+                kept[key] = {**result.as_json(), "macs": MACS, "pace": pace}
+                ledger.add(key, kept[key])
+            results.append(kept[key])
+            arrived(kept[key])
+        return results
+
+
+def _prepared(case: FusedCase) -> StackRun:
+    (stack,) = case.solution.stacks
+    data = random_network_data(case.solution.network, np.random.default_rng(RANDOM))
+    return prepare(case.name, case.solution, stack, data, macs=MACS, random=RANDOM)

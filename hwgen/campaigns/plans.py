@@ -1,0 +1,214 @@
+"""Which schedules run on which HWC: the configurations of a regression over a layer set."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import hwgen.arch
+import hwgen.ir
+import hwgen.lower
+import hwgen.model
+import hwgen.search
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import compile_layer
+from hwgen.model.published.stoutchinin import FIG8, hwce
+from hwgen.search.core.batch import Request, search_layers
+from hwgen.search.hwc.canonical import order_from_text
+from hwgen.search.hwc.shared import best_shared
+from hwgen.search.hwc.utilisation import per_layer, shared
+from hwgen.tools.cache import digest_of, sources_digest
+
+__all__ = ["BUSY", "KINDS", "Configuration", "Entry", "Kind", "Plan", "make_plan"]
+
+Kind = Literal["shared", "per-layer", "published", "hwce"]
+KINDS: dict[Kind, str] = {
+    "shared": "one HWC for all layers",
+    "per-layer": "an HWC for each layer",
+    "published": "an HWC for each layer in the loop order of the paper's Fig. 8, lanes along x",
+    "hwce": "the HWCE's nest, lanes along x",
+}
+ALONG_X: dict[Dim, int] = {"x": 16}
+BUSY: dict[Kind, tuple[float, float]] = {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)}
+"""Mean utilisation asked for, and the most traffic by that of the optima: for HWCs whose lanes are always busy."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A kind of HWC, and the bytes of its local memories.
+
+    With a demand on the mean utilisation the HWCs of the first two kinds have lanes of any shape, and as little
+    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic with the given lanes, which
+    are along x by default, and in the given loop order (as `hwgen.search.hwc.canonical` writes them) or the best one.
+    """
+
+    kind: Kind
+    budget: int
+    utilisation: float | None = None
+    ratio: float = 1.2
+    lanes: tuple[tuple[Dim, int], ...] = (("x", 16),)
+    order: str | None = None
+
+    @classmethod
+    def busy(cls, kind: Kind, budget: int) -> "Configuration":
+        """With the demands of `BUSY`, where the kind has any."""
+        return cls(kind, budget, *BUSY.get(kind, ()))
+
+    @property
+    def name(self) -> str:
+        """What results and tables call it."""
+        name = f"{self.kind} {self.budget}"
+        if self.shape != "x16":
+            name += f" {self.shape}"
+        if self.order is not None:
+            name += f" {self.order}"
+        return name if self.utilisation is None else f"{name} at {self.utilisation:g}, {self.ratio:g}"
+
+    @property
+    def shape(self) -> str:
+        """The lanes as text: ``x16``, ``m8x2``."""
+        return "".join(f"{dim}{number}" for dim, number in self.lanes)
+
+    @property
+    def items(self) -> Order | None:
+        """The loop order asked for."""
+        return None if self.order is None else order_from_text(self.order)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One layer of a plan: what runs, and on what; without hardware the smallest HWC that runs it."""
+
+    schedule: Schedule
+    hardware: Hardware | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The layers of a configuration.
+
+    Members
+    -------
+    entries : what runs.
+    left_out : the other layers, each with the reason.
+    optima : for each layer the bytes that its best schedule moves in the pure model: no lanes, buffers to the byte.
+    """
+
+    configuration: Configuration
+    entries: tuple[Entry, ...]
+    left_out: dict[str, str]
+    optima: dict[str, int]
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "entries": [
+                {
+                    "schedule": entry.schedule.as_data(),
+                    "hardware": None if entry.hardware is None else entry.hardware.as_data(),
+                }
+                for entry in self.entries
+            ],
+            "left_out": self.left_out,
+            "optima": self.optima,
+        }
+
+    @classmethod
+    def from_data(cls, configuration: Configuration, data: dict[str, Any]) -> "Plan":
+        """The inverse of `as_data`."""
+        return cls(
+            configuration,
+            tuple(
+                Entry(
+                    Schedule.from_data(entry["schedule"]),
+                    None if entry["hardware"] is None else Hardware.from_data(entry["hardware"]),
+                )
+                for entry in data["entries"]
+            ),
+            data["left_out"],
+            data["optima"],
+        )
+
+
+def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path) -> Plan:
+    """The plan for some layers, from the store if it was made before by the same search."""
+    file = store / f"{_key(layers, configuration)}.json"
+    try:
+        return Plan.from_data(configuration, json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, InputError):
+        pass
+    budget = configuration.budget
+    left_out: dict[str, str] = {}
+    match configuration.kind:
+        case "shared":
+            entries = _shared(layers, configuration)
+        case "per-layer":
+            entries = _per_layer(layers, configuration)
+        case "published":
+            entries, left_out = _published(layers, budget)
+        case "hwce":
+            entries, left_out = _hwce(layers, budget)
+    found = search_layers(layers, Request((budget,)), jobs=1)
+    best = {layer.name: result.total_bytes for layer, (result,) in zip(layers, found, strict=True)}
+    plan = Plan(configuration, tuple(entries), left_out, best)
+    write_atomically(file, json.dumps(plan.as_data(), indent=1) + "\n")
+    return plan
+
+
+def _key(layers: Sequence[Layer], configuration: Configuration) -> str:
+    packages = (hwgen.arch, hwgen.ir, hwgen.model, hwgen.search, hwgen.lower)
+    sources = sources_digest([*(Path(package.__path__[0]) for package in packages), Path(__file__)])
+    return digest_of([[layer.model_dump(mode="json") for layer in layers], configuration.name, sources])
+
+
+def _shared(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
+    if wanted.utilisation is not None:
+        hardware, schedules = shared(layers, wanted.budget, wanted.utilisation, wanted.ratio, jobs=1)
+        return [Entry(schedule, hardware) for schedule in schedules]
+    best = best_shared(layers, wanted.budget, dict(wanted.lanes), order=wanted.items)
+    return [Entry(result.schedule, best.hardware) for result in best.results]
+
+
+def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
+    budget = wanted.budget
+    if wanted.utilisation is not None:
+        chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, jobs=1)
+        return [Entry(schedule, hardware) for schedule, hardware in chosen]
+    own = Hardware(name="per_layer", lanes=dict(wanted.lanes), budget=budget)
+    found = search_layers(layers, Request((budget,), own, order=wanted.items), jobs=1)
+    return [Entry(result.schedule, None) for (result,) in found]
+
+
+def _published(layers: Sequence[Layer], budget: int) -> tuple[list[Entry], dict[str, str]]:
+    entries, left_out = [], {}
+    request = Request((budget,), Hardware(name="published", lanes=ALONG_X, budget=budget), order=FIG8)
+    for layer in layers:
+        try:
+            ((found,),) = search_layers([layer], request, jobs=1)
+        except InputError as error:
+            left_out[layer.name] = str(error)
+        else:
+            entries.append(Entry(found.schedule, None))
+    return entries, left_out
+
+
+def _hwce(layers: Sequence[Layer], budget: int) -> tuple[list[Entry], dict[str, str]]:
+    """As in the paper's Fig. 10: whole rows in the line buffer, or nothing; 1x1 kernels are not convolved in rows."""
+    entries, left_out = [], {}
+    hardware = Hardware(name="hwce", lanes=ALONG_X, budget=budget)
+    for layer in layers:
+        schedule = hwce(layer, lanes=ALONG_X)
+        if layer.kernel == (1, 1):
+            left_out[layer.name] = "1x1 kernel"
+            continue
+        try:
+            compile_layer(schedule, hardware)
+        except InputError as error:
+            left_out[layer.name] = str(error)
+        else:
+            entries.append(Entry(schedule, None))
+    return entries, left_out

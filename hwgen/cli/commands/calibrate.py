@@ -1,0 +1,64 @@
+"""``hwgen calibrate``: the three parameters of the DMA, measured on the RTL and kept in the hardware file."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cosim.dma.tiles import measure_tiles, random_tiles
+from hwgen.arch.dma import DmaParameters
+from hwgen.cli.console import Json, note, print_json, print_table
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, DmaCost, Dram, load_hardware, save_hardware
+from hwgen.model.dma.fit import CostFit, fit_cost
+from hwgen.model.dma.transfers import DramTiming
+
+__all__ = ["calibrate"]
+
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="Where the hardware goes: the same file.")]
+Tiles = Annotated[int, typer.Option("--tiles", min=10, max=1000, help="Random tiles that are moved each way.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the tiles.")]
+
+
+def calibrate(
+    hardware: Annotated[Path, typer.Argument(help="A hardware file with a cluster.", dir_okay=False, exists=True)],
+    *,
+    output: Output = None,
+    tiles: Tiles = 200,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Move random 3-D tiles with the DMA of a cluster; fit T = C + s p + n t; keep C, p, t in the file."""
+    found = load_hardware(hardware)
+    if found.cluster is None:
+        raise InputError(f"{hardware}: cluster: expected one, since only clusters have a DMA")
+    note("simulating the DMA: some seconds, half a minute more if it has to be built")
+    fits = {way: _fit(found.cluster, tiles, seed, loads=way == "load") for way in ("load", "store")}
+    costs = {
+        way: DmaCost(transfer=round(fit.transfer, 2), run=round(fit.run, 3), byte=round(fit.byte, 5))
+        for way, fit in fits.items()
+    }
+    calibrated = found.cluster.model_copy(update=costs)
+    target = output or hardware
+    save_hardware(found.model_copy(update={"cluster": calibrated}), target)
+    if as_json:
+        print_json({"file": str(target), "tiles": tiles, **{way: _as_json(fit) for way, fit in fits.items()}})
+        return
+    columns = ["", "C", "p", "t (byte)", "mean error", "95th percentile", "largest"]
+    rows = [[way, *(f"{value:.3f}" for value in (fit.transfer, fit.run, fit.byte)),
+             *(f"{100 * value:.1f} %" for value in (fit.mean, fit.percentile_95, fit.largest))]
+            for way, fit in fits.items()]  # fmt: skip
+    print_table(f"cycles of the DMA over {tiles} random tiles each, now in {target}", columns, rows)
+
+
+def _fit(cluster: Cluster, tiles: int, seed: int, *, loads: bool) -> CostFit:
+    dram = cluster.dram or Dram()
+    timing = DramTiming(**dram.model_dump())
+    moved = random_tiles(f"{seed} {loads}", tiles, loads=loads, apart=False)
+    times = measure_tiles(moved, DmaParameters(axi_bits=cluster.axi_bits), timing, loads=loads)
+    return fit_cost([time.transfer for time in times])
+
+
+def _as_json(fit: CostFit) -> dict[str, Any]:
+    return asdict(fit)

@@ -1,0 +1,197 @@
+"""``hwgen cosim``: run the hardware and compare every access and every output with what was predicted."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosim.cluster.results import cosimulate_clusters
+from cosim.hwc.comparison import LayerResult
+from cosim.hwc.results import cosimulate
+from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
+from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.model.cluster.levels import is_two_level
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
+
+Sim = Annotated[Simulator, typer.Option("--sim", help="Which simulator runs the Verilog.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Simulators at a time.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Of the random operands and stalls.")]
+Stalls = Annotated[bool, typer.Option("--stalls", help="Withhold grants and responses at random.")]
+Dump = Annotated[
+    Path | None, typer.Option("--dump", metavar="DIR", help="Write each layer's operands and output here.")
+]
+Waves = Annotated[bool, typer.Option("--waves", help="Record waveforms (FST), in the --dump folder or in waves.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also write the JSON document here.")
+]
+
+
+def cosim(
+    workload: Workload,
+    *,
+    buffer: BufferOption = None,
+    hardware: HardwareOption = None,
+    per_layer: PerLayer = False,
+    simulator: Sim = "verilator",
+    jobs: Jobs = 1,
+    seed: Seed = 0,
+    stalls: Stalls = False,
+    dump: Dump = None,
+    waves: Waves = False,
+    output: Output = None,
+    macs: MacsOption = None,
+    as_json: Json = False,
+) -> int:
+    """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model.
+
+    A depth-first solution runs stack by stack, each on a pipeline of its own.
+    """
+    if output is not None and output.is_dir():
+        raise InputError(f"-o: expected a file, got the folder {output}")
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves}
+    solution = solution_file(workload, macs, unfit)
+    if solution is not None:
+        return cosim_stacks(
+            solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
+            as_json=as_json,
+        )  # fmt: skip
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
+    results = run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
+    document = {"results": [result.as_json() for result in results]}
+    if output is not None:
+        save_results(output, document)
+    if as_json:
+        print_json(document)
+    else:
+        print_comparison(results)
+        _print_runs(results)
+        print_failures(results)
+    return 0 if all(result.passed for result in results) else 1
+
+
+def run(
+    work: Work,
+    *,
+    simulator: Simulator = "verilator",
+    jobs: int = 1,
+    seed: int = 0,
+    stalls: bool = False,
+    dump: Path | None = None,
+    waves: bool = False,
+) -> list[LayerResult]:
+    """Cosimulate the work with a progress bar; failures are told as they arrive."""
+    if dump is not None and dump.exists() and not dump.is_dir():
+        raise InputError(f"--dump: expected a folder, got the file {dump}")
+    note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
+    clusters = sum(is_two_level(schedule) for schedule in work.schedules)
+    if clusters not in (0, len(work.schedules)):
+        raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
+    if clusters and (simulator != "verilator" or waves):
+        raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
+    with progress(len(work.schedules), "cosimulating") as step:
+        if clusters:
+            return cosimulate_clusters(
+                work.schedules,
+                work.hardware,
+                seed=seed,
+                stalls=stalls,
+                dump=dump,
+                progress=lambda result: step(),
+            )
+        return cosimulate(
+            work.schedules,
+            work.hardware,
+            simulator=simulator,
+            seed=seed,
+            jobs=jobs,
+            stalls=stalls,
+            dump=dump,
+            waves=(dump or Path("waves")) if waves else None,
+            progress=lambda result: step(),
+        )
+
+
+def save_results(path: Path, document: object) -> None:
+    """The JSON document of a command as a file, whole or not at all."""
+    write_atomically(path, json.dumps(document, indent=1) + "\n")
+
+
+def print_comparison(results: Sequence[LayerResult]) -> None:
+    """Predicted and measured counts, one row per layer, operand and direction."""
+    on_clusters = [result for result in results if is_two_level(result.schedule)]
+    if on_clusters:
+        _print_levels(on_clusters)
+        return
+    rows: list[list[object]] = []
+    for result in results:
+        for operand, directions in DIRECTIONS.items():
+            for direction in directions:
+                predicted = result.predicted["tcdm", operand, direction]
+                measured = result.measured["tcdm", operand, direction]
+                equal = (predicted.bytes, predicted.words) == (measured.bytes, measured.words)
+                figures = [predicted.bytes, measured.bytes, predicted.words, measured.words]
+                rows.append([result.layer, operand, direction, *figures, equal])
+    columns = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted",
+               "words measured", "equal"]  # fmt: skip
+    print_table("Traffic at the shared memory: predicted by the model, measured on the bus", columns, rows)
+
+
+def _print_levels(results: Sequence[LayerResult]) -> None:
+    """The same at several memory levels, quantity by quantity."""
+    for level in results[0].predicted.levels():
+        rows: list[list[object]] = []
+        for result in results:
+            for operand, directions in directions_at(level).items():
+                for direction in directions:
+                    accesses = result.predicted[level, operand, direction], result.measured[level, operand, direction]
+                    for quantity in quantities_at(level):
+                        predicted, measured = (getattr(access, quantity) for access in accesses)
+                        if predicted or measured:
+                            found = [predicted, measured, predicted == measured]
+                            rows.append([result.layer, operand, direction, quantity, *found])
+        columns = ["layer", "operand", "direction", "of", "predicted", "measured", "equal"]
+        print_table(f"Traffic at {level}: predicted by the model, measured on the bus", columns, rows)
+
+
+def _print_runs(results: Sequence[LayerResult]) -> None:
+    """One row per layer: is all well, and how the run went."""
+    rows = [
+        [
+            result.layer,
+            result.simulator,
+            result.equal,
+            result.output_exact,
+            result.predicted_cycles,
+            result.cycles,
+            result.utilisation,
+            result.cycles / result.seconds / 1e6 if result.seconds else 0.0,
+            result.seconds,
+        ]
+        for result in results
+    ]
+    columns = [
+        "layer",
+        "simulator",
+        "counts equal",
+        "output exact",
+        "cycles predicted",
+        "cycles",
+        "MAC utilisation",
+        "Mcycles/s",
+        "seconds",
+    ]
+    print_table("Runs", columns, rows)
+
+
+def print_failures(results: Sequence[LayerResult]) -> None:
+    """Everything that is wrong, a line each."""
+    for result in results:
+        for failure in result.failures:
+            typer.echo(f"{result.layer}: {failure}")

@@ -1,0 +1,161 @@
+"""``hwgen depth-first``: a network in depth-first stacks, at every trade of on-chip memory against traffic."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hwgen.cli.console import Json, print_json, print_table, progress
+from hwgen.ir.document import InputError, dump_yaml, write_atomically
+from hwgen.ir.network import Network, load_layer_set
+from hwgen.ir.resolution import at_resolution
+from hwgen.model.pipeline.cost import layer_by_layer
+from hwgen.model.pipeline.graph import Graph, Rules
+from hwgen.search.pipeline.files import front_data, point_data, solution_data
+from hwgen.search.pipeline.front import FACTORS, POWERS_OF_TWO, Front, Point, best_within, search_front
+
+__all__ = ["depth_first"]
+
+Name = Annotated[
+    str, typer.Argument(metavar="NET", help="A connected network: a layer table (YAML or ONNX) or a built-in name.")
+]
+Resolution = Annotated[
+    str | None, typer.Option("--resolution", metavar="WxH", help="Another size of the network's input.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="SIZE", help="Only the point of least traffic within that memory: 256KiB, 2MiB."
+    ),
+]
+RuleSet = Annotated[
+    Rules, typer.Option("--rules", help="published: long skips through DRAM, short ones free; factors powers of two.")
+]
+Folder = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write front.yaml, or depth_first.yaml, here.")
+]
+
+LARGEST = 1 << 14
+"""Pixels of a side of the input, at most."""
+LARGEST_MEMORY = 1 << 40
+SHOWN = 24
+"""Points of a front in the table; all of them are in the file."""
+
+
+def depth_first(
+    name: Name,
+    *,
+    resolution: Resolution = None,
+    memory: Memory = None,
+    rules: RuleSet = "default",
+    output: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Find the exact front of on-chip memory against traffic in depth-first execution, or its point for a memory.
+
+    An element is a byte. The front is over all cuts, tiling factors to 64 and skips in rings or through DRAM, with
+    weights resident or fetched once for each stack.
+    """
+    limit = None if memory is None else _memory(memory)
+    size = None if resolution is None else _resolution(resolution)
+    if output is not None and output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    network = load_layer_set(name)
+    if size is not None:
+        network = at_resolution(network, *size)
+    graph = Graph.of(network)
+    with progress(graph.rows, "searching") as step:
+        front = search_front(graph, rules, FACTORS if rules == "default" else POWERS_OF_TWO, progress=step)
+    points = list(front.points)
+    if limit is not None:
+        best = best_within(front, limit)
+        if best is None:
+            raise InputError(f"--memory: expected at least {front.points[0].memory} bytes, got {memory}")
+        points = [best]
+        data, file = solution_data(network, front, best), "depth_first.yaml"
+    else:
+        data, file = front_data(front), "front.yaml"
+    if output is not None:
+        write_atomically(output / file, dump_yaml(data))
+    if as_json:
+        print_json(_as_json(network, front, points, None if output is None else output / file))
+    elif limit is not None:
+        _print_point(graph, points[0])
+    else:
+        _print_front(front)
+
+
+def _memory(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
+    size = int(match[1]) << {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
+    if not 1 <= size <= LARGEST_MEMORY:
+        raise InputError(f"--memory: expected a size such as 256KiB or 2MiB, got {text[:40]!r}")
+    return size
+
+
+def _resolution(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]{1,6})x([0-9]{1,6})", text)
+    sides = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not all(1 <= side <= LARGEST for side in sides):
+        raise InputError(
+            f"--resolution: expected a size such as 1280x720, at most {LARGEST} a side, got {text[:40]!r}"
+        )
+    return sides
+
+
+def _as_json(network: Network, front: Front, points: list[Point], file: Path | None) -> dict[str, Any]:
+    return {
+        "network": network.network,
+        "rules": front.rules,
+        "file": None if file is None else str(file),
+        "points": [
+            {
+                **point_data(front.graph, point),
+                "layer_by_layer": layer_by_layer(front.graph, point.memory),
+                "layer_by_layer_convolutions": layer_by_layer(front.graph, point.memory, convolutions_only=True),
+            }
+            for point in points
+        ],
+    }
+
+
+def _print_front(front: Front) -> None:
+    points = front.points
+    step = max(1, -(-(len(points) - 1) // (SHOWN - 1)))
+    shown = [*points[:-1:step], points[-1]]
+    columns = ["on chip", "traffic", "weights", "stacks", "factors", "bound / traffic"]
+    rows = [
+        [
+            point.memory,
+            point.traffic,
+            point.weights,
+            len(point.factors),
+            " ".join(map(str, point.factors)),
+            layer_by_layer(front.graph, point.memory) / point.traffic,
+        ]
+        for point in shown
+    ]
+    few = f", {len(shown)} shown" if len(shown) < len(points) else ""
+    print_table(f"{front.graph.network}: {len(points)} points in bytes{few}", columns, rows)
+
+
+def _print_point(graph: Graph, point: Point) -> None:
+    columns = ["first", "last", "factor", "on chip", "rings", "weights", "in flight", "traffic", "through DRAM"]
+    maps = graph.maps
+    rows: list[list[object]] = [
+        [
+            maps[stack.span.first].name,
+            maps[stack.span.last].name,
+            stack.factor,
+            memory,
+            cost.ring_elements,
+            cost.weights,
+            cost.in_flight,
+            cost.traffic.total + (cost.weights if point.weights == "fetched" else 0),
+            ", ".join(f"{maps[edge.producer].name} to {maps[edge.consumer].name}" for edge in stack.through_dram),
+        ]
+        for stack, cost, memory in zip(point.stacks, point.costs, point.stack_memories, strict=True)
+    ]
+    title = f"{graph.network}: {point.traffic:,} bytes with {point.memory:,} on chip"
+    print_table(f"{title}, weights {point.weights}", columns, rows)

@@ -1,0 +1,141 @@
+"""``hwgen predict``: what a schedule costs, exactly, without running anything."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
+from hwgen.cli.console import Json, load_schedules, print_json, print_table
+from hwgen.cli.workload import HardwareOption, read_hardware
+from hwgen.ir.counts import DIRECTIONS, Counts
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import parameters_for
+from hwgen.model.cluster.levels import is_two_level
+from hwgen.model.core import access
+from hwgen.model.core.prediction import Prediction
+from hwgen.model.hwc.cycles import Cycles, least_cycles, predicted_cycles
+
+__all__ = ["Schedules", "count_rows", "predict"]
+
+Schedules = Annotated[list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, or folders of them.")]
+Elements = Annotated[bool, typer.Option("--elements", help="Add elements to the bytes and words of the JSON counts.")]
+
+
+def predict(
+    schedules: Schedules, *, hardware: HardwareOption = None, elements: Elements = False, as_json: Json = False
+) -> None:
+    """Print the exact counts, buffer needs and cycles of schedules: on a given HWC, or the smallest that runs them.
+
+    Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes. A schedule of
+    two memory levels is counted at both, on the given cluster or on four HWCs, its program included.
+    """
+    given = read_hardware(hardware)
+    found = [
+        _of_one_level(path, schedule, given) or _of_two(path, schedule, given)
+        for path, schedule in load_schedules(schedules)
+    ]
+    if as_json:
+        print_json({"schedules": [one.document(elements) for one in found]})
+        return
+    for one in found:
+        one.show()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A prediction, to be printed in either form."""
+
+    document: Callable[[bool], dict[str, Any]]
+    show: Callable[[], None]
+
+
+def _of_two(path: Path, schedule: Schedule, given: Hardware | None) -> _Found:
+    found = predicted_by_file(path, schedule, given)
+    return _Found(
+        lambda elements: cluster_document(path, schedule, found, elements=elements),
+        lambda: print_cluster(path, schedule, found),
+    )
+
+
+def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Found | None:
+    if is_two_level(schedule):
+        return None
+    prediction = _predicted(path, schedule)
+    cycles = _timed(path, schedule, given)
+    return _Found(
+        lambda elements: {
+            "layer": schedule.layer.name,
+            "file": str(path),
+            **prediction.as_json(elements=elements),
+            "total_bytes": prediction.total_bytes,
+            "cycles": least_cycles(prediction) if cycles is None else cycles.total,
+            "stalls": None if cycles is None else cycles.stalls_by_name(),
+        },
+        lambda: _print(path, schedule, prediction, cycles),
+    )
+
+
+def _print(path: Path, schedule: Schedule, prediction: Prediction, cycles: Cycles | None) -> None:
+    rows = count_rows(prediction.counts)
+    rows.append(["I+W+O", "total", prediction.total_bytes, prediction.counts.total_words()])
+    print_table(f"{schedule.layer.name} ({path})", ["operand", "direction", "bytes", "words"], rows)
+    buffers = [
+        [operand, prediction.need[operand], prediction.need_bytes[operand], prediction.allocation[operand]]
+        for operand in ("I", "W", "O")
+    ]
+    buffers.append(["total", prediction.need.total, prediction.need_bytes.total, prediction.allocated_bytes])
+    print_table("", ["buffer", "elements", "bytes", "bytes allocated"], buffers)
+    _print_cycles(schedule, prediction, cycles)
+
+
+def _print_cycles(schedule: Schedule, prediction: Prediction, cycles: Cycles | None) -> None:
+    macs = schedule.layer.macs
+    if cycles is None:
+        least = least_cycles(prediction)
+        print_table("", ["MACs", "cycles at least", "MACs per cycle at most"], [[macs, least, macs / least]])
+        return
+    stalls = [cycles.stalls[operand] for operand in ("I", "W", "O")]
+    row = [macs, cycles.total, cycles.startup, cycles.compute, *stalls, cycles.drain, macs / cycles.total]
+    columns = [
+        "MACs",
+        "cycles",
+        "start",
+        "compute",
+        "wait for I",
+        "wait for W",
+        "wait for O",
+        "drain",
+        "MACs per cycle",
+    ]
+    print_table("", columns, [row])
+
+
+def _timed(path: Path, schedule: Schedule, hardware: Hardware | None) -> Cycles | None:
+    """The cycles on the given hardware; without one on the smallest that runs the schedule, None if there is none."""
+    try:
+        return predicted_cycles(schedule, parameters_for(schedule, hardware))
+    except InputError as error:
+        if hardware is not None:
+            raise InputError(f"{path}: {error}") from None
+        return None
+
+
+def _predicted(path: Path, schedule: Schedule) -> Prediction:
+    try:
+        return access.predict(schedule)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def count_rows(counts: Counts) -> list[list[object]]:
+    """One row per operand and direction: bytes and words."""
+    return [
+        [operand, direction, counts["tcdm", operand, direction].bytes, counts["tcdm", operand, direction].words]
+        for operand, directions in DIRECTIONS.items()
+        for direction in directions
+    ]

@@ -1,0 +1,1 @@
+"""``hwgen regress`` and the regressions of clusters and pipelines."""

@@ -1,0 +1,122 @@
+"""``hwgen regress-clusters``: full-size layers on clusters in the simulator, kept line by line."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hwgen.campaigns.cluster import ClusterRegression, regression_cases
+from hwgen.cli.console import Json, load_schedules, note, print_json, print_table, progress
+from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import load_hardware
+
+__all__ = ["regress_clusters"]
+
+WITHIN = 0.05
+"""Cycles may differ from the prediction by that."""
+LEAST_SPEEDUP = 3.6
+"""Of four HWCs against one."""
+
+Schedules = Annotated[list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, or folders of them.")]
+Cluster = Annotated[str, typer.Option("--hardware", metavar="FILE", help="The cluster that they run on.")]
+AgainstOne = Annotated[
+    str,
+    typer.Option(
+        "--against-one",
+        metavar="LAYER[,LAYER...]",
+        help=f"Layers whose nest is searched, and runs at full rate on all HWCs at least {LEAST_SPEEDUP} times as "
+        "fast as on one.",
+    ),
+]
+Folder = Annotated[
+    Path,
+    typer.Option("-o", "--output", metavar="DIR", help="Where results go; what is there is not simulated again."),
+]
+
+
+def regress_clusters(
+    schedules: Schedules,
+    *,
+    hardware: Cluster,
+    output: Folder,
+    against_one: AgainstOne = "",
+    as_json: Json = False,
+) -> int:
+    """Run two-level schedules on a cluster with a DRAM that takes its time, and compare counts, outputs and cycles.
+
+    The last one runs with random stalls on every port and channel too. An interrupted run goes on where it was.
+    """
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    given = load_hardware(named_file("hardware", hardware))
+    found = [schedule for _, schedule in load_schedules(schedules)]
+    names = [name.strip() for name in against_one.split(",") if name.strip()]
+    for name in names:
+        if name not in {schedule.layer.name for schedule in found}:
+            raise InputError(f"--against-one: expected layers of the schedules, got {name[:40]!r}")
+    note("the first run of each cluster builds its simulator")
+    cases = regression_cases(found, given, names)
+    with progress(len(cases), "simulating") as step:
+        results = ClusterRegression(cases, output).run(lambda result: step())
+    gains = _speedups(results)
+    wrong = [(result["case"], line) for result in results for line in [*result["failures"], *_late(result)]]
+    wrong += [
+        (gain["case"], f"only {gain['measured']:.2f} times as fast as one HWC, expected {LEAST_SPEEDUP} times")
+        for gain in gains
+        if gain["measured"] < LEAST_SPEEDUP
+    ]
+    if as_json:
+        print_json({"results": results, "speedups": gains, "failures": [f"{case}: {line}" for case, line in wrong]})
+    else:
+        _print(results, gains)
+        for case, line in wrong:
+            typer.echo(f"{case}: {line}")
+    return 1 if wrong else 0
+
+
+def _error(result: dict[str, Any]) -> float:
+    """Predicted cycles less measured ones, by these."""
+    cycles = result["cycles"]
+    return float(cycles["predicted"] / cycles["measured"] - 1)
+
+
+def _late(result: dict[str, Any]) -> list[str]:
+    """What is wrong with the time of a run; nobody predicts random stalls."""
+    if result["stalled"] or abs(_error(result)) <= WITHIN:
+        return []
+    return [f"{result['cycles']['measured']} cycles, {result['cycles']['predicted']} predicted"]
+
+
+def _speedups(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of cases that ran on all HWCs, and then on one."""
+    runs = pairwise(results)
+    return [
+        {
+            "case": alone["case"],
+            **{kind: alone["cycles"][kind] / all_["cycles"][kind] for kind in ("predicted", "measured")},
+        }
+        for all_, alone in runs
+        if alone["case"] == all_["case"]
+    ]
+
+
+def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
+    rows: list[list[object]] = [
+        [
+            result["case"],
+            result["hwcs"],
+            result["equal"],
+            result["output_exact"],
+            result["cycles"]["measured"],
+            "" if result["stalled"] else f"{_error(result):+.2%}",
+            result["utilisation"],
+            result["seconds"],
+        ]
+        for result in results
+    ]
+    columns = ["row", "HWCs", "counts equal", "output exact", "cycles", "predicted", "MAC utilisation", "seconds"]
+    print_table("Clusters, measured in the RTL, against the model", columns, rows)
+    speeds: list[list[object]] = [[gain["case"], gain["predicted"], gain["measured"]] for gain in gains]
+    print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)

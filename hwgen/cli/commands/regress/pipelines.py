@@ -1,0 +1,69 @@
+"""``hwgen regress-stacks``: depth-first stacks of published networks in the simulator, kept line by line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hwgen.campaigns.pipeline import StackRegression
+from hwgen.campaigns.pipeline_cases import regression_cases, small_cases
+from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.pipelines import print_stacks
+from hwgen.ir.document import InputError
+
+__all__ = ["regress_stacks"]
+
+Folder = Annotated[
+    Path,
+    typer.Option("-o", "--output", metavar="DIR", help="Where results go; what is there is not simulated again."),
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Pipelines at a time.")]
+Small = Annotated[bool, typer.Option("--small", help="The same stacks with few channels on small maps.")]
+
+WITHIN = 0.02
+"""Cycles may differ from the prediction by that."""
+
+
+def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_json: Json = False) -> int:
+    """Run stacks of VGG-E, SRGAN, MobileNetV2 and DMCNN-VD in one to three tiles and compare them with the model."""
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    cases = tuple(small_cases() if small else regression_cases())
+    note(f"{len(cases)} depth-first stacks; each pipeline's first run builds its simulator")
+    with progress(len(cases), "simulating") as step:
+        results = StackRegression(cases, output, jobs).run(lambda result: step())
+    late = [(str(result["stack"]), line) for result in results for line in _late(result)]
+    if as_json:
+        print_json({"results": results})
+    else:
+        print_stacks(results, late)
+        _print_pace(results)
+    return 0 if not late and not any(result["failures"] for result in results) else 1
+
+
+def _late(result: dict[str, Any]) -> list[str]:
+    """What is wrong with the pace of a stack."""
+    cycles = result["cycles"]
+    late = abs(cycles["measured"] - cycles["predicted"]) > WITHIN * cycles["predicted"]
+    lines = [f"{cycles['measured']} cycles, {cycles['predicted']} predicted"] if late else []
+    return lines + [
+        f"tile {number}: {line}" for number, tile in enumerate(result["pace"]) for line in tile["failures"]
+    ]
+
+
+def _print_pace(results: list[dict[str, Any]]) -> None:
+    """The tile of each stack whose output is furthest from the pace of its slowest stage, and sums over all tiles."""
+    rows: list[list[object]] = []
+    for result in results:
+        tiles = result["pace"]
+        sums = {name: sum(tile[name] for tile in tiles) for name in ("fill", "between", "drain", "waited", "behind")}
+        steady = [tile for tile in tiles if tile["measured"] is not None]
+        worst = max(steady, key=lambda tile: abs(tile["measured"] / tile["slowest"] - 1), default=None)
+        pair = (None, None, None) if worst is None else (
+            worst["slowest"], worst["measured"], worst["measured"] / worst["slowest"])  # fmt: skip
+        later = sum(tile["fill"] for tile in tiles[1:])
+        rows.append([result["stack"], result["factor"], len(steady), *pair, *sums.values(), later,
+                     result["cycles"]["measured"]])  # fmt: skip
+    columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "fill", "first to last", "drain",
+               "streams wait", "skips wait", "later tiles fill", "cycles"]  # fmt: skip
+    print_table("Cycles a pixel of the output (the tile that differs most), and those of all tiles", columns, rows)

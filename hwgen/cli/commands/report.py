@@ -1,0 +1,42 @@
+"""``hwgen report``: a sweep's results as one page, and its plots as images."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwgen.cli.console import Json, print_json
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.report.stoutchinin.figures import rendered
+from hwgen.report.sweep.figures import figures_of
+from hwgen.report.sweep.page import page
+from hwgen.report.sweep.results import load_results
+
+__all__ = ["report"]
+
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder of a sweep, or its results.csv.")]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the page and the images go.")]
+Title = Annotated[str, typer.Option("--title", help="Of the page.")]
+
+
+def report(
+    results: Results, *, output: Output, title: Title = "Buffers, traffic, area", as_json: Json = False
+) -> None:
+    """Write one self-contained HTML page with the plots and tables of a sweep, and the plots as PNG and SVG."""
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    found = load_results(results)
+    text = page(found, title)
+    images = {
+        f"{name}.{suffix}": content
+        for name, figure in figures_of(found).items()
+        for suffix, content in rendered(figure).items()
+    }
+    write_atomically(output / "index.html", text)
+    for name, content in images.items():
+        (output / name).write_bytes(content)
+    files = ["index.html", *images]
+    if as_json:
+        print_json({"folder": str(output), "files": files, "rows": len(found.rows)})
+    else:
+        typer.echo(f"{output / 'index.html'}: {len(found.rows)} rows; {', '.join(images) or 'no images'}")

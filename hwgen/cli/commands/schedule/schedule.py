@@ -1,0 +1,220 @@
+"""``hwgen schedule``: the best schedule of every layer for every buffer size, with the figures of its proof."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hwgen.cli.commands.layers import LayerSet
+from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
+from hwgen.cli.commands.schedule.utilisation import print_plan
+from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
+from hwgen.cli.workload import HardwareOption, best_schedules, read_hardware
+from hwgen.ir.document import InputError
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.schedule import save_schedule
+from hwgen.model.core.bounds import Bounds, bounds
+from hwgen.search.cluster.objectives import ClusterObjective
+from hwgen.search.core.optimal import Objective, Result
+
+__all__ = ["schedule"]
+
+Buffers = Annotated[
+    str | None,
+    typer.Option(
+        "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
+    ),
+]
+AnyObjective = Literal["traffic", "words", "cycles", "dram-bytes", "dram-time", "energy"]
+Goal = Annotated[
+    AnyObjective | None,
+    typer.Option("--objective", help="What to have least of: traffic by default; a cluster's begin with dram-bytes."),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Write the schedules here; what is finished is not done again."
+    ),
+]
+Busy = Annotated[
+    float | None,
+    typer.Option(
+        "--min-utilisation",
+        metavar="U",
+        help="What the mean estimated MAC utilisation must reach, 0 to 1; on a cluster, each layer's.",
+    ),
+]
+Energy = Annotated[
+    str | None,
+    typer.Option(
+        "--energy", metavar="DRAM,TCDM,LOCAL,MAC", help="With --objective energy: of a byte in each, of a MAC."
+    ),
+]
+Lanes = Annotated[
+    str | None,
+    typer.Option(
+        "--lanes", metavar="auto|SHAPE", help="With --min-utilisation: 16 lanes such as m8x2; any by default."
+    ),
+]
+Ratio = Annotated[
+    float | None,
+    typer.Option(
+        "--max-ratio", min=1.0, help="With --min-utilisation: most traffic, by the least without hardware (1.2)."
+    ),
+]
+OneForAll = Annotated[bool, typer.Option("--shared", help="With --min-utilisation: one HWC for all layers.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
+
+STORE = ".found"
+"""Folder, beside the schedules, of the results of each finished layer."""
+
+
+def schedule(
+    name: LayerSet,
+    *,
+    buffer: Buffers = None,
+    hardware: HardwareOption = None,
+    objective: Goal = None,
+    energy: Energy = None,
+    min_utilisation: Busy = None,
+    lanes: Lanes = None,
+    max_ratio: Ratio = None,
+    shared: OneForAll = False,
+    output: Folder = None,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+) -> None:
+    """Find the schedule of least traffic for each layer and buffer size, among all that there are.
+
+    With --min-utilisation: schedules and HWCs that move little while the lanes are busy. With the hardware of a
+    cluster: schedules of two memory levels that move least from and to the DRAM, or take least of its time or least
+    energy, then move least from and to the TCDM; with --min-utilisation, as the cycle model tells it.
+    """
+    given = read_hardware(hardware)
+    sizes = [] if buffer is None else buffer_sizes(buffer)
+    if output is not None and output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    layers = load_layer_set(name).convolutions()
+    if given is not None and given.cluster is not None:
+        if buffer is not None or lanes is not None or max_ratio is not None or shared:
+            raise InputError(
+                f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, --energy, "
+                "--min-utilisation, -o and --json beside it"
+            )
+        if min_utilisation is not None and not 0 <= min_utilisation <= 1:
+            raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
+        on_cluster = _cluster_objective(objective)
+        if energy is not None:
+            if on_cluster != "energy":
+                raise InputError("--energy: expected together with --objective energy")
+            weighed = given.cluster.model_copy(update={"energy": energy_cost(energy)})
+            given = given.model_copy(update={"cluster": weighed})
+        schedule_on_cluster(layers, given, on_cluster, min_utilisation, output, as_json=as_json)
+        return
+    one_level = _one_level_objective(objective)
+    if energy is not None:
+        raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
+    if buffer is None:
+        raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's hardware does without)")
+    store = None if output is None else output / STORE
+    if min_utilisation is None and (lanes is not None or max_ratio is not None or shared):
+        option = "lanes" if lanes is not None else "max-ratio" if max_ratio is not None else "shared"
+        raise InputError(f"--{option}: expected together with --min-utilisation")
+    if min_utilisation is not None:
+        if hardware is not None or one_level != "traffic":
+            raise InputError("--min-utilisation: expected without --hardware and --objective")
+        print_plan(
+            layers, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
+            store=store, jobs=jobs, as_json=as_json,
+        )  # fmt: skip
+        return
+    results = best_schedules(layers, sizes, given, one_level, jobs=jobs, store=store)
+    found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
+    for result, path in found:
+        if path is not None:
+            save_schedule(result.schedule, path, _remarks(result, hardware, one_level))
+    if as_json:
+        print_json({"schedules": [_as_json(result, path) for result, path in found]})
+        return
+    columns = [
+        "layer",
+        "buffer",
+        "needs",
+        "bytes",
+        "words",
+        "/ compulsory",
+        "/ bound",
+        "schedules covered",
+        "pruned",
+        "seconds",
+    ]
+    rows = [
+        [
+            result.schedule.layer.name,
+            size_text(result.buffer_bytes),
+            result.need.total,
+            result.total_bytes,
+            result.counts.total_words(),
+            result.total_bytes / _bounds(result).compulsory,
+            _bounds(result).ratio(result.total_bytes),
+            result.covered,
+            result.pruned,
+            result.seconds,
+        ]
+        for result in results
+    ]
+    print_table(f"Schedules of least {one_level}", columns, rows)
+
+
+def _cluster_objective(objective: AnyObjective | None) -> ClusterObjective:
+    match objective:
+        case None | "traffic":
+            return "dram-bytes"
+        case "dram-bytes" | "dram-time" | "energy":
+            return objective
+        case _:
+            raise InputError(f"--objective: expected dram-bytes, dram-time or energy on a cluster, got {objective}")
+
+
+def _one_level_objective(objective: AnyObjective | None) -> Objective:
+    match objective:
+        case None:
+            return "traffic"
+        case "traffic" | "words" | "cycles":
+            return objective
+        case _:
+            raise InputError(f"--objective: expected traffic, words or cycles without a cluster, got {objective}")
+
+
+def _file(folder: Path | None, result: Result, several_sizes: bool) -> Path | None:
+    if folder is None:
+        return None
+    inside = folder / size_text(result.buffer_bytes) if several_sizes else folder
+    return inside / f"{result.schedule.layer.name}.yaml"
+
+
+def _remarks(result: Result, hardware: str | None, objective: str) -> list[str]:
+    runs_on = f"hardware {hardware}" if hardware else "the pure model: no lanes, exact buffer need"
+    return [
+        f"Least {objective} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
+        f"{result.total_bytes} bytes, out of {result.covered} schedules.",
+    ]
+
+
+def _bounds(result: Result) -> Bounds:
+    return bounds(result.schedule.layer, result.buffer_bytes, result.schedule.bits)
+
+
+def _as_json(result: Result, path: Path | None) -> dict[str, object]:
+    return {
+        "layer": result.schedule.layer.name,
+        "buffer_bytes": result.buffer_bytes,
+        "file": None if path is None else str(path),
+        "counts": result.counts.as_json(),
+        "total_bytes": result.total_bytes,
+        "need": {operand: result.need[operand] for operand in ("I", "W", "O")},
+        "bound_ratio": round(_bounds(result).ratio(result.total_bytes), 6),
+        "compulsory_ratio": round(result.total_bytes / _bounds(result).compulsory, 6),
+        "candidates": {"covered": result.covered, "pruned": result.pruned},
+        "seconds": round(result.seconds, 6),
+    }

@@ -1,0 +1,126 @@
+"""Schedules under a demand on utilisation: what ``hwgen schedule --min-utilisation`` prints and writes."""
+
+import re
+from pathlib import Path
+
+from hwgen.cli.console import note, print_json, print_table, size_text
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import save_schedule
+from hwgen.model.core.access import predict
+from hwgen.search.hwc.layer_fronts import LANES, Choice
+from hwgen.search.hwc.utilisation import Plan, plan_per_layer, plan_shared
+
+__all__ = ["lanes_of", "print_plan"]
+
+DEFAULT_RATIO = 1.2
+
+
+def lanes_of(text: str | None) -> dict[Dim, int] | None:
+    """The shape that ``auto``, ``m8x2`` or ``{m: 8, x: 2}`` stands for; None for any."""
+    if text in (None, "auto"):
+        return None
+    plain = re.sub(r"[{}:,\s]", "", str(text))
+    parts = re.findall(r"([myx])([0-9]{1,3})", plain)
+    shape: dict[Dim, int] = {dim: int(number) for dim, number in parts}
+    product = 1
+    for number in shape.values():
+        product *= number
+    whole = plain == "".join(dim + number for dim, number in parts) and len(shape) == len(parts)
+    powers = all(number & (number - 1) == 0 for number in shape.values())
+    if not (whole and powers and product == LANES):
+        raise InputError(
+            f"--lanes: expected auto or {LANES} lanes over m, y, x such as m8x2 or {{m: 8, x: 2}}, "
+            f"got {str(text)[:40]!r}"
+        )
+    return {dim: number for dim, number in shape.items() if number > 1}
+
+
+def print_plan(
+    layers: tuple[Layer, ...],
+    sizes: list[int],
+    min_utilisation: float,
+    *,
+    max_ratio: float | None,
+    lanes: str | None,
+    one_for_all: bool,
+    output: Path | None,
+    store: Path | None,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Search, write the files (schedules in a folder for each HWC, beside its hardware file) and print."""
+    if len(sizes) != 1:
+        raise InputError("--min-utilisation: expected one buffer size")
+    shape = lanes_of(lanes)
+    if not 0 <= min_utilisation <= 1:
+        raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
+    note(f"searching {'one HWC' if one_for_all else 'HWCs'} of {sizes[0]} bytes for {len(layers)} layers")
+    search = plan_shared if one_for_all else plan_per_layer
+    ratio = DEFAULT_RATIO if max_ratio is None else max_ratio
+    plan = search(layers, sizes[0], min_utilisation, ratio, lanes=shape, store=store, jobs=jobs)
+    files = [_save(choice, plan, min_utilisation, output) for choice in plan.choices]
+    if as_json:
+        print_json(
+            {
+                "schedules": [_as_json(choice, path) for choice, path in zip(plan.choices, files, strict=True)],
+                "hardware": [hardware.as_data() for hardware in plan.hardware],
+                "total_bytes": plan.total_bytes,
+                "ratio": round(plan.ratio, 6),
+                "utilisation": round(plan.utilisation, 6),
+            }
+        )
+        return
+    rows = [
+        [
+            choice.schedule.layer.name,
+            choice.hardware.name,
+            _shape(choice.hardware),
+            choice.total_bytes,
+            choice.cycles,
+            choice.utilisation,
+        ]
+        for choice in plan.choices
+    ]
+    columns = ["layer", "hardware", "lanes", "bytes", "cycles (estimated)", "utilisation (estimated)"]
+    print_table(f"Schedules of little traffic for busy lanes, {size_text(sizes[0])}", columns, rows)
+    print_table(
+        "All layers", ["HWCs", "bytes", "/ without hardware", "mean utilisation (estimated)"],
+        [[len(plan.hardware), plan.total_bytes, plan.ratio, plan.utilisation]],
+    )  # fmt: skip
+
+
+def _shape(hardware: Hardware) -> str:
+    return "".join(f"{dim}{number}" for dim, number in hardware.lanes.items())
+
+
+def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | None) -> Path | None:
+    if output is None:
+        return None
+    hardware = choice.hardware
+    path = output / hardware.name / f"{choice.schedule.layer.name}.yaml"
+    layers = len(plan.choices)
+    remarks = [
+        f"For {hardware.name} ({hardware.name}.hardware.yaml in the folder above), lanes {_shape(hardware)}:",
+        f"{choice.total_bytes} bytes, estimated utilisation {choice.utilisation:.3f}",
+        f"(at least {min_utilisation:g} in the mean over {layers} layers).",
+    ]
+    save_schedule(choice.schedule, path, remarks)
+    save_hardware(hardware, output / f"{hardware.name}.hardware.yaml")
+    return path
+
+
+def _as_json(choice: Choice, path: Path | None) -> dict[str, object]:
+    prediction = predict(choice.schedule)
+    return {
+        "layer": choice.schedule.layer.name,
+        "buffer_bytes": choice.hardware.budget,
+        "file": None if path is None else str(path),
+        "hardware": choice.hardware.name,
+        "counts": prediction.counts.as_json(),
+        "total_bytes": choice.total_bytes,
+        "need": {operand: prediction.allocation[operand] for operand in ("I", "W", "O")},
+        "cycles": round(choice.cycles),
+        "utilisation": round(choice.utilisation, 6),
+    }

@@ -1,0 +1,316 @@
+"""``hwgen sweep``: buffer sizes, lanes and loop orders in hardware, on one machine or on a farm."""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hwgen.campaigns.plans import Configuration, Kind
+from hwgen.cli.commands.schedule.utilisation import lanes_of
+from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, printable, size_text
+from hwgen.cli.workload import read_hardware
+from hwgen.ir.document import InputError, validated
+from hwgen.ir.hardware import Cluster
+from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.sweep.clusters import ClusterConfiguration
+from hwgen.sweep.farm import Place
+from hwgen.sweep.request import Outcome, Question
+from hwgen.sweep.rows import Cells
+from hwgen.sweep.run import Sweep
+from hwgen.sweep.table import require_parquet, write_results
+from hwgen.tools.toolchain import require_tools
+
+__all__ = ["sweep", "terminated_like_interrupted"]
+
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+Lanes = tuple[tuple[Dim, int], ...]
+
+LayerSet = Annotated[str, typer.Argument(metavar="SET", help="A layer set: a file, or a built-in name.")]
+Buffers = Annotated[str, typer.Option("--buffers", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
+LanesOption = Annotated[
+    str, typer.Option("--lanes", metavar="SHAPE[,SHAPE...]", help="Shapes of the 16 lanes: x16, m8x2, m16, ...")
+]
+OrderOption = Annotated[
+    str,
+    typer.Option(
+        "--order",
+        metavar="ORDER[,ORDER...]",
+        help="Loop orders, such as MYX[O]C[I]k[W]lmyx (capitals are tile loops, in brackets what is buffered at the "
+        "next loop); best: the best one.",
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="N[,N...]",
+        help="Instead of lone HWCs: clusters of so many, made for each layer, each HWC with the buffers given.",
+    ),
+]
+TcdmOption = Annotated[
+    str | None, typer.Option("--tcdm", metavar="SIZE[,SIZE...]", help="With --cluster: the shared memory (256KiB).")
+]
+ClusterHardware = Annotated[
+    str | None,
+    typer.Option("--hardware", metavar="FILE", help="With --cluster: banks, width to the DRAM and its timing."),
+]
+PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer instead of one for all.")]
+Hwce = Annotated[bool, typer.Option("--hwce", help="The HWCE's nest besides.")]
+Synth = Annotated[bool, typer.Option("--synth", help="Synthesise each HWC: area and clock.")]
+SynthLimit = Annotated[
+    float, typer.Option("--synth-limit", min=1, metavar="SECONDS", help="With --synth: of each of its tools.")
+]
+Simulate = Annotated[bool, typer.Option("--sim/--no-sim", help="Simulate; or leave it at the model's figures.")]
+Scale = Annotated[
+    int, typer.Option("--scale", min=1, max=64, help="A quick look: channels, rows and columns divided by this.")
+]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="DIR", help="Results; finished points are kept here.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Of the operands.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=4096, help="Worker processes, or jobs of the farm.")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler: tcp://host:8786.")
+]
+FarmOption = Annotated[
+    Literal["slurm", "lsf"] | None, typer.Option("--farm", help="Workers are jobs of this queueing system.")
+]
+Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="With --farm: the queue or partition.")]
+Walltime = Annotated[str, typer.Option("--walltime", metavar="TIME", help="With --farm: of each job.")]
+Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="With --farm: of each job.")]
+TimeLimit = Annotated[float, typer.Option("--time-limit", min=1, metavar="SECONDS", help="Of one attempt at a step.")]
+Attempts = Annotated[
+    int, typer.Option("--attempts", min=1, max=100, help="At a step that fails or whose worker dies.")
+]
+
+
+def sweep(
+    layer_set: LayerSet,
+    *,
+    buffers: Buffers,
+    lanes: LanesOption = "x16",
+    order: OrderOption = "best",
+    cluster: ClusterOption = None,
+    tcdm: TcdmOption = None,
+    hardware: ClusterHardware = None,
+    per_layer: PerLayer = False,
+    hwce: Hwce = False,
+    synthesise: Synth = False,
+    synthesis_seconds: SynthLimit = 1200.0,
+    simulate: Simulate = True,
+    scale: Scale = 1,
+    output: Output = Path("results/sweep"),
+    seed: Seed = 0,
+    jobs: Jobs = PROCESSORS,
+    scheduler: Scheduler = None,
+    farm: FarmOption = None,
+    queue: Queue = None,
+    walltime: Walltime = "12:00",
+    memory: Memory = "4GiB",
+    time_limit: TimeLimit = 3600.0,
+    attempts: Attempts = 3,
+    as_json: Json = False,
+) -> int:
+    """Best schedules, RTL, cosimulation and synthesis over buffers, lanes and orders; goes on where it stopped."""
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, got the file {output}")
+    if scheduler is not None and farm is not None:
+        raise InputError("--farm: expected without --scheduler")
+    sizes = buffer_sizes(buffers, "--buffers")
+    shapes, orders = [_lanes(text.strip()) for text in lanes.split(",")], [_order(one) for one in order.split(",")]
+    kinds: list[Kind] = ["per-layer" if per_layer or cluster is not None else "shared"]
+    hwcs = [
+        Configuration(kind, size, lanes=shape, order=wanted)
+        for size in sizes
+        for kind in kinds
+        for shape in dict.fromkeys(shapes)
+        for wanted in dict.fromkeys(orders)
+    ]
+    configurations: list[Configuration | ClusterConfiguration] = [*hwcs]
+    if cluster is not None:
+        if per_layer or synthesise:
+            raise InputError(f"--{'synth' if synthesise else 'per-layer'}: expected without --cluster")
+        configurations = [
+            ClusterConfiguration(hwc, one) for one in _clusters(cluster, tcdm, hardware) for hwc in hwcs
+        ]
+    elif tcdm is not None or hardware is not None:
+        raise InputError(f"--{'tcdm' if tcdm is not None else 'hardware'}: expected with --cluster")
+    if hwce:
+        configurations += [Configuration("hwce", size) for size in sizes]
+    if simulate:
+        require_tools("verilator", waves=False)
+    require_parquet()
+    question = Question(
+        layers=_layers(layer_set),
+        configurations=tuple(configurations),
+        scale=scale,
+        simulate=simulate,
+        synthesise=synthesise,
+        synthesis_seconds=synthesis_seconds,
+        seed=seed,
+        curve_sizes=_between(sizes) if cluster is None else (),
+    )
+    place = Place("local", jobs)
+    if scheduler is not None:
+        place = Place("scheduler", address=scheduler)
+    elif farm is not None:
+        place = Place(farm, jobs, queue=queue, walltime=walltime, memory=memory, logs=output.resolve() / "logs")
+    provenance = question.provenance()
+
+    def keep(outcome: Outcome) -> None:
+        write_results(output, outcome.rows, outcome.curves, provenance)
+
+    with terminated_like_interrupted():
+        outcome = Sweep(question, output, place, time_limit, attempts, _tell, keep=keep).run()
+    keep(outcome)
+    if as_json:
+        document = {
+            "results": outcome.rows,
+            "curves": outcome.curves,
+            "provenance": provenance,
+            "attempts": dict(outcome.attempts),
+            "attempts_after_failures": outcome.again,
+        }
+        print_json(document)
+    else:
+        _print(outcome, scale)
+        for row in outcome.wrong:
+            typer.echo(printable(f"{row['configuration']} {row['buffer_bytes']} {row['layer']}: {row['status']}: "
+                                 f"{row['reason']}"))  # fmt: skip
+        typer.echo(f"{output / 'results.csv'}, results.parquet, schema.json, provenance.json")
+    return 1 if outcome.wrong else 0
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """A SIGTERM ends the sweep as Ctrl-C does: what is known is kept first.
+
+    Also where a shell has begun it in the background, and with that told it to ignore Ctrl-C.
+    """
+
+    def interrupt(*_: object) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(signal.SIGINT, None)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _layers(name: str) -> tuple[Layer, ...]:
+    layers = load_layer_set(name).convolutions()
+    names = [layer.name for layer in layers]
+    if len(set(names)) != len(names):
+        twice = next(one for one in names if names.count(one) > 1)
+        raise InputError(f"{name}: {twice}: expected layers with names of their own")
+    return layers
+
+
+def _clusters(numbers: str, sizes: str | None, document: str | None) -> list[Cluster]:
+    """Clusters of some numbers of HWCs and sizes of the shared memory; the rest is that of a hardware file."""
+    hardware = read_hardware(document)
+    if hardware is not None and hardware.cluster is None:
+        raise InputError(f"--hardware: {document}: expected hardware with a cluster")
+    base = Cluster() if hardware is None or hardware.cluster is None else hardware.cluster
+    tcdms = [base.tcdm] if sizes is None else buffer_sizes(sizes, "--tcdm")
+    wanted = [part.strip() for part in numbers.split(",")]
+    if not all(re.fullmatch("[0-9]{1,3}", one) for one in wanted):
+        raise InputError(f"--cluster: expected numbers of HWCs such as 1,2,4, got {numbers[:40]!r}")
+    return [
+        validated(Cluster, {**base.model_dump(), "hwcs": number, "tcdm": size}, "--cluster")
+        for number in sorted({int(one) for one in wanted})
+        for size in tcdms
+    ]
+
+
+def _lanes(text: str) -> Lanes:
+    shape = lanes_of(text)
+    if shape is None:
+        raise InputError(f"--lanes: expected shapes such as x16,m8x2, got {text}")
+    return tuple(shape.items())
+
+
+def _order(text: str) -> str | None:
+    text = text.strip()
+    if text == "best":
+        return None
+    arrays = "".join(re.findall(r"\[([IWO]+)\]", text))
+    loops = re.sub(r"\[[IWO]+\]", "", text)
+    dims = "".join(DIMS)
+    whole = re.fullmatch(f"[{dims}{dims.upper()}]+", loops) and not text.endswith("]")
+    if not whole or len(set(arrays)) != len(arrays):
+        raise InputError(f"--order: expected best or an order such as MYX[O]C[I]k[W]lmyx, got {text[:60]!r}")
+    return text
+
+
+def _between(sizes: list[int]) -> tuple[int, ...]:
+    """Sizes of the curves: those of the points, and two for each power of two around them."""
+    found = set(sizes)
+    size = max(64, 1 << (min(sizes).bit_length() - 2))
+    while size <= 2 * max(sizes):
+        found |= {size, size * 3 // 2}
+        size *= 2
+    return tuple(sorted(found))
+
+
+def _tell(line: str, done: int, known: int) -> None:
+    """One line of progress on standard error."""
+    sys.stderr.write(printable(f"[{done}/{known}] {line}") + "\n")
+    sys.stderr.flush()
+
+
+def _print(outcome: Outcome, scale: int) -> None:
+    size = "at full size" if scale == 1 else f"SCALED: channels, rows and columns divided by {scale}"
+    lone = [row for row in outcome.rows if row["hwcs"] is None]
+    clusters = [row for row in outcome.rows if row["hwcs"] is not None]
+    for rows, columns in ((lone, _lone_cells), (clusters, _cluster_cells)):
+        if rows:
+            found = [columns(row) for row in rows]
+            print_table(f"Sweep, layers {size}", list(found[0]), [list(cells.values()) for cells in found])
+
+
+def _lone_cells(row: Cells) -> Cells:
+    return {
+        "HWC": row["configuration"],
+        "buffers": size_text(row["buffer_bytes"]),
+        "lanes": row["lanes"],
+        "layer": row["layer"],
+        "status": row["status"],
+        "I+W+O predicted": row["total_bytes_predicted"],
+        "measured": row["total_bytes_measured"],
+        "of optimum": row["optimum_ratio"],
+        "of bound": row["bound_ratio"],
+        "cycles": row["cycles_predicted"] if row["cycles_measured"] is None else row["cycles_measured"],
+        "utilisation": row["utilisation"],
+        "LUT4": row["luts"],
+        "clock, MHz": row["clock_mhz"],
+    }
+
+
+def _cluster_cells(row: Cells) -> Cells:
+    return {
+        "HWCs": row["hwcs"],
+        "TCDM": size_text(row["tcdm_bytes"]),
+        "buffers": size_text(row["buffer_bytes"]),
+        "layer": row["layer"],
+        "status": row["status"],
+        "DRAM predicted": row["dram_total_bytes_predicted"],
+        "measured": row["dram_total_bytes_measured"],
+        "of bound": row["bound_ratio"],
+        "TCDM predicted": row["total_bytes_predicted"],
+        "measured ": row["total_bytes_measured"],
+        "cycles predicted": row["cycles_predicted"],
+        "measured  ": row["cycles_measured"],
+        "utilisation": row["utilisation"],
+    }

@@ -1,0 +1,73 @@
+"""``hwgen synth``: area and clock of the HWCs that schedules run on."""
+
+from typing import Annotated
+
+import typer
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.cli.console import Json, note, print_json, print_table, size_text
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, work_of
+from hwgen.lower.hwc import compile_layer
+from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc
+
+__all__ = ["Clock", "synth"]
+
+Clock = Annotated[float, typer.Option("--clock", metavar="MHZ", min=1, max=1000, help="The clock that is asked for.")]
+Seed = Annotated[int, typer.Option("--seed", min=1, max=(1 << 31) - 1, help="Of the placement.")]
+
+
+def synth(
+    workload: Workload,
+    *,
+    buffer: BufferOption = None,
+    hardware: HardwareOption = None,
+    per_layer: PerLayer = False,
+    clock: Clock = Device.wanted_mhz,
+    seed: Seed = Device.seed,
+    as_json: Json = False,
+) -> None:
+    """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path."""
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True)
+    layers: dict[HwcParameters, list[str]] = {}
+    for schedule in work.schedules:
+        parameters = compile_layer(schedule, work.hardware).parameters
+        layers.setdefault(parameters, []).append(schedule.layer.name)
+    device = Device(wanted_mhz=clock, seed=seed)
+    found = []
+    for parameters, names in layers.items():
+        note(f"synthesising the HWC of {', '.join(names)}: about a minute, unless it was done before")
+        found.append((parameters, names, synthesise_hwc(parameters, device)))
+    if as_json:
+        print_json({"hardware": [_as_json(*one) for one in found]})
+        return
+    for parameters, names, synthesis in found:
+        _print(parameters, names, synthesis)
+
+
+def _as_json(parameters: HwcParameters, names: list[str], found: Synthesis) -> dict[str, object]:
+    return {"layers": names, "loops": list(parameters.loops), **found.as_data()}
+
+
+def _print(p: HwcParameters, names: list[str], found: Synthesis) -> None:
+    size = p.input_bytes + p.weight_bytes + p.output_bytes
+    device = found.device
+    rows: list[list[object]] = [["logic", *_cells(found.logic)]]
+    rows += [[f"buffer {operand}", *_cells(area)] for operand, area in sorted(found.buffers.items())]
+    rows.append(["together", *_cells(found.total)])
+    title = f"HWC of {size_text(size)} for {', '.join(names)}: ECP5 LFE5U-{device.size}, speed grade {device.speed}"
+    print_table(title, ["", "LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4"], rows)
+    gates, path = found.gates, found.critical
+    typer.echo(f"clock: {found.clock_mhz:.1f} MHz (asked for {device.wanted_mhz:g})")
+    typer.echo(
+        f"critical path: {path.start} -> {path.end}, {path.ns:.1f} ns "
+        f"({path.logic_ns:.1f} in cells, {path.routing_ns:.1f} between them)"
+    )
+    typer.echo(f"through: {', '.join(path.through)}")
+    typer.echo(
+        f"for no technology: {gates.nand2:,} NAND2 of logic, {gates.flip_flops:,} flip-flops among it; apart from it "
+        f"buffers of {gates.buffer_bits:,} bits and queues of {gates.queue_bits:,}"
+    )
+
+
+def _cells(area: Area) -> list[object]:
+    return [area.luts, area.ffs, area.dsps, area.block_rams, area.lut_rams]

@@ -1,0 +1,176 @@
+"""Depth-first solutions in ``hwgen generate`` and ``hwgen cosim``: a pipeline for each stack, run and compared."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
+from cosim.pipeline.data import random_network_data
+from hwgen.cli.console import note, print_json, print_table, progress
+from hwgen.export.pipeline import fused_files_of, fused_storage
+from hwgen.gateware.pipeline.registers import fused_register_map
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.network import CONVOLUTIONS
+from hwgen.lower.pipeline.lowering import MACS, lower_stack
+from hwgen.lower.pipeline.program import KINDS, PipelineProgram
+from hwgen.lower.pipeline.solution import Solution, is_solution, read_solution
+from hwgen.lower.pipeline.tiles import plan_stack
+from hwgen.model.pipeline.cost import Stack
+from hwgen.tools.toolchain import Simulator
+
+__all__ = ["MacsOption", "cosim_stacks", "generate_stacks", "print_stacks", "solution_file"]
+
+MacsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--macs",
+        min=1,
+        max=1 << 16,
+        help=f"Multipliers of each pipeline of a depth-first solution: {MACS} by default.",
+    ),
+]
+
+STALL_RATE = 80
+"""Of 256 cycles a stream stalls, with --stalls."""
+
+
+def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, object]) -> Path | None:
+    """The depth-first solution among a command's arguments; None if they are something else.
+
+    ``unfit`` are options that make no sense with one, by name: `InputError` if one of them is given.
+    """
+    path = Path(names[0]) if len(names) == 1 else None
+    if path is None or not is_solution(path):
+        if macs is not None:
+            raise InputError("--macs: expected with a depth-first solution")
+        return None
+    for option, value in unfit.items():
+        if value:
+            raise InputError(f"{option}: not for a depth-first solution, got {path}")
+    return path
+
+
+def cosim_stacks(
+    path: Path,
+    *,
+    macs: int | None,
+    simulator: Simulator,
+    jobs: int,
+    seed: int,
+    stalls: bool,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Run every stack of a solution on its pipeline; each reads what the reference says that earlier ones made."""
+    solution = read_solution(path)
+    data = random_network_data(solution.network, np.random.default_rng(seed))
+    runs = [
+        prepare(solution.name(stack), solution, stack, data, macs=macs or MACS, random=seed + 1,
+                stall_rate=STALL_RATE if stalls else 0)
+        for stack in solution.stacks
+    ]  # fmt: skip
+    note(f"{simulator}: {len(runs)} stacks; the first run of each builds its simulator")
+
+    def run(one: StackRun) -> StackResult:
+        (result,) = run_stacks([one], simulator=simulator)
+        step()
+        return result
+
+    with progress(len(runs), "cosimulating") as step, ThreadPoolExecutor(jobs) as pool:
+        results = [result.as_json() for result in pool.map(run, runs)]
+    document = {"results": results}
+    if output is not None:
+        write_atomically(output, json.dumps(document, indent=1) + "\n")
+    if as_json:
+        print_json(document)
+    else:
+        print_stacks(results)
+    return 0 if not any(result["failures"] for result in results) else 1
+
+
+def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, str]] = ()) -> None:
+    """Traffic by kind, predicted and measured, and cycles; then everything that is wrong, a line each."""
+    kinds = [*KINDS, "weights"]
+    rows: list[list[object]] = []
+    for result in results:
+        cycles = result["cycles"]
+        rows.append([
+            result["stack"], result["factor"], *(result["measured"][kind] for kind in kinds),
+            result["equal"], result["output_exact"], cycles["predicted"], cycles["measured"], cycles["slowest_stage"],
+        ])  # fmt: skip
+    columns = ["stack", "tiles", *(kind.replace("_", " ") for kind in kinds), "as predicted", "output exact",
+               "cycles predicted", "cycles", "slowest stage"]  # fmt: skip
+    print_table("Bytes to and from DRAM in depth-first execution, measured at the pipeline's streams", columns, rows)
+    for stack, failure in [*((one["stack"], failure) for one in results for failure in one["failures"]), *more]:
+        typer.echo(f"{stack}: {failure}")
+
+
+def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool) -> None:
+    """Write the Verilog, register map and program of every stack's pipeline, a folder each."""
+    solution = read_solution(path)
+    folders = [
+        (output / f"stack{number}", stack, lower_stack(plan_stack(solution, stack), None, macs=macs or MACS))
+        for number, stack in enumerate(solution.stacks)
+    ]
+    files = {
+        folder / name: text
+        for folder, stack, program in folders
+        for name, text in _files(solution, stack, program).items()
+    }
+    for file, text in files.items():
+        write_atomically(file, text)
+    document = [
+        {"folder": str(folder), "stack": program.plan.name, **fused_storage(program.parameters)}
+        for folder, _, program in folders
+    ]
+    if as_json:
+        print_json({"hardware": document})
+        return
+    rows: list[list[object]] = []
+    for (folder, _, program), one in zip(folders, document, strict=True):
+        sums = [sum(fused_storage(program.parameters)[kind].values()) for kind in ("rings", "weights", "queues")]
+        rows.append([str(folder), one["stack"], program.plan.factor, *sums])
+    columns = ["folder", "stack", "tiles", "ring bytes", "weight bytes", "queue bytes"]
+    print_table("Generated pipelines", columns, rows)
+
+
+def _files(solution: Solution, stack: Stack, program: PipelineProgram) -> dict[str, str]:
+    """All files of a stack's pipeline, and what runs on it."""
+    return {**fused_files_of(program.parameters), "program.json": _program(solution, stack, program)}
+
+
+def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
+    """What software does to run a stack: its maps in DRAM, and tile by tile registers, streams and overlap order."""
+    addresses = {register.name: register.address for register in fused_register_map(program.parameters)}
+    plan = program.plan
+    data = {
+        "stack": plan.name,
+        "network": solution.network.network,
+        "lines_along": plan.axis,
+        "traffic": asdict(solution.traffic(stack)),
+        "maps": [
+            {"region": one.number, "name": one.name, "channels": one.channels, "lines": one.lines,
+             "columns": one.columns}
+            for one in plan.maps
+        ],
+        "streams": [asdict(stream) for stream in program.streams],
+        "given_by_software": [f"stage{index}_shift" for index, stage in enumerate(plan.stages)
+                              if stage.node.op in (*CONVOLUTIONS, "add")],
+        "tiles": [
+            {
+                "registers": [{"name": name, "address": addresses[name], "value": value}
+                              for name, value in tile.registers.items() if name in addresses],
+                "streams": {name: asdict(columns) for name, columns in tile.streams.items()},
+                "overlap_in": [line.map for line in tile.overlap_in],
+                "overlap_out": [line.map for line in tile.overlap_out],
+            }
+            for tile in program.tiles
+        ],
+    }  # fmt: skip
+    return json.dumps(data, indent=1) + "\n"

@@ -1,0 +1,122 @@
+"""Verilog of a generated cluster: HWC, core and memory as modules of their own, and the top that joins them."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import lru_cache
+
+from amaranth.hdl import Shape
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import HEADER, QUEUES_OF, Opcode, Queue
+from hwgen.arch.descriptor import FIELDS
+from hwgen.export.hwc import c_header, converted, core_file, digest, files_of, system_rdl, verilog, waivers
+from hwgen.gateware.bus.apb import ApbBridge
+from hwgen.gateware.cluster.cluster import ClusterCore
+from hwgen.gateware.cluster.registers import ClusterError, cluster_register_map
+from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
+from hwgen.gateware.dma.settings import DmaError
+
+__all__ = ["cluster_files_of", "cluster_verilog"]
+
+_ERRORS = tuple(ClusterError.__members__.values())
+_WAIVERS = """\
+// Arithmetic on bytes of a word compares with the largest value that there is.
+lint_off -rule CMPCONST -file "*cluster.v"
+"""
+
+
+@lru_cache(maxsize=8)
+def cluster_verilog(parameters: ClusterParameters) -> str:
+    """Verilog of one cluster, top module ``cluster``; the same text for the same parameters, run after run.
+
+    ``cluster`` joins ``cluster_core``, which has instances of ``hwc``, the memory ``cluster_tcdm``, and the bridge
+    ``cluster_apb`` from the configuration port. Whoever wants to see the ports in between, or has a memory of his
+    own, joins them himself.
+    """
+    core, tcdm, apb = ClusterCore(parameters), TcdmBanks(parameters.tcdm), ApbBridge()
+    top = _top(*(list(_ports(part)) for part in (core, tcdm, apb)))
+    # What the memory begins with is nobody's business; said word by word it would be most of the text.
+    memory = re.sub(r"\n  initial begin\n(    \S+\[\d+\] = \S+;\n)+  end", "", converted(tcdm, "cluster_tcdm"))
+    parts = [top, converted(apb, "cluster_apb"), converted(core, "cluster_core"), memory, verilog(parameters.hwc)]
+    return _heading(parameters) + "".join(parts)
+
+
+def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
+    """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs."""
+    registers = cluster_register_map(parameters)
+    summary = {
+        "parameters": asdict(parameters),
+        "errors": {code.name: code.value for code in _ERRORS},
+        "dma_errors": {code.name: code.value for code in DmaError.__members__.values()},
+    }
+    program = {
+        "header": [asdict(entry) for entry in HEADER],
+        "queues": {queue.name: queue.value for queue in Queue},
+        "opcodes": {opcode.name: opcode.value for opcode in Opcode},
+        "queues_of_opcodes": {opcode.name: [queue.name for queue in queues] for opcode, queues in QUEUES_OF.items()},
+        "descriptor": [asdict(entry) for entry in FIELDS],
+    }
+    hwc = files_of(parameters.hwc)
+    return {
+        "cluster.v": cluster_verilog(parameters),
+        "cluster.vlt": waivers("cluster") + _WAIVERS,
+        "cluster.json": json.dumps(summary, indent=2) + "\n",
+        "cluster_program.json": json.dumps(program, indent=2) + "\n",
+        "cluster_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
+        "cluster_registers.h": c_header(registers, "cluster", _ERRORS),
+        "cluster_registers.rdl": system_rdl(registers, "cluster"),
+        "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory"),
+        **{name: text for name, text in hwc.items() if name.startswith("hwc_registers")},
+    }
+
+
+def _heading(parameters: ClusterParameters) -> str:
+    named = {**asdict(parameters), "hwc": digest(parameters.hwc)}
+    found = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+    return (
+        f"// cluster: {parameters.hwcs} HWCs, {parameters.tcdm_bytes} bytes of TCDM in {parameters.tcdm_banks} "
+        f"banks, AXI of {parameters.axi_bits} bits; generated, do not edit.\n// Parameters and tools: {found}\n"
+    )
+
+
+Port = tuple[str, bool, int]
+"""Name, whether it is an input, and width."""
+
+
+def _ports(component: wiring.Component) -> Iterator[Port]:
+    """The ports of a component, as Amaranth names them."""
+    for path, member, _ in component.signature.flatten(component):
+        yield "__".join(map(str, path)), member.flow is In, Shape.cast(member.shape).width
+
+
+def _top(core: list[Port], tcdm: list[Port], apb: list[Port]) -> str:
+    """The module that joins them: what they have besides the ports between them are its own."""
+    inside = {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
+    outer = [port for port in (*apb, *core) if port[0] not in inside]
+    wires = {name: width for name, _, width in (*core, *apb)}
+    lines = [f"module cluster({', '.join(['clk', 'rst', *(name for name, _, _ in outer)])});", "  input clk;"]
+    lines += ["  input rst;"]
+    lines += [f"  {'input' if is_input else 'output'} {_range(width)}{name};" for name, is_input, width in outer]
+    lines += [f"  wire {_range(width)}{name};" for name, width in wires.items()]
+    to_tcdm = {"clear": "starts"} | {
+        name: name.replace("ports__", "tcdm__") for name, _, _ in tcdm if name != "clear"
+    }
+    lines += _instance("cluster_apb", "apb", {name: name for name, _, _ in apb}, clocked=False)
+    lines += _instance("cluster_core", "core", {name: name for name, _, _ in core})
+    lines += _instance("cluster_tcdm", "tcdm", to_tcdm)
+    return "\n".join([*lines, "endmodule", "", ""])
+
+
+def _instance(module: str, name: str, ports: dict[str, str], *, clocked: bool = True) -> list[str]:
+    every = {**({"clk": "clk", "rst": "rst"} if clocked else {}), **ports}
+    connected = ",\n".join(f"    .{port}({wire})" for port, wire in every.items())
+    return [f"  {module} {name} (", connected, "  );"]
+
+
+def _range(width: int) -> str:
+    return f"[{width - 1}:0] " if width > 1 else ""

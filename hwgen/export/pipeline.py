@@ -1,0 +1,146 @@
+"""Verilog, register map and C header of a generated depth-first pipeline: text derived from `FusedParameters`."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from functools import lru_cache
+
+from hwgen.arch.pipeline import (
+    ConvStage,
+    FusedParameters,
+    JoinStage,
+    PoolStage,
+    ShuffleStage,
+    reads_of,
+)
+from hwgen.export.hwc import (
+    c_header,
+    converted,
+    core_file,
+    memories,
+    system_rdl,
+    tool_versions,
+    waivers,
+)
+from hwgen.gateware.pipeline.pipeline import Fused
+from hwgen.gateware.pipeline.registers import FusedError, fused_register_map
+
+__all__ = ["fused_digest", "fused_files_of", "fused_storage", "fused_verilog"]
+
+_ERRORS = tuple(FusedError.__members__.values())
+
+
+@lru_cache(maxsize=32)
+def fused_verilog(parameters: FusedParameters) -> str:
+    """Verilog of one pipeline, top module ``fused``; the same text for the same parameters, run after run."""
+    stages = ", ".join(type(stage).__name__ for stage in parameters.stages)
+    heading = (
+        f"// fused: {len(parameters.maps)} maps; {stages}; generated, do not edit.\n"
+        f"// Parameters and tools: {fused_digest(parameters)}\n"
+    )
+    return heading + converted(Fused(parameters), "fused")
+
+
+def fused_digest(parameters: FusedParameters) -> str:
+    """Of the parameters and of the tools that the Verilog depends on."""
+    text = json.dumps({"parameters": asdict(parameters), "tools": tool_versions()}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def fused_storage(parameters: FusedParameters) -> dict[str, dict[str, int]]:
+    """Bytes of storage in the Verilog.
+
+    ``rings`` has each map's line memory, ``shuffles`` the lines that a pixel shuffle puts in order, ``weights`` each
+    convolution's weights, ``biases`` their biases: from the Verilog's arrays, and from the parameters where a memory
+    is one word and so a register. ``queues`` are all other arrays, by the block that they are in. Registers:
+    ``in_flight`` are the newest pixels of the maps, ``windows`` what stages and taps have just read, ``collected``
+    the pixels that stages put together, ``streams`` those that input streams do.
+    """
+    rings: dict[str, int] = {}
+    shuffles: dict[str, int] = {}
+    weights: dict[str, int] = {}
+    biases: dict[str, int] = {}
+    queues: dict[str, int] = {}
+    for number, one in enumerate(parameters.maps):
+        rings[f"map{number}"] = one.elements if one.pixels == 1 else 0
+    for index in range(len(parameters.stages)):
+        words = parameters.memory_words(index)
+        for kind, found in (("weights", weights), ("bias", biases), ("memory", shuffles)):
+            if kind in words:
+                depth, width = words[kind]
+                found[f"stage{index}"] = width if depth == 1 else 0
+    for array in memories(fused_verilog(parameters)):
+        path = array.instance.split(".")
+        block, inner = path[1], path[-2] if path[-1] == "words" else path[-1]
+        target = {"ring": rings, "weights": weights, "bias": biases, "memory": shuffles}.get(inner)
+        if target is None:
+            queues[block] = queues.get(block, 0) + -(-array.bits // 8)
+        else:
+            target[block] += array.bits // 8
+    channels = [one.channels for one in parameters.maps]
+    return {
+        "rings": rings,
+        "shuffles": shuffles,
+        "weights": weights,
+        "biases": biases,
+        "queues": queues,
+        "in_flight": {f"map{number}": each for number, each in enumerate(channels)},
+        "windows": {f"stage{index}": _read(parameters, index) for index in range(len(parameters.stages))},
+        "collected": {f"stage{index}": channels[stage.makes] for index, stage in enumerate(parameters.stages)},
+        "streams": _streams(parameters),
+    }
+
+
+def _read(parameters: FusedParameters, index: int) -> int:
+    """Bytes of the registers behind what a stage, or the taps for it, read: a pixel, and a block of lanes."""
+    stage = parameters.stages[index]
+    if isinstance(stage, JoinStage):
+        taps = (parameters.maps[operand.reads] for operand in stage.operands if not operand.through_dram)
+        return sum(one.channels for one in taps if one.pixels)
+    one = parameters.maps[stage.reads]
+    pixel = one.channels if one.pixels else 0
+    match stage:
+        case ConvStage():
+            spread = parameters.maps[stage.makes].channels // stage.groups % stage.output_lanes > 0
+            return pixel + stage.input_lanes * (stage.output_lanes if spread else 1)
+        case PoolStage():
+            return pixel + stage.lanes
+        case ShuffleStage():
+            return pixel + parameters.memory_words(index)["memory"][1]
+    return pixel
+
+
+def _streams(parameters: FusedParameters) -> dict[str, int]:
+    """Bytes of the pixels and words that come in beats."""
+    maps = parameters.maps
+    found = {f"map{number}": maps[number].channels for number in parameters.sources}
+    for index, place in parameters.skips():
+        found[f"operand{index}_{place}"] = maps[reads_of(parameters.stages[index])[place]].channels
+    found |= {"overlap": max((one.channels for one in maps if one.overlap_in), default=0)}
+    words = [parameters.memory_words(index) for index in range(len(parameters.stages))]
+    loads = (max(width for _, width in each.values()) for each in words if "weights" in each)
+    return {**found, "weights": sum(loads)}
+
+
+def fused_files_of(parameters: FusedParameters) -> dict[str, str]:
+    """One pipeline, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), core file, summary."""
+    registers = fused_register_map(parameters)
+    stages = [{"kind": type(stage).__name__, **asdict(stage)} for stage in parameters.stages]
+    summary = {
+        "parameters": {**asdict(parameters), "stages": stages},
+        "digest": fused_digest(parameters),
+        "storage": fused_storage(parameters),
+        "errors": {code.name: code.value for code in _ERRORS},
+    }
+    header = c_header(registers, "fused", _ERRORS).replace(
+        "#define FUSED_CONTROL_CLEAR 0x2u", "#define FUSED_CONTROL_CLEAR 0x2u\n#define FUSED_CONTROL_LOAD 0x4u"
+    )
+    return {
+        "fused.v": fused_verilog(parameters),
+        "fused.vlt": waivers("fused"),
+        "fused.json": json.dumps(summary, indent=2) + "\n",
+        "fused_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
+        "fused_registers.h": header,
+        "fused_registers.rdl": system_rdl(registers, "fused"),
+        "fused.core": core_file("fused", "Depth-first pipeline"),
+    }

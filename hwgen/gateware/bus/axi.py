@@ -1,0 +1,146 @@
+"""AXI4 as far as a DMA needs it: the port of a master that asks for INCR bursts of full beats."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.hwc import ParameterError
+
+__all__ = [
+    "ID_BITS",
+    "INCR",
+    "MAX_BEATS",
+    "PAGE_BYTES",
+    "USER_BITS",
+    "Address",
+    "AxiSignature",
+    "Register",
+    "Response",
+    "User",
+    "address_layout",
+    "burst_window",
+]
+
+ID_BITS = 2
+MAX_BEATS = 256
+PAGE_BYTES = 4096
+INCR = 0b01
+
+
+class Response(enum.Enum, shape=2):
+    """RRESP and BRESP."""
+
+    OKAY = 0
+    EXOKAY = 1
+    SLVERR = 2
+    DECERR = 3
+
+
+class User(data.Struct):
+    """AxUSER: what a burst is counted as (an `OperandTag`), and the bytes of its last beat that nobody uses.
+
+    A burst's first byte is its address, so that together they tell to the byte what is wanted.
+    """
+
+    tag: 4
+    unused: 4
+
+
+USER_BITS = 8
+
+
+class Address(data.Struct):
+    """One burst: byte address of the first byte, beats less one, AxUSER."""
+
+    address: 32
+    length: 8
+    user: User
+
+
+def address_layout(**more: object) -> data.StructLayout:
+    """An `Address` together with what its sender wants to remember about it."""
+    return data.StructLayout({"burst": Address, **more})
+
+
+def burst_window(data_bits: int) -> int:
+    """Bytes: bursts end at multiples of it, so that none has more than 256 beats or crosses 4 KiB."""
+    return min(PAGE_BYTES, MAX_BEATS * data_bits // 8)
+
+
+class AxiSignature(wiring.Signature):
+    """An AXI4 port, seen from the master; the names are those of the standard.
+
+    Locks, caches, protection, quality of service and regions are left to whoever connects it: this master needs none.
+
+    Parameters
+    ----------
+    data_bits
+        32, 64 or 128.
+    """
+
+    def __init__(self, data_bits: int) -> None:
+        if data_bits not in (32, 64, 128):
+            raise ParameterError(f"data_bits: expected 32, 64 or 128, got {data_bits}")
+        self.data_bits = data_bits
+        members: dict[str, object] = {}
+        for channel in ("aw", "ar"):
+            members |= {
+                f"{channel}id": Out(ID_BITS),
+                f"{channel}addr": Out(32),
+                f"{channel}len": Out(8),
+                f"{channel}size": Out(3),
+                f"{channel}burst": Out(2),
+                f"{channel}user": Out(USER_BITS),
+                f"{channel}valid": Out(1),
+                f"{channel}ready": In(1),
+            }
+        members |= {
+            "wdata": Out(data_bits),
+            "wstrb": Out(data_bits // 8),
+            "wlast": Out(1),
+            "wvalid": Out(1),
+            "wready": In(1),
+            "bid": In(ID_BITS),
+            "bresp": In(2),
+            "bvalid": In(1),
+            "bready": Out(1),
+            "rid": In(ID_BITS),
+            "rdata": In(data_bits),
+            "rresp": In(2),
+            "rlast": In(1),
+            "rvalid": In(1),
+            "rready": Out(1),
+        }
+        super().__init__(members)
+
+
+class Register(wiring.Component):
+    """One register in a stream: what it offers stays as it is until it is taken, whatever its source does.
+
+    Parameters
+    ----------
+    shape
+        Of the payload.
+
+    Members
+    -------
+    i_payload, o_payload : In, Out(stream)
+    """
+
+    def __init__(self, shape: object) -> None:
+        super().__init__({"i_payload": In(stream.Signature(shape)), "o_payload": Out(stream.Signature(shape))})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        held = Signal.like(self.o_payload.payload)
+        full = Signal()
+        m.d.comb += [
+            self.o_payload.valid.eq(full),
+            self.o_payload.payload.eq(held),
+            self.i_payload.ready.eq(~full | self.o_payload.ready),
+        ]
+        with m.If(self.i_payload.ready):
+            m.d.sync += full.eq(self.i_payload.valid)
+            with m.If(self.i_payload.valid):
+                m.d.sync += held.eq(self.i_payload.payload)
+        return m

@@ -1,0 +1,382 @@
+"""The three queues of commands, and who reads the program and fills them; the bits are those of `commands`."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.commands import HEADER, QUEUES_OF, WITH_MASK, WITH_PAYLOAD, WORKING_QUEUES, Opcode, Queue
+from hwgen.arch.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS
+from hwgen.gateware.hwc.registers import Control
+
+__all__ = ["COMMANDS_UNDER_WAY", "CommandReader", "ComputeQueue", "MoveQueue", "QueueState", "fields_of"]
+
+COMMANDS_UNDER_WAY = 32
+"""Commands of a DMA channel that have begun and not ended, at most."""
+CONTROL_ADDRESS = 4
+"""Of an HWC's register that starts it."""
+SCATTERED = next(entry for entry in FIELDS if entry.name == "scattered")
+
+_HEADER = data.StructLayout({entry.name: entry.width for entry in HEADER})
+
+
+def fields_of(word: Value) -> data.View:
+    """A header word by fields."""
+    return data.View(_HEADER, word)
+
+
+class QueueState(wiring.Signature):
+    """What a queue's control shares with all of them, seen from the queue.
+
+    Members
+    -------
+    available : In
+        One bit for each queue: it has posted a token that has not been taken.
+    takes, posts : Out
+        Tokens that are taken from, posted to each queue in this cycle.
+    waits : Out
+        The next command waits for a token of each of these queues.
+    idle : Out(1)
+        Everything that has begun has ended.
+    address : Out(32)
+        Of the oldest command that has not ended.
+    """
+
+    def __init__(self) -> None:
+        count = len(WORKING_QUEUES)
+        super().__init__(
+            {
+                "available": In(count),
+                "takes": Out(count),
+                "posts": Out(count),
+                "waits": Out(count),
+                "idle": Out(1),
+                "address": Out(32),
+            }
+        )
+
+
+class _Command:
+    """The command at hand, the word that goes to its queue, and what is left of the program."""
+
+    def __init__(self) -> None:
+        self.header, self.left, self.first = Signal(32), Signal(8), Signal()
+        self.word, self.sends, self.room, self.sent = Signal(32), Signal(), Signal(), Signal()
+        self.words_left, self.next_address = Signal(30), Signal(32)
+
+
+class CommandReader(wiring.Component):
+    """Takes the program word by word, checks headers, and hands every command to its queue.
+
+    In a queue the command's own DRAM address comes first, then its words.
+
+    Parameters
+    ----------
+    hwcs
+        How many there are.
+
+    Members
+    -------
+    start : In(1)
+        Begin with ``program_address``.
+    program_address, program_words : In
+    i_word : In(stream)
+        The program.
+    o_words : Out(stream), one for each queue
+    ended : Out(1)
+        END has been read, and all words behind it.
+    held_up : Out(1)
+        A queue is full.
+    illegal, endless : Out(1)
+        What comes is no command; the program has ended without END. Nothing happens from then on.
+    address : Out(32)
+        Of the command at hand.
+    """
+
+    def __init__(self, *, hwcs: int) -> None:
+        self._hwcs = hwcs
+        super().__init__(
+            {
+                "start": In(1),
+                "program_address": In(32),
+                "program_words": In(30),
+                "i_word": In(stream.Signature(32)),
+                "o_words": Out(stream.Signature(32)).array(len(WORKING_QUEUES)),
+                "ended": Out(1),
+                "held_up": Out(1),
+                "illegal": Out(1),
+                "endless": Out(1),
+                "address": Out(32),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        at = _Command()
+        taken = self.i_word.valid & self.i_word.ready
+        with m.If(taken):
+            m.d.sync += [at.words_left.eq(at.words_left - 1), at.next_address.eq(at.next_address + 4)]
+        with m.If(self.start):
+            m.d.sync += [
+                at.words_left.eq(self.program_words),
+                at.next_address.eq(self.program_address),
+                self.address.eq(self.program_address),
+            ]
+        self._give(m, at)
+        with m.FSM(name="read"):
+            with m.State("Idle"):
+                with m.If(self.start):
+                    m.next = "Header"
+            self._take_header(m, at)
+            self._take_payload(m, at)
+            with m.State("End"):
+                m.d.comb += [self.i_word.ready.eq(1), self.ended.eq(at.words_left == 0)]
+            with m.State("Illegal"):
+                m.d.comb += self.illegal.eq(1)
+            with m.State("Endless"):
+                m.d.comb += self.endless.eq(1)
+        return m
+
+    def _give(self, m: Module, at: "_Command") -> None:
+        """A word to the queue that the header names."""
+        room = Signal()
+        m.d.comb += [at.sent.eq(at.sends & room), self.held_up.eq(at.sends & ~room), at.room.eq(room)]
+        for queue in WORKING_QUEUES:
+            output = self.o_words[queue]
+            with m.If(fields_of(at.header).queue == queue):
+                m.d.comb += [output.valid.eq(at.sends), room.eq(output.ready)]
+            m.d.comb += output.payload.eq(at.word)
+
+    def _take_header(self, m: Module, at: "_Command") -> None:
+        """Check it; then the address and the header go to the queue."""
+        incoming = fields_of(self.i_word.payload)
+        with m.State("Header"):
+            m.d.comb += self.i_word.ready.eq(1)
+            with m.If(self.i_word.valid):
+                m.d.sync += [
+                    at.header.eq(self.i_word.payload),
+                    at.left.eq(incoming.length),
+                    self.address.eq(at.next_address),
+                    at.first.eq(1),
+                ]
+                m.next = "Address"
+                with m.If(self._illegal(incoming)):
+                    m.next = "Illegal"
+                with m.Elif(incoming.opcode == Opcode.END):
+                    m.next = "End"
+            with m.Elif(at.words_left == 0):
+                m.next = "Endless"
+        with m.State("Address"):
+            m.d.comb += [at.sends.eq(1), at.word.eq(self.address)]
+            with m.If(at.sent):
+                m.next = "Send-Header"
+        with m.State("Send-Header"):
+            m.d.comb += [at.sends.eq(1), at.word.eq(at.header)]
+            with m.If(at.sent):
+                m.next = "Header"
+                with m.If(at.left != 0):
+                    m.next = "Payload"
+
+    def _take_payload(self, m: Module, at: "_Command") -> None:
+        """As long as the header says; that of a descriptor is as long as the descriptor says, too."""
+        length = Mux(at.word[SCATTERED.low], SCATTERED_WORDS, PACKED_WORDS)
+        wrong = (fields_of(at.header).opcode == Opcode.MOVE) & at.first & (at.left != length)
+        with m.State("Payload"):
+            m.d.comb += at.word.eq(self.i_word.payload)
+            with m.If(self.i_word.valid & wrong):
+                m.next = "Illegal"
+            with m.Elif(self.i_word.valid):
+                m.d.comb += [at.sends.eq(1), self.i_word.ready.eq(at.room)]
+                with m.If(at.sent):
+                    m.d.sync += [at.left.eq(at.left - 1), at.first.eq(0)]
+                    with m.If(at.left == 1):
+                        m.next = "Header"
+            with m.Elif(at.words_left == 0):
+                m.next = "Endless"
+
+    def _illegal(self, header: data.View) -> Value:
+        """Whether a header is none."""
+        legal: Value = Cat()
+        for opcode, queues in QUEUES_OF.items():
+            here = Cat(header.queue == queue for queue in queues).any() & (header.opcode == opcode)
+            here &= (header.mask != 0) if opcode in WITH_MASK else (header.mask == 0)
+            least = {Opcode.MOVE: 1, Opcode.CONFIGURE: 2}.get(opcode, 0)
+            here &= (header.length >= least) if opcode in WITH_PAYLOAD else (header.length == 0)
+            legal = Cat(legal, here)
+        own = Cat(header.queue == queue for queue in WORKING_QUEUES)
+        tokens = header.takes | header.posts
+        wrong = ((tokens & own) != 0) | ((header.queue == Queue.PROGRAM) & (tokens != 0))
+        return ~legal.any() | wrong | (header.reserved != 0) | ((header.mask >> self._hwcs) != 0)
+
+
+class MoveQueue(wiring.Component):
+    """Descriptors on their way to a channel of the DMA, and the tokens that they post when they have arrived.
+
+    The channel works on several at a time; their ends come in order.
+
+    Members
+    -------
+    i_word : In(stream)
+        From the queue: address, header, payload of each command.
+    o_word : Out(stream)
+        Payloads.
+    done : In(1)
+        A descriptor has been moved (a pulse).
+    state : Out(QueueState)
+    """
+
+    i_word: In(stream.Signature(32))
+    o_word: Out(stream.Signature(32))
+    done: In(1)
+    state: Out(QueueState())
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        state, count = self.state, len(WORKING_QUEUES)
+        layout = data.StructLayout({"address": 32, "posts": count, "moves": 1})
+        m.submodules.under_way = under_way = SyncFIFO(width=layout.size, depth=COMMANDS_UNDER_WAY)
+        begun, oldest = Signal(layout), data.View(layout, under_way.r_data)
+        address, left, moved = Signal(32), Signal(8), Signal(range(COMMANDS_UNDER_WAY + 1))
+        header = fields_of(self.i_word.payload)
+        resting, ends = Signal(), Signal()
+        m.d.comb += [
+            under_way.w_data.eq(begun),
+            begun.address.eq(address),
+            begun.posts.eq(header.posts),
+            begun.moves.eq(header.opcode == Opcode.MOVE),
+            self.o_word.payload.eq(self.i_word.payload),
+            ends.eq(under_way.r_rdy & ((moved != 0) | ~oldest.moves)),
+            under_way.r_en.eq(ends),
+            state.posts.eq(Mux(ends, oldest.posts, 0)),
+            state.address.eq(Mux(under_way.r_rdy, oldest.address, address)),
+            state.idle.eq(resting & ~under_way.r_rdy),
+        ]
+        m.d.sync += moved.eq(moved + self.done - (ends & oldest.moves))
+        with m.FSM(name="move"):
+            with m.State("Address"):
+                m.d.comb += [self.i_word.ready.eq(1), resting.eq(~self.i_word.valid)]
+                with m.If(self.i_word.valid):
+                    m.d.sync += address.eq(self.i_word.payload)
+                    m.next = "Header"
+            with m.State("Header"):
+                with m.If(self.i_word.valid):
+                    m.d.comb += state.waits.eq(header.takes & ~state.available)
+                    with m.If((state.waits == 0) & under_way.w_rdy):
+                        m.d.comb += [self.i_word.ready.eq(1), state.takes.eq(header.takes), under_way.w_en.eq(1)]
+                        m.d.sync += left.eq(header.length)
+                        m.next = "Address"
+                        with m.If(begun.moves):
+                            m.next = "Payload"
+            with m.State("Payload"):
+                m.d.comb += [self.o_word.valid.eq(self.i_word.valid), self.i_word.ready.eq(self.o_word.ready)]
+                with m.If(self.i_word.valid & self.o_word.ready):
+                    m.d.sync += left.eq(left - 1)
+                    with m.If(left == 1):
+                        m.next = "Address"
+        return m
+
+
+class ComputeQueue(wiring.Component):
+    """Writes the HWCs' registers, starts them, and waits for them.
+
+    Out of reset it first takes back what the HWCs have to say about the last program.
+
+    Parameters
+    ----------
+    hwcs
+        How many there are.
+
+    Members
+    -------
+    i_word : In(stream)
+        From the queue: address, header, payload of each command.
+    write : Out
+        Write ``data`` to the register at ``register`` of these HWCs.
+    register, data : Out
+    hwc_busy : In
+    waits_for_hwcs : Out(1)
+    cleared : Out(1)
+        What the HWCs say is about this program.
+    state : Out(QueueState)
+    """
+
+    def __init__(self, *, hwcs: int) -> None:
+        super().__init__(
+            {
+                "i_word": In(stream.Signature(32)),
+                "write": Out(hwcs),
+                "register": Out(12),
+                "data": Out(32),
+                "hwc_busy": In(hwcs),
+                "waits_for_hwcs": Out(1),
+                "cleared": Out(1),
+                "state": Out(QueueState()),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        state, word = self.state, self.i_word
+        header, command = fields_of(word.payload), Signal(_HEADER)
+        register, left = Signal(12), Signal(8)
+        busy, ends = Signal(), Signal()
+        mask = command.mask[: len(self.write)]
+        m.d.comb += [
+            busy.eq((mask & self.hwc_busy) != 0),
+            self.data.eq(word.payload),
+            self.register.eq(register),
+            state.posts.eq(Mux(ends, command.posts, 0)),
+        ]
+        with m.FSM(name="compute"):
+            with m.State("Clear"):
+                clear = Control.const({"clear": 1}).as_bits()
+                m.d.comb += [self.write.eq(~0), self.register.eq(CONTROL_ADDRESS), self.data.eq(clear)]
+                m.d.sync += self.cleared.eq(1)
+                m.next = "Address"
+            with m.State("Address"):
+                m.d.comb += [word.ready.eq(1), state.idle.eq(~word.valid)]
+                with m.If(word.valid):
+                    m.d.sync += state.address.eq(word.payload)
+                    m.next = "Header"
+            with m.State("Header"):
+                with m.If(word.valid):
+                    m.d.comb += state.waits.eq(header.takes & ~state.available)
+                    with m.If(state.waits == 0):
+                        m.d.comb += [word.ready.eq(1), state.takes.eq(header.takes)]
+                        m.d.sync += [command.eq(header), left.eq(header.length - 1)]
+                        self._dispatch(m, header)
+            with m.State("Register"):
+                m.d.comb += word.ready.eq(1)
+                with m.If(word.valid):
+                    m.d.sync += register.eq(word.payload)
+                    m.next = "Write"
+            with m.State("Write"):
+                m.d.comb += self.waits_for_hwcs.eq(busy)
+                with m.If(word.valid & ~busy):
+                    m.d.comb += [word.ready.eq(1), self.write.eq(mask)]
+                    m.d.sync += [left.eq(left - 1), register.eq(register + 4)]
+                    with m.If(left == 1):
+                        m.d.comb += ends.eq(1)
+                        m.next = "Address"
+            with m.State("Start"):
+                m.d.comb += [self.waits_for_hwcs.eq(busy), self.register.eq(CONTROL_ADDRESS)]
+                m.d.comb += self.data.eq(Control.const({"start": 1}).as_bits())
+                with m.If(~busy):
+                    m.d.comb += [self.write.eq(mask), ends.eq(1)]
+                    m.next = "Address"
+            with m.State("Join"):
+                m.d.comb += self.waits_for_hwcs.eq(busy)
+                with m.If(~busy):
+                    m.d.comb += ends.eq(1)
+                    m.next = "Address"
+        return m
+
+    @staticmethod
+    def _dispatch(m: Module, header: data.View) -> None:
+        with m.Switch(header.opcode):
+            with m.Case(Opcode.CONFIGURE):
+                m.next = "Register"
+            with m.Case(Opcode.START):
+                m.next = "Start"
+            with m.Default():
+                m.next = "Join"

@@ -1,0 +1,235 @@
+"""What holds a cluster together: tokens between the queues, the end of a program, faults, the watchdog."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.commands import TOKENS, WORKING_QUEUES, Queue
+from hwgen.gateware.cluster.command_queues import QueueState
+from hwgen.gateware.cluster.registers import COUNTERS, ClusterError, Fault
+from hwgen.gateware.dma.settings import DmaError
+from hwgen.gateware.hwc.registers import ErrorCode, Status
+
+__all__ = ["ClusterControl", "TokenCounters"]
+
+CHANNELS = ("load", "store", "program")
+
+
+class TokenCounters(wiring.Component):
+    """A counter from each queue to each other one.
+
+    Members
+    -------
+    takes, posts : In, one for each queue
+        See `QueueState`.
+    available : Out, one for each queue
+    overflow : Out
+        For each queue: it posts one token more than its counter holds.
+    """
+
+    def __init__(self) -> None:
+        count = len(WORKING_QUEUES)
+        bits = data.ArrayLayout(count, count)
+        super().__init__({"takes": In(bits), "posts": In(bits), "available": Out(bits), "overflow": Out(count)})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        for poster in WORKING_QUEUES:
+            overflows: list[Value] = []
+            for taker in WORKING_QUEUES:
+                if poster == taker:
+                    continue
+                tokens = Signal(range(TOKENS + 1), name=f"{poster.name}_to_{taker.name}".lower())
+                post, take = self.posts[poster][taker], self.takes[taker][poster]
+                m.d.comb += self.available[taker][poster].eq(tokens != 0)
+                with m.If(post ^ take):
+                    m.d.sync += tokens.eq(tokens + post - take)
+                overflows.append(post & ~take & (tokens == TOKENS))
+            m.d.comb += self.overflow[poster].eq(Cat(*overflows).any())
+        return m
+
+
+@dataclass(frozen=True)
+class _Reason:
+    """One thing that can go wrong: whether it does, and what the registers say then."""
+
+    error: ClusterError
+    happens: ValueLike
+    command: ValueLike
+    address: ValueLike = 0
+    detail: ValueLike = 0
+
+
+class ClusterControl(wiring.Component):
+    """From the start of a program to its end, or to a fault and until everything is quiet again.
+
+    A fault halts the DMA and the HWCs; they let what is on their buses come to its end. The first fault is reported.
+    The watchdog counts cycles in which nothing at all goes on. If it runs out once more after a fault, because a bus
+    does not answer, the program ends all the same.
+
+    Parameters
+    ----------
+    hwcs
+        How many there are.
+
+    Members
+    -------
+    start : In(1)
+    watchdog : In(32)
+        Cycles; 0: for ever.
+    busy : Out(1)
+        A program runs. Without, the queues are to stand in reset.
+    halt : Out(1)
+    ended : Out(1)
+        A pulse, with ``fault``.
+    quiet : Out(1)
+        The DMA rests.
+    fault : Out(Fault)
+    queues : In(QueueState), one for each queue
+    read_ended, read_held_up, read_illegal, read_endless, read_address : In
+        Of the program's reader.
+    queues_empty : In(1)
+    hwc_state, hwc_fault : In, one for each HWC
+    hwcs_cleared, waits_for_hwcs : In(1)
+        Of the compute queue.
+    {load,store,program}_idle, {load,store,program}_error, {load,store,program}_error_address : In
+        Of the DMA.
+    progress : In(1)
+        Something went on.
+    counting : Out
+        See `COUNTERS`.
+    """
+
+    def __init__(self, *, hwcs: int) -> None:
+        self._hwcs = hwcs
+        ports: dict[str, object] = {
+            "start": In(1),
+            "watchdog": In(32),
+            "busy": Out(1),
+            "halt": Out(1),
+            "ended": Out(1),
+            "quiet": Out(1),
+            "fault": Out(Fault),
+            "queues": In(QueueState()).array(len(WORKING_QUEUES)),
+            "read_ended": In(1),
+            "read_held_up": In(1),
+            "read_illegal": In(1),
+            "read_endless": In(1),
+            "read_address": In(32),
+            "queues_empty": In(1),
+            "hwc_state": In(Status).array(hwcs),
+            "hwc_fault": In(32).array(hwcs),
+            "hwcs_cleared": In(1),
+            "waits_for_hwcs": In(1),
+            "progress": In(1),
+            "counting": Out(data.ArrayLayout(hwcs.bit_length(), len(COUNTERS))),
+        }
+        for name in CHANNELS:
+            ports |= {f"{name}_idle": In(1), f"{name}_error": In(DmaError), f"{name}_error_address": In(32)}
+        super().__init__(ports)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        rests = Signal()
+        m.d.comb += rests.eq(~self.busy)
+        tokens = TokenCounters()
+        m.submodules.tokens = ResetInserter(rests)(tokens)
+        for queue in WORKING_QUEUES:
+            m.d.comb += [
+                tokens.takes[queue].eq(self.queues[queue].takes),
+                tokens.posts[queue].eq(self.queues[queue].posts),
+                self.queues[queue].available.eq(tokens.available[queue]),
+            ]
+        working = Signal(self._hwcs)
+        m.d.comb += [
+            working.eq(Cat(state.busy for state in self.hwc_state)),
+            self.quiet.eq(self.load_idle & self.store_idle & self.program_idle),
+        ]
+        since, tired = Signal(32), Signal()
+        m.d.comb += tired.eq((self.watchdog != 0) & (since >= self.watchdog))
+        with m.If(~self.busy | self.progress):
+            m.d.sync += since.eq(0)
+        with m.Elif(~tired):
+            m.d.sync += since.eq(since + 1)
+
+        reasons = self._reasons(tokens, tired)
+        faulty, rested, complete = Signal(), Signal(), Signal()
+        queues_idle = Cat(queue.idle for queue in self.queues).all() & self.queues_empty
+        m.d.comb += [
+            faulty.eq(Cat(reason.happens for reason in reasons).any()),
+            rested.eq(self.quiet & (working == 0)),
+            complete.eq(self.read_ended & queues_idle & rested),
+        ]
+        with m.If(self.start):
+            m.d.sync += [self.busy.eq(1), self.halt.eq(0), self.fault.as_value().eq(0)]
+        with m.Elif(self.busy):
+            with m.If(self.halt):
+                with m.If(rested | tired):
+                    m.d.comb += self.ended.eq(1)
+                    m.d.sync += self.busy.eq(0)
+            with m.Elif(faulty):
+                m.d.sync += [self.halt.eq(1), since.eq(0)]
+                for reason in reversed(reasons):
+                    with m.If(reason.happens):
+                        m.d.sync += [
+                            self.fault.error.eq(reason.error),
+                            self.fault.detail.eq(reason.detail),
+                            self.fault.address.eq(reason.address),
+                            self.fault.command.eq(reason.command),
+                        ]
+            with m.Elif(complete):
+                m.d.comb += self.ended.eq(1)
+                m.d.sync += self.busy.eq(0)
+        self._count(m, working)
+        return m
+
+    def _reasons(self, tokens: TokenCounters, tired: Signal) -> list[_Reason]:
+        """Whatever can go wrong, the first one first."""
+        queues = self.queues
+        reasons = [
+            _Reason(
+                ClusterError[name.upper()],
+                getattr(self, f"{name}_error") != DmaError.NONE,
+                self.read_address if name == "program" else queues[Queue[name.upper()]].address,
+                getattr(self, f"{name}_error_address"),
+                getattr(self, f"{name}_error").as_value(),
+            )
+            for name in CHANNELS
+        ]
+        for i, (state, address) in enumerate(zip(self.hwc_state, self.hwc_fault, strict=True)):
+            failed = (state.error != ErrorCode.NONE) & self.hwcs_cleared
+            detail = Cat(state.error, Value.cast(i))
+            reasons.append(_Reason(ClusterError.HWC, failed, queues[Queue.COMPUTE].address, address, detail))
+        reasons += [
+            _Reason(ClusterError.ILLEGAL_COMMAND, self.read_illegal, self.read_address),
+            _Reason(ClusterError.PROGRAM_WITHOUT_END, self.read_endless, self.read_address),
+        ]
+        for queue in WORKING_QUEUES:
+            overflow = tokens.overflow[queue]
+            reasons.append(_Reason(ClusterError.TOO_MANY_TOKENS, overflow, queues[queue].address))
+        for queue in (Queue.COMPUTE, Queue.LOAD, Queue.STORE):
+            stuck = tired & (queues[queue].waits != 0)
+            reasons.append(_Reason(ClusterError.WATCHDOG, stuck, queues[queue].address))
+        reasons.append(_Reason(ClusterError.WATCHDOG, tired, queues[Queue.COMPUTE].address))
+        return reasons
+
+    def _count(self, m: Module, working: Signal) -> None:
+        """What the counters count in this cycle."""
+        number = Signal(range(self._hwcs + 1))
+        m.d.comb += number.eq(sum((bit for bit in working), Value.cast(0)))
+        events: dict[str, ValueLike] = {
+            "busy_load": ~self.load_idle,
+            "busy_compute": working != 0,
+            "busy_store": ~self.store_idle,
+            "busy_hwcs": number,
+            "wait_hwcs": self.waits_for_hwcs,
+            "wait_queue": self.read_held_up,
+        }
+        for waiting in WORKING_QUEUES:
+            for other in WORKING_QUEUES:
+                if other != waiting:
+                    name = f"wait_{waiting.name}_for_{other.name}".lower()
+                    events[name] = self.queues[waiting].waits[other]
+        m.d.comb += [self.counting[i].eq(events[entry.name]) for i, entry in enumerate(COUNTERS)]

@@ -1,0 +1,1 @@
+"""The scatter-gather DMA between DRAM and TCDM."""

@@ -1,0 +1,58 @@
+"""Settings of a DMA at run time, and why it stops."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import enum, wiring
+from amaranth.lib.wiring import Out
+
+from hwgen.arch.dma import DmaParameters
+
+__all__ = ["DmaError", "DmaSettings", "StreamId", "wrapped"]
+
+
+class DmaError(enum.Enum, shape=8):
+    """Why a channel of the DMA stopped; the address that goes with it is a descriptor's, a beat's or an access'."""
+
+    NONE = 0
+    DESCRIPTOR = 48
+    DRAM_WINDOW = 49
+    TCDM_WINDOW = 50
+    AXI_SLAVE = 51
+    AXI_DECODE = 52
+    TCDM_BUS = 53
+
+
+class StreamId(enum.Enum, shape=2):
+    """AXI IDs: whose bursts they are."""
+
+    LOAD = 0
+    STORE = 1
+    PROGRAM = 2
+
+
+class DmaSettings(wiring.Signature):
+    """Run-time settings, constant while anything is moved; ends are the first address behind.
+
+    Members
+    -------
+    dram_base, dram_end : Out(32)
+        What descriptors may touch in DRAM.
+    tcdm_base, tcdm_end : Out
+        What they may touch in the TCDM; the rings lie inside.
+    ring_i_end, ring_i_size, ring_w_end, ring_w_size, ring_o_end, ring_o_size : Out
+        Bytes, multiples of 4; a ring holds two lines (of an AXI beat's width) at least.
+    """
+
+    def __init__(self, parameters: DmaParameters) -> None:
+        rings = [f"ring_{name}_{what}" for name in "iwo" for what in ("end", "size")]
+        narrow = ("tcdm_base", "tcdm_end", *rings)
+        super().__init__(
+            {"dram_base": Out(32), "dram_end": Out(32)}
+            | {name: Out(parameters.tcdm_address_bits + 1) for name in narrow}
+        )
+
+
+def wrapped(m: Module, address: ValueLike, end: Value, size: Value, name: str) -> Value:
+    """The address, or ``size`` less from ``end`` on."""
+    exact = Signal(len(Value.cast(address)), name=f"{name}_exact")
+    m.d.comb += exact.eq(address)
+    return Mux(exact >= end, exact - size, exact)[: len(end)]

@@ -1,0 +1,187 @@
+"""The store channel of the DMA: descriptors, what they name in the TCDM, and bursts of writes."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.dma import DmaParameters
+from hwgen.gateware.bus.axi import Register, Response, address_layout
+from hwgen.gateware.bus.tcdm import TcdmSignature
+from hwgen.gateware.dma.align import ByteAligner
+from hwgen.gateware.dma.descriptor_front import ChannelFront
+from hwgen.gateware.dma.gather import LINES_AHEAD, LineReader
+from hwgen.gateware.dma.segment import Segmenter
+from hwgen.gateware.dma.settings import DmaError, DmaSettings
+from hwgen.gateware.dma.walk import LENGTH_BITS
+
+__all__ = ["StoreChannel", "write_beat_layout"]
+
+
+def write_beat_layout(parameters: DmaParameters) -> data.StructLayout:
+    """One beat of a write."""
+    return data.StructLayout({"data": parameters.axi_bits, "strobe": parameters.beat_bytes, "last": 1})
+
+
+class StoreChannel(wiring.Component):
+    """Executes store descriptors in their order: TCDM to DRAM.
+
+    An error ends the channel: no further burst is announced, and the beats that are owed to those that were are sent
+    without a strobe.
+
+    Parameters
+    ----------
+    parameters
+        What the DMA is generated for.
+
+    Members
+    -------
+    i_word : In(stream)
+        Words of descriptors.
+    o_burst : Out(stream)
+    o_beat : Out(stream of `write_beat_layout`)
+        Beats in the order of the bursts, none before its burst.
+    i_response : In(stream of Response)
+        One for each burst, in their order; always taken.
+    port : Out(TcdmSignature), an array
+    settings : In
+    halt : In(1)
+        Announce no further burst.
+    done : Out(1)
+        A pulse: all bursts of the next descriptor have been answered.
+    idle : Out(1)
+    error, error_address : Out
+        Why the channel stopped; `DmaError.NONE`, it did not. Until reset.
+    """
+
+    def __init__(self, parameters: DmaParameters) -> None:
+        self.parameters = parameters
+        super().__init__(
+            {
+                "i_word": In(stream.Signature(32)),
+                "o_burst": Out(stream.Signature(address_layout(last=1))),
+                "o_beat": Out(stream.Signature(write_beat_layout(parameters))),
+                "i_response": In(stream.Signature(Response)),
+                "port": Out(TcdmSignature()).array(parameters.ports),
+                "settings": In(DmaSettings(parameters)),
+                "halt": In(1),
+                "done": Out(1),
+                "idle": Out(1),
+                "error": Out(DmaError),
+                "error_address": Out(32),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        m.submodules.front = front = ChannelFront(self.parameters, scatters=False)
+        m.submodules.aligner = aligner = ByteAligner(self.parameters.beat_bytes, LENGTH_BITS)
+        connect(m, flipped(self.i_word), front.i_word)
+        connect(m, flipped(self.settings), front.settings)
+        connect(m, front.o_burst, flipped(self.o_burst))
+        failed, on_bus, moving = Signal(), Signal(), Signal()
+        unanswered = self._answer(m, front, failed)
+        sending = self._send(m, aligner, failed)
+        fetching, reading = self._fetch(m, front, aligner, failed)
+        m.d.comb += [
+            failed.eq(self.error != DmaError.NONE),
+            on_bus.eq(unanswered | front.bursting | sending | reading),
+            moving.eq(front.busy | fetching),
+            self.idle.eq(~on_bus & (failed | self.halt | (front.empty & ~moving))),
+        ]
+        # A descriptor is refused when those before it have ended.
+        with m.If(~failed & (front.error != DmaError.NONE) & ~on_bus & ~moving):
+            m.d.sync += [self.error.eq(front.error), self.error_address.eq(front.error_address)]
+        return m
+
+    def _answer(self, m: Module, front: ChannelFront, failed: Signal) -> Value:
+        """Take the responses; whether bursts are without one."""
+        p = self.parameters
+        unanswered = Signal(range(p.outstanding + 1))
+        answer = data.StructLayout({"address": 32, "last": 1})
+        m.submodules.answers = answers = SyncFIFO(width=answer.size, depth=p.outstanding)
+        announced, awaited = Signal(answer), data.View(answer, answers.r_data)
+        response = self.i_response.payload
+        bad = Signal()
+        m.d.comb += [
+            front.hold.eq(self.halt | failed | (unanswered == p.outstanding)),
+            announced.address.eq(self.o_burst.payload.burst.address),
+            announced.last.eq(self.o_burst.payload.last),
+            answers.w_en.eq(self.o_burst.valid & self.o_burst.ready),
+            answers.w_data.eq(announced),
+            answers.r_en.eq(self.i_response.valid),
+            self.i_response.ready.eq(1),
+            bad.eq((response == Response.SLVERR) | (response == Response.DECERR)),
+            self.done.eq(self.i_response.valid & awaited.last & ~bad & ~failed),
+        ]
+        m.d.sync += unanswered.eq(unanswered + front.asks - self.i_response.valid)
+        with m.If(self.i_response.valid & bad & ~failed):
+            m.d.sync += [
+                self.error.eq(Mux(response == Response.DECERR, DmaError.AXI_DECODE, DmaError.AXI_SLAVE)),
+                self.error_address.eq(awaited.address),
+            ]
+        return unanswered != 0
+
+    def _send(self, m: Module, aligner: ByteAligner, failed: Signal) -> Value:
+        """Send the beats that the bursts were announced with; whether any is owed."""
+        p = self.parameters
+        m.submodules.beat = beat = Register(write_beat_layout(p))
+        m.submodules.owed = owed = SyncFIFO(width=8, depth=p.outstanding)
+        connect(m, beat.o_payload, flipped(self.o_beat))
+        number, unit = Signal(8), aligner.o_unit
+        # The bytes of a beat that belong to the segment before.
+        joined, joined_enable = Signal(p.axi_bits), Signal(p.beat_bytes)
+        together = Cat(
+            Mux(joined_enable[b], joined.word_select(b, 8), unit.payload.data.word_select(b, 8))
+            for b in range(p.beat_bytes)
+        )
+        enable = unit.payload.enable | joined_enable
+        with m.If(unit.valid & unit.ready):
+            m.d.sync += [joined.eq(together), joined_enable.eq(Mux(unit.payload.joins, enable, 0))]
+        m.d.comb += [
+            owed.w_en.eq(self.o_burst.valid & self.o_burst.ready),
+            owed.w_data.eq(self.o_burst.payload.burst.length),
+            beat.i_payload.valid.eq(owed.r_rdy & (failed | (unit.valid & ~unit.payload.joins))),
+            beat.i_payload.payload.data.eq(together),
+            beat.i_payload.payload.strobe.eq(Mux(failed, 0, enable)),
+            beat.i_payload.payload.last.eq(number == owed.r_data),
+            unit.ready.eq(~failed & (unit.payload.joins | (owed.r_rdy & beat.i_payload.ready))),
+            owed.r_en.eq(beat.i_payload.valid & beat.i_payload.ready & beat.i_payload.payload.last),
+        ]
+        with m.If(beat.i_payload.valid & beat.i_payload.ready):
+            m.d.sync += number.eq(Mux(beat.i_payload.payload.last, 0, number + 1))
+        return owed.r_rdy | beat.o_payload.valid
+
+    def _fetch(self, m: Module, front: ChannelFront, aligner: ByteAligner, failed: Signal) -> tuple[Value, Value]:
+        """Read the runs from the TCDM: whether there are any, and whether an access is under way."""
+        p = self.parameters
+        m.submodules.lines = lines = LineReader(p)
+        for i in range(p.ports):
+            connect(m, lines.port[i], flipped(self.port[i]))
+        connect(m, lines.o_line, aligner.i_unit)
+        m.submodules.segmenter = segmenter = Segmenter(p, scatters=False)
+        connect(m, front.o_run, segmenter.i_run)
+        shift = aligner.i_run.payload.shape()
+        m.submodules.shifts = shifts = SyncFIFO(width=shift.size, depth=LINES_AHEAD)
+        segment = segmenter.o_segment
+        fresh = Signal(shift)
+        m.d.comb += [
+            lines.i_run.valid.eq(segment.valid & shifts.w_rdy & ~failed),
+            lines.i_run.payload.tcdm.eq(segment.payload.tcdm),
+            lines.i_run.payload.length.eq(segment.payload.length),
+            lines.i_run.payload.end.eq(segment.payload.ring_end),
+            lines.i_run.payload.size.eq(segment.payload.ring_size),
+            segment.ready.eq(lines.i_run.ready & shifts.w_rdy & ~failed),
+            fresh.source.eq(segment.payload.tcdm[:2]),
+            fresh.target.eq(segment.payload.dram),
+            fresh.length.eq(segment.payload.length),
+            fresh.joins.eq(segment.payload.joins),
+            shifts.w_en.eq(lines.i_run.valid & lines.i_run.ready),
+            shifts.w_data.eq(fresh),
+            aligner.i_run.valid.eq(shifts.r_rdy),
+            aligner.i_run.payload.eq(shifts.r_data),
+            shifts.r_en.eq(aligner.i_run.ready),
+        ]
+        with m.If(~failed & lines.fault):
+            m.d.sync += [self.error.eq(DmaError.TCDM_BUS), self.error_address.eq(lines.fault_address)]
+        return segmenter.busy | lines.busy | shifts.r_rdy | aligner.busy, ~lines.idle

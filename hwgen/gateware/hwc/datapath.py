@@ -1,0 +1,199 @@
+"""The datapath: lanes that multiply and accumulate; it knows neither layer nor schedule."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.token import operation
+from hwgen.gateware.lib.stride import times_stride
+
+__all__ = ["Datapath"]
+
+
+class Datapath(wiring.Component):
+    """Three stages: address the operands and the sum, gate and multiply, add and write back.
+
+    An operation's sum comes from the memory while its products are made; if it is the one that the operation before
+    makes, it is taken from there, and the memory's read is transparent to the one before that: a chain of operations
+    on one vector needs no pause. What an ``unload`` reads appears three cycles after the operation.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    i_operation : In(operation)
+    input_address : Out, input_data : In
+        To the input stream's memory, one cycle of latency.
+    weight_address : Out, weight_data : In
+        To the weight stream's memory, one cycle of latency.
+    load_data : In
+        The vector that a ``load`` operation writes; held until `loaded`. With 16-bit operands, the first half of it
+        is the half vector; so it is with ``unload_data``.
+    loaded : Out(1)
+    unload_data : Out
+        The vector that an ``unload`` operation read, while ``unloaded`` is set.
+    unloaded : Out(1)
+    busy : Out(1)
+        Operations are under way.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        lanes = parameters.lanes
+        layout = operation(parameters)
+        sums = data.ArrayLayout(signed(32), lanes)
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "i_operation": In(layout),
+                "input_address": Out(layout["input_address"].shape),
+                "input_data": In(data.ArrayLayout(8, parameters.lane_y * parameters.input_reads)),
+                "weight_address": Out(layout["weight_address"].shape),
+                "weight_data": In(data.ArrayLayout(8, parameters.weight_reads)),
+                "load_data": In(sums),
+                "loaded": Out(1),
+                "unload_data": Out(sums),
+                "unloaded": Out(1),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, settings = self.parameters, self.settings
+        layout = operation(p)
+
+        # Address: the memories of the streams answer in the next cycle.
+        op = self.i_operation
+        across = p.lane_y * p.lane_x
+        used = Signal(across)
+        rows_inside, columns_inside = Signal(p.lane_y), Signal(p.lane_x)
+        for j in range(p.lane_y):
+            row, below = Signal(op.row.shape(), name=f"row_{j}"), Signal(range(4 * p.lane_y), name=f"below_{j}")
+            m.d.sync += below.eq(times_stride(j, settings.stride_y))
+            m.d.comb += [
+                row.eq(op.row + below),
+                rows_inside[j].eq((j < op.rows) & (row >= 0) & (row < settings.input_height)),
+            ]
+        for i in range(p.lane_x):
+            column, beside = (
+                Signal(op.column.shape(), name=f"column_{i}"),
+                Signal(range(4 * p.lane_x), name=f"beside_{i}"),
+            )
+            m.d.sync += beside.eq(times_stride(i, settings.stride_x))
+            m.d.comb += [
+                column.eq(op.column + beside),
+                columns_inside[i].eq((i < op.columns) & (column >= 0) & (column < settings.input_width)),
+            ]
+        for j in range(p.lane_y):
+            m.d.comb += used[j * p.lane_x : (j + 1) * p.lane_x].eq(Mux(rows_inside[j], columns_inside, 0))
+        m.d.comb += [
+            self.input_address.eq(op.input_address),
+            self.weight_address.eq(op.weight_address),
+        ]
+
+        # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
+        multiply, multiply_used = Signal(layout), Signal(across)
+        m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
+        products = self._multiply(m, multiply_used)
+
+        # Accumulate: the sum was addressed with the operands, and stands in a register of its own.
+        m.submodules.memory = memory = Memory(shape=32 * p.lanes, depth=p.output_depth, init=[])
+        write = memory.write_port()
+        read = memory.read_port(transparent_for=(write,))
+        accumulate, chains = Signal(layout), Signal()
+        m.d.sync += [
+            accumulate.eq(multiply),
+            chains.eq((op.output_index == multiply.output_index) & (multiply.compute | multiply.load)),
+        ]
+        m.d.comb += [
+            read.addr.eq(op.output_index),
+            write.addr.eq(accumulate.output_index),
+            write.en.eq(accumulate.compute | accumulate.load),
+            self.loaded.eq(accumulate.load),
+            self.unloaded.eq(accumulate.unload),
+        ]
+        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes)]
+        for lane, before in enumerate(befores):
+            begins = multiply.compute & multiply.fresh
+            if p.wide:
+                begins &= ~settings.wide | (multiply.half == lane % 2)
+            found = Mux(chains, write.data.word_select(lane, 32), read.data.word_select(lane, 32))
+            m.d.sync += before.eq(Mux(begins, 0, found))
+        afters: list[Value] = []
+        unloads: list[Value] = list(befores)
+        for lane, before in enumerate(befores):
+            after = Signal(signed(32), name=f"after_{lane}")
+            m.d.comb += after.eq(Mux(accumulate.load, self.load_data[lane], before + products[lane]))
+            afters.append(after)
+        if p.wide:
+            # Eight sums: those of one half of the vector change, the others stay.
+            for lane in range(0, p.lanes, 2):
+                before = Signal(signed(32), name=f"half_before_{lane}")
+                after = Signal(signed(32), name=f"half_after_{lane}")
+                m.d.comb += [
+                    before.eq(Mux(accumulate.half, befores[lane + 1], befores[lane])),
+                    after.eq(Mux(accumulate.load, self.load_data[lane // 2], before + products[lane])),
+                ]
+                unloads[lane // 2] = Mux(settings.wide, before, unloads[lane // 2])
+                for half in range(2):
+                    kept = Mux(accumulate.half == half, after, befores[lane + half])
+                    afters[lane + half] = Mux(settings.wide, kept, afters[lane + half])
+        for lane in range(p.lanes):
+            m.d.comb += [
+                write.data.word_select(lane, 32).eq(afters[lane]),
+                self.unload_data[lane].eq(unloads[lane]),
+            ]
+        pending = [stage.compute | stage.load | stage.unload for stage in (op, multiply, accumulate)]
+        m.d.comb += self.busy.eq(pending[0] | pending[1] | pending[2])
+        return m
+
+    def _multiply(self, m: Module, used: Value) -> list[Value]:
+        """The products of all lanes. With 16-bit operands those of the even lanes, shifted: of their 32 bits the
+        register of the odd lane beside holds the upper half."""
+        p, wide = self.parameters, self.settings.wide if self.parameters.wide else None
+        across = p.lane_y * p.lane_x
+        pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
+        for n, pixel in enumerate(pixels):
+            row, column = divmod(n, p.lane_x)
+            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * p.input_reads + column], 0))
+        weights = [self.weight_data[channel].as_signed() for channel in range(p.lane_m)]
+        held = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes)]
+        narrow = [pixels[lane % across] * weights[lane // across] for lane in range(p.lanes)]
+        if wide is None:
+            m.d.sync += [product.eq(value) for product, value in zip(held, narrow, strict=True)]
+            return list(held)
+        for lane in range(0, p.lanes, 2):
+            shifted = self._shifted_product(m, used, lane, pixels[lane % across], weights[lane // across])
+            m.d.sync += [held[lane].eq(shifted), held[lane + 1].eq(Mux(wide, shifted[16:], narrow[lane + 1]))]
+        pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes, 2)]
+        return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes)]
+
+    def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
+        """Of an even lane, with one multiplier for operands of both widths."""
+        p, wide = self.parameters, self.settings.wide
+        _, wide_rows, wide_columns = p.wide_lanes
+        channel, place = divmod(lane // 2, wide_rows * wide_columns)
+        row, column = divmod(place, wide_columns)
+        first = row * p.input_reads + 2 * column
+        wide_pixel, wide_weight = Signal(signed(16), name=f"wide_pixel_{lane}"), Signal(signed(16))
+        product, shifted = (
+            Signal(signed(32), name=f"exact_product_{lane}"),
+            Signal(signed(32), name=f"shifted_{lane}"),
+        )
+        m.d.comb += [
+            wide_pixel.eq(
+                Mux(used[row * p.lane_x + column], Cat(self.input_data[first], self.input_data[first + 1]), 0)
+            ),
+            wide_weight.eq(Cat(self.weight_data[2 * channel], self.weight_data[2 * channel + 1])),
+            product.eq(Mux(wide, wide_pixel, pixel).as_signed() * Mux(wide, wide_weight, weight).as_signed()),
+            shifted.eq(product >> self.settings.product_shift),
+        ]
+        return shifted

@@ -1,0 +1,212 @@
+"""The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
+from hwgen.gateware.hwc.datapath import Datapath
+from hwgen.gateware.hwc.input.stream import InputStream
+from hwgen.gateware.hwc.output.stream import OutputStream
+from hwgen.gateware.hwc.output.vector_port import VectorMove
+from hwgen.gateware.hwc.registers import ControlRegisters, ErrorCode, Status
+from hwgen.gateware.hwc.sequencer import Sequencer
+from hwgen.gateware.hwc.settings import in_ring
+from hwgen.gateware.hwc.weight_stream import WeightStream
+
+__all__ = ["Hwc"]
+
+
+class Hwc(wiring.Component):
+    """One HWC: runs any layer and any tile sizes that fit its memories, in the loop order it was generated for.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    cfg : In(TcdmSignature)
+        Configuration; see `hwgen.gateware.hwc.registers`.
+    tcdm_i, tcdm_w, tcdm_o : Out(TcdmSignature)
+        Input, weights, and output with partial sums and biases.
+    irq : Out(1)
+        The layer has ended or was refused, until acknowledged.
+    halt : In(1)
+        In a cluster: stop as after a fault.
+    state : Out(Status), fault : Out(32)
+        In a cluster: the registers ``status`` and ``fault_address``.
+    move : Out(VectorMove)
+        In a cluster: what the request on ``tcdm_o`` belongs to, for those who count.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        super().__init__(self.signature_of(parameters))
+
+    @staticmethod
+    def signature_of(parameters: HwcParameters) -> wiring.Signature:
+        """Its ports."""
+        shared = {"halt": In(1), "state": Out(Status), "fault": Out(32), "move": Out(VectorMove)}
+        return wiring.Signature(
+            {
+                "cfg": In(TcdmSignature()),
+                "tcdm_i": Out(TcdmSignature()),
+                "tcdm_w": Out(TcdmSignature()),
+                "tcdm_o": Out(TcdmSignature()),
+                "irq": Out(1),
+                **(shared if parameters.cluster else {}),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self.parameters
+        m.submodules.registers = registers = ControlRegisters(p)
+        connect(m, flipped(self.cfg), registers.port)
+        busy, halting, starting = Signal(), Signal(), Signal()
+        m.d.comb += [registers.busy.eq(busy), self.irq.eq(registers.irq)]
+
+        # Between layers the engine stands in reset, so that every layer begins alike.
+        blocks = {
+            "input": InputStream(p),
+            "weight": WeightStream(p),
+            "output": OutputStream(p),
+            "sequencer": Sequencer(p),
+            "datapath": Datapath(p),
+            "master_i": TcdmMaster(),
+            "master_w": TcdmMaster(),
+            "master_o": TcdmMaster(),
+        }
+        begins_or_works = Signal()
+        m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended))
+        for name, block in blocks.items():
+            # As ``busy``, for each block a register of its own: each has hundreds of registers to reset.
+            rests = Signal(init=1, name=f"{name}_rests", attrs={"keep": True})
+            m.d.sync += rests.eq(~begins_or_works)
+            m.submodules[name] = ResetInserter(rests)(block)
+        source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
+        sequencer, datapath = blocks["sequencer"], blocks["datapath"]
+        masters = [blocks[f"master_{port}"] for port in "iwo"]
+        connect(m, registers.settings, *(block.settings for block in (source, weight, output, sequencer, datapath)))
+        for block in (source, weight, output, sequencer):
+            m.d.comb += block.start.eq(starting)
+
+        for stream_block, master, port in zip(
+            (source, weight, output), masters, (self.tcdm_i, self.tcdm_w, self.tcdm_o), strict=True
+        ):
+            connect(m, master.port, flipped(port))
+            connect(m, master.o_response, stream_block.i_response)
+            # A block that halts lets nothing new onto the bus and waits for the answers that are still to come.
+            m.d.comb += [
+                master.i_request.payload.eq(stream_block.o_request.payload),
+                master.i_request.valid.eq(stream_block.o_request.valid & ~halting),
+                stream_block.o_request.ready.eq(master.i_request.ready & ~halting),
+            ]
+        if p.cluster:
+            self._share(m, registers, masters, blocks)
+
+        self._join(m, source, weight, output, sequencer, datapath)
+        self._control(m, registers, busy, halting, starting, masters, blocks)
+        return m
+
+    def _share(
+        self,
+        m: Module,
+        registers: ControlRegisters,
+        masters: list[TcdmMaster],
+        blocks: dict[str, wiring.Component],
+    ) -> None:
+        """What only an HWC in a cluster has: rings in the memory, and its state as ports."""
+        m.d.comb += [self.state.eq(registers.state), self.fault.eq(registers.fault)]
+        for port, master in zip("iwo", masters, strict=True):
+            address = master.i_request.payload.address
+            block = blocks[{"i": "input", "w": "weight", "o": "output"}[port]]
+            with m.If(block.o_request.valid):
+                m.d.comb += address.eq(in_ring(registers.settings, port, block.o_request.payload.address))
+        with m.If(masters[2].i_request.valid & masters[2].i_request.ready):
+            m.d.sync += self.move.eq(blocks["output"].move)
+
+    @staticmethod
+    def _join(
+        m: Module,
+        source: InputStream,
+        weight: WeightStream,
+        output: OutputStream,
+        sequencer: Sequencer,
+        datapath: Datapath,
+    ) -> None:
+        """Streams, sequencer and datapath, wire by wire."""
+        connect(m, source.o_token, sequencer.i_input)
+        connect(m, weight.o_token, sequencer.i_weight)
+        m.d.comb += [
+            source.release.eq(sequencer.release_input),
+            weight.release.eq(sequencer.release_weight),
+            output.box_ends.eq(sequencer.output_ends),
+            sequencer.output_loaded.eq(output.loaded),
+            sequencer.output_drained.eq(output.drained),
+            sequencer.output_unloaded.eq(output.unloaded),
+            sequencer.access_valid.eq(output.access_valid),
+            sequencer.access_load.eq(output.access_load),
+            sequencer.access_index.eq(output.access_index),
+            datapath.i_operation.eq(sequencer.o_operation),
+            source.read_address.eq(datapath.input_address),
+            datapath.input_data.eq(source.read_data),
+            weight.read_address.eq(datapath.weight_address),
+            datapath.weight_data.eq(weight.read_data),
+            datapath.load_data.eq(output.load_data),
+            output.load_done.eq(datapath.loaded),
+            output.unload_data.eq(datapath.unload_data),
+            output.unload_done.eq(datapath.unloaded),
+        ]
+
+    def _control(
+        self,
+        m: Module,
+        registers: ControlRegisters,
+        busy: Signal,
+        halting: Signal,
+        starting: Signal,
+        masters: list[TcdmMaster],
+        blocks: dict[str, wiring.Component],
+    ) -> None:
+        """Start, end, and the end by a fault."""
+        sequencer, output = blocks["sequencer"], blocks["output"]
+        error, error_address = Signal(ErrorCode), Signal(32)
+        halts = [(ErrorCode.HALTED, self.halt, 0)] if self.parameters.cluster else []
+        quiet = masters[0].idle & masters[1].idle & masters[2].idle
+        m.d.sync += starting.eq(registers.start)
+        overflows = Signal(3)
+        m.d.sync += overflows.eq(Cat(blocks["input"].overflow, blocks["weight"].overflow, sequencer.overflow))
+        m.d.sync += registers.counting.eq(
+            sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
+        )
+        faults = [
+            (ErrorCode.INPUT_BUS, masters[0].fault, masters[0].fault_address),
+            (ErrorCode.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
+            (ErrorCode.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
+            (ErrorCode.INPUT_OVERFLOW, overflows[0], 0),
+            (ErrorCode.WEIGHT_OVERFLOW, overflows[1], 0),
+            (ErrorCode.OUTPUT_OVERFLOW, overflows[2], 0),
+            *halts,
+        ]
+        m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
+        # All is done, and the answer to the very last access was no error.
+        done = Signal()
+        faulty = Cat(happened for _, happened, _ in faults).any()
+        m.d.sync += done.eq(busy & output.finished & sequencer.finished & quiet & ~faulty)
+        with m.If(registers.start):
+            m.d.sync += [busy.eq(1), halting.eq(0), error.eq(ErrorCode.NONE)]
+        with m.Elif(busy):
+            with m.If(halting):
+                with m.If(quiet):
+                    m.d.comb += registers.ended.eq(1)
+                    m.d.sync += busy.eq(0)
+            with m.Elif(done):
+                m.d.comb += registers.ended.eq(1)
+                m.d.sync += busy.eq(0)
+            for code, happened, address in reversed(faults):
+                with m.If(happened & ~halting):
+                    m.d.sync += [halting.eq(1), error.eq(code), error_address.eq(address)]

@@ -1,0 +1,356 @@
+"""Fetches the new rows of one box of the input after the other, one word a cycle."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import C, Module, Mux, Signal, Value, signed
+from amaranth.hdl._ast import Assign
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
+from hwgen.gateware.hwc.input.placer import input_box
+from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.lib.stride import quotient_and_phase
+from hwgen.gateware.lib.tile_queue import WordQueue
+
+__all__ = ["InputFetcher"]
+
+
+class _Line:
+    """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
+
+    def __init__(self, bits: int, flat: int) -> None:
+        self.address, self.word_address = Signal(32), Signal(32)
+        self.words_left = Signal(bits)
+        self.end = Signal(flat)
+        self.at, self.phase = Signal(signed(flat + 1)), Signal(2)
+        # It is the last word of the line, the last line of the row, the last row of the box; all of it, or there is
+        # no word: what comes next is the next box's, as far as it is offered.
+        self.last_word, self.last_line, self.last_row, self.loads = Signal(), Signal(), Signal(), Signal(init=1)
+        # Its used bytes; elements of the ring that it needs, and whether they are free.
+        self.enable, self.need, self.fits = Signal(WORD_BYTES), Signal(signed(flat + 2)), Signal()
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A word that may be the next one: what there is to know about it before it is known whether it is.
+
+    Members
+    -------
+    reach : elements of the slab up to it, where the stride is 1.
+    """
+
+    last: Value
+    last_line: Value
+    last_row: Value
+    phase: Value
+    at: Value
+    end: Value
+    reach: Value
+
+
+class _Box:
+    """What does not change within a box, and what changes from row to row."""
+
+    def __init__(self, box: wiring.PureInterface) -> None:
+        self.channels, self.words = Signal.like(box.channels), Signal.like(box.words)
+        self.single_word, self.single_channel = Signal(), Signal()
+        self.first, self.last = Signal(2), Signal(2)
+        self.quotient, self.phase = Signal.like(box.quotient), Signal(2)
+        self.gaps, self.kernel_columns = Signal(), Signal(2)
+        self.row_gaps, self.kernel_rows, self.gap = Signal(), Signal(2), Signal(2)
+        self.rows_left, self.run_left = Signal.like(box.rows), Signal(2)
+        # Behind the row at hand is a gap; rows of the image from it to the next one, modulo 4.
+        self.at_gap, self.step = Signal(), Signal(2)
+        self.channels_left = Signal.like(box.channels)
+        self.row_address, self.slot = Signal(32), Signal.like(box.slot)
+        self.slid = Signal()
+
+
+class InputFetcher(wiring.Component):
+    """Row by row, channel by channel, word by word, without a pause between any of them, nor between two boxes.
+
+    A row of all channels is a slab of the ring. A word is asked for as soon as there is room for its elements; with
+    strides, whose phases lie apart, as soon as there is room for its line. Where columns slide, each line gets its
+    new ones behind those that stay, in the places of what the next line had first: as soon as nobody needs that.
+
+    Which bytes of a word are used, and whether there is room for it, is worked out a cycle ahead, for each word that
+    may be the next one; room that becomes free in that cycle is noticed in the next one. Whether a word goes is known
+    late: it only enables registers. What they become, even that it is the next box's, does not depend on it.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    i_box : In
+        The next box, from registers. Taken with the last word of the one before, if not earlier.
+    free : In
+        Elements that are free in the ring, those that are claimed now among them.
+    alone : In(1)
+        There is nothing in the ring that belongs to another box. Where columns slide.
+    claims : Out(1)
+        Some of them are taken.
+    claim : Out
+        How many.
+    o_request, i_response
+        To the memory port.
+    expected : Out(1), o_word : Out(stream)
+        A word with its `input_place`: see `WordQueue`.
+    completes : Out(1)
+        A box is complete.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        room = parameters.input_elements.bit_length()
+        word = data.StructLayout({"data": 32, "place": input_place(parameters)})
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "i_box": In(input_box(parameters)),
+                "free": In(room),
+                **({"alone": In(1)} if parameters.columns_slide else {}),
+                "claims": Out(1),
+                "claim": Out(room),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "expected": Out(1),
+                "o_word": Out(stream.Signature(word)),
+                "completes": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, settings, incoming = self.parameters, self.settings, self.i_box
+        m.submodules.words = words = WordQueue(place=input_place(p), waits=True)
+        connect(m, flipped(self.i_response), words.i_response)
+        connect(m, words.o_word, flipped(self.o_word))
+        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab))
+        active, room, empty = Signal(), Signal(), Signal()
+        goes, steps = Signal(), Signal()
+        enable, is_last = line.enable, line.loads
+        entry, request = words.i_entry, self.o_request
+        m.d.comb += [
+            steps.eq(~active | goes),
+            incoming.ready.eq(Mux(active, goes & is_last & incoming.fetches, incoming.fetches | entry.ready)),
+            entry.payload.end.eq(is_last),
+            self.completes.eq(words.completes),
+            self.expected.eq(words.expected),
+        ]
+        with m.If(active):
+            m.d.comb += [
+                room.eq(Mux(box.slid, self.alone, line.fits) if p.columns_slide else line.fits),
+                # Where columns have gaps, a word may have no used byte at all.
+                empty.eq(enable == 0),
+                goes.eq(room & entry.ready & (empty | request.ready)),
+                request.valid.eq(room & entry.ready & ~empty),
+                request.payload.eq(read_request(line.word_address, enable)),
+                entry.valid.eq(room & Mux(empty, is_last, request.ready)),
+                entry.payload.word.eq(~empty),
+                entry.payload.place.enable.eq(enable),
+                entry.payload.place.single.eq(
+                    is_one_phase(enable, settings.stride_x, settings.wide if p.wide else None)
+                ),
+                entry.payload.place.phase.eq(line.phase),
+                entry.payload.place.address.eq(self._wrapped(box.slot + line.at)),
+            ]
+        with m.Else():
+            m.d.comb += entry.valid.eq(incoming.valid & ~incoming.fetches)
+        m.d.comb += self.claim.eq(Mux(box.slid, 0, settings.input_slab) if p.columns_slide else settings.input_slab)
+        self._strided = Signal()
+        m.d.sync += [self._strided.eq(settings.stride_x != 1), line.fits.eq(line.need <= self.free)]
+        begin = _Begin(m, box, incoming, settings.input_pitch, line.loads)
+        self._step(m, box, line, begin, active, steps)
+        m.d.comb += self.claims.eq(goes & line.last_word & line.last_line)
+        with m.If(steps):
+            with m.If(line.loads):
+                m.d.sync += [active.eq(incoming.valid & incoming.fetches), box.slot.eq(incoming.slot)]
+                if p.columns_slide:
+                    m.d.sync += box.slid.eq(incoming.slid)
+            with m.Elif(line.last_word & line.last_line):
+                m.d.sync += box.slot.eq(self._wrapped(box.slot + settings.input_slab))
+        with m.If(line.loads):
+            self._take(m, box)
+        with m.Elif(self.claims):
+            self._next_row(m, box, begin)
+        return m
+
+    def _wrapped(self, element: Value) -> Value:
+        """An element of the ring, which may lie up to once around behind its end."""
+        elements = self.parameters.input_elements
+        return Mux(element >= elements, element - elements, element)
+
+    def _used(self, m: Module, word: _Word, box: "_Box | _Begin", name: str, *, first: bool = False) -> Signal:
+        """Which bytes of a word are used: of a line's first one those from the line's first used byte on."""
+        used = Signal(WORD_BYTES, name=f"{name}_enable")
+        whole = (1 << WORD_BYTES) - 1
+        from_first = (C(whole, WORD_BYTES) << box.first)[:WORD_BYTES] if first else whole
+        m.d.comb += used.eq(from_first & Mux(word.last, ((C(2) << box.last) - 1)[:WORD_BYTES], whole))
+        with m.If(box.gaps):
+            for b in range(WORD_BYTES):
+                column = Mux(self.settings.wide, b // 2, b) if self.parameters.wide else b
+                _, phase = quotient_and_phase(m, word.phase + column, self.settings.stride_x, f"{name}_{b}")
+                with m.If(phase >= box.kernel_columns):
+                    m.d.comb += used[b].eq(0)
+        return used
+
+    def _goes_to(self, m: Module, line: _Line, word: _Word, used: Signal, name: str, free: "_Free") -> list[Assign]:
+        """It is the next word; so many elements will be free.
+
+        The whole slab is claimed with its last word, also where the box has fewer channels than others.
+        """
+        need, fits = Signal.like(line.need, name=f"{name}_need"), Signal(name=f"{name}_fits")
+        by_line = word.last | self._strided
+        slab, is_last = self.settings.input_slab, word.last & word.last_line
+        m.d.comb += [
+            need.eq(Mux(is_last, slab, Mux(by_line, word.end, word.reach))),
+            fits.eq(Mux(is_last, free.has(slab), Mux(by_line, free.has(word.end), free.has(word.reach)))),
+        ]
+        return [
+            line.last_word.eq(word.last),
+            line.last_line.eq(word.last_line),
+            line.last_row.eq(word.last_row),
+            line.loads.eq(word.last & word.last_line & word.last_row),
+            line.phase.eq(word.phase),
+            line.at.eq(word.at),
+            line.end.eq(word.end),
+            line.need.eq(need),
+            line.fits.eq(fits),
+            line.enable.eq(used),
+        ]
+
+    def _step(self, m: Module, box: _Box, line: _Line, begin: "_Begin", active: Signal, steps: Signal) -> None:
+        """To the next word, line, row or box."""
+        settings, p = self.settings, self.parameters
+        in_word = Mux(settings.wide, WORD_BYTES // 2, WORD_BYTES) if p.wide else WORD_BYTES
+        columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
+        at = line.at + in_bytes(p, settings, columns)
+        last_row, lines = line.last_row, line.end + settings.input_line
+        word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * WORD_BYTES)
+        at = line.end + box.quotient
+        next_line = _Word(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + WORD_BYTES)
+        next_row = _Word(
+            begin.single_word,
+            begin.single_channel,
+            begin.last_row,
+            begin.phase,
+            begin.quotient,
+            settings.input_line,
+            begin.quotient + WORD_BYTES,
+        )
+        free, spare = _Free(self.free), _Free(self.free, active, self.claim)
+        to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", free)
+        begins = self._used(m, next_row, begin, "line", first=True)
+        to_line = self._goes_to(m, line, next_line, begins, "line", free)
+        to_row = self._goes_to(m, line, next_row, begins, "row", spare)
+        address = line.address + settings.input_plane
+        with m.If(steps):
+            m.d.sync += line.words_left.eq(begin.words)
+            with m.If(~begin.loads & ~line.last_word):
+                m.d.sync += [
+                    line.word_address.eq(line.word_address + WORD_BYTES),
+                    line.words_left.eq(line.words_left - 1),
+                    *to_word,
+                ]
+            with m.Elif(~begin.loads & ~line.last_line):
+                m.d.sync += [
+                    box.channels_left.eq(box.channels_left - 1),
+                    line.address.eq(address),
+                    line.word_address.eq(address),
+                    *to_line,
+                ]
+            with m.Else():
+                m.d.sync += [
+                    box.channels_left.eq(begin.channels),
+                    line.address.eq(begin.address),
+                    line.word_address.eq(begin.address),
+                    *to_row,
+                ]
+                with m.If(begin.loads & ~(self.i_box.valid & self.i_box.fetches)):
+                    m.d.sync += line.loads.eq(1)
+
+    def _next_row(self, m: Module, box: _Box, begin: "_Begin") -> None:
+        """What counts the rows."""
+        at_gap = box.row_gaps & Mux(box.at_gap, box.kernel_rows == 1, box.run_left == 2)
+        m.d.sync += [
+            box.rows_left.eq(box.rows_left - 1),
+            box.run_left.eq(Mux(box.at_gap, box.kernel_rows, box.run_left - 1)),
+            box.at_gap.eq(at_gap),
+            box.step.eq(Mux(at_gap, box.gap, 1)),
+            box.row_address.eq(begin.address),
+        ]
+
+    def _take(self, m: Module, box: _Box) -> None:
+        """Begin with the next box: follow what is offered while the last word of this one waits, or nothing does."""
+        incoming = self.i_box
+        m.d.sync += [
+            box.channels.eq(incoming.channels),
+            box.words.eq(incoming.words),
+            box.single_word.eq(incoming.single_word),
+            box.single_channel.eq(incoming.single_channel),
+            box.first.eq(incoming.first),
+            box.last.eq(incoming.last),
+            box.quotient.eq(incoming.quotient),
+            box.phase.eq(incoming.phase),
+            box.gaps.eq(incoming.gaps),
+            box.kernel_columns.eq(incoming.kernel_columns),
+            box.row_gaps.eq(incoming.row_gaps),
+            box.kernel_rows.eq(incoming.kernel_rows),
+            box.gap.eq(incoming.gap),
+            box.rows_left.eq(incoming.rows),
+            box.run_left.eq(incoming.run),
+            box.row_address.eq(incoming.address),
+            box.at_gap.eq(incoming.at_gap),
+            box.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
+        ]
+
+
+class _Free:
+    """Elements of the ring that are free; so many of them are claimed now if there is a box."""
+
+    def __init__(self, free: Value, active: Value | None = None, claim: Value | None = None) -> None:
+        self._free, self._active, self._claim = free, active, claim
+
+    def has(self, elements: Value) -> Value:
+        """Whether so many will be free."""
+        enough = ~(self._free - elements)[-1]
+        if self._active is None or self._claim is None:
+            return enough
+        return Mux(self._active, ~(self._free - self._claim - elements)[-1], enough)
+
+
+class _Begin:
+    """What the next row begins with, of the box at hand or of the next one.
+
+    Which of them is known early in a cycle; whether the row begins is not.
+    """
+
+    def __init__(self, m: Module, box: _Box, incoming: wiring.PureInterface, pitch: Value, loads: Signal) -> None:
+        def either(name: str) -> Signal:
+            of_next, of_box = getattr(incoming, name), getattr(box, name)
+            value = Signal.like(of_next, name=f"begin_{name}")
+            m.d.comb += value.eq(Mux(loads, of_next, of_box))
+            return value
+
+        self.loads = loads
+        self.words, self.channels = either("words"), either("channels")
+        self.single_word, self.single_channel = either("single_word"), either("single_channel")
+        self.first, self.last, self.quotient, self.phase = (
+            either(name) for name in ("first", "last", "quotient", "phase")
+        )
+        self.gaps, self.kernel_columns = either("gaps"), either("kernel_columns")
+        threefold, step = Signal(len(pitch) + 2), box.step
+        self.address, self.last_row = Signal(32, name="begin_address"), Signal(name="begin_last_row")
+        m.d.sync += threefold.eq(pitch + (pitch << 1))
+        distance = Mux(step[1], Mux(step[0], threefold, pitch << 1), Mux(step[0], pitch, pitch << 2))
+        m.d.comb += [
+            self.address.eq(Mux(loads, incoming.address, box.row_address + distance)),
+            self.last_row.eq(Mux(loads, incoming.single_row, box.rows_left == 2)),
+        ]

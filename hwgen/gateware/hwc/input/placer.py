@@ -1,0 +1,384 @@
+"""Where the next box of the input lies: its rows and columns, what of it stays in the ring, and what is new."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from amaranth.hdl import C, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
+from amaranth.hdl._ast import Assign
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.input.columns import Columns, in_row
+from hwgen.gateware.hwc.input.rows import Rows
+from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.hwc.token import input_token
+from hwgen.gateware.lib.nest import LoopNest, Ranges
+
+__all__ = ["InputPlacer", "input_box"]
+
+
+def input_box(parameters: HwcParameters) -> wiring.Signature:
+    """A box, seen from the placer; a stream's handshake without its payload in one piece.
+
+    Members
+    -------
+    valid : Out(1), ready : In(1)
+    rows, channels : Out
+        New rows, and channels.
+    fetches, single_row, single_channel, single_word : Out(1)
+        There are new rows; there is one, one channel, one word to a line.
+    words, first, last : Out
+        Words of a line, less one; first used byte of its first, last used byte of its last word.
+    quotient, phase : Out
+        Place of the first word's first byte in a line; the quotient is negative where the line begins behind it.
+    slid : Out(1)
+        The new columns lie behind others that stay. Where columns slide.
+    gaps, kernel_columns : Out
+        Whether only so many columns of each stride are used.
+    run, kernel_rows, row_gaps, at_gap, gap : Out
+        New rows before the next gap between rows, rows between two gaps, whether there are gaps, one behind the first
+        new row, and how many rows of the image lie from the one before a gap to the one behind it, modulo 4.
+    address : Out(32)
+        Of the first word of the first new row.
+    slot : Out
+        Element of the ring at which the first new row begins.
+    """
+    bits, ring = parameters.position_bits, parameters.input_elements
+    slides = parameters.columns_slide
+    return wiring.Signature(
+        {
+            "valid": Out(1),
+            "ready": In(1),
+            "rows": Out(bits + 3),
+            "channels": Out(bits),
+            **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
+            "words": Out(bits),
+            "first": Out(2),
+            "last": Out(2),
+            "quotient": Out(signed(ring.bit_length() + 1 if slides else 3)),
+            **({"slid": Out(1)} if slides else {}),
+            "phase": Out(2),
+            "gaps": Out(1),
+            "kernel_columns": Out(2),
+            "run": Out(2),
+            "kernel_rows": Out(2),
+            "row_gaps": Out(1),
+            "at_gap": Out(1),
+            "gap": Out(2),
+            "address": Out(32),
+            "slot": Out((ring - 1).bit_length()),
+        }
+    )
+
+
+class _Product:
+    """One multiplier for all addresses: a state sets its factors, the state after the next has the product."""
+
+    def __init__(self, m: Module) -> None:
+        # Of rows and channels only so many are inside an image.
+        self._a, self._b, self.value = Signal(18), Signal(28), Signal(32)
+        m.d.sync += self.value.eq(self._a * self._b)
+
+    def of(self, a: Value, b: Value) -> list[Assign]:
+        return [self._a.eq(a), self._b.eq(b)]
+
+
+class _Ring:
+    """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
+    will be written; how many belong to the box, and how many of the box before do not."""
+
+    def __init__(self, place: ShapeLike, number: ShapeLike) -> None:
+        self.first, self.write, self.live = Signal(signed(33)), Signal(place), Signal(number)
+        self.drop = Signal(number)
+        # The product at hand is the room of the new rows.
+        self.grows = Signal()
+
+
+class InputPlacer(wiring.Component):
+    """Walks the loops down to the marked one: nine cycles for a box, eleven where rows or padding lie above the new
+    ones, two where all of it stays.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+        Begin with the first box (after a reset).
+    o_box : Out
+        One box after the other, each in registers, while the next one is placed.
+    token : Out
+        What the sequencer learns about it.
+    drop : Out
+        Elements of the box before that it does not keep.
+    overflow : Out(1)
+        A box needs more slabs than the ring has.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_box": Out(input_box(parameters)),
+                "token": Out(input_token(parameters)),
+                "drop": Out(parameters.input_elements.bit_length()),
+                "overflow": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, bits, settings = self.parameters, self.parameters.position_bits, self.settings
+        self._box = box = input_box(p).create(path=("placed",))
+        token = Signal.like(self.token)
+        m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
+        ranges = nest.follow(m, settings)
+        rows, columns, product = Rows(bits), Columns(p), _Product(m)
+        self._slide = columns.slide
+        ring = _Ring(box.slot.shape(), self.drop.shape())
+        self._offer(m, box, token, ring)
+        # Of a line in the shared memory.
+        first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
+        last: Value = columns.last_used
+        if p.wide:
+            last = Mux(settings.wide, Cat(C(1, 1), last).as_signed(), last)
+        m.d.comb += [
+            token.ring.eq(ring.first),
+            token.row.eq(rows.corner - settings.padding_top),
+            token.column.eq(columns.corner - settings.padding_left),
+            token.quotient.eq(columns.quotient),
+            token.phase.eq(columns.phase),
+            first_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.first_used))),
+            last_byte.eq(in_row(p, settings, last)),
+            box.words.eq((last_byte >> 2) - (first_byte >> 2)),
+            box.first.eq(first_byte),
+            box.last.eq(last_byte),
+            box.quotient.eq(in_bytes(p, settings, columns.word_quotient)),
+            box.phase.eq(columns.word_phase),
+            box.gaps.eq(self._if_slid(0, columns.gaps)),
+            box.kernel_columns.eq(columns.kernel),
+            box.kernel_rows.eq(rows.kernel),
+            box.row_gaps.eq(rows.gaps),
+            box.run.eq(rows.run),
+            box.gap.eq(settings.stride_y - rows.kernel + 1),
+            box.at_gap.eq(rows.gaps & (rows.run == 1)),
+            box.fetches.eq(box.rows != 0),
+            box.single_row.eq(box.rows == 1),
+            box.single_channel.eq(box.channels == 1),
+            box.single_word.eq(last_byte[2:] == first_byte[2:]),
+        ]
+        # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
+        with m.If(ring.first < 0):
+            m.d.sync += ring.first.eq(ring.first + p.input_elements)
+        if self._slide is not None:
+            m.d.comb += box.slid.eq(self._slide.slid)
+        rows.follow(m, settings, ranges)
+        columns.follow(m, settings, ranges)
+        rows.add(m)
+        stays = self._what_stays(m, nest)
+        with m.FSM(name="place"):
+            self._begin(m, nest, ranges, rows, columns, ring, product, stays)
+            self._multiply(m, rows, columns, product, ring)
+            with m.State("Overflow"):
+                m.d.comb += self.overflow.eq(1)
+            with m.State("Offer"):
+                self._grow(m, ring, product)
+                m.d.comb += box.valid.eq((ring.first >= 0) & columns.placed)
+                with m.If(box.valid & box.ready):
+                    m.d.comb += nest.advance.eq(1)
+                    # As it is for a box that stays.
+                    m.d.sync += [box.rows.eq(0), ring.drop.eq(0)]
+                    m.next = "Begin"
+                    with m.If(nest.finished):
+                        m.next = "Idle"
+        columns.place(m, p, settings, box.gaps)
+        return m
+
+    def _offer(
+        self, m: Module, box: wiring.PureInterface, token: "data.View[data.StructLayout]", ring: _Ring
+    ) -> None:
+        """A box that is placed waits in registers to be taken; the next one is placed meanwhile."""
+        offered = self.o_box
+        m.d.comb += box.ready.eq(~offered.valid)
+        with m.If(~offered.valid):
+            m.d.sync += [
+                *(
+                    getattr(offered, name).eq(getattr(box, name))
+                    for name in offered.signature.members
+                    if name != "ready"
+                ),
+                self.token.eq(token),
+                self.drop.eq(ring.drop),
+            ]
+        with m.Elif(offered.ready):
+            m.d.sync += offered.valid.eq(0)
+
+    def _begin(
+        self,
+        m: Module,
+        nest: LoopNest,
+        ranges: Ranges,
+        rows: Rows,
+        columns: Columns,
+        ring: _Ring,
+        product: _Product,
+        stays: tuple[Value, Value],
+    ) -> None:
+        """From loops to rows, columns and the channel's address."""
+        settings = self.settings
+        channel, keeps = self._seek(m, nest, ranges, *stays)
+        m.d.sync += self._box.channels.eq(Value.cast(ranges.high["c"]) - ranges.low["c"])
+        with m.State("Corner"):
+            m.d.sync += [*product.of(channel, settings.input_plane), columns.placed.eq(0)]
+            if self._slide is not None:
+                # Kernel columns that the stride jumps over are not shared between output columns.
+                over_outputs = self.parameters.loops[self.parameters.input_marker] == "x"
+                shared = columns.kernel > settings.stride_x if over_outputs else 1
+                m.d.sync += [
+                    self._slide.slid.eq(keeps & shared & (ring.live != 0)),
+                    self._slide.behind.eq(columns.last_used + 1),
+                    self._slide.quotient.eq(columns.quotient),
+                ]
+            m.next = "Span"
+        with m.State("Span"):
+            rows.begin(m, settings, keeps if self._slide is None else C(0, 1))
+            m.d.comb += columns.begin.eq(1)
+            m.next = "Count-Rows"
+        with m.State("Count-Rows"):
+            with m.If(rows.count(m, settings)):
+                m.next = "Add-Rows"
+        with m.State("Add-Rows"):
+            rows.end(m, settings)
+            m.next = "Place-Rows"
+
+    def _seek(self, m: Module, nest: LoopNest, ranges: Ranges, stays: Value, whole: Value) -> tuple[Signal, Signal]:
+        """Find the group of the output channels: the box's first channel; whether some of the box before stays."""
+        settings, bits, first = self.settings, self.parameters.position_bits, Value.cast(ranges.low["m"])
+        group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
+        same_group, keeps, channel = Signal(), Signal(), Signal(bits + 1)
+        m.d.sync += channel.eq(group_channel + ranges.low["c"])
+        with m.State("Idle"):
+            with m.If(self.start):
+                m.d.comb += nest.start.eq(1)
+                m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
+                m.next = "Begin"
+        with m.State("Begin"):
+            with m.If(first >= group_end):
+                m.d.sync += [
+                    group_begin.eq(group_end),
+                    group_end.eq(group_end + settings.group_outputs),
+                    group_channel.eq(group_channel + settings.group_inputs),
+                    same_group.eq(0),
+                ]
+            with m.Elif(first < group_begin):
+                m.d.sync += [
+                    group_begin.eq(group_begin - settings.group_outputs),
+                    group_end.eq(group_begin),
+                    group_channel.eq(group_channel - settings.group_inputs),
+                    same_group.eq(0),
+                ]
+            with m.Elif(whole & same_group):
+                m.next = "Offer"
+            with m.Else():
+                m.d.sync += [same_group.eq(1), keeps.eq(stays & same_group)]
+                m.next = "Corner"
+        return channel, keeps
+
+    def _what_stays(self, m: Module, nest: LoopNest) -> tuple[Value, Value]:
+        """Whether rows or columns, and whether all of the box before stays: only inside an execution, where only the
+        marked loop turns."""
+        p = self.parameters
+        same_execution, nothing = Signal(), Value.cast(0)
+        if p.input_marker < len(p.loops):
+            with m.If(nest.advance):
+                m.d.sync += same_execution.eq(nest.turning[p.input_marker])
+        match p.loops[p.input_marker] if p.input_marker < len(p.loops) else None:
+            case "m":
+                return nothing, same_execution
+            case None | "c":
+                return nothing, nothing
+        return same_execution & self.settings.input_slides, nothing
+
+    def _multiply(self, m: Module, rows: Rows, columns: Columns, product: _Product, ring: _Ring) -> None:
+        """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
+        p, settings, box = self.parameters, self.settings, self._box
+        write, live, slab = ring.write, ring.live, settings.input_slab
+        kept, slabs, skips = Signal.like(rows.kept), Signal(len(rows.kept) + 1), Signal()
+        m.d.sync += slabs.eq(box.rows + kept)
+        with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
+            base = settings.input_base & ~3 if p.cluster else settings.input_base
+            first = in_row(p, settings, in_bytes(p, settings, columns.first_used))
+            m.d.sync += [
+                *product.of(rows.first_new, settings.input_pitch),
+                box.address.eq(base + product.value + (first & ~3)),
+                ring.first.eq(begin),
+                ring.drop.eq(self._if_slid(0, live)),
+                live.eq(self._if_slid(live, 0)),
+                # Without columns in the image there is nothing in the ring either.
+                box.rows.eq(Mux(columns.any, rows.new, 0)),
+                kept.eq(Mux(columns.any, rows.kept, 0)),
+                skips.eq(rows.skipped != 0),
+            ]
+            m.next = "Place-Line"
+        with m.State("Place-Line"):
+            m.d.sync += product.of(Mux(skips, rows.skipped, box.rows), slab)
+            m.next = "Place-End"
+            with m.If(skips):
+                m.next = "Place-Corner"
+        with m.State("Place-Corner"):
+            m.d.sync += [*product.of(kept, slab), box.address.eq(box.address + product.value)]
+            m.next = "Place-Kept"
+        with m.State("Place-Kept"):
+            m.d.sync += [*product.of(box.rows, slab), ring.first.eq(write - product.value)]
+            m.next = "Place-End"
+        with m.State("Place-End"):
+            with m.If(~skips):
+                m.d.sync += box.address.eq(box.address + product.value)
+            with m.Else():
+                m.d.sync += [
+                    ring.drop.eq(ring.drop - product.value),
+                    live.eq(self._if_slid(live, product.value)),
+                ]
+            m.d.sync += [box.slot.eq(write), ring.grows.eq(1)]
+            m.next = "Offer"
+            with m.If(slabs > settings.input_slabs):
+                m.next = "Overflow"
+
+    def _grow(self, m: Module, ring: _Ring, product: _Product) -> None:
+        """The new rows take up their room in the ring, once."""
+        elements = self.parameters.input_elements
+        reached = Signal(len(ring.live) + 1)
+        m.d.comb += reached.eq(ring.write + self._if_slid(ring.live, product.value[: len(ring.live)]))
+        m.d.sync += ring.grows.eq(0)
+        with m.If(ring.grows):
+            m.d.sync += [
+                ring.write.eq(Mux(reached >= elements, reached - elements, reached)),
+                ring.live.eq(self._if_slid(ring.live, ring.live + product.value)),
+            ]
+
+    def _if_slid(self, then: ValueLike, otherwise: ValueLike) -> ValueLike:
+        return otherwise if self._slide is None else Mux(self._slide.slid, then, otherwise)
+
+    @contextmanager
+    def _moved(self, m: Module, columns: Columns, ring: _Ring) -> Iterator[Value]:
+        """Where new rows are written. A box that slides begins as far behind the one before as its lines do, which is
+        known when its columns are placed; nothing happens until then."""
+        if self._slide is None:
+            yield ring.write
+            return
+        settings, elements, slide = self.settings, self.parameters.input_elements, self._slide
+        shift, moved = Signal(self.drop.shape()), Signal(len(self.drop) + 1)
+        m.d.comb += [
+            shift.eq(in_bytes(self.parameters, settings, settings.input_shift + slide.quotient - columns.quotient)),
+            moved.eq(self._box.slot + shift),
+        ]
+        begin = Mux(slide.slid, Mux(moved >= elements, moved - elements, moved), ring.write)
+        with m.If(~slide.slid | columns.placed):
+            m.d.sync += ring.write.eq(begin)
+            yield begin

@@ -1,0 +1,127 @@
+"""The input's stream: fetches what is new in each iteration of the marked loop and keeps the box in a ring."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.bus.tcdm import Request
+from hwgen.gateware.hwc.input.fetcher import InputFetcher
+from hwgen.gateware.hwc.input.fill import InputFill
+from hwgen.gateware.hwc.input.placer import InputPlacer
+from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.token import input_token
+from hwgen.gateware.lib.byte_memory import ByteMemory
+from hwgen.gateware.lib.tile_queue import BoxQueue
+
+__all__ = ["InputStream"]
+
+
+class InputStream(wiring.Component):
+    """Fetch, keep, and free the input.
+
+    Of each iteration of the marked loop it fetches the rows, or the columns, that the one before did not have (all of
+    them where nothing stays), channel by channel, and writes them to the ring as slabs: one row of all channels of
+    the box. Padding and gaps between rows or columns take no room. The ring is the whole memory; a slab goes on at
+    the memory's beginning where it reaches the end. While one box is fetched, the next one is placed.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+        Begin with the first box (after a reset).
+    o_request, i_response
+        To the memory port.
+    o_token : Out(stream)
+        A box that is completely in the ring. Taken at its first use.
+    release : In(1)
+        The box in use has been used for the last time.
+    read_address : In, one per lane along y; read_data : Out
+        For each of them as many consecutive elements as there are lanes along x, one cycle later.
+    overflow : Out(1)
+        A box needs more slabs than the ring has.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        self.flat = (parameters.input_elements - 1).bit_length() + 1
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_token": Out(stream.Signature(input_token(parameters))),
+                "release": In(1),
+                "read_address": In(data.ArrayLayout(self.flat, parameters.lane_y)),
+                "read_data": Out(data.ArrayLayout(8, parameters.lane_y * parameters.input_reads)),
+                "overflow": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self.parameters
+        m.submodules.placer = placer = InputPlacer(p)
+        m.submodules.fetcher = fetcher = InputFetcher(p)
+        m.submodules.fill = fill = InputFill(p)
+        m.submodules.boxes = boxes = BoxQueue(
+            token=input_token(p), capacity=p.input_elements, tells_alone=p.columns_slide
+        )
+        connect(m, flipped(self.settings), placer.settings, fetcher.settings)
+        connect(m, fetcher.o_request, flipped(self.o_request))
+        connect(m, flipped(self.i_response), fetcher.i_response)
+        connect(m, fetcher.o_word, fill.i_word)
+        m.d.comb += fill.expected.eq(fetcher.expected)
+        # A box is announced when it has been taken: its registers still have it, the next one comes later. It is
+        # complete when its last word will be in the ring at the first use.
+        completes = Signal()
+        m.d.sync += [
+            boxes.i_box.valid.eq(placer.o_box.valid & placer.o_box.ready),
+            completes.eq(fetcher.completes),
+            boxes.completes.eq(completes),
+        ]
+        connect(m, boxes.o_token, flipped(self.o_token))
+        for name in placer.o_box.signature.members:
+            if name not in ("valid", "ready"):
+                m.d.comb += getattr(fetcher.i_box, name).eq(getattr(placer.o_box, name))
+        if p.columns_slide:
+            m.d.comb += fetcher.alone.eq(boxes.alone)
+        if p.wide:
+            m.d.comb += fill.wide.eq(self.settings.wide)
+        m.d.comb += [
+            placer.start.eq(self.start),
+            self.overflow.eq(placer.overflow),
+            boxes.i_box.payload.token.eq(placer.token),
+            boxes.i_box.payload.drop.eq(placer.drop),
+            fetcher.i_box.valid.eq(placer.o_box.valid & boxes.i_box.ready),
+            placer.o_box.ready.eq(fetcher.i_box.ready & boxes.i_box.ready),
+            boxes.claims.eq(fetcher.claims),
+            boxes.claim.eq(fetcher.claim),
+            fetcher.free.eq(boxes.free),
+            boxes.release.eq(self.release),
+            fill.stride_x.eq(self.settings.stride_x),
+            *(getattr(fill, f"input_phase_{i}").eq(getattr(self.settings, f"input_phase_{i}")) for i in (1, 2, 3)),
+        ]
+        self._hold(m, fill)
+        return m
+
+    def _hold(self, m: Module, fill: InputFill) -> None:
+        """The ring, as often as there are lanes along y: each reads a row of its own."""
+        p = self.parameters
+        for copy in range(p.lane_y):
+            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads)
+            m.submodules[f"memory_{copy}"] = memory
+            m.d.comb += [
+                memory.write_address.eq(fill.address),
+                memory.write_enable.eq(fill.enable),
+                memory.write_data.eq(fill.data),
+                memory.read_address.eq(self.read_address[copy]),
+            ]
+            for byte in range(p.input_reads):
+                m.d.comb += self.read_data[copy * p.input_reads + byte].eq(memory.read_data[byte])

@@ -1,0 +1,73 @@
+"""Where the rows of the output begin in the shared memory."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.settings import settings_signature
+
+__all__ = ["RowAddress"]
+
+CYCLES = 4
+"""From the first cycle in which a row stands at the inputs to its address."""
+
+
+class RowAddress(wiring.Component):
+    """The address of a row of one channel, by one multiplier: the channel's product first, then the row's.
+
+    What is multiplied, and the product, stand in registers.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    moves : In(1)
+        From the next cycle on ``channel`` and ``row`` are those of another row; it takes `CYCLES` from there.
+    partial : In(1)
+        The address is wanted among the partial sums. As ``channel`` and ``row`` it stands for `CYCLES` cycles.
+    channel, row : In
+    address : Out(32)
+        Byte address of the row's first element.
+    placed : Out(1)
+        It is right.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        bits = parameters.position_bits
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "moves": In(1),
+                "partial": In(1),
+                "channel": In(bits),
+                "row": In(bits),
+                "address": Out(32),
+                "placed": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        settings, partial = self.settings, self.partial
+        step = Signal(CYCLES)
+        factor, pitch, product = Signal.like(self.row), Signal(28), Signal(32)
+        plane = Mux(partial, settings.partial_plane, settings.output_plane)
+        m.d.sync += [
+            step.eq(Mux(self.moves, 1, Cat(0, step[:-1]))),
+            factor.eq(Mux(step[0], self.channel, self.row)),
+            pitch.eq(Mux(step[0], plane, Mux(partial, settings.partial_pitch, settings.output_pitch))),
+            product.eq(factor * pitch),
+        ]
+        base = Mux(partial, settings.partial_base, settings.output_base)
+        with m.If(step[-2:].any()):
+            m.d.sync += self.address.eq(Mux(step[-2], base, self.address) + product)
+        with m.If(self.moves):
+            m.d.sync += self.placed.eq(0)
+        with m.Elif(step[-1]):
+            m.d.sync += self.placed.eq(1)
+        return m

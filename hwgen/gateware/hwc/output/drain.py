@@ -1,0 +1,166 @@
+"""The vectors that leave, each in registers: the walk works on the one behind it meanwhile."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.gateware.hwc.output.address import RowAddress
+from hwgen.gateware.hwc.output.vector_steps import together
+from hwgen.gateware.hwc.output.walk import OutputWalk
+from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+
+__all__ = ["DrainedVectors"]
+
+STARTING = 4
+"""Cycles from the start to the first vector in registers; the next vector's address must come after it is placed."""
+
+
+class DrainedVectors(wiring.Component):
+    """What is known of the present vector, and what must be known at once of the one behind it.
+
+    That a vector has been taken is known late in a cycle: only a few registers change with it, the walk and all else
+    a cycle later. At most every fourth cycle a vector is taken; the address, and what is counted with it, is there
+    just then.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+        Go to the first vector.
+    taken : In(1)
+        Go to the next vector; after the last one ``valid`` is clear.
+    valid, place, is_final, box : Out
+        As `OutputWalk`'s.
+    next_valid, next_place, next_is_final : Out
+        Of the vector behind it; from two cycles after a vector was taken on.
+    moves : Out(1)
+        All that follows changes with the next cycle: a cycle after a vector was taken.
+    channels, rows, columns, ends_row, ends_channels, ends_box : Out
+        As `OutputWalk`'s.
+    index_after : Out
+        One more than the index in its box.
+    bias_address : Out(32)
+        Of the bias of its first channel.
+    address : Out(32)
+        Byte address of its first element.
+    steps, beats : Out
+        Cycles that it takes to store it, and those for one row of lanes. A cycle for an element, or for up to four
+        outputs of 8 bits: ``tail`` has a bit for each of the last ones, after which it ``overflows`` into one more
+        word. If it ``merges`` its outputs, which fill no word, all of them go to where they wait.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = p = parameters
+        super().__init__(
+            {
+                "settings": In(settings_signature(p)),
+                "start": In(1),
+                "taken": In(1),
+                "valid": Out(1),
+                "place": Out(p.output_index_bits),
+                "is_final": Out(1),
+                "box": Out(p.position_bits).array(3),
+                "next_valid": Out(1),
+                "next_place": Out(p.output_index_bits),
+                "next_is_final": Out(1),
+                "moves": Out(1),
+                "channels": Out(range(p.lane_m + 1)),
+                "rows": Out(range(p.lane_y + 1)),
+                "columns": Out(range(p.lane_x + 1)),
+                "ends_row": Out(1),
+                "ends_channels": Out(1),
+                "ends_box": Out(1),
+                "index_after": Out(p.output_index_bits),
+                "bias_address": Out(32),
+                "address": Out(32),
+                "steps": Out(range(p.lanes + 1)),
+                "beats": Out(range(p.lanes + 1)),
+                "tail": Out(WORD_BYTES),
+                "overflows": Out(1),
+                "merges": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, settings = self.parameters, self.settings
+        m.submodules.walk = walk = OutputWalk(p)
+        m.submodules.row_address = row_address = RowAddress(p)
+        for block in (walk, row_address):
+            connect(m, flipped(settings), block.settings)
+        starting, settled = Signal(STARTING - 1), Signal(2)
+        m.d.sync += [
+            starting.eq(Cat(self.start, starting[:-1])),
+            self.moves.eq(self.taken | starting[-1]),
+            settled.eq(Cat(self.moves, settled[:-1])),
+        ]
+        m.d.comb += [
+            walk.start.eq(self.start),
+            walk.advance.eq(self.moves),
+            row_address.moves.eq(self.start | self.moves),
+            row_address.partial.eq(~walk.is_final),
+            row_address.channel.eq(walk.channel),
+            row_address.row.eq(walk.row),
+            self.next_valid.eq(walk.valid),
+            self.next_place.eq(walk.place),
+            self.next_is_final.eq(walk.is_final),
+        ]
+        with m.If(self.taken | starting[-1]):
+            m.d.sync += [
+                self.valid.eq(walk.valid),
+                self.place.eq(walk.place),
+                self.is_final.eq(walk.is_final),
+                *(mine.eq(its) for mine, its in zip(self.box, walk.box, strict=True)),
+            ]
+        column = Signal.like(walk.column)
+        with m.If(self.moves):
+            m.d.sync += [
+                *(
+                    getattr(self, name).eq(getattr(walk, name))
+                    for name in ("channels", "rows", "columns", "ends_row", "ends_channels", "ends_box")
+                ),
+                column.eq(walk.column),
+                self.index_after.eq(walk.index + 1),
+                self.bias_address.eq(settings.bias_base + (walk.channel << 2)),
+            ]
+        # The address of its row is there, and that of the next vector's not yet.
+        offset = Mux(self.is_final, in_bytes(p, settings, column), column << 2)
+        with m.If(settled[-1]):
+            m.d.sync += self.address.eq(row_address.address + offset)
+        self._count(m, settled[0], (row_address.address + column)[:2])
+        return m
+
+    def _count(self, m: Module, counts: Signal, begin: Value) -> None:
+        """How the vector is stored, from ``begin`` in a word on: counted while its address comes."""
+        p = self.parameters
+        packs = self.is_final & ~self.settings.wide if p.wide else self.is_final
+        lines, reach, words = Signal(range(p.lanes + 1)), Signal(range(p.lanes + 4)), Signal(range(p.lanes + 1))
+        reaches, last = Signal(), Signal(range(WORD_BYTES + 1))
+        rest = self.columns[:2]
+        m.d.comb += [
+            reach.eq(begin + self.columns),
+            words.eq((self.columns + WORD_BYTES - 1)[2:]),
+            # The words that a row's outputs reach into are one more than the steps of four outputs at most: where the
+            # last step's outputs reach behind the word that they begin in.
+            reaches.eq(packs & self.ends_row & (begin + (self.columns - 1)[:2])[2]),
+            last.eq(Mux(rest == 0, WORD_BYTES, rest)),
+        ]
+        with m.If(counts):
+            m.d.sync += [
+                lines.eq(self.channels * self.rows),
+                self.beats.eq(Mux(packs, words + reaches, self.columns)),
+                self.overflows.eq(reaches),
+                self.tail.eq(Cat(last > i for i in range(WORD_BYTES))),
+            ]
+            if together(p) > 1:
+                merges = packs & (reach < WORD_BYTES) & ~self.ends_row
+                m.d.sync += self.merges.eq(merges)
+                with m.If(merges):
+                    m.d.sync += [lines.eq(1), self.beats.eq(p.lanes // WORD_BYTES)]
+        m.d.sync += self.steps.eq(lines * self.beats)

@@ -1,0 +1,255 @@
+"""The output's stream: fetches partial sums where a box resumes, drains boxes as partial sums or as final outputs."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.bus.tcdm import Request
+from hwgen.gateware.hwc.output.address import RowAddress
+from hwgen.gateware.hwc.output.drain import DrainedVectors
+from hwgen.gateware.hwc.output.vector_port import CAPTURE_CYCLES, VectorMove, VectorPort
+from hwgen.gateware.hwc.output.walk import OutputWalk
+from hwgen.gateware.hwc.settings import output_capacity, settings_signature
+
+__all__ = ["OutputStream"]
+
+BOXES_AHEAD = 2
+"""Boxes between the one that is drained and the one that is loaded, at most."""
+
+
+class OutputStream(wiring.Component):
+    """Walks the boxes of the output: one execution of the loop that O is buffered at, vector by vector.
+
+    Two walks share one vector port. The drain reads the vectors of a box that the sequencer has ended one by one, and
+    writes them: 32-bit partial sums while reduction is still to come, else requantised outputs, packed into words
+    along a row. The biases of the channels at hand are fetched before their first final output. Where the reduction
+    of a box began in an earlier execution, its partial sums are loaded, ahead of the drain as far as the memory has
+    room: they are needed sooner, and so go first.
+
+    A vector is asked for while the one before is still being written. If it comes too early, because the port stalls,
+    it is asked for again.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+    o_request, i_response
+        To the memory port.
+    box_ends : In(1)
+        The sequencer has issued the last operation of the present box (a pulse); not again before ``drained``.
+    loaded : Out(1)
+        The partial sums of one more box are in the output memory (a pulse).
+    drained : Out(1)
+        The box that ended has left the output memory (a pulse); ``unloaded`` counts its vectors that have left.
+    access_valid, access_load, access_index : Out
+        Operations for the datapath: load a vector or unload it; ``access_index`` is its place in the memory. They
+        stand in registers and are made at once.
+    load_data : Out, load_done : In
+    unload_data : In, unload_done : In
+    finished : Out(1)
+        The last box has been written.
+    move : Out(VectorMove)
+        In a cluster: what the request belongs to.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        self.index_bits = parameters.output_index_bits
+        sums = data.ArrayLayout(signed(32), parameters.lanes)
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "box_ends": In(1),
+                "loaded": Out(1),
+                "drained": Out(1),
+                "unloaded": Out(self.index_bits),
+                "access_valid": Out(1),
+                "access_load": Out(1),
+                "access_index": Out(self.index_bits),
+                "load_data": Out(sums),
+                "load_done": In(1),
+                "unload_data": In(sums),
+                "unload_done": In(1),
+                "finished": Out(1),
+                **({"move": Out(VectorMove)} if parameters.cluster else {}),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, settings = self.parameters, self.settings
+        m.submodules.port = port = VectorPort(p)
+        move = port.i_move
+        connect(m, port.o_request, flipped(self.o_request))
+        connect(m, flipped(self.i_response), port.i_response)
+        m.submodules.drain = drain = DrainedVectors(p)
+        for block in (port, drain):
+            connect(m, flipped(settings), block.settings)
+        started, unloading = Signal(), Signal()
+        with m.If(drain.moves):
+            m.d.sync += started.eq(1)
+        if p.cluster:
+            m.d.comb += self.move.eq(port.moves)
+        m.d.comb += [
+            drain.start.eq(self.start),
+            port.captured.eq(self.unload_data),
+            port.kept.eq(self.load_done),
+            move.tail.eq(drain.tail),
+            move.overflows.eq(drain.overflows),
+            move.merges.eq(drain.merges),
+            move.ends_row.eq(drain.ends_row),
+            self.load_data.eq(port.vector),
+        ]
+        m.d.sync += self.finished.eq(started & ~drain.valid & ~port.busy)
+        # What the port begins with is chosen by what is known early in a cycle, whether or not it begins: the vector
+        # that is awaited, else one to load, else biases. That it begins is known late.
+        m.d.comb += [
+            move.kind.eq(VectorMove.FETCH_BIAS),
+            move.address.eq(drain.bias_address),
+            move.rows.eq(1),
+            move.columns.eq(drain.channels),
+            move.beats.eq(drain.channels),
+            move.steps.eq(drain.channels),
+        ]
+        wants_load: Value = Signal(name="no_load")
+        keeps: Value = Signal(name="no_keep")
+        if p.loads_sums:
+            wants_load, keeps = self._load(m, port, drain, unloading)
+        self._drain(m, port, drain, unloading, wants_load, keeps)
+        return m
+
+    def _drain(
+        self,
+        m: Module,
+        port: VectorPort,
+        drain: DrainedVectors,
+        unloading: Signal,
+        wants_load: Value,
+        keeps: Value,
+    ) -> None:
+        """Ask for the next vector of a box that has ended; store it when it comes and the port is free."""
+        move = port.i_move
+        ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
+        # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
+        # round, which Yosys does not make one register of.
+        waits = Signal(CAPTURE_CYCLES, init=-1)
+        needs_biases = drain.is_final & ~has_biases
+        # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
+        m.d.comb += [
+            asks.eq(drain.valid & ~unloading & port.ending & ~needs_biases & ~wants_load & ~keeps),
+            follows.eq(
+                drain.next_valid
+                & ~drain.ends_box
+                & ~(drain.next_is_final & drain.ends_channels)
+                & (move.steps <= CAPTURE_CYCLES + 1)
+                & ~wants_load
+            ),
+            port.capture.eq(self.unload_done & port.takes),
+            taken.eq(~waits[-1] & port.takes),
+            comes.eq((asks & (ended | self.box_ends)) | (taken & follows)),
+            may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),
+        ]
+        m.d.sync += [
+            self.access_valid.eq(keeps | comes),
+            self.access_load.eq(keeps),
+            unloading.eq(comes | (unloading & waits[-1])),
+            waits.eq(Cat(~self.access_valid | self.access_load, waits[:-1])),
+        ]
+        with m.If(~keeps):
+            m.d.sync += self.access_index.eq(Mux(unloading, drain.next_place, drain.place))
+        with m.If(self.box_ends):
+            m.d.sync += ended.eq(1)
+        with m.If(may_bias):
+            # From here on they are there whenever the port is free.
+            m.d.sync += has_biases.eq(1)
+            m.d.comb += port.start.eq(1)
+        with m.If(unloading):
+            m.d.comb += [
+                move.kind.eq(Mux(drain.is_final, VectorMove.STORE_OUTPUTS, VectorMove.STORE_PARTIALS)),
+                move.address.eq(drain.address),
+                move.rows.eq(drain.rows),
+                move.columns.eq(drain.columns),
+                move.beats.eq(drain.beats),
+                move.steps.eq(drain.steps),
+            ]
+        with m.If(taken):
+            m.d.comb += [
+                port.start.eq(1),
+                drain.taken.eq(1),
+                self.drained.eq(drain.ends_box),
+            ]
+            m.d.sync += self.unloaded.eq(drain.index_after)
+            with m.If(drain.ends_channels):
+                m.d.sync += has_biases.eq(0)
+            with m.If(drain.ends_box):
+                m.d.sync += [self.unloaded.eq(0), ended.eq(0)]
+
+    def _load(self, m: Module, port: VectorPort, drain: DrainedVectors, unloading: Signal) -> tuple[Value, Value]:
+        """Load the partial sums of the next box that resumes; whether a vector of it is to be loaded now, and whether
+        one is to be kept from the next cycle on."""
+        p, settings, move = self.parameters, self.settings, port.i_move
+        m.submodules.load = load = OutputWalk(p)
+        m.submodules.load_address = row_address = RowAddress(p)
+        for block in (load, row_address):
+            connect(m, flipped(settings), block.settings)
+        ahead = Signal(range(BOXES_AHEAD + 2))
+        has_room, revisits, wants, begins, keeping, keeps, ends_box = (Signal() for _ in range(7))
+        place = Signal(self.index_bits)
+        lines, steps = Signal(range(p.lanes + 1)), Signal(range(p.lanes + 1))
+        box, last_box = Signal(len(Cat(*load.box))), Signal(len(Cat(*load.box)))
+        offset = (
+            load.index
+            + Mux(ahead[0], settings.output_box_vectors, 0)
+            + (Mux(ahead[1], settings.output_box_vectors, 0) << 1)
+        )
+        # What is loaded must have been written: the same box must not be waiting for its drain.
+        with m.If(load.valid & load.resumes):
+            m.d.comb += [
+                has_room.eq(offset < output_capacity(p, settings) + self.unloaded),
+                revisits.eq(((ahead != 0) & (box == Cat(*drain.box))) | (ahead[1] & (box == last_box))),
+                wants.eq(row_address.placed & has_room & ~revisits & (ahead <= BOXES_AHEAD)),
+            ]
+        m.d.comb += [
+            box.eq(Cat(*load.box)),
+            load.start.eq(self.start),
+            row_address.moves.eq(self.start | (load.advance & load.leaves_row)),
+            row_address.partial.eq(1),
+            row_address.channel.eq(load.channel),
+            row_address.row.eq(load.row),
+            begins.eq(wants & port.free & ~unloading),
+            load.advance.eq(begins | (load.valid & ~load.resumes & (ahead <= BOXES_AHEAD))),
+        ]
+        # They are there when the vector may be loaded, also where it is in the same row as the one before.
+        m.d.sync += [lines.eq(load.channels * load.rows), steps.eq(lines * load.columns)]
+        m.d.sync += ahead.eq(ahead + (load.advance & load.ends_box) - self.drained)
+        with m.If(load.advance & load.ends_box):
+            m.d.sync += last_box.eq(box)
+        with m.If(wants):
+            m.d.comb += [
+                move.kind.eq(VectorMove.LOAD_PARTIALS),
+                move.address.eq(row_address.address + (load.column << 2)),
+                move.rows.eq(load.rows),
+                move.columns.eq(load.columns),
+                move.beats.eq(load.columns),
+                move.steps.eq(steps),
+            ]
+        with m.If(begins):
+            m.d.comb += port.start.eq(1)
+            m.d.sync += [place.eq(load.place), ends_box.eq(load.ends_box)]
+        # Asked to be kept before it is complete; if it was not in time, once more.
+        m.d.comb += keeps.eq(port.loading & ~keeping)
+        with m.If(keeps):
+            m.d.sync += [keeping.eq(1), self.access_index.eq(place)]
+        with m.If(self.load_done):
+            m.d.sync += keeping.eq(0)
+            m.d.comb += self.loaded.eq(port.done & ends_box)
+        return wants, keeps

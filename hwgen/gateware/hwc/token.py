@@ -1,0 +1,65 @@
+"""What the streams tell the sequencer about a box that has arrived, and what the sequencer tells the datapath."""
+
+from amaranth.hdl import signed
+from amaranth.lib import data
+
+from hwgen.arch.hwc import HwcParameters
+
+__all__ = ["column_shape", "input_token", "operation", "quotient_shape", "row_shape"]
+
+
+def row_shape(parameters: HwcParameters) -> object:
+    """Shape of an input row or column coordinate: padding makes it negative, strides of 4 make it large."""
+    return signed(parameters.position_bits + 3)
+
+
+column_shape = row_shape
+
+
+def quotient_shape(parameters: HwcParameters) -> object:
+    """Shape of a column coordinate divided by the stride, relative to the line's first column."""
+    return signed(parameters.position_bits + 1)
+
+
+def input_token(parameters: HwcParameters) -> data.StructLayout:
+    """One box of the input.
+
+    ``ring`` is where the box's first row (padding included) lies or would lie in the ring, in elements; ``row`` and
+    ``column`` are its top left corner in the input; ``quotient`` and ``phase`` place that corner's column in a line.
+    """
+    return data.StructLayout(
+        {
+            "ring": (parameters.input_elements - 1).bit_length() + 1,
+            "row": row_shape(parameters),
+            "column": column_shape(parameters),
+            "quotient": quotient_shape(parameters),
+            "phase": 2,
+        }
+    )
+
+
+def operation(parameters: HwcParameters) -> data.StructLayout:
+    """One step of the datapath.
+
+    ``compute`` multiplies and accumulates; ``load`` writes the partial sums that were fetched; ``unload`` reads a
+    vector for the drain. ``fresh`` starts a sum from zero. ``input_address`` has the first element of each lane row.
+    A lane in row j and column i of the lanes is used if j < ``rows``, i < ``columns``, row + j * stride is inside the
+    input and column + i * stride is too; ``weight_address`` is the byte of the first lane's weight. With 16-bit
+    operands a vector is half of the one at ``output_index``: the upper one where ``half`` is set.
+    """
+    return data.StructLayout(
+        {
+            **({"half": 1} if parameters.wide else {}),
+            "compute": 1,
+            "load": 1,
+            "unload": 1,
+            "fresh": 1,
+            "input_address": data.ArrayLayout((parameters.input_elements - 1).bit_length() + 1, parameters.lane_y),
+            "row": row_shape(parameters),
+            "column": column_shape(parameters),
+            "rows": parameters.lane_y.bit_length(),
+            "columns": parameters.lane_x.bit_length(),
+            "weight_address": (parameters.weight_bytes - 1).bit_length(),
+            "output_index": (parameters.output_depth - 1).bit_length(),
+        }
+    )

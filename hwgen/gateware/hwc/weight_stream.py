@@ -1,0 +1,226 @@
+"""The weights' stream: packed boxes in fetch order, kept in a ring of words."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.lib.byte_memory import ByteMemory
+from hwgen.gateware.lib.nest import LoopNest
+from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
+
+__all__ = ["WeightStream"]
+
+SIZE_DIMS = "mckl"
+
+
+class _Box:
+    """The next box: whether it is fetched, where from, and how large it is."""
+
+    def __init__(self) -> None:
+        self.fetches = Signal(init=1)
+        self.address = Signal(32)
+        self.words, self.fits = Signal(30), Signal()
+        # Bytes of the last word; 0: all of them.
+        self.rest = Signal(2)
+
+
+class WeightStream(wiring.Component):
+    """Fetch, keep, and free the weights.
+
+    A box is what one iteration of the marked loop uses, in the order of its first use, starting on a word. Boxes lie
+    in memory in the order in which they are first fetched, so the address only ever counts on, and goes back where a
+    loop over output rows or columns starts its next iteration. While one box is fetched, the next one is placed.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+    o_request, i_response
+        To the memory port.
+    o_token : Out(stream)
+        The first word of a box that is completely in the ring. Taken at its first use.
+    release : In(1)
+        The box in use has been used for the last time.
+    read_address : In
+        Of a byte in the ring.
+    read_data : Out
+        As many consecutive bytes from there as the lanes along m use, one cycle later.
+    overflow : Out(1)
+        A box is larger than the ring.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        self.parameters = parameters
+        self.index = max(1, (parameters.weight_depth - 1).bit_length())
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_token": Out(stream.Signature(self.index)),
+                "release": In(1),
+                "read_address": In((parameters.weight_bytes - 1).bit_length()),
+                "read_data": Out(data.ArrayLayout(8, parameters.weight_reads)),
+                "overflow": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self.parameters
+        m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
+        m.submodules.words = words = WordQueue(place=None, waits=False)
+        connect(m, flipped(self.i_response), words.i_response)
+        connect(m, boxes.o_token, flipped(self.o_token))
+        m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
+        self._hold(m, words)
+        m.submodules.nest = nest = LoopNest(loops=p.loops[: p.weight_marker + 1], bits=p.position_bits)
+        box, offered, taken = _Box(), Signal(), Signal()
+        self._place(m, nest, box, offered, taken)
+        self._announce(m, boxes, box)
+        self._fetch(m, boxes, words, box, offered, taken)
+        return m
+
+    def _place(self, m: Module, nest: LoopNest, box: _Box, offered: Signal, taken: Signal) -> None:
+        """The size of each box: a product, of which only what has changed since the last box is multiplied again."""
+        p = self.parameters
+        ranges = nest.follow(m, self.settings)
+        self._address(m, nest, box)
+        # The dimension whose loops turn most often comes last.
+        innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in SIZE_DIMS}
+        dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
+        products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
+        # That a box is too large is found out while it is offered: the layer ends before much of it has come.
+        m.d.sync += box.fits.eq(box.words <= p.weight_depth)
+        with m.FSM(name="place"):
+            with m.State("Idle"):
+                with m.If(self.start):
+                    m.d.comb += nest.start.eq(1)
+                    m.next = "Size-0"
+            for i, dim in enumerate(dims):
+                with m.State(f"Size-{i}"):
+                    extent = Value.cast(ranges.size[dim])
+                    value = in_bytes(p, self.settings, extent) if i == 0 else products[i - 1] * extent
+                    if i < len(dims) - 1:
+                        m.d.sync += products[i].eq(value)
+                        m.next = f"Size-{i + 1}"
+                    else:
+                        m.d.sync += [
+                            box.words.eq((value + WORD_BYTES - 1) >> 2),
+                            box.rest.eq(value),
+                        ]
+                        m.next = "Offer"
+            with m.State("Offer"):
+                m.d.comb += offered.eq(1)
+                with m.If(taken):
+                    m.next = "Advance"
+            # In a cycle of its own: that a box is taken depends on the memory's port.
+            with m.State("Advance"):
+                m.d.comb += [nest.advance.eq(1), self.overflow.eq(box.fetches & ~box.fits)]
+                m.next = "Offer"
+                # The loop that turns sets every loop inside it back: their dimensions change too.
+                for i, dim in reversed(list(enumerate(dims))):
+                    if innermost[dim] >= 0:
+                        with m.If(nest.ended[innermost[dim] + 1]):
+                            m.next = f"Size-{i}"
+                with m.If(nest.finished):
+                    m.next = "Idle"
+
+    def _address(self, m: Module, nest: LoopNest, box: _Box) -> None:
+        """Whether the present iteration fetches its box, and where from.
+
+        A loop over output rows or columns uses the same weights again: the address goes back to where the loop's
+        execution began. The marked loop itself, if it is such a loop, holds its box and fetches nothing again.
+        """
+        p = self.parameters
+        holds = p.weight_marker < len(p.loops) and p.loops[p.weight_marker] in "yx"
+        begins = {
+            j: Signal(32, name=f"begin_{j}")
+            for j, dim in enumerate(nest.loops)
+            if dim in "yx" and j != p.weight_marker
+        }
+        with m.If(nest.start):
+            m.d.sync += box.address.eq(self.settings.weight_base)
+            m.d.sync += [begin.eq(self.settings.weight_base) for begin in begins.values()]
+        with m.Elif(nest.advance):
+            following = Signal(32)
+            m.d.comb += following.eq(Mux(box.fetches, box.address + (box.words << 2), box.address))
+            for j, begin in begins.items():
+                with m.If(nest.turning[j]):
+                    m.d.comb += following.eq(begin)
+            m.d.sync += [box.address.eq(following), box.fetches.eq(~nest.turning[p.weight_marker] if holds else 1)]
+            for j, begin in begins.items():
+                with m.If(nest.ended[j]):
+                    m.d.sync += begin.eq(following)
+
+    def _announce(self, m: Module, boxes: BoxQueue, box: _Box) -> None:
+        """Words are written one after the other; a box that is held begins where it was written."""
+        depth = self.parameters.weight_depth
+        write_word, box_word, live = Signal(self.index), Signal(self.index), Signal(depth.bit_length())
+        m.d.comb += [
+            boxes.i_box.payload.token.eq(Mux(box.fetches, write_word, box_word)),
+            boxes.i_box.payload.drop.eq(Mux(box.fetches, live, 0)),
+        ]
+        with m.If(boxes.i_box.valid & boxes.i_box.ready & box.fetches):
+            reached = Signal(self.index + 1)
+            m.d.comb += reached.eq(write_word + box.words)
+            m.d.sync += [
+                box_word.eq(write_word),
+                live.eq(box.words),
+                write_word.eq(Mux(reached >= depth, reached - depth, reached)),
+            ]
+
+    def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue, box: _Box, offered: Signal, taken: Signal) -> None:
+        """A word a cycle; with the last one of a box the next box is taken."""
+        entry, request = words.i_entry, self.o_request
+        address, words_left, last_enable = Signal(32), Signal(boxes.free.shape()), Signal(4)
+        active, is_last, goes, takes = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            active.eq(words_left != 0),
+            is_last.eq(words_left == 1),
+            goes.eq(active & (boxes.free != 0) & entry.ready & request.ready),
+            takes.eq(Mux(active, goes & is_last & box.fetches, box.fetches | entry.ready)),
+            boxes.i_box.valid.eq(offered & takes),
+            taken.eq(boxes.i_box.valid & boxes.i_box.ready),
+            boxes.claims.eq(goes),
+            boxes.claim.eq(1),
+            request.valid.eq(active & (boxes.free != 0) & entry.ready),
+            request.payload.eq(read_request(address, Mux(is_last, last_enable, 0xF))),
+            entry.valid.eq(goes | (~active & taken & ~box.fetches)),
+            entry.payload.word.eq(active),
+            entry.payload.end.eq(~active | is_last),
+        ]
+        with m.If(goes):
+            m.d.sync += [address.eq(address + WORD_BYTES), words_left.eq(words_left - 1)]
+        with m.If(taken & box.fetches):
+            m.d.sync += [
+                address.eq(box.address),
+                words_left.eq(box.words),
+                last_enable.eq(Mux(box.rest == 0, 0xF, (1 << box.rest) - 1)),
+            ]
+
+    def _hold(self, m: Module, words: WordQueue) -> None:
+        """The ring: words in, bytes out."""
+        p = self.parameters
+        depth = p.weight_bytes // p.weight_banks
+        m.submodules.memory = memory = ByteMemory(depth=depth, banks=p.weight_banks, lanes=p.weight_reads)
+        place = Signal(self.index)
+        m.d.comb += [
+            words.o_word.ready.eq(1),
+            memory.write_enable.eq(words.o_word.valid.replicate(WORD_BYTES)),
+            memory.write_address.eq(place << 2),
+            memory.write_data.eq(words.o_word.payload.data),
+            memory.read_address.eq(self.read_address),
+            self.read_data.eq(memory.read_data),
+        ]
+        with m.If(words.o_word.valid):
+            m.d.sync += place.eq(Mux(place == p.weight_depth - 1, 0, place + 1))

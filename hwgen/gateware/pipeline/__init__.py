@@ -1,0 +1,1 @@
+"""The depth-first pipeline: line-buffer stages joined by streams of pixels."""

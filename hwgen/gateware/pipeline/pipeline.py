@@ -1,0 +1,386 @@
+"""The depth-first pipeline: a stack of stages joined by streams of pixels, run tile by tile."""
+
+from dataclasses import dataclass, field
+
+from amaranth.hdl import Cat, Const, Elaboratable, Module, ResetInserter, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.pipeline import (
+    OUTPUT_QUEUE,
+    ConvStage,
+    FusedParameters,
+    GlobalPoolStage,
+    JoinStage,
+    PoolStage,
+    ShuffleStage,
+    reads_of,
+)
+from hwgen.gateware.bus.tcdm import TcdmSignature
+from hwgen.gateware.pipeline.beats import Scatter, TileSource
+from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
+from hwgen.gateware.pipeline.overlap_port import MAP_BITS, OverlapIn, OverlapOut
+from hwgen.gateware.pipeline.registers import FusedRegisters
+from hwgen.gateware.pipeline.stages.conv import Convolution
+from hwgen.gateware.pipeline.stages.join import Join
+from hwgen.gateware.pipeline.stages.pool import GlobalPooling, Pooling
+from hwgen.gateware.pipeline.stages.shuffle import Shuffle
+
+__all__ = ["Fused"]
+
+_Part = Convolution | Pooling | GlobalPooling | Join | Shuffle
+_OWN_SETTINGS = ("first_column", "columns", "multiplier", "shift", "relu", "ceiling")
+"""Settings that stages have as members of their own, by the same names."""
+
+
+def _beats(direction: str, bytes_: int) -> wiring.Member:
+    signature = stream.Signature(8 * bytes_)
+    return In(signature) if direction == "in" else Out(signature)
+
+
+class Fused(wiring.Component):
+    """A pipeline for one stack: maps with their rings, and the stages between them.
+
+    All byte streams have pixels in scan order, channels innermost, every pixel on a new beat; beside each, ``*_keep``
+    marks the bytes of the beat that are used, on inputs as an output, like the byte enables of a read.
+
+    Parameters
+    ----------
+    parameters
+        What it is generated for.
+
+    Members
+    -------
+    cfg : In(TcdmSignature)
+        Registers, see `fused_register_map`.
+    irq : Out(1)
+        A tile, or the load of weights, has ended or failed; until cleared.
+    i_weights : In(stream)
+        For each convolution in order: words of weights [output block][tap][input block], of output lanes times input
+        lanes bytes, then words of biases. Every word begins on a new beat.
+    weights_bias : Out(1)
+        The next beat has biases.
+    i_map{m} : In(stream)
+        New columns of each line of a source in the tile.
+    o_map{m} : Out(stream)
+        New columns of each line of a map that is written.
+    i_skip{s}_{o} : In(stream)
+        Operand o of stage s through DRAM: the join's new columns.
+    i_overlap, o_overlap : streams
+        Overlap columns, line by line in the order of ``i_overlap_in_order`` and ``i_overlap_out_order``: streams of
+        map numbers, one for each line of that map's overlap.
+    """
+
+    def __init__(self, parameters: FusedParameters) -> None:
+        self.parameters = parameters
+        p = parameters
+        ports: dict[str, wiring.Member] = {"cfg": In(TcdmSignature()), "irq": Out(1)}
+        if any(isinstance(stage, ConvStage) for stage in p.stages):
+            ports |= {
+                "i_weights": _beats("in", p.weight_beat),
+                "i_weights_keep": Out(p.weight_beat),
+                "weights_bias": Out(1),
+            }
+        for number in p.sources:
+            beat = p.maps[number].beat
+            ports |= {f"i_map{number}": _beats("in", beat), f"i_map{number}_keep": Out(beat)}
+        for number in p.written:
+            beat = p.maps[number].beat
+            ports |= {f"o_map{number}": _beats("out", beat), f"o_map{number}_keep": Out(beat)}
+        for index, place in p.skips():
+            beat = p.stages[index].operands[place].beat
+            ports |= {f"i_skip{index}_{place}": _beats("in", beat), f"i_skip{index}_{place}_keep": Out(beat)}
+        order = In(stream.Signature(MAP_BITS))
+        if any(one.overlap_in for one in p.maps):
+            ports |= {
+                "i_overlap": _beats("in", p.overlap_beat),
+                "i_overlap_keep": Out(p.overlap_beat),
+                "i_overlap_in_order": order,
+            }
+        if any(one.overlap_out for one in p.maps):
+            ports |= {
+                "o_overlap": _beats("out", p.overlap_beat),
+                "o_overlap_keep": Out(p.overlap_beat),
+                "i_overlap_out_order": order,
+            }
+        super().__init__(ports)
+
+    def elaborate(self, _platform: object) -> Module:
+        return _Assembly(self).module
+
+
+@dataclass
+class _Assembly:
+    """One elaboration of a pipeline: its module, and what the parts have to tell the whole."""
+
+    top: Fused
+    module: Module = field(default_factory=Module)
+    moved: list[Value] = field(default_factory=list)
+    unfinished: list[Value] = field(default_factory=list)
+    newly_made: dict[int, stream.Interface] = field(default_factory=dict)
+    """For each map where its new pixels come from."""
+    brought: dict[tuple[int, str], stream.Interface] = field(default_factory=dict)
+    """What of a map goes elsewhere than into windows: output, saved columns, operands of joins."""
+    overlap: dict[int, stream.Interface] = field(default_factory=dict)
+    """For each map that has overlap, where its queue behind the overlap port begins."""
+
+    def __post_init__(self) -> None:
+        m, p = self.module, self.top.parameters
+        m.submodules.registers = self.registers = registers = FusedRegisters(p)
+        self.settings = registers.settings
+        connect(m, registers.port, flipped(self.top.cfg))
+        self.begin, load, loading = Signal(), Signal(), Signal()
+        m.d.sync += [self.begin.eq(registers.start), load.eq(registers.load)]
+        self.buffers = [self._buffer(number) for number in range(len(p.maps))]
+        loads: list[Convolution] = []
+        for number in range(len(p.stages)):
+            self._stage(number, loads)
+        for number in range(len(p.maps)):
+            self._map(number)
+        self._overlap()
+        self._weights(loads, load, loading)
+        m.d.comb += [
+            registers.moved.eq(Cat(*self.moved).any()),
+            registers.ended.eq(~self.begin & ~loading & ~Cat(*self.unfinished).any()),
+            self.top.irq.eq(registers.irq),
+        ]
+
+    def _setting(self, name: str) -> Value:
+        return getattr(self.settings, name)
+
+    def _add(self, name: str, part: Elaboratable) -> None:
+        """A part that a new tile, or the end of a failed one, brings back to where it begins."""
+        self.module.submodules[name] = ResetInserter(self.registers.start | self.registers.load)(part)
+
+    # --- maps ---
+
+    def _wanted(self, number: int) -> list[tuple[str, Value, Value, int]]:
+        """The readers that copy columns of a map: what they are, first column, columns, depth of their queue."""
+        p, name = self.top.parameters, f"map{number}"
+        one, line = p.maps[number], self._setting(f"{name}_line")
+        found: list[tuple[str, Value, Value, int]] = []
+        if one.written:
+            overlap = self._setting(f"{name}_overlap") if one.overlap_in else Const(0)
+            found.append(("output", overlap, (line - overlap)[: len(line)], OUTPUT_QUEUE))
+        if one.overlap_out:
+            saved = self._setting(f"{name}_saved")
+            found.append(("saved", (line - saved)[: len(line)], saved, one.overlap_out))
+        for index, place in p.join_readers(number):
+            columns, first = self._setting(f"stage{index}_columns"), self._setting(f"stage{index}_first_{place}")
+            found.append((f"operand{index}_{place}", first, columns, p.stages[index].operands[place].queue))
+        return found
+
+    def _buffer(self, number: int) -> LineBuffer:
+        m, one = self.module, self.top.parameters.maps[number]
+        wanted = self._wanted(number)
+        taps = [entry for entry in wanted if one.pixels and entry[0].startswith("operand")]
+        copies = [entry for entry in wanted if entry not in taps]
+        buffer = LineBuffer(
+            channels=one.channels,
+            pixels=one.pixels,
+            line=one.line,
+            lines=one.lines,
+            windows=len(self.top.parameters.window_readers(number)),
+            copies=len(copies),
+            taps=tuple(queue for *_, queue in taps),
+        )
+        self._add(f"map{number}", buffer)
+        for kind, entries in (("copy", copies), ("tap", taps)):
+            for n, (_, first, columns, _) in enumerate(entries):
+                port = getattr(buffer, f"{kind}_{n}")
+                m.d.comb += [port.first.eq(first), port.columns.eq(columns)]
+        m.d.comb += [
+            buffer.begin.eq(self.begin),
+            buffer.line.eq(self._setting(f"map{number}_line")),
+            buffer.lines.eq(self._setting(f"map{number}_lines")),
+        ]
+        self.moved.append(buffer.moved)
+        self.unfinished.append(~buffer.finished)
+        for n, (name, _, _, depth) in enumerate(copies):
+            self.brought[number, name] = self._queued(f"map{number}_{name}", getattr(buffer, f"o_copy_{n}"), depth)
+        for n, (name, *_) in enumerate(taps):
+            self.brought[number, name] = getattr(buffer, f"o_tap_{n}")
+        return buffer
+
+    def _queued(self, name: str, source: stream.Interface, depth: int) -> stream.Interface:
+        """A queue of pixels behind a stream; returns where it ends."""
+        m = self.module
+        queue = SyncFIFO(width=len(source.payload), depth=max(depth, 2))
+        self._add(f"{name}_queue", queue)
+        output = stream.Signature(len(source.payload)).create()
+        m.d.comb += [
+            queue.w_data.eq(source.payload),
+            queue.w_en.eq(source.valid),
+            source.ready.eq(queue.w_rdy),
+            output.payload.eq(queue.r_data),
+            output.valid.eq(queue.r_rdy),
+            queue.r_en.eq(output.ready),
+        ]
+        return output
+
+    def _map(self, number: int) -> None:
+        """Where a map's pixels come from, and where they leave."""
+        m, one, name = self.module, self.top.parameters.maps[number], f"map{number}"
+        line, lines = self._setting(f"{name}_line"), self._setting(f"{name}_lines")
+        overlap = self._setting(f"{name}_overlap") if one.overlap_in else 0
+        if one.source:
+            self._source(f"i_{name}", number, one.beat, (line - overlap)[: len(line)], lines, f"{name}_source")
+            self.newly_made[number] = self.brought[number, f"{name}_source"]
+        new = self.newly_made[number]
+        if one.overlap_in:
+            first = OverlapFirst(channels=one.channels, line=one.line)
+            self._add(f"{name}_overlap", first)
+            m.d.comb += [first.line.eq(line), first.overlap.eq(overlap)]
+            self._pass(new, first.i_new)
+            self.overlap[number] = stream.Signature(8 * one.channels).create()
+            self._pass(self._queued(f"{name}_overlap_in", self.overlap[number], one.overlap_in), first.i_overlap)
+            new = first.o_pixel
+        self._pass(new, self.buffers[number].i_pixel)
+        if one.written:
+            scatter = Scatter(channels=one.channels, beat=one.beat)
+            self._add(f"{name}_output", scatter)
+            output = self.brought[number, "output"]
+            self._pass(output, scatter.i_pixel)
+            self.unfinished.append(output.valid)
+            self._leave(f"o_{name}", scatter)
+
+    def _source(self, port: str, number: int, beat: int, columns: Value, lines: Value, name: str) -> None:
+        """An input stream with the pixels of a map."""
+        m, one = self.module, self.top.parameters.maps[number]
+        source = TileSource(channels=one.channels, beat=beat, line=one.line, lines=one.lines)
+        self._add(name, source)
+        connect(m, source.i_beat, flipped(getattr(self.top, port)))
+        m.d.comb += [
+            source.begin.eq(self.begin),
+            source.columns.eq(columns),
+            source.lines.eq(lines),
+            getattr(self.top, f"{port}_keep").eq(source.keep),
+        ]
+        self.moved.append(source.moved)
+        self.brought[number, name] = source.o_pixel
+
+    def _leave(self, port: str, scatter: Scatter | OverlapOut) -> None:
+        output = getattr(self.top, port)
+        connect(self.module, scatter.o_beat, flipped(output))
+        self.module.d.comb += getattr(self.top, f"{port}_keep").eq(scatter.keep)
+        self.moved.append(output.valid & output.ready)
+
+    def _pass(self, source: stream.Interface, target: stream.Interface) -> None:
+        self.module.d.comb += [
+            target.payload.eq(source.payload),
+            target.valid.eq(source.valid),
+            source.ready.eq(target.ready),
+        ]
+
+    # --- stages ---
+
+    def _stage(self, number: int, loads: list[Convolution]) -> None:
+        m, p, name = self.module, self.top.parameters, f"stage{number}"
+        stage = p.stages[number]
+        made = p.maps[stage.makes]
+        if isinstance(stage, JoinStage):
+            part: _Part = Join(
+                stage=stage, channels=tuple(p.maps[read].channels for read in reads_of(stage)), made=made
+            )
+        else:
+            source = p.maps[stage.reads]
+            match stage:
+                case ConvStage():
+                    part = Convolution(stage=stage, source=source, made=made, beat=p.weight_beat)
+                    loads.append(part)
+                case PoolStage():
+                    part = Pooling(stage=stage, source=source, made=made)
+                case GlobalPoolStage():
+                    part = GlobalPooling(stage=stage, source=source, made=made)
+                case ShuffleStage():
+                    part = Shuffle(stage=stage, source=source, made=made)
+            place = p.window_readers(stage.reads).index(number)
+            connect(m, part.window, getattr(self.buffers[stage.reads], f"window_{place}"))
+            if not isinstance(stage, GlobalPoolStage):
+                m.d.comb += part.map_line.eq(self._setting(f"map{stage.reads}_line"))
+        self._add(name, part)
+        if isinstance(part, Join):
+            self._operands(number, part)
+        if isinstance(stage, ConvStage | PoolStage):
+            m.d.comb += part.begin.eq(self.begin)
+            for member in part.settings.signature.members:
+                m.d.comb += getattr(part.settings, member).eq(self._setting(f"{name}_{member}"))
+        for member in _OWN_SETTINGS:
+            if member in part.signature.members:
+                m.d.comb += getattr(part, member).eq(self._setting(f"{name}_{member}"))
+        self.newly_made[stage.makes] = part.o_pixel
+        self.moved.append(part.moved)
+
+    def _operands(self, number: int, join: Join) -> None:
+        """What a join reads: from a tap of the ring, or once more from DRAM."""
+        stage = self.top.parameters.stages[number]
+        for place, operand in enumerate(stage.operands):
+            name = f"operand{number}_{place}"
+            if operand.through_dram:
+                columns, lines = self._setting(f"stage{number}_columns"), self._setting(f"map{stage.makes}_lines")
+                self._source(f"i_skip{number}_{place}", operand.reads, operand.beat, columns, lines, name)
+                pixels = self._queued(f"stage{number}_skip_{place}", self.brought[operand.reads, name], operand.queue)
+            else:
+                pixels = self.brought[operand.reads, name]
+            self._pass(pixels, getattr(join, f"i_pixel_{place}"))
+
+    # --- ports that several share ---
+
+    def _overlap(self) -> None:
+        m, top, maps = self.module, self.top, self.top.parameters.maps
+        for kind in ("in", "out"):
+            chosen = {n: one for n, one in enumerate(maps) if getattr(one, f"overlap_{kind}")}
+            if not chosen:
+                continue
+            port = (OverlapIn if kind == "in" else OverlapOut)(
+                channels={n: one.channels for n, one in chosen.items()},
+                widths={n: (one.line.bit_length(), one.lines.bit_length()) for n, one in chosen.items()},
+                beat=top.parameters.overlap_beat,
+            )
+            self._add(f"overlap_{kind}", port)
+            connect(m, port.i_order, flipped(getattr(top, f"i_overlap_{kind}_order")))
+            m.d.comb += port.begin.eq(self.begin)
+            for number in chosen:
+                setting = self._setting(f"map{number}_{'overlap' if kind == 'in' else 'saved'}")
+                m.d.comb += [
+                    getattr(port, f"columns_{number}").eq(setting),
+                    getattr(port, f"lines_{number}").eq(self._setting(f"map{number}_lines")),
+                ]
+                if kind == "in":
+                    self._pass(getattr(port, f"o_pixel_{number}"), self.overlap[number])
+                else:
+                    saved = self.brought[number, "saved"]
+                    self._pass(saved, getattr(port, f"i_pixel_{number}"))
+                    self.unfinished.append(saved.valid)
+            if kind == "in":
+                connect(m, port.i_beat, flipped(top.i_overlap))
+                m.d.comb += top.i_overlap_keep.eq(port.keep)
+                self.moved.append(port.moved)
+            else:
+                self._leave("o_overlap", port)
+
+    def _weights(self, loads: list[Convolution], load: Signal, loading: Signal) -> None:
+        """Each convolution's load begins when the one before has ended."""
+        m, top = self.module, self.top
+        before: Value = load
+        m.d.comb += loading.eq(load)
+        for part in loads:
+            done = Signal()
+            m.d.sync += done.eq(part.loading)
+            m.d.comb += part.load.eq(before)
+            with m.If(part.loading):
+                m.d.comb += [
+                    loading.eq(1),
+                    part.i_weights.payload.eq(top.i_weights.payload),
+                    part.i_weights.valid.eq(top.i_weights.valid),
+                    top.i_weights.ready.eq(part.i_weights.ready),
+                    top.i_weights_keep.eq(part.keep),
+                    top.weights_bias.eq(part.biases),
+                ]
+            # A pulse in the cycle after the last word: the load that follows begins, and the whole is not over.
+            before = done & ~part.loading
+            with m.If(before):
+                m.d.comb += loading.eq(1)
+        if loads:
+            self.moved.append(top.i_weights.valid & top.i_weights.ready)

@@ -1,0 +1,1 @@
+"""The stages of a pipeline, a module for each kind."""

@@ -1,0 +1,180 @@
+"""A convolution stage: windows of a map, a block of multiplications a cycle, requantised pixels."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.pipeline import BIAS_BYTES, ConvStage, MapParameters
+from hwgen.gateware.lib.requantise import Requantise
+from hwgen.gateware.pipeline.collect import Collect
+from hwgen.gateware.pipeline.linebuffer import WindowPort
+from hwgen.gateware.pipeline.weight_store import WeightStore
+from hwgen.gateware.pipeline.window_reader import WindowReader, connect_reader, window_members
+
+__all__ = ["Convolution"]
+
+
+class Convolution(wiring.Component):
+    """Four stages: read the tap and the weights; multiply; add to the sums; requantise a block when it is whole.
+
+    All of them wait while the finished pixel finds no room.
+
+    Parameters
+    ----------
+    stage
+        The convolution.
+    source, made
+        The maps that it reads and makes.
+    beat
+        Bytes of a beat of the weight port.
+
+    Members
+    -------
+    begin : In(1)
+        Settings are valid: a tile begins.
+    settings : In(WindowSettings)
+    map_line : In
+        Columns of a line of the map that is read.
+    shift, relu, ceiling : In
+        As `Requantise` has them.
+    window : In(WindowPort)
+    load, loading, i_weights, keep, biases
+        See `WeightStore`.
+    o_pixel : Out(stream)
+    moved : Out(1)
+        A step is done.
+    """
+
+    def __init__(self, *, stage: ConvStage, source: MapParameters, made: MapParameters, beat: int) -> None:
+        self._stage, self._source, self._made, self._beat = stage, source, made, beat
+        super().__init__(
+            {
+                **window_members(stage, source),
+                "shift": In(5),
+                "relu": In(1),
+                "ceiling": In(7),
+                "window": In(WindowPort.of(source)),
+                "load": In(1),
+                "loading": Out(1),
+                "i_weights": In(stream.Signature(8 * beat)),
+                "keep": Out(beat),
+                "biases": Out(1),
+                "o_pixel": Out(stream.Signature(8 * made.channels)),
+                "moved": Out(1),
+            }
+        )
+
+    @property
+    def _inner(self) -> int:
+        return self._source.channels // self._stage.groups // self._stage.input_lanes
+
+    @property
+    def _outer(self) -> int:
+        return self._made.channels // self._stage.output_lanes
+
+    def _choices(self) -> tuple[list[tuple[int, ...]], bool]:
+        """The input channels of each (outer, inner) block, or of each inner one if they are all alike.
+
+        One tuple has the lanes of one output lane after the other's, or just of one where all outputs of a block are
+        in the same group.
+        """
+        stage = self._stage
+        inputs, outputs = self._source.channels // stage.groups, self._made.channels // stage.groups
+        shared = outputs % stage.output_lanes == 0
+        choices = []
+        for outer in range(self._outer if stage.groups > 1 else 1):
+            first = outer * stage.output_lanes
+            lanes = [first] if shared else range(first, first + stage.output_lanes)
+            for inner in range(self._inner):
+                channels = range(inner * stage.input_lanes, (inner + 1) * stage.input_lanes)
+                choices.append(tuple(m // outputs * inputs + c for m in lanes for c in channels))
+        return choices, shared
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        stage, source = self._stage, self._source
+        choices, shared = self._choices()
+        m.submodules.reader = reader = WindowReader(
+            stage=stage, source=source, outer=self._outer, inner=self._inner, choices=choices
+        )
+        m.submodules.collect = collect = Collect(
+            channels=self._made.channels, lanes=stage.output_lanes, depth=self._made.queue
+        )
+        store = self._store(m)
+        connect(m, flipped(self.o_pixel), collect.o_pixel)
+        connect_reader(m, self, reader, collect.go)
+        go, issue, multiply = collect.go, reader.issue, reader.step
+        m.d.comb += [
+            store.weight_enable.eq(go & issue.valid),
+            store.weight_address.eq(issue.step),
+        ]
+        products = self._products(m, reader.tap, multiply.pad, store.weight_data, shared)
+
+        # Add.
+        accumulate = Signal(issue.shape(), name="accumulate")
+        whole = Signal()
+        sums = [Signal(signed(32), name=f"sum_{lane}") for lane in range(stage.output_lanes)]
+        with m.If(go):
+            m.d.sync += [accumulate.eq(multiply), whole.eq(accumulate.valid & accumulate.last)]
+            with m.If(multiply.valid):
+                m.d.sync += [product.eq(value) for product, value in products]
+            with m.If(accumulate.valid):
+                for lane, total in enumerate(sums):
+                    own = [product for product, _ in products[lane * stage.input_lanes :][: stage.input_lanes]]
+                    m.d.sync += total.eq(sum(own, start=Mux(accumulate.fresh, 0, total)))
+
+        # Requantise.
+        m.d.comb += [
+            store.bias_enable.eq(go & accumulate.valid & accumulate.last),
+            store.bias_address.eq(accumulate.outer),
+            collect.write.eq(whole),
+            collect.block.eq(Cat(*self._requantised(m, sums, whole, store.bias_data))),
+        ]
+        return m
+
+    def _store(self, m: Module) -> WeightStore:
+        stage = self._stage
+        m.submodules.store = store = WeightStore(
+            words=stage.taps * self._outer * self._inner,
+            lanes=stage.input_lanes * stage.output_lanes,
+            blocks=self._outer,
+            outputs=stage.output_lanes,
+            beat=self._beat,
+        )
+        connect(m, store.i_beat, flipped(self.i_weights))
+        m.d.comb += [
+            store.load.eq(self.load),
+            self.loading.eq(store.loading),
+            self.keep.eq(store.keep),
+            self.biases.eq(store.biases),
+        ]
+        return store
+
+    def _products(
+        self, m: Module, tap: Value, pad: Value, weights: Value, shared: bool
+    ) -> list[tuple[Signal, Value]]:
+        """Registers for the products of all lanes, those of one output lane together, and what they take."""
+        stage = self._stage
+        gated = Signal(len(tap))
+        m.d.comb += gated.eq(Mux(pad, 0, tap))
+        found = []
+        for lane in range(stage.output_lanes * stage.input_lanes):
+            place = lane % stage.input_lanes if shared else lane
+            pixel, weight = gated.word_select(place, 8).as_signed(), weights.word_select(lane, 8).as_signed()
+            found.append((Signal(signed(16), name=f"product_{lane}"), pixel * weight))
+        return found
+
+    def _requantised(self, m: Module, sums: list[Signal], enable: Value, bias: Value) -> list[Value]:
+        values = []
+        for lane, total in enumerate(sums):
+            m.submodules[f"requantise_{lane}"] = unit = Requantise()
+            m.d.comb += [
+                unit.enable.eq(enable),
+                unit.sum.eq(total),
+                unit.bias.eq(bias.word_select(lane, 8 * BIAS_BYTES)),
+                unit.shift.eq(self.shift),
+                unit.relu.eq(self.relu),
+                unit.ceiling.eq(self.ceiling),
+            ]
+            values.append(unit.value)
+        return values

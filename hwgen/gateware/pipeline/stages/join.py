@@ -1,0 +1,84 @@
+"""A join: several maps pixel by pixel, added and requantised, or their channels one after the other."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.pipeline import JoinStage, MapParameters
+from hwgen.gateware.lib.requantise import Requantise
+from hwgen.gateware.pipeline.collect import Collect
+
+__all__ = ["Join"]
+
+
+class Join(wiring.Component):
+    """Waits for a pixel of every operand. A sum is made ``lanes`` channels a cycle, a concatenation at once.
+
+    Parameters
+    ----------
+    stage
+        The join.
+    channels
+        Of each operand.
+    made
+        The map that it makes.
+
+    Members
+    -------
+    shift, relu, ceiling : In
+        Of a sum, as `Requantise` has them.
+    i_pixel_{n} : In(stream)
+    o_pixel : Out(stream)
+    moved : Out(1)
+        A step is done.
+    """
+
+    def __init__(self, *, stage: JoinStage, channels: tuple[int, ...], made: MapParameters) -> None:
+        self._stage, self._channels, self._made = stage, channels, made
+        super().__init__(
+            {
+                **({"shift": In(5), "relu": In(1), "ceiling": In(7)} if stage.kind == "add" else {}),
+                **{f"i_pixel_{n}": In(stream.Signature(8 * each)) for n, each in enumerate(channels)},
+                "o_pixel": Out(stream.Signature(8 * made.channels)),
+                "moved": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        stage = self._stage
+        operands = [getattr(self, f"i_pixel_{n}") for n in range(len(self._channels))]
+        lanes = stage.lanes if stage.kind == "add" else self._made.channels
+        blocks = self._made.channels // lanes
+        m.submodules.collect = collect = Collect(channels=self._made.channels, lanes=lanes, depth=self._made.queue)
+        connect(m, flipped(self.o_pixel), collect.o_pixel)
+        block, last, every = Signal(range(max(blocks, 2))), Signal(), Signal()
+        m.d.comb += [
+            every.eq(Cat(*(operand.valid for operand in operands)).all()),
+            last.eq(block == blocks - 1),
+            collect.write.eq(every),
+            self.moved.eq(every & collect.go),
+        ]
+        for operand in operands:
+            m.d.comb += operand.ready.eq(self.moved & last)
+        with m.If(self.moved):
+            m.d.sync += block.eq(Mux(last, 0, block + 1))
+        if stage.kind == "concat":
+            m.d.comb += collect.block.eq(Cat(*(operand.payload for operand in operands)))
+            return m
+        values = []
+        for lane in range(lanes):
+            m.submodules[f"requantise_{lane}"] = unit = Requantise()
+            terms = (
+                operand.payload.word_select(block, 8 * lanes).word_select(lane, 8).as_signed() for operand in operands
+            )
+            m.d.comb += [
+                unit.enable.eq(every),
+                unit.sum.eq(sum(terms)),
+                unit.shift.eq(self.shift),
+                unit.relu.eq(self.relu),
+                unit.ceiling.eq(self.ceiling),
+            ]
+            values.append(unit.value)
+        m.d.comb += collect.block.eq(Cat(*values))
+        return m

@@ -1,0 +1,129 @@
+"""Pixel shuffle: squares of channels become squares of pixels."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.pipeline import MapParameters, ShuffleStage
+from hwgen.gateware.pipeline.linebuffer import WindowPort
+from hwgen.gateware.pipeline.pixel_memory import PixelMemory
+
+__all__ = ["Shuffle"]
+
+
+class Shuffle(wiring.Component):
+    """Of each pixel, ``factor`` output pixels go out at once, for the first output line; what makes the others waits
+    in a memory until the line is complete, and then goes out line by line, while no further pixel is taken.
+
+    A cycle an output pixel, also for those at either end of a line that the tile does not want, and one more before
+    the first that waited.
+
+    Parameters
+    ----------
+    stage
+        The shuffle.
+    source, made
+        The maps that it reads and makes.
+
+    Members
+    -------
+    first_column, columns : In
+        Which output columns are wanted, counted from what the first column of the map's line becomes.
+    map_line : In
+        Columns of a line of the map that is read.
+    window : In(WindowPort)
+    o_pixel : Out(stream)
+    moved : Out(1)
+        A step is done.
+    """
+
+    def __init__(self, *, stage: ShuffleStage, source: MapParameters, made: MapParameters) -> None:
+        self._stage, self._source, self._made = stage, source, made
+        width = (source.line * stage.factor).bit_length()
+        super().__init__(
+            {
+                "first_column": In(width),
+                "columns": In(width),
+                "map_line": In(source.line.bit_length()),
+                "window": In(WindowPort.of(source)),
+                "o_pixel": Out(stream.Signature(8 * made.channels)),
+                "moved": Out(1),
+            }
+        )
+
+    def _channels(self, p: int, q: int) -> list[int]:
+        """The channels of the sub-pixel in line p, column q of a square."""
+        f = self._stage.factor
+        return [c * f * f + (q * f + p if self._stage.transposed else p * f + q) for c in range(self._made.channels)]
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        f, window, channels = self._stage.factor, self.window, self._made.channels
+        waiting = 8 * channels * f  # of one line of a pixel
+        m.submodules.memory = memory = PixelMemory(width=waiting * (f - 1), depth=self._stage.line, readers=1)
+        m.submodules.queue = queue = SyncFIFO(width=8 * channels, depth=self._made.queue)
+        # Line p of the output squares is sent, pixel by pixel of the line, column q of each.
+        p, q = Signal(range(f)), Signal(range(f))
+        column, replays, fetches = Signal.like(self.map_line), Signal(), Signal()
+        place = Signal.like(self.columns)
+        inside, steps, last_q, last_column = Signal(), Signal(), Signal(), Signal()
+        sub_pixels = [Cat(*(window.pixel[8 * c : 8 * c + 8] for c in self._channels(0, q_))) for q_ in range(f)]
+        rest = Cat(
+            *(
+                window.pixel[8 * c : 8 * c + 8]
+                for p_ in range(1, f)
+                for q_ in range(f)
+                for c in self._channels(p_, q_)
+            )
+        )
+        m.d.comb += [
+            replays.eq(p != 0),
+            inside.eq((place - self.first_column)[: len(place)] < self.columns),  # before the first: wraps
+            steps.eq((replays | window.active) & ~fetches & (queue.w_rdy | ~inside)),
+            last_q.eq(q == f - 1),
+            last_column.eq(Mux(replays, column == (self.map_line - 1)[: len(column)], window.last_column)),
+            window.release.eq(steps & last_q & ~replays),
+            memory.write_enable.eq(window.release),
+            memory.write_address.eq(window.column),
+            memory.write_data.eq(rest),
+            queue.w_en.eq(steps & inside),
+            queue.w_data.eq(Mux(replays, self._replayed(m, memory.read_data_0, p, q), _choose(m, sub_pixels, q))),
+            self.o_pixel.valid.eq(queue.r_rdy),
+            self.o_pixel.payload.eq(queue.r_data),
+            queue.r_en.eq(self.o_pixel.ready),
+            self.moved.eq(steps),
+        ]
+        following = Signal.like(column)
+        m.d.comb += following.eq(Mux(last_column, 0, column + 1))
+        with m.If(steps):
+            m.d.sync += [q.eq(Mux(last_q, 0, q + 1)), place.eq(place + 1)]
+            with m.If(last_q):
+                m.d.sync += column.eq(following)
+                with m.If(last_column):
+                    m.d.sync += [p.eq(Mux(p == f - 1, 0, p + 1)), place.eq(0), fetches.eq(~replays)]
+                m.d.comb += [memory.read_enable_0.eq(replays), memory.read_address_0.eq(following)]
+        with m.If(fetches):
+            m.d.comb += memory.read_enable_0.eq(1)
+            m.d.sync += fetches.eq(0)
+        return m
+
+    def _replayed(self, m: Module, waited: Value, p: Signal, q: Signal) -> Signal:
+        """The sub-pixel in line p, above 0, and column q of what waited."""
+        f, width = self._stage.factor, 8 * self._made.channels
+        chosen = Signal(width, name="replayed")
+        with m.Switch(Cat(q, p)):
+            for p_ in range(1, f):
+                for q_ in range(f):
+                    with m.Case(p_ << len(q) | q_):
+                        m.d.comb += chosen.eq(waited.word_select((p_ - 1) * f + q_, width))
+        return chosen
+
+
+def _choose(m: Module, values: list[Value], index: Signal) -> Signal:
+    chosen = Signal(len(values[0]), name="sub_pixel")
+    with m.Switch(index):
+        for number, value in enumerate(values):
+            with m.Case(number):
+                m.d.comb += chosen.eq(value)
+    return chosen

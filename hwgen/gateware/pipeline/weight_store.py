@@ -1,0 +1,107 @@
+"""Weights and biases of a convolution stage: loaded once through a port, read a word a cycle."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.pipeline import BIAS_BYTES
+from hwgen.gateware.pipeline.beats import Gather
+from hwgen.gateware.pipeline.pixel_memory import PixelMemory
+
+__all__ = ["WeightStore"]
+
+
+class WeightStore(wiring.Component):
+    """Two memories that are filled one after the other: words of weights, then one word of biases for each block.
+
+    Parameters
+    ----------
+    words
+        Words of weights.
+    lanes
+        Bytes of such a word.
+    blocks
+        Words of biases.
+    outputs
+        Biases of a word, 32 bits each.
+    beat
+        Bytes of a beat of the port.
+
+    Members
+    -------
+    load : In(1)
+        A pulse: words come from now on.
+    loading : Out(1)
+    i_beat : In(stream)
+        Every word begins on a new beat.
+    keep : Out
+        Bytes of the next beat that are used.
+    biases : Out(1)
+        It is a beat of biases.
+    weight_enable, weight_address : In, weight_data : Out
+    bias_enable, bias_address : In, bias_data : Out
+        Data in the next cycle.
+    """
+
+    def __init__(self, *, words: int, lanes: int, blocks: int, outputs: int, beat: int) -> None:
+        self._words, self._lanes, self._blocks, self._outputs, self._beat = words, lanes, blocks, outputs, beat
+        super().__init__(
+            {
+                "load": In(1),
+                "loading": Out(1),
+                "i_beat": In(stream.Signature(8 * beat)),
+                "keep": Out(beat),
+                "biases": Out(1),
+                "weight_enable": In(1),
+                "weight_address": In(max((words - 1).bit_length(), 1)),
+                "weight_data": Out(8 * lanes),
+                "bias_enable": In(1),
+                "bias_address": In(max((blocks - 1).bit_length(), 1)),
+                "bias_data": Out(8 * BIAS_BYTES * outputs),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        bias_bytes = BIAS_BYTES * self._outputs
+        m.submodules.weights = weights = PixelMemory(width=8 * self._lanes, depth=self._words, readers=1)
+        m.submodules.bias = bias = PixelMemory(width=8 * bias_bytes, depth=self._blocks, readers=1)
+        m.submodules.gather = gather = Gather(channels=max(self._lanes, bias_bytes), beat=self._beat)
+        # A word's beats come while the word before is written: what they are is known one word ahead.
+        asked = Signal(range(self._words + self._blocks + 1))
+        written = Signal.like(asked)
+        asks_bias, writes_bias, ends = Signal(), Signal(), Signal()
+        full = self._words + self._blocks
+        m.d.comb += [
+            asks_bias.eq(asked >= self._words),
+            writes_bias.eq(written >= self._words),
+            gather.channels.eq(Mux(asks_bias, bias_bytes, self._lanes)),
+            gather.i_beat.payload.eq(self.i_beat.payload),
+            gather.i_beat.valid.eq(self.i_beat.valid & self.loading & (asked != full)),
+            self.i_beat.ready.eq(gather.i_beat.ready & self.loading & (asked != full)),
+            self.keep.eq(gather.keep),
+            self.biases.eq(asks_bias),
+            gather.o_pixel.ready.eq(1),
+            weights.write_enable.eq(gather.o_pixel.valid & ~writes_bias),
+            weights.write_address.eq(written),
+            weights.write_data.eq(gather.o_pixel.payload),
+            bias.write_enable.eq(gather.o_pixel.valid & writes_bias),
+            bias.write_address.eq(written - self._words),
+            bias.write_data.eq(gather.o_pixel.payload),
+            ends.eq(gather.o_pixel.valid & (written == full - 1)),
+            weights.read_enable_0.eq(self.weight_enable),
+            weights.read_address_0.eq(self.weight_address),
+            self.weight_data.eq(weights.read_data_0),
+            bias.read_enable_0.eq(self.bias_enable),
+            bias.read_address_0.eq(self.bias_address),
+            self.bias_data.eq(bias.read_data_0),
+        ]
+        with m.If(self.i_beat.valid & self.i_beat.ready & gather.last):
+            m.d.sync += asked.eq(asked + 1)
+        with m.If(gather.o_pixel.valid):
+            m.d.sync += written.eq(written + 1)
+        with m.If(self.load):
+            m.d.sync += [self.loading.eq(1), asked.eq(0), written.eq(0)]
+        with m.Elif(ends):
+            m.d.sync += self.loading.eq(0)
+        return m

@@ -1,0 +1,121 @@
+"""Integer reference of a connected network, row by row: what depth-first hardware must leave in memory, bit for bit.
+
+Every map is int8 [channels, rows, columns]. What each operation computes is defined here and nowhere else:
+
+- *conv, depthwise_conv, fc*: `hwgen.golden.convolution.convolve`, then `hwgen.golden.convolution.requantise` with the
+row's bias, shift and
+  ReLU; fc over the channels of its operand, pixel by pixel in each.
+- *add*: the sum of all operands, exact, then requantised: half of the shifted-out range added, shifted right, ReLU
+  when set, clipped to int8. With shift 0 it is a saturating add.
+- *max pool*: over the pixels that there are; padding never wins.
+- *average pool*: padding counts as zeros and the divisor is the kernel's area everywhere. The division is a
+  multiplication by `average_factor`, rounded half up; a global pool does the same over the whole map.
+- *pixel_shuffle*: output channel c, row f y + i, column f x + j is input channel c f f + i f + j, row y, column x.
+- *concat*: the operands' channels one after the other.
+
+A rectifier of any kind (ReLU, ReLU6, leaky, PReLU, SELU) runs as ReLU; other activations do not run at all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from hwgen.golden.convolution import convolve, requantise
+from hwgen.ir.document import InputError
+from hwgen.ir.network import Network, Node
+
+__all__ = ["RowData", "average_factor", "execute", "rectified", "row_output", "row_sums"]
+
+Int8 = NDArray[np.int8]
+
+RECTIFIERS = ("relu", "relu6", "leaky_relu", "prelu", "selu")
+NO_BIAS = np.zeros(1, np.int32)
+
+
+@dataclass(frozen=True)
+class RowData:
+    """What a row computes with besides its operands.
+
+    Members
+    -------
+    weights : int8 [M, C/groups, R, S]; empty for rows without weights.
+    bias : int32 [M]; zero for rows without weights.
+    shift : right shift of the sums of convolutions and adds, 0 to 31.
+    relu : whether negative outputs become 0.
+    """
+
+    weights: Int8 = field(default_factory=lambda: np.zeros((0, 0, 0, 0), np.int8))
+    bias: NDArray[np.int32] = field(default_factory=lambda: NO_BIAS)
+    shift: int = 0
+    relu: bool = False
+
+
+def rectified(node: Node) -> bool:
+    """Whether a row's negative outputs become 0; `InputError` for an activation that is no rectifier."""
+    if node.activation is not None and node.activation not in RECTIFIERS:
+        raise InputError(f"{node.name}: activation: expected one of {', '.join(RECTIFIERS)}, got {node.activation}")
+    return node.activation is not None
+
+
+def average_factor(area: int) -> tuple[int, int]:
+    """Multiplier (up to 2**16) and right shift that divide by a pool's area; exact for powers of two."""
+    shift = 15 + (area - 1).bit_length()
+    return ((1 << shift) + area // 2) // area, shift
+
+
+def execute(network: Network, inputs: Int8, rows: Mapping[str, RowData]) -> dict[str, Int8]:
+    """Every map of a connected network by name, its input included."""
+    assert network.input is not None
+    maps = {network.input.name: inputs}
+    for node in network.layers:
+        maps[node.name] = row_output(node, rows.get(node.name, RowData()), [maps[name] for name in node.inputs])
+    return maps
+
+
+def row_output(node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+    """What a row makes of its operands, in the order of its inputs."""
+    match node.op:
+        case "conv" | "depthwise_conv" | "fc" | "add":
+            made = requantise(row_sums(node, data, operands), data.bias, data.shift, relu=data.relu).astype(np.int8)
+        case "pool":
+            made = _pool(node, operands[0], data.relu)
+        case "pixel_shuffle":
+            made = _shuffle(operands[0], node.factor or 1)
+        case "concat":
+            made = np.concatenate(operands)
+        case _:
+            raise InputError(f"{node.name}: op: expected one that depth-first hardware has, got {node.op}")
+    assert made.shape == (node.output_channels, node.output_height, node.output_width)
+    return made
+
+
+def row_sums(node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
+    """The sums of a convolution or an add before they are requantised."""
+    if node.op == "add":
+        sums: NDArray[np.int32] = np.sum(np.array(operands, np.int32), axis=0, dtype=np.int32)
+        return sums
+    shape = (node.input_channels, node.input_height, node.input_width)  # of fc: flattened
+    return convolve(node.layer(), operands[0].reshape(shape), data.weights)
+
+
+def _pool(node: Node, operand: Int8, relu: bool) -> Int8:
+    average = node.pool == "avg"
+    top, left, bottom, right = node.padding
+    padded = np.pad(operand, ((0, 0), (top, bottom), (left, right)), constant_values=0 if average else -128)
+    windows = sliding_window_view(padded, node.kernel, axis=(1, 2))[:, :: node.stride[0], :: node.stride[1]]
+    if average:
+        multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
+        values = (windows.sum(axis=(3, 4), dtype=np.int64) * multiplier + (1 << (shift - 1))) >> shift
+    else:
+        values = windows.max(axis=(3, 4)).astype(np.int64)
+    made: Int8 = np.clip(values, 0 if relu else -128, 127).astype(np.int8)
+    return made
+
+
+def _shuffle(operand: Int8, factor: int) -> Int8:
+    channels, height, width = operand.shape
+    split = operand.reshape(channels // factor**2, factor, factor, height, width)
+    return split.transpose(0, 3, 1, 4, 2).reshape(channels // factor**2, height * factor, width * factor)

@@ -1,0 +1,65 @@
+"""CONFIGURE commands that write only what has changed in the HWCs' registers."""
+
+from collections.abc import Iterator, Mapping
+
+from hwgen.arch.commands import Command, configure
+from hwgen.gateware.hwc.registers import Register
+
+__all__ = ["Configuration"]
+
+MOST_VALUES = 24
+"""Values of one command; it must fit the queue beside others."""
+GAP = 2
+"""So many registers that need not be written are written again rather than that a new command begins."""
+
+
+class Configuration:
+    """What the registers of every HWC hold.
+
+    Parameters
+    ----------
+    registers
+        The writable ones, by address.
+    """
+
+    def __init__(self, registers: tuple[Register, ...]) -> None:
+        self._registers = {register.name: register for register in registers}
+        self._order = {register.name: number for number, register in enumerate(registers)}
+        self._names = list(self._order)
+        self._held: dict[int, dict[str, int]] = {}
+
+    def shared(self, wanted: Mapping[int, Mapping[str, int]]) -> Iterator[Command]:
+        """Write what all of these HWCs want alike and not all of them hold."""
+        hwcs = list(wanted)
+        first = wanted[hwcs[0]]
+        alike = [name for name in self._names if all(wanted[hwc][name] == first[name] for hwc in hwcs)]
+        changed = [name for name in alike if any(self._of(hwc).get(name) != first[name] for hwc in hwcs)]
+        yield from self._write(sum(1 << hwc for hwc in hwcs), changed, first, set(alike))
+        for hwc in hwcs:
+            self._of(hwc).update({name: first[name] for name in alike})
+
+    def own(self, hwc: int, wanted: Mapping[str, int]) -> Iterator[Command]:
+        """Write what one HWC wants and does not hold."""
+        changed = [name for name in self._names if self._of(hwc).get(name) != wanted[name]]
+        yield from self._write(1 << hwc, changed, wanted, set(self._names))
+        self._of(hwc).update(wanted)
+
+    def _of(self, hwc: int) -> dict[str, int]:
+        return self._held.setdefault(hwc, {})
+
+    def _write(self, mask: int, changed: list[str], values: Mapping[str, int], known: set[str]) -> Iterator[Command]:
+        numbers = [self._order[name] for name in changed]
+        run: list[int] = []
+        for number in numbers:
+            between = range(run[-1] + 1, number) if run else range(0)
+            joins = len(between) <= GAP and all(self._names[i] in known for i in between)
+            if run and (not joins or len(run) + len(between) + 1 > MOST_VALUES):
+                yield self._command(mask, run, values)
+                run, between = [], range(0)
+            run += [*between, number]
+        if run:
+            yield self._command(mask, run, values)
+
+    def _command(self, mask: int, numbers: list[int], values: Mapping[str, int]) -> Command:
+        names = [self._names[number] for number in numbers]
+        return configure(mask, self._registers[names[0]].address, [values[name] for name in names])

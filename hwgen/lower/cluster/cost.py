@@ -1,0 +1,64 @@
+"""What a schedule of two memory levels costs on a cluster: its counts, the program's among them, and its cycles."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.lower.cluster.cycles import cluster_cycles
+from hwgen.lower.cluster.program import compile_cluster
+from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
+from hwgen.model.cluster.cycles import ClusterTimes
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.dram.counts import Dram, program_access
+from hwgen.model.dram.time import timing_of
+
+__all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """What a schedule costs; of one that no cluster runs, without HWCs, cycles and rings, and why."""
+
+    prediction: TwoLevelPrediction
+    parameters: HwcParameters | None = None
+    times: ClusterTimes | None = None
+    rings: PerOperand | None = None
+    refused: str | None = None
+
+
+def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnCluster:
+    """The counts, the program's among them, and the cycles; raises `InputError` where the given hardware has none."""
+    cluster = (hardware and hardware.cluster) or Cluster()
+    timing = timing_of(cluster)
+    dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
+    found = predict_two_levels(schedule, cluster.hwcs, dram)
+    try:
+        program = compile_cluster(schedule, hardware)
+    except InputError as error:
+        if hardware is not None:
+            raise
+        return OnCluster(found, refused=str(error))
+    counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
+    rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
+    return OnCluster(counted, program.parameters, cluster_cycles(program, timing), rings)
+
+
+def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
+    """What `hwgen.search.cluster.optimal` asks: raises `InputError` for what has no program on this hardware.
+
+    With ``timed`` it tells how busy the lanes are in the program's cycles, else always 1.
+    """
+    cluster = hardware.cluster or Cluster()
+
+    def judged(schedule: Schedule) -> float:
+        program = compile_cluster(schedule, hardware)
+        if not timed:
+            return 1.0
+        lanes = cluster.hwcs * prod(hardware.lanes.values())
+        return schedule.layer.macs / (lanes * cluster_cycles(program, timing_of(cluster)).total)
+
+    return judged

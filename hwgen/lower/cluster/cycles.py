@@ -1,0 +1,189 @@
+"""From a cluster's program to its cycles: what every command takes by itself, and then all of them together."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from functools import lru_cache
+from itertools import pairwise
+
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import WORKING_QUEUES, Command, Opcode, Queue
+from hwgen.arch.descriptor import Descriptor
+from hwgen.gateware.dma.program_fetch import CHUNK_BYTES, CHUNKS_AHEAD
+from hwgen.ir.layer import DIMS
+from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.lower.cluster.tiles import Slice, TileCommands
+from hwgen.model.cluster.cycles import ClusterTimes, Fetch, QueueName, Step, simulate
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.dma.cycles import DRAM_QUEUE, load_times, store_times
+from hwgen.model.dma.transfers import BLOCK_BYTES, DmaTiming, DramTiming, Move
+from hwgen.model.hwc.cycles import cycles
+
+__all__ = ["cluster_cycles"]
+
+PAGE = 4096
+WORD_BYTES = 4
+NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
+MOVE_FIELDS = tuple(entry.name for entry in fields(Move))
+IMMEDIATE = DramTiming()
+
+
+def cluster_cycles(program: ClusterProgram, timing: DramTiming = IMMEDIATE) -> ClusterTimes:
+    """The cycles of a program, with a DRAM of this timing."""
+    hardware = ClusterParameters(program.parameters, program.cluster.hwcs)
+    room: dict[QueueName, int] = {
+        "load": hardware.load_words,
+        "compute": hardware.compute_words,
+        "store": hardware.store_words,
+    }
+    return simulate(list(_steps(program, timing)), room, _fetch(program, timing))
+
+
+START = 6
+"""Cycles from the start to the program's first word, besides those of the DRAM."""
+ASK = 4
+"""The same from asking for another chunk of it."""
+
+
+def _fetch(program: ClusterProgram, timing: DramTiming) -> Fetch:
+    """How the program comes: in chunks of a block, one behind the other."""
+    base, number = program.layout.program, -(-WORD_BYTES * len(program.words) // CHUNK_BYTES)
+    rows: dict[int, int] = {}
+    chunks = []
+    for address in range(base, base + number * CHUNK_BYTES, CHUNK_BYTES):
+        row = address // timing.row_bytes
+        misses = rows.get(row % timing.banks) != row
+        rows[row % timing.banks] = row
+        chunks.append(timing.block_cycles + misses * timing.miss_cycles)
+    beats, words = CHUNK_BYTES * 8 // program.cluster.axi_bits, CHUNK_BYTES // WORD_BYTES
+    return Fetch(START, ASK, max(1, timing.latency), tuple(chunks), beats, words, CHUNKS_AHEAD * words)
+
+
+def _steps(program: ClusterProgram, timing: DramTiming) -> Iterator[Step]:
+    works = _works(program)
+    moves = {queue: _moves(program, queue, timing) for queue in (Queue.LOAD, Queue.STORE)}
+    for command in program.commands:
+        if command.queue not in WORKING_QUEUES:
+            continue
+        common = {
+            "queue": NAMES[command.queue],
+            "payload": len(command.payload),
+            "takes": _names(command.takes),
+            "posts": _names(command.posts),
+        }
+        if command.opcode is Opcode.MOVE:
+            yield Step(**common, **next(moves[command.queue]))  # type: ignore[arg-type]
+        elif command.opcode is Opcode.START:
+            yield Step(**common, mask=command.mask, starts=next(works))  # type: ignore[arg-type]
+        else:
+            yield Step(**common, mask=command.mask)  # type: ignore[arg-type]
+
+
+def _names(queues: Iterable[Queue]) -> frozenset[QueueName]:
+    return frozenset(NAMES[queue] for queue in queues)
+
+
+# --- HWCs ---
+
+
+def _works(program: ClusterProgram) -> Iterator[float]:
+    """Cycles of what each START has its HWC do, in their order."""
+    schedule, parameters = program.schedule, program.parameters
+    buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
+    tiles = TileCommands(schedule, None, program.cluster.hwcs, program.placement, {})
+    extents = schedule.layer.extents
+    found: dict[tuple[str, bool, bool], float] = {}
+
+    def work(part: Slice) -> float:
+        small = tiles.small(part)
+        reduction = [(part.box[DIMS.index(dim)], extents[dim]) for dim in ("c", "k", "l")]
+        resumes = any(low > 0 for (low, _), _ in reduction)
+        goes_on = any(high < extent for (_, high), extent in reduction)
+        key = repr((small.layer, small.nest)), resumes, goes_on
+        if key not in found:
+            found[key] = cycles(small, buffers, resumes=resumes, goes_on=goes_on).total
+        return found[key]
+
+    return (work(part) for parts in tiles.slices for part in parts)
+
+
+# --- DMA ---
+
+
+def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterator[dict[str, float]]:
+    """Of each move of a queue what `Step` has of it."""
+    dma = DmaTiming(program.cluster.axi_bits // 8)
+    for batch in _batches([one for one in program.commands if one.queue is queue and one.opcode is Opcode.MOVE]):
+        moves = [_move(command) for command in batch]
+        base, tcdm = moves[0].dram_address // PAGE * PAGE, moves[0].tcdm_address // 4 * 4
+        shifted = tuple(_shifted(move, base, tcdm) for move in moves)
+        yield from _timed(shifted, dma, timing, queue is Queue.LOAD)
+
+
+def _batches(commands: list[Command]) -> Iterator[list[Command]]:
+    """Moves that follow each other without a token between."""
+    batch: list[Command] = []
+    for command in commands:
+        if command.takes and batch:
+            yield batch
+            batch = []
+        batch.append(command)
+    if batch:
+        yield batch
+
+
+def _move(command: Command) -> Move:
+    descriptor = Descriptor.decode(command.payload)
+    return Move(**{name: getattr(descriptor, name) for name in MOVE_FIELDS})
+
+
+def _shifted(move: Move, base: int, tcdm: int) -> Move:
+    values = {name: getattr(move, name) for name in MOVE_FIELDS}
+    # Where a ring ends makes no difference to the time; far ahead of it no address is negative.
+    place = (move.tcdm_address - tcdm) % 4 + 4 * PAGE
+    return Move(**{**values, "dram_address": move.dram_address - base + (1 << 30), "tcdm_address": place})
+
+
+@lru_cache(maxsize=4096)
+def _timed(moves: tuple[Move, ...], dma: DmaTiming, timing: DramTiming, loads: bool) -> tuple[dict[str, float], ...]:
+    times = (load_times if loads else store_times)(moves, dma, timing)
+    lead = min(LEAD + timing.latency, times.cycles[0])
+    occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
+    return tuple(
+        {"cycles": spent, "lead": lead, **_needs(move, spent + lead, dma, timing, loads=loads)}
+        for spent, move in zip(occupied, moves, strict=True)
+    )
+
+
+def _needs(move: Move, cycles: float, dma: DmaTiming, timing: DramTiming, *, loads: bool) -> dict[str, float]:
+    """What a move needs of the DRAM and, if it loads, of the way back."""
+    demand, width = _demand(move, timing), dma.beat_bytes
+    if not loads:
+        return {"demand": demand, "share": min(1.0, demand / max(cycles, 1))}
+    bursts = beats = 0
+    end = -1
+    for dram, _, _ in move.runs():
+        beats += (dram + move.length - 1) // width - dram // width + 1
+        bursts += (dram + move.length - 1) // dma.window - dram // dma.window + (dram != end)
+        end = dram + move.length
+    ahead = min(1.0, DRAM_QUEUE / bursts, dma.beats_ahead / beats) if bursts else 1.0
+    return {"demand": demand, "share": min(1.0, max(demand, beats) / max(cycles, 1)), "ahead": ahead * cycles}
+
+
+LEAD = 19
+"""Cycles from the first word of a descriptor to its data, and from the last of these to its end."""
+
+
+def _demand(move: Move, timing: DramTiming) -> float:
+    """Cycles in which the DRAM is busy with a move."""
+    if timing.immediate:
+        return 0
+    busy, end = 0.0, -1
+    rows: dict[int, int] = {}
+    for dram, _, _ in move.runs():
+        first, last = dram // BLOCK_BYTES, (dram + move.length - 1) // BLOCK_BYTES
+        for block in range(first + (dram == end and dram % BLOCK_BYTES != 0), last + 1):
+            row = block * BLOCK_BYTES // timing.row_bytes
+            busy += timing.block_cycles + (rows.get(row % timing.banks) != row) * timing.miss_cycles
+            rows[row % timing.banks] = row
+        end = dram + move.length
+    return busy

@@ -1,0 +1,106 @@
+"""The parts of operands that the DMA moves for each tile, as phases of the program."""
+
+from collections.abc import Sequence
+
+from hwgen.arch.commands import Queue, load, store
+from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.ir.layer import DIMS
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.phases import Phase
+from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_boxes
+from hwgen.model.cluster.placement import Placed, Segments, Stay, TcdmPlacement
+from hwgen.model.cluster.weight_packing import PackedWeights
+from hwgen.model.dma.strided import Axis, StridedBox
+from hwgen.model.dram.counts import DramLayout, DramRegion
+
+__all__ = ["Parts"]
+
+M, C, Y, X, K, L = range(len(DIMS))
+WORD = 4
+
+
+class Parts:
+    """Loads and stores.
+
+    Parameters
+    ----------
+    window
+        Bytes that no burst extends over a multiple of.
+
+    Members
+    -------
+    loads : phases that load for a tile: weights, inputs, biases, in this order, by tile and operand.
+    resumes : the phase that loads the partial sums that a tile resumes.
+    stores : the phase that stores outputs or partial sums behind a tile.
+    """
+
+    def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
+        self._window = window
+        self._layer, self._placement, self._layout = schedule.layer, placement, layout
+        marked = schedule.marked_loop("W", "tcdm")
+        assert marked is not None
+        self._packed = PackedWeights(schedule, marked + 1)
+        self.loads: dict[int, dict[str, Phase]] = {}
+        self.resumes: dict[int, Phase] = {}
+        self.stores: dict[int, Phase] = {}
+        for stay in placement.W.stays:
+            self._add(stay.first, "W", self._weights(stay))
+        for stay in placement.I.stays:
+            if stay.new:
+                self._add(stay.first, "I", self._inputs(stay))
+        self._add(0, "B", self._biases())
+        extents = [self._layer.extents[dim] for dim in DIMS]
+        for stay in placement.O.stays:
+            if stay.new:
+                self.resumes[stay.first] = self._loading(self._partial_sums(stay))
+            final = all(stay.box[dim][1] == extents[dim] for dim in (C, K, L))
+            moved = self._outputs(stay) if final else self._partial_sums(stay)
+            self.stores[stay.last] = Phase(Queue.STORE, [store(one.encode()) for one in moved])
+
+    def _add(self, tile: int, operand: str, descriptors: list[Descriptor]) -> None:
+        self.loads.setdefault(tile, {})[operand] = self._loading(descriptors)
+
+    def _loading(self, descriptors: Sequence[Descriptor]) -> Phase:
+        return Phase(Queue.LOAD, [load(descriptor.encode()) for descriptor in joined(descriptors, self._window)])
+
+    def _weights(self, stay: Stay) -> list[Descriptor]:
+        (m, m_end), (c, c_end), (k, k_end), (l, l_end) = (stay.box[dim] for dim in (M, C, K, L))  # noqa: E741
+        layer = self._layer
+        rows, columns = layer.kernel
+        first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
+        side = _side(OperandTag.W, RingSelect.W, self._placement.W, self._layout.weights.base + first, stay.low)
+        return descriptors_of(self._packed.boxes((m_end - m, c_end - c, k_end - k, l_end - l)), side)
+
+    def _inputs(self, stay: Stay) -> list[Descriptor]:
+        layer, ring = self._layer, self._placement.I
+        plane, row = layer.input_height * layer.input_width, layer.input_width
+        boxes = planar_boxes(stay.new, (plane, row, 1), (ring.plane, ring.pitch, 1))
+        return descriptors_of(boxes, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
+
+    def _biases(self) -> list[Descriptor]:
+        box = StridedBox(0, 0, (Axis(WORD * self._layer.output_channels, 1, 1),))
+        return descriptors_of([box], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
+
+    def _partial_sums(self, stay: Stay) -> list[Descriptor]:
+        (x, x_end) = stay.box[X]
+        axes = ((stay.box[M],), (stay.box[Y],), ((WORD * x, WORD * x_end),))
+        return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD, axes, stay.origin)
+
+    def _outputs(self, stay: Stay) -> list[Descriptor]:
+        """Final outputs lie at the begin of the rows that their partial sums had, if there were any."""
+        axes = ((stay.box[M],), (stay.box[Y],), (stay.box[X],))
+        x = stay.box[X][0]
+        origin = stay.low - stay.box[Y][0] * self._placement.O.pitch - x // WORD * WORD
+        return self._of_output(OperandTag.O, self._layout.output, 1, axes, origin)
+
+    def _of_output(
+        self, tag: OperandTag, region: DramRegion, element: int, axes: tuple[Segments, ...], origin: int
+    ) -> list[Descriptor]:
+        layer, ring = self._layer, self._placement.O
+        row = element * layer.output_width
+        boxes = planar_boxes(axes, (row * layer.output_height, row, 1), (ring.plane, ring.pitch, 1))
+        return descriptors_of(boxes, _side(tag, RingSelect.O, ring, region.base, origin))
+
+
+def _side(tag: OperandTag, select: RingSelect, ring: Placed | None, dram: int, tcdm: int) -> Side:
+    return Side(tag, select, None if ring is None else Ring(ring.end, ring.size), dram, tcdm)

@@ -1,0 +1,271 @@
+"""From a two-level schedule to the program of a cluster: loads, small layers, stores, and the tokens between them.
+
+The program is one list. Tile by tile it holds what the HWCs do, beside it the loads of the next tile and the stores
+of the one before, so that all three go on at once as far as the rings allow: what is loaded for a tile may take the
+place of what the tile before the last one used.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import Command, Queue, encode, end, join, start
+from hwgen.arch.descriptor import DescriptorError, Ring
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.registers import register_map
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import DIMS
+from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
+from hwgen.lower.cluster.configuration import Configuration
+from hwgen.lower.cluster.parts import Parts
+from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
+from hwgen.lower.cluster.tiles import Slice, TileCommands
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.placement import TcdmPlacement, place
+from hwgen.model.dram.counts import Dram, DramLayout, dram_layout
+
+__all__ = ["ClusterProgram", "compile_cluster"]
+
+M, C, Y, X, K, L = range(len(DIMS))
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class ClusterProgram:
+    """What runs one layer on a cluster.
+
+    Members
+    -------
+    schedule : normalised.
+    parameters : of every HWC.
+    cluster : HWCs and shared memory.
+    placement : the TCDM.
+    layout : the DRAM; the program lies behind the tensors.
+    commands : the program.
+    """
+
+    schedule: Schedule
+    parameters: HwcParameters
+    cluster: Cluster
+    placement: TcdmPlacement
+    layout: DramLayout
+    commands: tuple[Command, ...]
+
+    @cached_property
+    def words(self) -> Words:
+        """The program as 32-bit words."""
+        return np.array(encode(self.commands), np.uint32)
+
+    @property
+    def rings(self) -> dict[str, Ring]:
+        """The rings of I, W and O."""
+        return {array: Ring(self.placement[array].end, self.placement[array].size) for array in ARRAYS}
+
+    @property
+    def hardware(self) -> ClusterParameters:
+        """The cluster to generate."""
+        cluster = self.cluster
+        return ClusterParameters(self.parameters, cluster.hwcs, cluster.tcdm, cluster.banks, cluster.axi_bits)
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """The cluster's registers by name: the program, and the windows and rings that it may move in."""
+        values = {
+            "program_address": self.layout.program,
+            "program_words": len(self.words),
+            "dram_base": 0,
+            "dram_end": self.dram_size,
+            "tcdm_base": 0,
+            "tcdm_end": self.placement.size,
+        }
+        for array, ring in self.rings.items():
+            values |= {f"ring_{array.lower()}_end": ring.end, f"ring_{array.lower()}_size": ring.size}
+        return values
+
+    @property
+    def dram_size(self) -> int:
+        """Bytes of the DRAM from address 0 to behind the program."""
+        return self.layout.program + 4 * len(self.words)
+
+    def image(self, inputs: NDArray[np.int8], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
+        """The DRAM before the run, as 32-bit words from address 0."""
+        memory = np.zeros(-(-self.dram_size // 4) * 4, np.uint8)
+        for region, array in (
+            (self.layout.inputs, inputs),
+            (self.layout.weights, weights),
+            (self.layout.bias, bias.astype("<i4")),
+        ):
+            memory[region.base : region.base + region.size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        memory[self.layout.program : self.dram_size] = self.words.astype("<u4").view(np.uint8)
+        return memory.view("<u4")
+
+    def output(self, words: Words) -> NDArray[np.int8]:
+        """The output [M, E, F] that the run left in the DRAM."""
+        layer, region = self.schedule.layer, self.layout.output
+        content = np.ascontiguousarray(words).view(np.int8)[region.base : region.base + region.size]
+        return content.reshape(layer.output_channels, layer.output_height, layer.output_width)
+
+
+def compile_cluster(
+    schedule: Schedule,
+    hardware: Hardware | None = None,
+    *,
+    shift: int = 0,
+    relu: bool = False,
+    ceiling: int | None = None,
+    serial: bool = False,
+) -> ClusterProgram:
+    """The program of one layer; raises `InputError` with the reason where the cluster cannot run it.
+
+    Parameters
+    ----------
+    hardware : the cluster; None: the smallest HWCs that run the schedule, in a cluster as it is by default.
+    shift, relu, ceiling : of the requantisation.
+    serial : for comparison: load, compute and store one after the other.
+    """
+    cluster = (hardware and hardware.cluster) or Cluster()
+    schedule = normalised(schedule, cluster.hwcs)
+    where = schedule.layer.name
+    if any(schedule.in_halves(array) for array in ARRAYS):
+        raise InputError(f"{where}: nest: double: halves: the cluster has rings")
+    placement = place(schedule)
+    if placement.size > cluster.tcdm:
+        needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
+        raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
+    settings = {"shift": shift, "relu": int(relu), "ceiling": 127 if ceiling is None else ceiling}
+    tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
+    layout = dram_layout(schedule)
+    try:
+        commands = _Writer(schedule, placement, layout, tiles, Dram(cluster.axi_bits).window_bytes).commands(
+            serial=serial
+        )
+    except DescriptorError as error:
+        raise InputError(f"{where}: {error}") from None
+    return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands))
+
+
+class _Writer:
+    """The commands of a program, phase by phase."""
+
+    def __init__(
+        self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, tiles: TileCommands, window: int
+    ) -> None:
+        self._placement, self._tiles = placement, tiles
+        self._parts = Parts(schedule, placement, layout, window)
+        self._registers = tuple(
+            register
+            for register in register_map(tiles.parameters)
+            if register.writable and register.name != "control"
+        )
+        self._configuration = Configuration(self._registers)
+        self._where = schedule.layer.name
+        self._waves = [self._waves_of(tile) for tile in range(len(tiles.slices))]
+
+    def commands(self, *, serial: bool) -> Iterator[Command]:
+        """All of them, END included."""
+        groups = list(self._one_by_one() if serial else self._side_by_side())
+        with_tokens([phase for group in groups for phase in group])
+        for group in groups:
+            queues: dict[Queue, list[Command]] = {}
+            for phase in group:
+                queues.setdefault(phase.queue, []).extend(phase.commands)
+            yield from interleaved(queues.values())
+        yield end()
+
+    # --- order ---
+
+    def _side_by_side(self) -> Iterator[list[Phase]]:
+        """Groups of phases; those of a group are written between each other."""
+        self._connect()
+        parts, left = self._parts, dict(self._parts.stores)
+        yield from ([phase] for phase in self._loads(0))
+        for tile, (first, *others) in enumerate(self._waves):
+            yield [first]
+            stored = [left.pop(done) for done in sorted(left) if done < tile]
+            yield [*others[-1:], *parts.loads.get(tile + 1, {}).values(), *stored]
+            resumes = parts.resumes.get(tile + 1)
+            if resumes is not None:
+                # The very box that is stored behind this tile may be wanted again.
+                if left.get(tile) in resumes.after:
+                    yield [left.pop(tile)]
+                yield [resumes]
+        yield from ([phase] for phase in left.values())
+
+    def _one_by_one(self) -> Iterator[list[Phase]]:
+        before: list[Phase] = []
+        for tile, waves in enumerate(self._waves):
+            stored = self._parts.stores.get(tile)
+            for phases in (self._loads(tile), waves, [] if stored is None else [stored]):
+                for phase in phases:
+                    phase.after = list(before)
+                    yield [phase]
+                before = phases[-1:] or before
+
+    def _loads(self, tile: int) -> list[Phase]:
+        """In the order of the load queue."""
+        resumes = self._parts.resumes.get(tile)
+        return [*self._parts.loads.get(tile, {}).values(), *([] if resumes is None else [resumes])]
+
+    def _connect(self) -> None:
+        """What each phase waits for."""
+        waves, parts = self._waves, self._parts
+        for tile, (first, *_) in enumerate(waves):
+            first.after += self._loads(tile)[-1:]
+        inputs: tuple[ArrayName, ...] = ("I", "W")
+        for array in inputs:
+            for before, stay in pairwise(self._placement[array].stays):
+                phase = parts.loads.get(stay.first, {}).get(array)
+                if phase is not None and before.first > 0:
+                    phase.after.append(waves[before.first - 1][-1])
+        outputs = self._placement.O.stays
+        seen: dict[tuple[tuple[int, int], ...], int] = {}
+        for number, stay in enumerate(outputs):
+            parts.stores[stay.last].after.append(waves[stay.last][-1])
+            if number >= 2:
+                waves[stay.first][0].after.append(parts.stores[outputs[number - 2].last])
+            place = (stay.box[M], stay.box[Y], stay.box[X])
+            if stay.first in parts.resumes:
+                needed = max(number - 2, seen[place])
+                parts.resumes[stay.first].after.append(parts.stores[outputs[needed].last])
+            seen[place] = number
+
+    # --- what the HWCs do ---
+
+    def _waves_of(self, tile: int) -> list[Phase]:
+        """The first slices of a tile, one for each HWC at most; then the others and the wait for all of them.
+
+        If there are no others, the first ones and the wait are one phase.
+        """
+        waves: list[list[Slice]] = [[]]
+        for part in self._tiles.slices[tile]:
+            if any(part.hwc == other.hwc for other in waves[-1]):
+                waves.append([])
+            waves[-1].append(part)
+        used = sum(1 << hwc for hwc in {part.hwc for part in self._tiles.slices[tile]})
+        first, *others = [list(self._wave(tile, wave)) for wave in waves]
+        rest = [command for wave in others for command in wave]
+        if not rest:
+            return [Phase(Queue.COMPUTE, [*first, join(used)])]
+        return [Phase(Queue.COMPUTE, first), Phase(Queue.COMPUTE, [*rest, join(used)])]
+
+    def _wave(self, tile: int, wave: list[Slice]) -> Iterator[Command]:
+        wanted = {part.hwc: self._checked(self._tiles.registers(tile, part)) for part in wave}
+        yield from self._configuration.shared(wanted)
+        for hwc, values in wanted.items():
+            yield from self._configuration.own(hwc, values)
+            yield start(1 << hwc)
+
+    def _checked(self, values: dict[str, int]) -> dict[str, int]:
+        for register in self._registers:
+            value = values[register.name]
+            if not 0 <= value < 1 << register.width:
+                raise InputError(
+                    f"{self._where}: {register.meaning}: expected below {1 << register.width}, got {value}"
+                )
+        return values

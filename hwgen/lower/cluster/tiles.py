@@ -1,0 +1,298 @@
+"""What the HWCs of a cluster do for each tile: small layers of their own, and the registers that say so."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.program import check_format
+from hwgen.lower.hwc.registers import Placement, RegisterValues
+from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
+from hwgen.model.cluster.tile_order import Box
+from hwgen.model.cluster.weight_packing import PackedWeights
+
+__all__ = ["Slice", "TileCommands"]
+
+M, C, Y, X, K, L = range(len(DIMS))
+WEIGHTS = (M, C, K, L)
+NOWHERE = Placement(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one HWC does at once: what it covers, and which HWC it is."""
+
+    box: Box
+    hwc: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Corner:
+    """Where a slice's input begins in the feature map; ``touches`` is false where all of it is padding."""
+
+    row: int
+    column: int
+    touches: bool
+
+
+class TileCommands:
+    """The slices of every tile, and what the HWCs' registers hold for them.
+
+    Parameters
+    ----------
+    schedule
+        A normalised nest of two levels.
+    hardware
+        The HWCs; None: the smallest ones.
+    hwcs
+        How many share the work.
+    placement
+        Where everything lies in the TCDM.
+    settings
+        Registers of the arithmetic by name.
+
+    Members
+    -------
+    slices : by tile.
+    parameters : the HWC that runs all of them.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        hardware: Hardware | None,
+        hwcs: int,
+        placement: TcdmPlacement,
+        settings: dict[str, int],
+    ) -> None:
+        self._schedule, self._placement, self._settings = schedule, placement, settings
+        self._layer, self._hwcs = schedule.layer, hwcs
+        depth = placement.walk.depth
+        over = [j for j, loop in enumerate(schedule.loops) if loop.over]
+        self._between = schedule.loops[depth : max([depth, *(j + 1 for j in over)])]
+        self._local = _below(schedule, depth + len(self._between))
+        self.slices = [list(self._slices(tile)) for tile in placement.walk.tiles]
+        self._packed = self._packed_weights(depth)
+        self._small = lru_cache(maxsize=None)(self._small_schedule)
+        self._values = lru_cache(maxsize=None)(self._register_values)
+        layers = dict.fromkeys(self._shape(part.box)[0] for parts in self.slices for part in parts)
+        self.parameters = _parameters([self._small(layer) for layer in layers], hardware)
+
+    def registers(self, tile: int, part: Slice) -> dict[str, int]:
+        """The registers of one slice, by name, in their order."""
+        shape, corner = self._shape(part.box)
+        values = dict(self._values(shape))
+        values |= self._input_base(tile, part.box, shape, corner)
+        values |= self._weight_base(tile, part.box)
+        values |= self._output_bases(tile, part.box)
+        reduction = [(part.box[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
+        values |= {
+            "bias_base": 4 * part.box[M][0],
+            "first_part": int(all(low == 0 for (low, _), _ in reduction)),
+            "last_part": int(all(high == extent for (_, high), extent in reduction)),
+        }
+        return values
+
+    def small(self, part: Slice) -> Schedule:
+        """The small layer that an HWC runs for a slice."""
+        return self._small(self._shape(part.box)[0])
+
+    # --- slices ---
+
+    def _slices(self, tile: Box) -> Iterator[Slice]:
+        """The iterations of the loops between tiles and HWCs, in program order."""
+
+        def inside(box: Box, loops: tuple[Loop, ...], number: int) -> Iterator[Slice]:
+            if not loops:
+                yield Slice(box, number % self._hwcs)
+                return
+            loop, dim = loops[0], DIMS.index(loops[0].dim)
+            low, high = box[dim]
+            iterations = range(low, high, loop.step)
+            for i, start in enumerate(iterations):
+                part = (*box[:dim], (start, min(start + loop.step, high)), *box[dim + 1 :])
+                yield from inside(part, loops[1:], number * len(iterations) + i if loop.over else number)
+
+        return inside(tile, self._between, 0)
+
+    # --- small layers ---
+
+    def _shape(self, box: Box) -> tuple[Layer, _Corner]:
+        """The small layer that a slice is, and where its input begins."""
+        layer = self._layer
+        (m, m_end), (c, c_end) = box[M], box[C]
+        size = layer.outputs_per_group
+        groups = 1
+        if m // size != (m_end - 1) // size:
+            if m % size or m_end % size:
+                raise InputError(
+                    f"{layer.name}: nest: output channels {m} to {m_end - 1} of one HWC's share of a tile begin or "
+                    f"end inside a group of {size} and go beyond it"
+                )
+            groups = (m_end - m) // size
+        rows, columns = (
+            _window(box[out], box[tap], layer.stride[axis], layer.padding[axis], extent)
+            for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
+        )
+        touches = all(
+            input_lines(box[out], box[tap], layer.stride[axis], layer.padding[axis], extent)
+            for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
+        )
+        small = Layer.model_construct(
+            name=layer.name,
+            op="conv",
+            input_channels=groups * (c_end - c),
+            output_channels=m_end - m,
+            input_height=rows.size,
+            input_width=columns.size,
+            output_height=box[Y][1] - box[Y][0],
+            output_width=box[X][1] - box[X][0],
+            kernel=(box[K][1] - box[K][0], box[L][1] - box[L][0]),
+            stride=layer.stride,
+            padding=(rows.before, columns.before, rows.behind, columns.behind),
+            groups=groups,
+        )
+        return small, _Corner(rows.first, columns.first, touches)
+
+    def _small_schedule(self, layer: Layer) -> Schedule:
+        """The nest below the slices, its steps as far as the small layer goes."""
+        left = dict(layer.extents)
+        nest: list[Loop | Marker] = []
+        for item in self._local:
+            if isinstance(item, Loop):
+                left[item.dim] = min(item.step, left[item.dim])
+                nest.append(Loop(item.dim, left[item.dim]))
+            else:
+                nest.append(item)
+        return Schedule.model_construct(
+            layer=layer, bits=self._schedule.bits, nest=tuple(nest), lanes=self._schedule.lanes
+        )
+
+    def _register_values(self, layer: Layer) -> dict[str, int]:
+        """The registers of a small layer wherever it lies."""
+        rings = self._placement
+        where = replace(
+            NOWHERE,
+            input_pitch=rings.I.pitch,
+            input_plane=rings.I.plane,
+            output_pitch=rings.O.pitch,
+            output_plane=rings.O.plane,
+            partial_pitch=rings.O.pitch,
+            partial_plane=rings.O.plane,
+        )
+        schedule = with_output_at_reduction(self._small(layer))
+        values = RegisterValues(schedule, self.parameters, where).registers() | self._settings
+        for name, array in (("i", "I"), ("w", "W"), ("o", "O")):
+            ring: Placed = getattr(rings, array)
+            values |= {f"ring_{name}_end": ring.end, f"ring_{name}_size": ring.size}
+        return values
+
+    # --- where a slice's operands lie ---
+
+    def _stay(self, ring: Placed, tile: int) -> Stay:
+        index = _stay_of(ring.stays)[tile]
+        return ring.stays[index]
+
+    def _input_base(self, tile: int, box: Box, small: Layer, corner: _Corner) -> dict[str, int]:
+        ring, layer = self._placement.I, self._layer
+        stay = self._stay(ring, tile)
+        if not corner.touches:
+            return {"input_base": ring.start}
+        group, held = box[M][0] // layer.outputs_per_group, 0
+        channel = group * layer.channels_per_group + box[C][0]
+        for start, stop in stay.touch[0]:
+            held += min(max(channel - start, 0), stop - start)
+        plane = stay.origin + held * ring.plane
+        address = plane + corner.row * ring.pitch + corner.column
+        # What is really fetched first must lie inside the ring, so that addresses wrap once at most.
+        rows = input_lines(box[Y], box[K], layer.stride[0], layer.padding[0], layer.input_height)
+        columns = input_lines(box[X], box[L], layer.stride[1], layer.padding[1], layer.input_width)
+        low = plane + rows[0][0] * ring.pitch + columns[0][0] // 4 * 4
+        base = ring.physical(low) + address - low
+        return {"input_base": (base - small.padding[0] * ring.pitch) % (1 << 32)}
+
+    def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:
+        """The packing of a box of weights in the TCDM, and how many of its loops cut it into slices' boxes."""
+        marked = self._schedule.marked_loop("W", "tcdm")
+        assert marked is not None
+        loops = self._schedule.loops[marked + 1 : depth + len(self._between)]
+        return PackedWeights(self._schedule, marked + 1), sum(loop.dim in "mckl" for loop in loops)
+
+    def _weight_base(self, tile: int, box: Box) -> dict[str, int]:
+        ring = self._placement.W
+        stay = self._stay(ring, tile)
+        packed, loops = self._packed
+        held = [stay.box[dim] for dim in WEIGHTS]
+        low = tuple(box[dim][0] - begin for dim, (begin, _) in zip(WEIGHTS, held, strict=True))
+        offset = packed.offset(low, tuple(end - begin for begin, end in held), loops)
+        return {"weight_base": ring.physical(stay.low + offset)}
+
+    def _output_bases(self, tile: int, box: Box) -> dict[str, int]:
+        ring = self._placement.O
+        stay = self._stay(ring, tile)
+        column = stay.box[X][0]
+        row = stay.low + (box[M][0] - stay.box[M][0]) * ring.plane + (box[Y][0] - stay.box[Y][0]) * ring.pitch
+        return {
+            "output_base": ring.physical(row + column % 4 + box[X][0] - column),
+            "partial_base": ring.physical(row + 4 * (box[X][0] - column)) if ring.element == 4 else ring.start,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Lines of the input that a slice sees: the first, how many, and lines of padding before and behind them."""
+
+    first: int
+    size: int
+    before: int
+    behind: int
+
+
+def _window(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: int, extent: int) -> _Window:
+    first = outputs[0] * stride + taps[0] - pad
+    end = (outputs[1] - 1) * stride + taps[1] - pad
+    low, high = max(first, 0), min(end, extent)
+    if low >= high:  # nothing but padding: all of it before a line that is never reached
+        return _Window(0, 1, end - first, 0)
+    return _Window(low, high - low, low - first, end - high)
+
+
+@lru_cache(maxsize=8)
+def _stay_of(stays: tuple[Stay, ...]) -> list[int]:
+    """The stay of every tile."""
+    return [index for index, stay in enumerate(stays) for _ in range(stay.first, stay.last + 1)]
+
+
+def _below(schedule: Schedule, depth: int) -> tuple[Loop | Marker, ...]:
+    """What stands below so many loops; markers right above the next one are part of it."""
+    loops = 0
+    result: list[Loop | Marker] = []
+    for item in schedule.nest:
+        if isinstance(item, Loop):
+            loops += 1
+            if loops > depth:
+                result.append(item)
+        elif loops >= depth and item.level == "local":
+            result.append(item)
+    return tuple(result)
+
+
+def _parameters(schedules: list[Schedule], hardware: Hardware | None) -> HwcParameters:
+    """The HWC on which all of these run."""
+    found = []
+    for schedule in schedules:
+        check_format(schedule)
+        found.append(parameters_for(schedule, hardware))
+    return replace(
+        found[0],
+        cluster=True,
+        **{
+            f"{name}_bytes": max(getattr(one, f"{name}_bytes") for one in found)
+            for name in ("input", "weight", "output")
+        },
+    )

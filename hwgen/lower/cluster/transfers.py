@@ -1,0 +1,119 @@
+"""Parts of operands as descriptors of the DMA."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
+from hwgen.gateware.dma.descriptor_front import DESCRIPTORS_AHEAD
+from hwgen.model.cluster.placement import Segments
+from hwgen.model.dma.strided import Axis, StridedBox, Transfer, transfers_of
+
+__all__ = ["Side", "descriptors_of", "joined", "planar_boxes"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What all descriptors of a part have in common: its tag, its ring, and the addresses that offsets count from.
+
+    ``ring`` is None for a fixed place in the TCDM. ``tcdm`` is a linear address where there is a ring.
+    """
+
+    tag: OperandTag
+    select: RingSelect
+    ring: Ring | None
+    dram: int
+    tcdm: int
+
+
+def planar_boxes(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[int]) -> Iterator[StridedBox]:
+    """The product of three axes (channels, rows, columns) with these bytes from one to the next on either side.
+
+    Offsets count from coordinate 0 on all axes, but for channels in the TCDM: those that are held follow each other,
+    however far apart they are in DRAM.
+    """
+    before = 0
+    pieces: list[list[StridedBox]] = [[], [], []]
+    for start, length, count, stride in _progressions(axes[0]):
+        inner, outer = Axis(length, dram[0], tcdm[0]), Axis(count, stride * dram[0], length * tcdm[0])
+        pieces[0].append(StridedBox(start * dram[0], before * tcdm[0], (inner, outer)))
+        before += length * count
+    for i in (1, 2):
+        for start, length, count, stride in _progressions(axes[i]):
+            inner, outer = Axis(length, dram[i], tcdm[i]), Axis(count, stride * dram[i], stride * tcdm[i])
+            pieces[i].append(StridedBox(start * dram[i], start * tcdm[i], (inner, outer)))
+    for channels in pieces[0]:
+        for rows in pieces[1]:
+            for columns in pieces[2]:
+                yield StridedBox(
+                    channels.dram + rows.dram + columns.dram,
+                    channels.tcdm + rows.tcdm + columns.tcdm,
+                    (*channels.axes, *rows.axes, *columns.axes),
+                )
+
+
+def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
+    """Ranges as (start, length, count, stride): those of one length at one distance together."""
+    at = 0
+    while at < len(segments):
+        start, stop = segments[at]
+        count, stride = 1, 0
+        while at + count < len(segments):
+            low, high = segments[at + count]
+            if high - low != stop - start or (stride and low != start + count * stride):
+                break
+            stride = low - start if count == 1 else stride
+            count += 1
+        yield start, stop - start, count, stride
+        at += count
+
+
+def descriptors_of(boxes: Iterable[StridedBox], side: Side) -> list[Descriptor]:
+    """Descriptors that move these boxes, whose bytes lie apart, in ascending order of DRAM addresses."""
+    scatters = side.tag is OperandTag.W
+    return [_descriptor(transfer, side) for transfer in transfers_of(boxes, scatters=scatters)]
+
+
+def joined(descriptors: Sequence[Descriptor], window: int) -> list[Descriptor]:
+    """Loads of one part, each told whether the next one goes on where it ends, so that they share bursts.
+
+    No burst extends over a multiple of ``window`` bytes. Raises `DescriptorError` where more share one than the DMA
+    has room for: what one burst brings must have been asked for before any of it comes.
+    """
+    result = [
+        *(replace(one, continues=one.dram_end == following.dram_address) for one, following in pairwise(descriptors)),
+        *descriptors[-1:],
+    ]
+    sharing, burst, goes_on = 0, -1, False
+    for one in result:
+        first, last = one.dram_address // window, (one.dram_end - 1) // window
+        sharing = sharing + 1 if goes_on and first == burst else 1
+        if sharing > DESCRIPTORS_AHEAD:
+            raise DescriptorError(
+                f"nest: {one.tag.name}: a tile's loads are in more than {DESCRIPTORS_AHEAD} pieces inside one burst; "
+                "choose steps that divide"
+            )
+        in_one_run = one.bytes == one.dram_end - one.dram_address
+        sharing, burst, goes_on = sharing if in_one_run and first == last else 1, last, one.continues
+    return result
+
+
+def _descriptor(transfer: Transfer, side: Side) -> Descriptor:
+    tcdm = side.tcdm + transfer.tcdm
+    one, two = transfer.one, transfer.two
+    plain = Descriptor(
+        length=transfer.length,
+        tag=side.tag,
+        ring=side.select,
+        dram_address=side.dram + transfer.dram,
+        tcdm_address=tcdm if side.ring is None else side.ring.wrap(side.ring.start + tcdm),
+        count_1=one.count,
+        count_2=two.count,
+        dram_stride_1=one.dram,
+        dram_stride_2=two.dram,
+        tcdm_stride_1=one.tcdm,
+        tcdm_stride_2=two.tcdm,
+    )
+    if transfer.packed:
+        return plain
+    return replace(plain, scattered=True, fold=transfer.fold, fast_stride=transfer.fast, slow_stride=transfer.slow)

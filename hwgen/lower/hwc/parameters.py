@@ -1,0 +1,106 @@
+"""The HWC that a schedule runs on: its generation parameters, and the schedule as it has it."""
+
+from collections.abc import Mapping
+
+from hwgen.arch.hwc import REDUCTION, HwcParameters, ParameterError, halved_lanes, memory_units
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, order_of
+from hwgen.ir.layer import Dim
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.model.core.access import allocation
+
+__all__ = ["NARROW", "WIDE", "parameters_for", "with_output_at_reduction"]
+
+NARROW, WIDE = 8, 16
+
+
+def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcParameters:
+    """The HWC that a schedule runs on: the given one, or the smallest one for this schedule.
+
+    Raises `InputError` where the schedule does not fit the hardware.
+    """
+    where = schedule.layer.name
+    orders = (order_of(schedule), order_of(with_output_at_reduction(schedule)))
+    schedule = with_output_at_reduction(schedule)
+    need = allocation(schedule)
+    shape, operand_bits = _datapath(schedule, hardware)
+    if hardware is not None and hardware.order is not None and hardware.order not in orders:
+        raise InputError(f"{where}: nest: expected the loop order and markers of hardware {hardware.name}")
+    try:
+        units = memory_units(*shape, operand_bits)
+    except ParameterError as error:
+        raise InputError(f"{where}: {error}") from None
+    buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}
+    if hardware is not None and hardware.buffers is not None:
+        for array in ARRAYS:
+            if need[array] > hardware.buffers[array]:
+                raise InputError(
+                    f"{where}: {array} needs {need[array]} bytes, "
+                    f"hardware {hardware.name} has {hardware.buffers[array]}"
+                )
+        buffers = dict(hardware.buffers)
+    elif hardware is not None and sum(buffers.values()) > hardware.budget:
+        raise InputError(
+            f"{where}: needs {sum(buffers.values())} bytes, hardware {hardware.name} has {hardware.budget}"
+        )
+    markers = {array: schedule.marked_loop(array) for array in ARRAYS}
+    loops = tuple(loop.dim for loop in schedule.loops)
+    places = {array: len(loops) if place is None else place for array, place in markers.items()}
+    try:
+        return HwcParameters(
+            loops=loops,
+            input_marker=places["I"],
+            weight_marker=places["W"],
+            output_marker=places["O"],
+            input_bytes=buffers["I"],
+            weight_bytes=buffers["W"],
+            output_bytes=buffers["O"],
+            lane_m=shape[0],
+            lane_y=shape[1],
+            lane_x=shape[2],
+            operand_bits=operand_bits,
+        )
+    except ParameterError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def with_output_at_reduction(schedule: Schedule) -> Schedule:
+    """The same schedule with O's marker above a reduction loop, as the HWC has it.
+
+    From one iteration of a loop over m, y or x to the next no output stays, so a marker above such a loop means as
+    much as one right inside it. Where no reduction loop stands there, one of a single iteration does.
+    """
+    marked = schedule.marked_loop("O")
+    if marked is None or schedule.loops[marked].dim in REDUCTION:
+        return schedule
+    below = schedule.loops[marked + 1 : marked + 2]
+    idle = [] if below and below[0].dim in REDUCTION else [Loop("c", schedule.iteration_size(marked + 1)["c"])]
+    nest: list[Loop | Marker] = []
+    loops = 0
+    for item in schedule.nest:
+        if isinstance(item, Loop):
+            nest += [item, Marker(("O",)), *idle] if loops == marked else [item]
+            loops += 1
+        elif rest := tuple(array for array in item.arrays if array != "O"):
+            nest.append(Marker(rest))
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[tuple[int, int, int], int]:
+    """Lanes along m, y, x of the HWC for 8-bit operands, and the widest operands that it computes with."""
+    wide = schedule.bits.I == WIDE
+    m, y, x = _shape(schedule.lanes)
+    if hardware is None:
+        return ((m, y, 2 * x), WIDE) if wide else ((m, y, x), NARROW)
+    where, shape = schedule.layer.name, _shape(hardware.lanes)
+    if hardware.operand_bits < schedule.bits.I:
+        raise InputError(f"{where}: bits: hardware {hardware.name} computes with {hardware.operand_bits} bits")
+    expected = halved_lanes(*shape) if wide else shape
+    if (m, y, x) != expected:
+        lanes = dict(zip("myx", expected, strict=True))
+        raise InputError(f"{where}: lanes: expected {lanes} of hardware {hardware.name}, got {schedule.lanes}")
+    return shape, hardware.operand_bits
+
+
+def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
+    return lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)

@@ -1,0 +1,112 @@
+"""One layer on one HWC: its registers and where its tensors lie in the shared memory."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
+from hwgen.gateware.hwc.registers import register_map
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Marker, Schedule
+from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.registers import Placement, RegisterValues
+
+__all__ = ["Program", "check_format", "compile_layer"]
+
+MAX_KERNEL = 11
+MAX_STRIDE = 4
+
+
+@dataclass(frozen=True)
+class Program:
+    """What runs one layer on one HWC.
+
+    ``registers`` are (name, byte address, value), to be written in this order; then ``start`` (address, value). When
+    the interrupt comes, ``status`` (address) reads `DONE` if all went well.
+    """
+
+    schedule: Schedule
+    parameters: HwcParameters
+    registers: tuple[tuple[str, int, int], ...]
+    start: tuple[int, int]
+    status: int
+    layout: MemoryLayout
+
+    DONE = 0x2
+
+    @property
+    def regions(self) -> dict[str, Region]:
+        """Parts of the shared memory by name: input, weights, bias, output, partial."""
+        return self.layout.regions
+
+    def image(self, inputs: NDArray[np.signedinteger], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
+        """The shared memory before the run; see `MemoryLayout.image`."""
+        return self.layout.image(inputs, weights, bias)
+
+    def output(self, words: Words) -> NDArray[np.signedinteger]:
+        """The output [M, E, F] that the run left in the shared memory."""
+        return self.layout.output_of(words)
+
+
+def compile_layer(
+    schedule: Schedule,
+    hardware: Hardware | None = None,
+    *,
+    shift: int = 0,
+    relu: bool = False,
+    ceiling: int | None = None,
+    product_shift: int = 0,
+) -> Program:
+    """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
+
+    The program's schedule has O's marker above a reduction loop, see `with_output_at_reduction`.
+    """
+    check_format(schedule)
+    parameters = parameters_for(schedule, hardware)
+    schedule = with_output_at_reduction(schedule)
+    layout = layout_of(schedule)
+    highest = (1 << (schedule.bits.O - 1)) - 1
+    values = RegisterValues(schedule, parameters, Placement.of(layout)).registers()
+    values |= {"shift": shift, "relu": int(relu), "ceiling": highest if ceiling is None else ceiling}
+    if parameters.wide:
+        values |= {"wide": int(schedule.bits.I == WIDE), "product_shift": product_shift}
+    elif product_shift:
+        raise InputError(f"{schedule.layer.name}: product_shift: this HWC does not shift products")
+    known = {register.name: register for register in register_map(parameters)}
+    registers = []
+    for name, register in known.items():
+        if register.writable and name != "control":
+            value = values.pop(name)
+            if not 0 <= value < 1 << register.width:
+                raise InputError(
+                    f"{schedule.layer.name}: {register.meaning}: expected below {1 << register.width}, got {value}"
+                )
+            registers.append((name, register.address, value))
+    assert not values, values
+    return Program(
+        schedule=schedule,
+        parameters=parameters,
+        registers=tuple(registers),
+        start=(known["control"].address, 1),
+        status=known["status"].address,
+        layout=layout,
+    )
+
+
+def check_format(schedule: Schedule) -> None:
+    """Refuse operands, nests and kernels that no HWC runs, with the reason."""
+    where, layer = schedule.layer.name, schedule.layer
+    bits = schedule.bits
+    if (bits.I, bits.W, bits.O, bits.acc) not in ((NARROW, NARROW, NARROW, 32), (WIDE, WIDE, WIDE, 32)):
+        raise InputError(f"{where}: bits: the HWC computes with operands of 8 or of 16 bits, and 32-bit sums")
+    if any(isinstance(item, Marker) and item.level != "local" for item in schedule.nest):
+        raise InputError(f"{where}: nest: one HWC has one memory level, got a tcdm marker")
+    if any(loop.over for loop in schedule.loops):
+        raise InputError(f"{where}: nest: one HWC cannot spread a loop over several")
+    if max(layer.kernel) > MAX_KERNEL:
+        raise InputError(f"{where}: kernel: expected at most {MAX_KERNEL}, got {list(layer.kernel)}")
+    if max(layer.stride) > MAX_STRIDE:
+        raise InputError(f"{where}: stride: expected at most {MAX_STRIDE}, got {list(layer.stride)}")

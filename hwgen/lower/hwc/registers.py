@@ -1,0 +1,244 @@
+"""The values of an HWC's run-time registers, derived from a schedule and from where its tensors lie."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layout import MemoryLayout, row_pitch
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import Dim
+from hwgen.ir.schedule import Schedule
+from hwgen.model.hwc.input_tiles import Range, boxes_meet, lines_touched, pieces_of
+
+__all__ = ["Placement", "RegisterValues"]
+
+PHASES = 4
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the tensors of a layer lie in the shared memory: byte addresses, and bytes from row to row and from
+    channel to channel."""
+
+    input_base: int
+    input_pitch: int
+    input_plane: int
+    weight_base: int
+    bias_base: int
+    output_base: int
+    output_pitch: int
+    output_plane: int
+    partial_base: int
+    partial_pitch: int
+    partial_plane: int
+
+    @classmethod
+    def of(cls, layout: MemoryLayout) -> "Placement":
+        """The regions of one layer, dense but for rows that begin on words."""
+        layer, bits = layout.schedule.layer, layout.schedule.bits
+        in_row, out_row = row_pitch(layer.input_width, bits.I), row_pitch(layer.output_width, bits.O)
+        return cls(
+            input_base=layout.input.base,
+            input_pitch=in_row,
+            input_plane=in_row * layer.input_height,
+            weight_base=layout.weights.base,
+            bias_base=layout.bias.base,
+            output_base=layout.output.base,
+            output_pitch=out_row,
+            output_plane=out_row * layer.output_height,
+            partial_base=layout.partial.base,
+            partial_pitch=4 * layer.output_width,
+            partial_plane=4 * layer.output_width * layer.output_height,
+        )
+
+
+class RegisterValues:
+    """The register values of one schedule, derived step by step."""
+
+    def __init__(self, schedule: Schedule, parameters: HwcParameters, placement: Placement) -> None:
+        self.schedule, self.parameters, self.placement = schedule, parameters, placement
+        self.layer = schedule.layer
+        self.loops = schedule.loops
+
+    def registers(self) -> dict[str, int]:
+        """All settings but those of the arithmetic, by register name."""
+        layer = self.layer
+        values = {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
+        values |= {f"step_{j}_{loop.dim}": loop.step for j, loop in enumerate(self.loops)}
+        values |= {
+            "stride_y": layer.stride[0],
+            "stride_x": layer.stride[1],
+            "padding_top": layer.padding[0],
+            "padding_left": layer.padding[1],
+            "group_outputs": layer.outputs_per_group,
+            "group_inputs": layer.channels_per_group,
+        }
+        return values | self._input() | self._output()
+
+    def pieces(self, dim: Dim, depth: int) -> list[Range]:
+        """What the loops down to ``depth`` cut a dimension into, in program order."""
+        return pieces_of(self.layer.extents[dim], self.loops[:depth], dim)
+
+    # --- input ---
+
+    @cached_property
+    def _input_depth(self) -> int:
+        return min(self.parameters.input_marker + 1, len(self.loops))
+
+    def _input(self) -> dict[str, int]:
+        layer, p, at = self.layer, self.parameters, self.placement
+        self._check_groups()
+        slides, rows_per_output = self._rows_that_stay()
+        shift = self._columns_that_stay()
+        phases = self._phases(aligned=shift is not None)
+        element = self.schedule.bits.I // 8
+        line = sum(phases) * element
+        channels = max(stop - start for start, stop in self.pieces("c", self._input_depth))
+        slab = max(1, line * channels)
+        rows = self._most_rows()
+        slabs = p.input_elements // slab
+        if slabs < max(rows, 1):
+            raise InputError(
+                f"{layer.name}: I needs {rows * slab} bytes in lines of {line}, the memory has {p.input_elements}"
+            )
+        ring = p.input_elements
+        values = {
+            "input_base": (at.input_base - layer.padding[0] * at.input_pitch) % (1 << 32),
+            "input_height": layer.input_height,
+            "input_width": layer.input_width,
+            "input_pitch": at.input_pitch,
+            "input_plane": at.input_plane,
+            "input_slides": int(slides or shift is not None),
+            **({"input_shift": shift or 0} if p.columns_slide else {}),
+            "input_line": line,
+            "input_slab": slab,
+            "input_slabs": slabs,
+            **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lane_y)},
+            **{f"input_phase_{i}": sum(phases[:i]) * element for i in (1, 2, 3)},
+        }
+        for j in range(p.input_marker + 1, len(self.loops)):
+            step = self.loops[j].step
+            match self.loops[j].dim:
+                case "y":
+                    values[f"input_ring_step_{j}"] = step * rows_per_output * slab % ring
+                    values[f"input_row_step_{j}"] = step * layer.stride[0]
+                case "k":
+                    values[f"input_ring_step_{j}"] = step * slab % ring
+                case "c":
+                    values[f"input_line_step_{j}"] = step * line
+                case "x":
+                    values[f"input_column_step_{j}"] = step * layer.stride[1]
+                case "l":
+                    values[f"input_quotient_step_{j}"] = step // layer.stride[1]
+                    values[f"input_phase_step_{j}"] = step % layer.stride[1]
+        return values
+
+    def _check_groups(self) -> None:
+        size = self.layer.outputs_per_group
+        for start, stop in self.pieces("m", self._input_depth):
+            if start // size != (stop - 1) // size:
+                raise InputError(
+                    f"{self.layer.name}: nest: output channels {start} to {stop - 1} of one iteration at I's marker "
+                    f"cross a border between groups of {size}"
+                )
+
+    def _most_rows(self) -> int:
+        taps = self.pieces("k", self._input_depth)
+        outputs = self.pieces("y", self._input_depth)
+        return max(len(lines_touched(self.layer, 0, y, k)) for y in outputs for k in taps)
+
+    def _rows_that_stay(self) -> tuple[bool, int]:
+        """Whether rows stay from box to box, and how many slabs an output row is from the next one."""
+        depth, stride = self._input_depth, self.layer.stride[0]
+        outputs, taps = self.pieces("y", depth), self.pieces("k", depth)
+        one_output = all(stop - start == 1 for start, stop in outputs)
+        extents = {stop - start for start, stop in taps}
+        unbroken = one_output or min(extents) >= stride
+        marked = self._marked_dim()
+        if marked == "k" and not unbroken and boxes_meet(self.layer, self.loops, self.parameters.input_marker):
+            raise InputError(
+                f"{self.layer.name}: nest: the kernel rows at I's marker leave gaps that the next iteration reuses; "
+                f"cover at least {stride} kernel rows, or one output row"
+            )
+        if (
+            not unbroken
+            and len(extents) > 1
+            and (self.parameters.lane_y > 1 or self.parameters.inside(self.parameters.input_marker, "y"))
+        ):
+            raise InputError(
+                f"{self.layer.name}: nest: I's boxes have gaps between their rows that differ from box to box"
+            )
+        slides = marked == "y" or (marked == "k" and unbroken)
+        return slides, stride if unbroken else min(extents)
+
+    def _marked_dim(self) -> Dim | None:
+        marker = self.parameters.input_marker
+        return self.loops[marker].dim if marker < len(self.loops) else None
+
+    def _columns_that_stay(self) -> int | None:
+        """How many columns of each stride phase a line moves along from box to box; None if no columns stay."""
+        marked = self._marked_dim()
+        if marked not in ("x", "l") or not boxes_meet(self.layer, self.loops, self.parameters.input_marker):
+            return None
+        step, stride = self.loops[self.parameters.input_marker].step, self.layer.stride[1]
+        if marked == "x":
+            return step
+        if step % stride:
+            raise InputError(
+                f"{self.layer.name}: nest: iterations of loop l, at which I is buffered, share columns and are "
+                f"{step} apart; expected a multiple of the stride, {stride}"
+            )
+        return step // stride
+
+    def _phases(self, *, aligned: bool) -> list[int]:
+        """For each stride phase the most columns of a line that fall on it.
+
+        A line begins at its first column inside the image, or, where columns have gaps or lines are ``aligned``, at
+        the first column of the first output that uses any.
+        """
+        layer, depth = self.layer, self._input_depth
+        stride, left = layer.stride[1], layer.padding[1]
+        most = [0] * PHASES
+        for first, end in self.pieces("x", depth):
+            for tap, taps_end in self.pieces("l", depth):
+                corner = first * stride + tap - left
+                if taps_end - tap < stride and end - first > 1 and not (aligned and self._marked_dim() == "l"):
+                    outputs = end - first - max(0, -corner) // stride
+                    counts = [outputs] * (taps_end - tap)
+                else:
+                    last = min((end - 1) * stride + taps_end - 1 - left, layer.input_width - 1)
+                    begin = corner + max(0, -corner) // stride * stride if aligned else max(corner, 0)
+                    counts = [-(-(last + 1 - begin - phase) // stride) for phase in range(stride)]
+                for phase, count in enumerate(counts):
+                    most[phase] = max(most[phase], count)
+        return most
+
+    # --- output ---
+
+    def _output(self) -> dict[str, int]:
+        p, at = self.parameters, self.placement
+        depth = min(p.output_marker + 1, len(self.loops))
+        over: tuple[Dim, ...] = ("m", "y", "x")
+        channels, rows, columns = (
+            max(self._pieces_of(dim, stop - start, depth) for start, stop in self.pieces(dim, depth)) for dim in over
+        )
+        values = {
+            "weight_base": at.weight_base,
+            "output_base": at.output_base,
+            "output_pitch": at.output_pitch,
+            "output_plane": at.output_plane,
+            "partial_base": at.partial_base,
+            "partial_pitch": at.partial_pitch,
+            "partial_plane": at.partial_plane,
+            "bias_base": at.bias_base,
+            "output_box_vectors": channels * rows * columns,
+        }
+        for j in p.output_box:
+            dim, within = self.loops[j].dim, {"m": rows * columns, "y": columns, "x": 1}
+            if dim in within:
+                values[f"output_index_step_{j}"] = self._pieces_of(dim, self.loops[j].step, j + 1) * within[dim]
+        return values
+
+    def _pieces_of(self, dim: Dim, extent: int, depth: int) -> int:
+        """What the loops from ``depth`` on cut so much of a dimension into."""
+        return len(pieces_of(extent, self.loops[depth:], dim))

@@ -1,0 +1,1 @@
+"""From a depth-first solution to a pipeline and its program, tile by tile."""

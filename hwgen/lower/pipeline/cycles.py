@@ -1,0 +1,124 @@
+"""Cycles of a lowered stack's tiles, and the order in which the overlap port serves its maps."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Literal
+
+from hwgen.arch.pipeline import (
+    OUTPUT_QUEUE,
+    ConvStage,
+    FusedParameters,
+    GlobalPoolStage,
+    JoinStage,
+    PoolStage,
+    ShuffleStage,
+)
+from hwgen.lower.pipeline.program import TileProgram
+from hwgen.model.pipeline.cycles import (
+    CONV,
+    GLOBAL,
+    JOIN,
+    OPERAND,
+    OUTPUT,
+    POOL,
+    SAVED,
+    SHUFFLE,
+    Branch,
+    Map,
+    Pipeline,
+    PlayedTile,
+    Source,
+    Stage,
+    play,
+)
+
+__all__ = ["in_time", "predict_tile", "tile_pipeline"]
+
+
+def predict_tile(parameters: FusedParameters, tile: TileProgram) -> int:
+    """Cycles of a tile if no stream ever waits; -1 if it comes to a standstill."""
+    incoming = tuple(line.map for line in tile.overlap_in)
+    outgoing = tuple(line.map for line in tile.overlap_out)
+    return play(tile_pipeline(parameters, tile.registers), incoming, outgoing).cycles
+
+
+def in_time(parameters: FusedParameters, tile: TileProgram, way: Literal["in", "out"]) -> list[int]:
+    """The order of the overlap port: as the maps want their lines, or have them, where nothing else holds them up."""
+    pipeline = tile_pipeline(parameters, tile.registers)
+    if not any(one.overlap if way == "in" else one.saved for one in pipeline.maps):
+        return []  # nothing to order: large stacks of one tile are not played for it
+    seen = _free(pipeline)
+    return list(seen.incoming if way == "in" else seen.outgoing)
+
+
+@lru_cache(maxsize=8)
+def _free(pipeline: Pipeline) -> PlayedTile:
+    return play(pipeline)
+
+
+def tile_pipeline(parameters: FusedParameters, registers: Mapping[str, int]) -> Pipeline:
+    """A pipeline in one tile, by its registers."""
+    sources: list[Source] = []
+    maps = []
+    for number, one in enumerate(parameters.maps):
+        line, lines = registers[f"map{number}_line"], registers[f"map{number}_lines"]
+        overlap = registers[f"map{number}_overlap"] if one.overlap_in else 0
+        saved = registers[f"map{number}_saved"] if one.overlap_out else 0
+        maker = parameters.maker(number)
+        if maker is None:
+            sources.append(Source(line - overlap, lines, -(-one.channels // one.beat)))
+        beats = -(-one.channels // parameters.overlap_beat)
+        maps.append(
+            Map(line, lines, overlap, saved, one.pixels, -1 if maker is None else maker, len(sources) - 1, beats,
+                max(one.overlap_in, 2))
+        )  # fmt: skip
+    for index, place in parameters.skips():
+        stage = parameters.stages[index]
+        assert isinstance(stage, JoinStage)
+        operand = stage.operands[place]
+        columns, lines = registers[f"stage{index}_columns"], registers[f"map{stage.makes}_lines"]
+        beats = -(-parameters.maps[operand.reads].channels // operand.beat)
+        sources.append(Source(columns, lines, beats, index, max(operand.queue, 2)))
+    stages = tuple(_stage(parameters, registers, index) for index in range(len(parameters.stages)))
+    return Pipeline(tuple(maps), stages, tuple(_branches(parameters, registers, maps)), tuple(sources))
+
+
+def _stage(parameters: FusedParameters, registers: Mapping[str, int], index: int) -> Stage:
+    stage, steps, name = parameters.stages[index], parameters.steps(index), f"stage{index}"
+    queue = parameters.maps[stage.makes].queue
+    match stage:
+        case ConvStage() | PoolStage():
+            kind = CONV if isinstance(stage, ConvStage) else POOL
+            lines, columns = registers[f"{name}_lines"], registers[f"{name}_columns"]
+            first_line, first_column = registers[f"{name}_first_line"], registers[f"{name}_first_column"]
+            (across, along), (down, right) = stage.kernel, stage.stride
+            return Stage(
+                kind, stage.reads, stage.makes, steps, across, along, down, right,
+                lines, columns, first_line, first_column, queue,
+            )  # fmt: skip
+        case GlobalPoolStage():
+            return Stage(GLOBAL, stage.reads, stage.makes, steps, queue=queue)
+        case JoinStage():
+            return Stage(JOIN, 0, stage.makes, steps, queue=queue)
+        case ShuffleStage():
+            columns, first = registers[f"{name}_columns"], registers[f"{name}_first_column"]
+            return Stage(SHUFFLE, stage.reads, stage.makes, steps, stage.factor, columns=columns, first_column=first)
+
+
+def _branches(parameters: FusedParameters, registers: Mapping[str, int], maps: list[Map]) -> list[Branch]:
+    found = []
+    for number, (one, at) in enumerate(zip(parameters.maps, maps, strict=True)):
+        if one.written:
+            beats = -(-one.channels // one.beat)
+            found.append(Branch(OUTPUT, number, at.overlap, at.line - at.overlap, OUTPUT_QUEUE, beats))
+        if one.overlap_out:
+            found.append(Branch(SAVED, number, at.line - at.saved, at.saved, max(one.overlap_out, 2)))
+        for index, place in parameters.join_readers(number):
+            stage = parameters.stages[index]
+            assert isinstance(stage, JoinStage)
+            first, columns = registers[f"stage{index}_first_{place}"], registers[f"stage{index}_columns"]
+            queue = stage.operands[place].queue
+            found.append(
+                Branch(OPERAND, number, first, columns, queue if one.pixels else max(queue, 2), target=index)
+            )
+    return found

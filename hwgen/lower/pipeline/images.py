@@ -1,0 +1,126 @@
+"""Where a program's data lie in DRAM, and the segments of it that each stream moves."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram
+from hwgen.model.pipeline.graph import LineAxis
+
+__all__ = ["Images", "Segment", "images_of", "in_scan_order"]
+
+ALIGNMENT = 16
+MOST_PIXELS = (1 << 16) - 1
+"""Of a segment's line."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """``lines`` times ``columns`` pixels of ``size`` bytes from ``address`` on; ``pitch`` bytes from line to line."""
+
+    address: int
+    pitch: int
+    lines: int
+    columns: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Images:
+    """The memory of a run.
+
+    Members
+    -------
+    regions : base address of each map, by its number in the graph.
+    memory : all bytes.
+    written : which of them are there before the run.
+    segments : for each port of the pipeline, by name, what it moves, in order.
+    """
+
+    regions: Mapping[int, int]
+    memory: NDArray[np.uint8]
+    written: NDArray[np.bool_]
+    segments: Mapping[str, tuple[Segment, ...]]
+
+
+def in_scan_order(data: NDArray[np.int8], axis: LineAxis) -> NDArray[np.uint8]:
+    """A map [channels, rows, columns] as it lies in DRAM: line by line, pixel by pixel."""
+    order = (1, 2, 0) if axis == "W" else (2, 1, 0)
+    return np.ascontiguousarray(data.transpose(order)).view(np.uint8).reshape(-1)
+
+
+def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rng: np.random.Generator) -> Images:
+    """The memory before a run: sources, weights and the overlap port's orders; noise where nothing is yet."""
+    plan, regions, size = program.plan, dict[int, int](), 0
+    for one in plan.maps:
+        regions[one.number] = size
+        size += -(-one.channels * one.lines * one.columns // ALIGNMENT) * ALIGNMENT
+    rest = {
+        "i_weights": program.weights,
+        "i_overlap_in_order": _order(tile.overlap_in for tile in program.tiles),
+        "i_overlap_out_order": _order(tile.overlap_out for tile in program.tiles),
+    }
+    bases = {}
+    for name, content in rest.items():
+        bases[name] = size
+        size += -(-len(content) // ALIGNMENT) * ALIGNMENT
+    memory = rng.integers(0, 256, size, dtype=np.uint8)
+    written = np.zeros(size, bool)
+    for one in plan.maps:
+        if one.source:
+            _put(memory, written, regions[one.number], in_scan_order(maps[one.name], plan.axis))
+    for name, content in rest.items():
+        _put(memory, written, bases[name], np.frombuffer(content, np.uint8))
+    segments = _Segments(program, regions).of_streams()
+    beats = {"i_weights": program.parameters.weight_beat, "i_overlap_in_order": 1, "i_overlap_out_order": 1}
+    for name, content in rest.items():
+        if content:
+            segments[name] = _plain(bases[name], len(content) // beats[name], beats[name])
+    return Images(regions, memory, written, segments)
+
+
+def _put(memory: NDArray[np.uint8], written: NDArray[np.bool_], base: int, content: NDArray[np.uint8]) -> None:
+    memory[base : base + content.size] = content
+    written[base : base + content.size] = True
+
+
+def _order(tiles: Iterable[tuple[OverlapLine, ...]]) -> bytes:
+    return bytes(line.map for lines in tiles for line in lines)
+
+
+def _plain(base: int, count: int, size: int) -> tuple[Segment, ...]:
+    return tuple(
+        Segment(base + first * size, 0, 1, min(MOST_PIXELS, count - first), size)
+        for first in range(0, count, MOST_PIXELS)
+    )
+
+
+@dataclass(frozen=True)
+class _Segments:
+    program: PipelineProgram
+    regions: Mapping[int, int]
+
+    def of_streams(self) -> dict[str, tuple[Segment, ...]]:
+        found: dict[str, tuple[Segment, ...]] = {}
+        for stream in self.program.streams:
+            each = [self._columns(stream.region, tile.streams[stream.name]) for tile in self.program.tiles]
+            found[stream.name] = tuple(segment for segment in each if segment.columns)
+        found["i_overlap"] = self._overlap(tile.overlap_in for tile in self.program.tiles)
+        found["o_overlap"] = self._overlap(tile.overlap_out for tile in self.program.tiles)
+        return found
+
+    def _columns(self, region: int, columns: Columns) -> Segment:
+        one = self.program.plan.by_number[region]
+        address = self.regions[region] + columns.first * one.channels
+        return Segment(address, one.columns * one.channels, one.lines, columns.count, one.channels)
+
+    def _overlap(self, tiles: Iterable[tuple[OverlapLine, ...]]) -> tuple[Segment, ...]:
+        return tuple(self._line(line) for lines in tiles for line in lines)
+
+    def _line(self, line: OverlapLine) -> Segment:
+        number = self.program.maps[line.map].graph_number
+        one = self.program.plan.by_number[number]
+        place = line.line * one.columns + line.first
+        return Segment(self.regions[number] + place * one.channels, 0, 1, line.count, one.channels)

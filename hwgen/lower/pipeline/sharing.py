@@ -1,0 +1,46 @@
+"""One pipeline for several programs: the same stages, with room for the largest of everything else."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hwgen.arch.pipeline import FusedParameters, JoinStage, MapParameters, ShuffleStage, Stage
+from hwgen.ir.document import InputError
+
+__all__ = ["shared_pipeline"]
+
+
+def shared_pipeline(pipelines: Sequence[FusedParameters]) -> FusedParameters:
+    """The smallest pipeline that runs what each of the given ones runs; they may differ in their tiles only."""
+    maps = tuple(_largest(column) for column in zip(*(one.maps for one in pipelines), strict=True))
+    stages = tuple(_longest(column) for column in zip(*(one.stages for one in pipelines), strict=True))
+    return replace(pipelines[0], maps=maps, stages=stages)
+
+
+def _largest(maps: Sequence[MapParameters]) -> MapParameters:
+    sizes = {name: max(getattr(one, name) for one in maps) for name in
+             ("pixels", "line", "lines", "beat", "overlap_in", "overlap_out", "queue")}  # fmt: skip
+    found = {replace(one, **sizes) for one in maps}
+    if len(found) > 1:
+        raise InputError("pipelines: expected maps that differ in nothing but their sizes")
+    return found.pop()
+
+
+def _longest(stages: Sequence[Stage]) -> Stage:
+    lines = [stage.line for stage in stages if isinstance(stage, ShuffleStage)]
+    joins = [stage for stage in stages if isinstance(stage, JoinStage)]
+    queues = [
+        max(operand.queue for operand in column) for column in zip(*(one.operands for one in joins), strict=True)
+    ]
+    found: set[Stage] = set()
+    for stage in stages:
+        match stage:
+            case ShuffleStage():
+                found.add(replace(stage, line=max(lines)))
+            case JoinStage():
+                operands = zip(stage.operands, queues, strict=True)
+                found.add(replace(stage, operands=tuple(replace(one, queue=queue) for one, queue in operands)))
+            case _:
+                found.add(stage)
+    if len(found) > 1:
+        raise InputError("pipelines: expected stages that differ in nothing but the length of lines and of queues")
+    return found.pop()

@@ -1,0 +1,154 @@
+"""A stack tile by tile: which columns of each map come, from where, and what each reader makes of them.
+
+Lines lie along the stack's line axis: where that is H, everything is transposed here, so that what follows knows
+lines and columns only. Where columns are called absolute they count from the map's first; in a tile a line begins
+with its overlap columns, which an earlier tile made, and ends with the new ones.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hwgen.ir.network import Node
+from hwgen.lower.pipeline.solution import Solution
+from hwgen.model.pipeline.cost import Stack, StackCost, Tiles, boundaries, stack_cost
+from hwgen.model.pipeline.graph import Edge, LineAxis
+
+__all__ = ["EdgePlan", "MapPlan", "MapTile", "StackPlan", "StagePlan", "plan_stack"]
+
+
+@dataclass(frozen=True)
+class MapTile:
+    """Columns of a map in a tile, absolute: overlap from ``begin`` to ``old``, new ones from there to ``end``.
+
+    The last ``saved`` of the new ones are read as overlap by later tiles.
+    """
+
+    begin: int
+    old: int
+    end: int
+    saved: int
+
+    @property
+    def overlap(self) -> int:
+        """Overlap columns."""
+        return self.old - self.begin
+
+    @property
+    def new(self) -> int:
+        """New columns."""
+        return self.end - self.old
+
+    @property
+    def line(self) -> int:
+        """All columns of a line."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class MapPlan:
+    """A map of a stack: sizes in pixels, its ring, and where it goes.
+
+    Members
+    -------
+    number : in the graph; 0 is the network's input.
+    source : comes from DRAM; else a row of the stack makes it.
+    written : goes to DRAM for other stacks or as the network's output.
+    skips : goes to DRAM (if it is not there anyway) for a join of this stack.
+    ring : pixels that the ring holds, at most.
+    line : the longest line of any tile.
+    """
+
+    number: int
+    name: str
+    channels: int
+    lines: int
+    columns: int
+    source: bool
+    written: bool
+    skips: bool
+    ring: int
+    line: int
+    tiles: tuple[MapTile, ...]
+
+    @property
+    def in_dram(self) -> bool:
+        """Whether all its pixels are in DRAM when a later tile needs some again."""
+        return self.source or self.written or self.skips
+
+
+@dataclass(frozen=True)
+class EdgePlan:
+    """A row reads a map: from its ring or through DRAM."""
+
+    edge: Edge
+    through_dram: bool
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """A row of the stack, by lines and columns: kernel, stride, padding (top, left, bottom, right in scan order)."""
+
+    number: int
+    node: Node
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    edges: tuple[EdgePlan, ...]
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """All maps and rows of a stack, in order, and its cost by the model."""
+
+    name: str
+    axis: LineAxis
+    factor: int
+    maps: tuple[MapPlan, ...]
+    stages: tuple[StagePlan, ...]
+    cost: StackCost
+
+    @cached_property
+    def by_number(self) -> dict[int, MapPlan]:
+        """The maps by their numbers."""
+        return {one.number: one for one in self.maps}
+
+
+def plan_stack(solution: Solution, stack: Stack) -> StackPlan:
+    """The tiles of a stack."""
+    graph, span = solution.graph, stack.span
+    axis, cuts, cost = graph.line_axis(span), boundaries(graph, span, stack.factor), stack_cost(graph, stack)
+    rings = {ring.number: ring for ring in cost.rings}
+    maps = []
+    for number in cuts:
+        one, tiles = graph.maps[number], Tiles(graph, stack, cuts, number)
+        source = number < span.first
+        through = any(edge in stack.through_dram for edge in graph.inside(number, span))
+        maps.append(
+            MapPlan(
+                number, one.name, one.channels, one.lines(axis), one.line(axis), source,
+                written=not source and graph.leaves(number, span), skips=through and not source,
+                ring=rings[number].pixels, line=rings[number].line, tiles=_map_tiles(tiles),
+            )
+        )  # fmt: skip
+    stages = tuple(_stage(solution, stack, axis, number) for number in range(span.first, span.last + 1))
+    return StackPlan(solution.name(stack), axis, stack.factor, tuple(maps), stages, cost)
+
+
+def _map_tiles(tiles: Tiles) -> tuple[MapTile, ...]:
+    made = list(zip(tiles.begins, tiles.old, tiles.ends, strict=True))
+    found, oldest = [], tiles.ends[-1]
+    for begin, old, end in reversed(made):
+        found.append(MapTile(begin, old, end, saved=max(end - max(oldest, old), 0)))
+        if begin < old:
+            oldest = min(oldest, begin)
+    return tuple(reversed(found))
+
+
+def _stage(solution: Solution, stack: Stack, axis: LineAxis, number: int) -> StagePlan:
+    node = solution.network.layers[number - 1]
+    top, left, bottom, right = node.padding
+    kernel, stride, padding = node.kernel, node.stride, (top, left, bottom, right)
+    if axis == "H":
+        kernel, stride, padding = (kernel[1], kernel[0]), (stride[1], stride[0]), (left, top, right, bottom)
+    edges = tuple(EdgePlan(edge, edge in stack.through_dram) for edge in solution.graph.reads[number])
+    return StagePlan(number, node, kernel, stride, padding, edges)

@@ -1,0 +1,190 @@
+"""Exact counts and needs of a nest of two levels, without walking it.
+
+The numbers are those of `hwgen.model.cluster.walk`. Both levels are nests of one level, whose closed form is that
+of `hwgen.model.core.access`:
+
+- What the DMA moves is what the nest fetches whose only markers are those of the TCDM.
+- What all HWCs together fetch is what the nest fetches whose only markers are those of the local buffers; the share
+  of one HWC (`hwgen.model.cluster.shares`) are the pieces of m and y that its slices cover.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.counts import Access, Counts
+from hwgen.ir.layer import Dim
+from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
+from hwgen.model.cluster.levels import local_level, normalised, outer_level
+from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
+from hwgen.model.cluster.shares import replicated_words, shares
+from hwgen.model.cluster.weight_packing import PackedWeights
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import PerOperand, Prediction
+from hwgen.model.dram.counts import Dram, dram_counts
+
+__all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
+
+Ints = NDArray[np.int64]
+WORD = 4
+AXES: tuple[tuple[Dim, Dim, int], ...] = (("y", "k", 0), ("x", "l", 1))
+
+
+@dataclass(frozen=True)
+class TwoLevelPrediction:
+    """The exact cost of one schedule on a cluster.
+
+    Members
+    -------
+    counts : accesses at ``dram``, at ``tcdm`` (of all HWCs) and at ``tcdm_dma``. The program is not among them.
+    hwcs : what each HWC's ports move at ``tcdm``.
+    tcdm_need, tcdm_need_bytes : what each operand needs in the TCDM; O ``acc`` bits an element if partial sums leave
+        the local buffer.
+    local : the HWCs' local buffers, as for one level.
+    replicated : words that several HWCs read alike.
+    """
+
+    counts: Counts
+    hwcs: tuple[Counts, ...]
+    tcdm_need: PerOperand
+    tcdm_need_bytes: PerOperand
+    local: Prediction
+    replicated: PerOperand
+
+    def with_program(self, program: Access) -> "TwoLevelPrediction":
+        """The same, the program's traffic among the counts."""
+        return replace(self, counts=Counts({**self.counts.accesses, ("dram", "P", "read"): program}))
+
+    def as_json(self, *, elements: bool = False) -> dict[str, Any]:
+        """The keys of one level, ``buffer`` the local one; and those of the second level and the HWCs."""
+        return {
+            **self.local.as_json(elements=elements),
+            "counts": self.counts.as_json(elements=elements),
+            "tcdm_buffer": {
+                operand: {"elements": self.tcdm_need[operand], "bytes": self.tcdm_need_bytes[operand]}
+                for operand in ARRAYS
+            },
+            "replicated_words": {operand: self.replicated[operand] for operand in ARRAYS},
+            "hwcs": [counts.as_json(elements=elements)["tcdm"] for counts in self.hwcs],
+        }
+
+
+def predict_two_levels(schedule: Schedule, hwcs: int = 1, dram: Dram | None = None) -> TwoLevelPrediction:
+    """Counts and needs of a schedule on so many HWCs; raises `InputError` for what is no nest of two levels."""
+    schedule = normalised(schedule, hwcs)
+    local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
+    spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
+    need, bits = tcdm_need(schedule), schedule.bits
+    return TwoLevelPrediction(
+        counts=dram_counts(schedule, dram or Dram()) + local.counts + _dma(schedule, outer.counts),
+        hwcs=shares(schedule, hwcs),
+        tcdm_need=need,
+        tcdm_need_bytes=PerOperand(
+            need.I * bits.I // 8, need.W * bits.W // 8, need.O * (bits.acc if spilled else bits.O) // 8
+        ),
+        local=local,
+        replicated=replicated_words(schedule, hwcs),
+    )
+
+
+def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
+    """Bytes of I, W and O that the DMA moves: the closed form alone."""
+    return predict(outer_level(normalised(schedule, hwcs))).total_bytes
+
+
+def _dma(schedule: Schedule, moved: Counts) -> Counts:
+    """Accesses of the DMA's ports: aligned words of rows without gaps, weights as they are packed, the biases."""
+    inputs = moved["tcdm", "I", "read"]
+    weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
+    counts = {("tcdm_dma", operand, way): access for (_, operand, way), access in moved.accesses.items()}
+    if schedule.layer.stride[1] > 1:
+        counts["tcdm_dma", "I", "read"] = Access(inputs.elements, inputs.bytes, _input_words(schedule))
+    counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
+    counts["tcdm_dma", "B", "read"] = Access(biases, 4 * biases, biases)
+    return Counts(counts)
+
+
+def _input_words(schedule: Schedule) -> int:
+    """Words with which the DMA writes the input: behind a gap between columns it begins anew."""
+    size, words = schedule.bits.I // 8, 0
+    for part in loads(schedule):
+        if part.operand == "I":
+            channels, rows, columns = part.axes
+            lines = prod(sum(stop - start for start, stop in axis) for axis in (channels, rows))
+            words += lines * sum((stop * size - 1) // WORD - start * size // WORD + 1 for start, stop in columns)
+    return words
+
+
+def _weight_words(schedule: Schedule) -> int:
+    """Words with which the DMA writes weights: as many as the folds of a box, which its sizes tell, have of them."""
+    marked = schedule.marked_loop("W", "tcdm")
+    assert marked is not None
+    packed = PackedWeights(schedule, marked + 1)
+    sizes = Counter(tuple(stop - start for ((start, stop),) in part.axes) for part in weight_loads(schedule))
+    return sum(times * packed.dma_words(size) for size, times in sizes.items())
+
+
+# --- the need in the TCDM ---
+
+
+def tcdm_need(schedule: Schedule) -> PerOperand:
+    """Elements that two consecutive iterations of each operand's loop touch together, at most; normalised nests."""
+    return PerOperand(*(_need(schedule, array) for array in ARRAYS))
+
+
+def _need(schedule: Schedule, array: ArrayName) -> int:
+    marked = schedule.marked_loop(array, "tcdm")
+    assert marked is not None
+    iterations = iterations_of(schedule, marked + 1)
+    match array:
+        case "I":
+            size, shared = _inputs(schedule, iterations)
+        case "W":
+            size, shared = _volumes(iterations, ("m", "c", "k", "l"))
+        case "O":
+            size, shared = _volumes(iterations, ("m", "y", "x"))
+    if schedule.in_halves(array):
+        return 2 * int(size.max())
+    return int(max(size.max(), (size[1:] + size[:-1] - shared).max(initial=0)))
+
+
+def _volumes(iterations: Iterations, dims: tuple[Dim, ...]) -> tuple[Ints, Ints]:
+    """Elements of each box, and how many it shares with the next one: all, or none."""
+    size, same = np.ones(len(iterations), np.int64), np.ones(len(iterations) - 1, np.bool_)
+    for dim in dims:
+        start, stop = iterations.start[dim], iterations.stop[dim]
+        size = size * (stop - start)
+        same = same & (start[1:] == start[:-1])
+    return size, np.where(same, size[1:], 0)
+
+
+def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
+    """The same for the input: channels times rows times columns."""
+    layer, low, high = schedule.layer, iterations.start, iterations.stop
+    first, beyond = low["m"] // layer.outputs_per_group, (high["m"] - 1) // layer.outputs_per_group + 1
+    size, shared = (beyond - first) * (high["c"] - low["c"]), _overlap(first, beyond) * _overlap(low["c"], high["c"])
+    for over_map, over_kernel, axis in AXES:
+        stride, padding = layer.stride[axis], layer.padding[axis]
+        image = (layer.input_height, layer.input_width)[axis]
+        extent, shared_extent = np.zeros_like(size), np.zeros_like(shared)
+        for residue in range(min(stride, layer.kernel[axis])):
+            # Rows q * stride + residue - padding for q in an interval, see `hwgen.model.core.access`.
+            first_tap = -(-(low[over_kernel] - residue) // stride)
+            end_tap = -(-(high[over_kernel] - residue) // stride)
+            start = np.maximum(low[over_map] + first_tap, -(-(padding - residue) // stride))
+            stop = np.minimum(high[over_map] + end_tap - 1, -(-(image + padding - residue) // stride))
+            stop = np.where(first_tap < end_tap, np.maximum(stop, start), start)
+            extent += stop - start
+            shared_extent += _overlap(start, stop)
+        size, shared = size * extent, shared * shared_extent
+    return size, shared
+
+
+def _overlap(start: Ints, stop: Ints) -> Ints:
+    """How much each range shares with the one before."""
+    overlap: Ints = np.maximum(np.minimum(stop[1:], stop[:-1]) - np.maximum(start[1:], start[:-1]), 0)
+    return overlap

@@ -1,0 +1,310 @@
+"""Cycles of a cluster's program: three queues in order, tokens between them, HWCs and DMA at work at the same time.
+
+What one command takes by itself is given; what is found here is when each of them begins. Loads and stores share the
+DRAM: where they want more of it together than there is, each gets what it wants, but no more than half if the other
+wants that too. The program comes from there as well, chunk by chunk, each behind the loads that were asked for before
+it, and takes from both what it needs. All else is as the hardware has it (`hwgen.gateware.cluster.command_queues`):
+the program is read command by command and stops where a queue is full; a queue's next command waits for its tokens.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate"]
+
+QueueName = Literal["load", "compute", "store"]
+QUEUES: tuple[QueueName, ...] = ("load", "compute", "store")
+_READ = 3
+"""Cycles in which the reader takes a command's header and hands on its address and the header itself."""
+_TAKE = 2
+"""Cycles in which a queue takes a command: its address, its header."""
+_END = 4
+"""Cycles from the end of the last command to that of the program."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command.
+
+    Members
+    -------
+    queue : that does it.
+    payload : words behind its header.
+    takes, posts : queues that it takes a token from, and posts one to.
+    cycles : of a move, where the one before it is still under way; 0: it is none.
+    lead : additional cycles of a move that nothing is before.
+    demand : cycles of the DRAM that the move takes.
+    share : part of its time in which something that is read, or written, would hold it up.
+    ahead : cycles of it that have been asked for ahead of what comes.
+    mask : HWCs that it waits for, as bits.
+    starts : cycles for which it makes the HWCs in ``mask`` work; 0: it starts none.
+    """
+
+    queue: QueueName
+    payload: int = 0
+    takes: frozenset[QueueName] = frozenset()
+    posts: frozenset[QueueName] = frozenset()
+    cycles: float = 0
+    lead: float = 0
+    demand: float = 0
+    share: float = 0
+    ahead: float = 0
+    mask: int = 0
+    starts: float = 0
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """How the program comes.
+
+    Members
+    -------
+    first : cycles from the start to the first word, besides those of the DRAM.
+    ask : the same from asking for another chunk.
+    latency : from an address to its first beat, at the least.
+    chunks : cycles of the DRAM for each chunk.
+    beats : for which each one occupies the way back.
+    words, room : of a chunk; that there is room for.
+    """
+
+    first: float
+    ask: float
+    latency: float
+    chunks: tuple[float, ...]
+    beats: int
+    words: int
+    room: int
+
+
+@dataclass(frozen=True)
+class ClusterTimes:
+    """What a program takes.
+
+    Members
+    -------
+    total : from the start to the end.
+    busy : cycles in which a queue is at work: a channel moves something, some HWC works.
+    waits : (who, for whom): cycles in which a queue's next command waits for a token of another one.
+    """
+
+    total: float
+    busy: dict[QueueName, float]
+    waits: dict[tuple[QueueName, QueueName], float]
+
+
+@dataclass
+class _Server:
+    """A queue and what it is doing.
+
+    ``left`` is what remains of the command that is under way, in cycles by itself, ``takes`` what it takes in all,
+    ``behind`` what will hold up the one after it; while it is being taken, a command of the compute queue has not
+    begun to wait for HWCs.
+    """
+
+    name: QueueName
+    room: int
+    commands: list[Step] = field(default_factory=list)
+    present: Step | None = None
+    left: float = 0
+    takes: float = 0
+    behind: float = 0
+    taking: bool = False
+    at_work: bool = False
+    rested: bool = True
+
+
+def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None = None) -> ClusterTimes:
+    """Go through a program of commands.
+
+    Parameters
+    ----------
+    room : words that each queue holds.
+    fetch : how the program comes; None: it is there.
+
+    Raises ValueError if the program stops for ever.
+    """
+    return _Simulation(steps, room, fetch).run()
+
+
+class _Simulation:
+    """The state between two events."""
+
+    def __init__(self, steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None) -> None:
+        self._steps, self._next = steps, 0
+        self._fetch, self._asked = fetch, 0
+        self._words = float("inf") if fetch is None else 0
+        self._coming: list[float] = []
+        self._servers = {name: _Server(name, room[name]) for name in QUEUES}
+        self._tokens: dict[tuple[QueueName, QueueName], int] = defaultdict(int)
+        self._now, self._reading, self._stage = 0.0, 0.0, "words"
+        self._hwcs: dict[int, float] = defaultdict(float)
+        self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
+        self._waits: dict[tuple[QueueName, QueueName], float] = defaultdict(float)
+
+    def run(self) -> ClusterTimes:
+        """From event to event until nothing is left."""
+        while True:
+            while self._settle():
+                pass
+            events = self._events()
+            if not events:
+                break
+            self._advance(min(events))
+        if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
+            raise ValueError("program: some command waits for a token that never comes")
+        return ClusterTimes(self._now + _END, self._busy, dict(self._waits))
+
+    # --- what happens at once ---
+
+    def _settle(self) -> bool:
+        """Let whatever can begin or end do so; whether anything did."""
+        changed = self._ask()
+        if self._next < len(self._steps) and self._reading <= 1e-9:
+            changed = self._read(self._steps[self._next]) or changed
+        for server in self._servers.values():
+            changed |= self._begin(server) or self._end(server)
+        return changed
+
+    def _ask(self) -> bool:
+        """Take the chunks of the program that have come, and ask for others; whether anything did."""
+        fetch, changed = self._fetch, False
+        if fetch is None:
+            return False
+        while self._coming and self._coming[0] <= 1e-9:
+            self._coming.pop(0)
+            self._words += fetch.words
+            changed = True
+        while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self._coming)) <= fetch.room:
+            load, cycles = self._servers["load"], fetch.chunks[self._asked]
+            ahead = self._coming[-1] if self._coming else 0.0
+            if load.present is not None and load.at_work:
+                ahead = max(ahead, min(load.present.ahead, load.left))
+            self._coming.append((fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles))
+            rates = self._rates()
+            for server in (load, self._servers["store"]):
+                if server.present is not None and server.at_work:
+                    taken = max(cycles, fetch.beats) if server is load else cycles
+                    taken *= server.present.share * rates[server.name]
+                    # What has been asked for before is not held up, but what comes behind it.
+                    if server.left > server.present.ahead:
+                        server.left += taken
+                    else:
+                        server.behind += taken
+            self._asked += 1
+            changed = True
+        return changed
+
+    def _read(self, step: Step) -> bool:
+        """Go on with the command at hand: words, header, room for it, payload; whether anything changed."""
+        server = self._servers[step.queue]
+        if self._stage == "words" and self._words >= 1 + step.payload:
+            self._words -= 1 + step.payload
+            self._reading, self._stage = _READ, "header"
+        elif self._stage == "header" and server.room >= step.payload + 2:
+            server.room -= step.payload + 2
+            server.commands.append(step)
+            self._reading, self._stage = step.payload, "payload"
+        elif self._stage == "payload":
+            self._next += 1
+            self._stage = "words"
+        else:
+            return False
+        return True
+
+    def _is_read(self, step: Step) -> bool:
+        """Whether all of a command that has been handed on has come."""
+        return self._stage != "payload" or self._steps[self._next] is not step
+
+    def _begin(self, server: _Server) -> bool:
+        if server.present is not None or not server.commands:
+            return False
+        step = server.commands[0]
+        if any(not self._tokens[source, server.name] for source in step.takes):
+            server.rested = True
+            return False
+        for source in step.takes:
+            self._tokens[source, server.name] -= 1
+        server.commands.pop(0)
+        if server.name != "compute":  # the channel takes the words, and several commands
+            server.room += step.payload + 2
+        server.present, server.at_work = step, step.cycles > 0
+        server.taking = server.name == "compute"
+        server.left = _TAKE if server.taking else step.cycles
+        if step.cycles and server.rested:
+            server.left += _TAKE + step.lead
+        elif step.cycles:
+            server.left += server.behind
+        server.behind = 0
+        server.takes = server.left
+        server.rested = False
+        return True
+
+    def _end(self, server: _Server) -> bool:
+        step = server.present
+        if step is None or server.left > 1e-9 or not (server.taking or self._is_read(step)):
+            return False
+        if server.taking:
+            if self._waits_for_hwcs(step):
+                return False
+            server.taking, server.left = False, max(step.payload, 1)
+            return True
+        if server.name == "compute":
+            server.room += step.payload + 2
+        for hwc in _bits(step.mask) if step.starts else ():
+            self._hwcs[hwc] = step.starts
+        for sink in step.posts:
+            self._tokens[server.name, sink] += 1
+        server.present, server.at_work = None, False
+        server.rested = not server.commands
+        return True
+
+    def _waits_for_hwcs(self, step: Step) -> bool:
+        return any(self._hwcs[hwc] > 1e-9 for hwc in _bits(step.mask))
+
+    # --- time ---
+
+    def _rates(self) -> dict[QueueName, float]:
+        """How fast each queue's command goes on: 1 is by itself."""
+        load, store = self._servers["load"], self._servers["store"]
+        rates: dict[QueueName, float] = dict.fromkeys(QUEUES, 1.0)
+        if load.present is None or store.present is None or not (load.at_work and store.at_work):
+            return rates
+        wants = {one.name: min(1.0, one.present.demand / one.takes) for one in (load, store) if one.present}
+        if sum(wants.values()) > 1:
+            for name, other in ((load.name, store.name), (store.name, load.name)):
+                rates[name] = min(1.0, max(0.5, 1 - wants[other]) / wants[name])
+        return rates
+
+    def _events(self) -> list[float]:
+        """How long until the next thing happens, at the present rates."""
+        rates = self._rates()
+        times = [one.left / rates[one.name] for one in self._servers.values() if one.present and one.left > 1e-9]
+        times += [left for left in self._hwcs.values() if left > 1e-9]
+        if self._reading > 1e-9:
+            times.append(self._reading)
+        return [*times, *self._coming[:1]]
+
+    def _advance(self, cycles: float) -> None:
+        rates = self._rates()
+        if any(left > 1e-9 for left in self._hwcs.values()):
+            self._busy["compute"] += cycles
+        for server in self._servers.values():
+            if server.at_work:
+                self._busy[server.name] += cycles
+            if server.present is not None:
+                server.left = max(0.0, server.left - cycles * rates[server.name])
+            elif server.commands:
+                for source in server.commands[0].takes:
+                    if not self._tokens[source, server.name]:
+                        self._waits[server.name, source] += cycles
+        for hwc, left in self._hwcs.items():
+            self._hwcs[hwc] = max(0.0, left - cycles)
+        self._reading = max(0.0, self._reading - cycles)
+        self._coming = [left - cycles for left in self._coming]
+        self._now += cycles
+
+
+def _bits(mask: int) -> list[int]:
+    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]

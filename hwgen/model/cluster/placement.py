@@ -1,0 +1,378 @@
+"""Where the operands of a two-level schedule lie in the TCDM: three rings whose contents never move.
+
+Each operand has a ring. What it holds lies at linear addresses that only ever count on; the byte in the TCDM is the
+linear address modulo the ring's size. Where rows or columns slide, the linear address of an element that stays is the
+same before and after, so nothing is copied; where everything is replaced, the new box begins behind the end of the
+last one. Byte addresses of I and of 8-bit outputs are those of their columns modulo 4.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.schedule import ArrayName, Schedule
+from hwgen.model.cluster.tile_order import Box, Iteration, TileWalk
+from hwgen.model.cluster.weight_packing import PackedWeights
+
+__all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
+
+WORD = 4
+ALIGNMENT = 64
+LEAST_RING = 32
+"""Bytes: two beats of the widest AXI port, so that what the DMA writes wraps once at most."""
+Range = tuple[int, int]
+Segments = tuple[Range, ...]
+"""Disjoint half-open ranges, ascending."""
+
+M, C, Y, X, K, L = range(len(DIMS))
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A box of one operand, for as long as it stays the same in the TCDM.
+
+    Members
+    -------
+    first, last : tiles.
+    box : what the tiles cover together.
+    touch : along each axis what is held: I: channels, rows, columns; W: m, c, k, l; O: m, y, x.
+    new : the same of what has to be fetched for it; empty where nothing is. O: the partial sums that it resumes.
+    origin : linear address of row 0, column 0 of the feature map in the first plane; of W's first byte.
+    low, high : linear addresses, from the first byte on up to behind the last one, in whole words.
+    """
+
+    first: int
+    last: int
+    box: Box
+    touch: tuple[Segments, ...]
+    new: tuple[Segments, ...]
+    origin: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One operand's ring.
+
+    Members
+    -------
+    start, size : bytes.
+    pitch, plane : bytes from row to row, from channel to channel (held ones); for W both are 0.
+    element : bytes of an element.
+    stays : in program order.
+    """
+
+    start: int
+    size: int
+    pitch: int
+    plane: int
+    element: int
+    stays: tuple[Stay, ...]
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.start + self.size
+
+    def physical(self, linear: int) -> int:
+        """The byte address in the TCDM of a linear address."""
+        return self.start + linear % self.size
+
+
+@dataclass(frozen=True)
+class TcdmPlacement:
+    """Biases at address 0, behind them the rings of I, W and O."""
+
+    walk: TileWalk
+    bias: int
+    I: Placed  # noqa: E741 - the operand's name
+    W: Placed
+    O: Placed  # noqa: E741
+
+    @property
+    def size(self) -> int:
+        """Bytes of the TCDM that are used."""
+        return self.O.end
+
+    def __getitem__(self, array: ArrayName) -> Placed:
+        ring: Placed = getattr(self, array)
+        return ring
+
+
+def place(schedule: Schedule) -> TcdmPlacement:
+    """The rings of a schedule of 8-bit operands with a ``tcdm`` marker for each operand."""
+    walk = TileWalk(schedule)
+    bias = _aligned(4 * schedule.layer.output_channels)
+    inputs = _inputs(schedule, walk, bias)
+    weights = _weights(schedule, walk, _aligned(inputs.end))
+    outputs = _outputs(schedule, walk, _aligned(weights.end))
+    return TcdmPlacement(walk, bias, inputs, weights, outputs)
+
+
+def bytes_needed(schedule: Schedule, most: int) -> int:
+    """What `TcdmPlacement.size` would be; where that is more than ``most``, something between the two.
+
+    Without the places of all boxes, and so in a fraction of the time where there are many.
+    """
+    walk = TileWalk(schedule)
+    bias = _aligned(4 * schedule.layer.output_channels)
+    weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
+    least = _aligned(_aligned(bias + LEAST_RING) + weights) + outputs
+    if least > most:
+        return least
+    return _aligned(_aligned(bias + _inputs(schedule, walk, 0).size) + weights) + outputs
+
+
+def spills_from_local(schedule: Schedule) -> bool:
+    """Whether partial sums leave the local buffer: some reduction loop around O's loop has several iterations."""
+    marked = schedule.marked_loop("O")
+    left = dict(schedule.layer.extents)
+    for loop in schedule.loops[: len(schedule.loops) if marked is None else marked]:
+        if loop.dim in "ckl" and loop.step < left[loop.dim]:
+            return True
+        left[loop.dim] = loop.step
+    return False
+
+
+# --- touches ---
+
+
+def input_channels(layer: Layer, outputs: tuple[int, int], inputs: tuple[int, int]) -> Segments:
+    """Input channels that these output channels read; ``inputs`` counts inside a group."""
+    size, groups = (
+        layer.channels_per_group,
+        range(outputs[0] // layer.outputs_per_group, (outputs[1] - 1) // layer.outputs_per_group + 1),
+    )
+    if inputs == (0, size):
+        return ((groups.start * size, groups.stop * size),)
+    return tuple((group * size + inputs[0], group * size + inputs[1]) for group in groups)
+
+
+@lru_cache(maxsize=1 << 16)
+def input_lines(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: int, size: int) -> Segments:
+    """Rows (or columns) of the input that these output rows touch with these kernel rows; padding is none of them."""
+    first, last = taps[0] - pad, taps[1] - pad
+    if taps[1] - taps[0] >= stride or outputs[1] - outputs[0] == 1:
+        spans = [(outputs[0] * stride + first, (outputs[1] - 1) * stride + last)]
+    else:
+        spans = [(at * stride + first, at * stride + last) for at in range(*outputs)]
+    return tuple((max(a, 0), min(b, size)) for a, b in spans if max(a, 0) < min(b, size))
+
+
+def _without(lines: Segments, held: Segments) -> Segments:
+    """What of the first is not in the second."""
+    result: list[tuple[int, int]] = []
+    for start, stop in lines:
+        at = start
+        for low, high in held:
+            if high <= at or low >= stop:
+                continue
+            if low > at:
+                result.append((at, low))
+            at = max(at, high)
+        if at < stop:
+            result.append((at, stop))
+    return tuple(result)
+
+
+def _total(segments: Segments) -> int:
+    return sum(stop - start for start, stop in segments)
+
+
+def _merged(iterations: list[Iteration], dims: tuple[int, ...]) -> Iterator[Iteration]:
+    """Consecutive iterations of one execution that cover the same along these dimensions, as one."""
+    held: Iteration | None = None
+    for iteration in iterations:
+        same = (
+            held is not None
+            and held.execution == iteration.execution
+            and all(held.box[dim] == iteration.box[dim] for dim in dims)
+        )
+        if held is not None and not same:
+            yield held
+        if held is not None and same:
+            box = tuple((a[0], b[1]) for a, b in zip(held.box, iteration.box, strict=True))
+            held = Iteration(held.execution, box, held.first, iteration.last)
+        else:
+            held = iteration
+    if held is not None:
+        yield held
+
+
+def _ring(start: int, pitch: int, plane: int, element: int, stays: list[Stay]) -> Placed:
+    """The smallest ring that holds every two consecutive boxes."""
+    size = max(stay.high - stay.low for stay in stays)
+    for stay, following in pairwise(stays):
+        size = max(size, following.high - stay.low)
+    return Placed(start, max(size, LEAST_RING), pitch, plane, element, tuple(stays))
+
+
+def _ring_of(sizes: NDArray[np.int64]) -> int:
+    """The size of a ring, see `_ring`, for boxes that follow each other."""
+    two = sizes[:-1] + sizes[1:]
+    return max(int(sizes.max()), int(two.max(initial=0)), LEAST_RING)
+
+
+def _aligned(address: int) -> int:
+    return -(-address // ALIGNMENT) * ALIGNMENT
+
+
+def _words(size: int) -> int:
+    return -(-size // WORD) * WORD
+
+
+# --- sizes of rings alone ---
+
+
+def _boxes_of(walk: TileWalk, array: ArrayName, dims: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and end [box, dimension] along these dimensions of what `_merged` gives."""
+    execution, first, end = walk.bounds(array)
+    first, end = first[:, dims], end[:, dims]
+    differs = (first[1:] != first[:-1]).any(axis=1) | (end[1:] != end[:-1]).any(axis=1)
+    begins = np.append(True, differs | (execution[1:] != execution[:-1]))
+    return first[begins], end[begins]
+
+
+def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
+    marked = schedule.marked_loop("W", "tcdm")
+    assert marked is not None
+    packed = PackedWeights(schedule, marked + 1)
+    first, end = _boxes_of(walk, "W", (M, C, K, L))
+    shapes, number = np.unique(end - first, axis=0, return_inverse=True)
+    sizes = np.array([packed.size((m, c, k, l)) for m, c, k, l in shapes.tolist()])  # noqa: E741
+    return _ring_of(sizes[number.reshape(-1)])
+
+
+def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
+    first, end = _boxes_of(walk, "O", (M, Y, X))
+    channels, rows, columns = (end - first).T
+    row = WORD * columns
+    if not spills_from_local(schedule):
+        row = -(-end[:, 2] // WORD) * WORD - first[:, 2] // WORD * WORD
+    pitch = int(row.max())
+    return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
+
+
+# --- the three operands ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    """What the inputs' ring holds for some tiles; ``slides`` if a part of what was there before may stay."""
+
+    first: int
+    last: int
+    box: Box
+    touch: tuple[Segments, ...]
+    new: tuple[Segments, ...]
+    slides: bool
+
+
+def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
+    """The input's boxes. From one iteration to the next rows change, or columns, or channels, or nothing."""
+    layer, execution = schedule.layer, -1
+    result: list[_Touch] = []
+    held: tuple[Segments, ...] = ()
+    for iteration in walk.iterations("I"):
+        box = iteration.box
+        touch: tuple[Segments, ...] = (
+            input_channels(layer, box[M], box[C]),
+            input_lines(box[Y], box[K], layer.stride[0], layer.padding[0], layer.input_height),
+            input_lines(box[X], box[L], layer.stride[1], layer.padding[1], layer.input_width),
+        )
+        same_execution = execution == iteration.execution
+        if same_execution and held == touch:
+            before = result.pop()
+            result.append(_Touch(before.first, iteration.last, before.box, touch, before.new, before.slides))
+            continue
+        slides = same_execution and bool(result) and _present(held) and held[0] == touch[0]
+        if same_execution and not slides and _present(held) and _without(touch[0], held[0]) != touch[0]:
+            raise InputError(f"{layer.name}: nest: I's channels of consecutive tiles overlap in part")
+        new = touch
+        if slides:
+            rows, columns = (
+                lines if lines == before else _without(lines, before)
+                for lines, before in zip(touch[1:], held[1:], strict=True)
+            )
+            new = (touch[0], rows, columns)
+        result.append(_Touch(iteration.first, iteration.last, box, touch, new if _present(new) else (), slides))
+        held, execution = touch, iteration.execution
+    return result
+
+
+def _present(touch: tuple[Segments, ...]) -> bool:
+    """Whether there is anything at all."""
+    return bool(touch) and all(touch)
+
+
+def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
+    touches = _touches(schedule, walk)
+    rows = pitch = 0
+    last: tuple[Segments, ...] = ()
+    for at in touches:
+        if _present(at.touch):
+            joint = (at.touch, last) if at.slides else (at.touch,)
+            first_row, first_column = (min(one[axis][0][0] for one in joint) for axis in (1, 2))
+            end_row, end_column = (max(one[axis][-1][1] for one in joint) for axis in (1, 2))
+            rows = max(rows, end_row - first_row)
+            pitch = max(pitch, _words(end_column) - first_column // WORD * WORD)
+        last = at.touch
+    plane, origin, end, stays = rows * pitch, 0, 0, []
+    for at in touches:
+        low = high = end
+        if _present(at.touch):
+            channels, (first_row, first_column) = _total(at.touch[0]), (axis[0][0] for axis in at.touch[1:])
+            corner = first_row * pitch + first_column // WORD * WORD
+            if not at.slides:
+                origin = end - corner
+            low = origin + corner
+            high = origin + (channels - 1) * plane + (at.touch[1][-1][1] - 1) * pitch + _words(at.touch[2][-1][1])
+        stays.append(Stay(at.first, at.last, at.box, at.touch, at.new, origin, low, high))
+        end = high
+    return _ring(start, pitch, plane, 1, stays)
+
+
+def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
+    marked = schedule.marked_loop("W", "tcdm")
+    assert marked is not None
+    packed = PackedWeights(schedule, marked + 1)
+    stays, end = [], 0
+    for at in _merged(walk.iterations("W"), (M, C, K, L)):
+        touch = tuple((at.box[dim],) for dim in (M, C, K, L))
+        m, c, k, l = (at.box[dim][1] - at.box[dim][0] for dim in (M, C, K, L))  # noqa: E741
+        size = packed.size((m, c, k, l))
+        stays.append(Stay(at.first, at.last, at.box, touch, touch, end, end, end + size))
+        end += size
+    return _ring(start, 0, 0, 1, stays)
+
+
+def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
+    """Partial sums take four bytes; outputs of one byte are then written over the partial sums of their own row."""
+    element = WORD if spills_from_local(schedule) else 1
+    boxes = list(_merged(walk.iterations("O"), (M, Y, X)))
+    rows = max(at.box[Y][1] - at.box[Y][0] for at in boxes)
+    pitch = max(_output_row(at.box[X], element) for at in boxes)
+    plane, end, stays = rows * pitch, 0, []
+    for at in boxes:
+        touch = tuple((at.box[dim],) for dim in (M, Y, X))
+        (m, m_end), (y, y_end), (x, _) = (at.box[dim] for dim in (M, Y, X))
+        resumes = any(at.box[dim][0] for dim in (C, K, L))
+        corner = y * pitch + (x * element // WORD) * WORD
+        high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + _output_row(at.box[X], element)
+        stays.append(Stay(at.first, at.last, at.box, touch, touch if resumes else (), end - corner, end, high))
+        end = high
+    return _ring(start, pitch, plane, element, stays)
+
+
+def _output_row(columns: tuple[int, int], element: int) -> int:
+    """Bytes of a row: in whole words, outputs at their column modulo 4."""
+    if element == WORD:
+        return WORD * (columns[1] - columns[0])
+    return _words(columns[1]) - columns[0] // WORD * WORD

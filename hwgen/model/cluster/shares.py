@@ -1,0 +1,270 @@
+"""What each of several HWCs fetches of what all of them fetch, and which words several of them read alike.
+
+Slices are spread along m and y only. Sums over iterations factor into sums over the axes (m, c), (y, k) and (x, l),
+see `hwgen.model.core.access`; so the share of an HWC is the sum over those pairs of pieces of m and y that lie in its
+slices.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.counts import Access, Counts, Direction, Operand
+from hwgen.ir.layer import Dim
+from hwgen.ir.schedule import Schedule
+from hwgen.model.cluster.levels import local_level, over_loops, tile_depth
+from hwgen.model.core.access import (
+    Pieces,
+    Window,
+    column_words,
+    depths,
+    new_groups,
+    pieces_of,
+    weight_words,
+    window_of,
+)
+from hwgen.model.core.prediction import PerOperand
+
+__all__ = ["replicated_words", "shares"]
+
+Ints = NDArray[np.int64]
+WORD = 4
+
+
+def shares(schedule: Schedule, hwcs: int) -> tuple[Counts, ...]:
+    """The accesses of each HWC at `tcdm`; the nest is normalised."""
+    spread = _Spread(schedule, hwcs)
+    found = [*_inputs(spread), *_weights(spread), *_outputs(spread)]
+    return tuple(
+        Counts(
+            {
+                ("tcdm", operand, way): Access(*(int(column[hwc]) for column in columns))
+                for operand, way, columns in found
+            }
+        )
+        for hwc in range(hwcs)
+    )
+
+
+class _Spread:
+    """Which HWC a piece of m and a piece of y belong to."""
+
+    def __init__(self, schedule: Schedule, hwcs: int) -> None:
+        self.nest, self.hwcs = local_level(schedule), hwcs
+        self.places: dict[Dim, tuple[Ints, Ints, Ints]] = {}
+        over = over_loops(schedule)
+        for index in over:
+            dim = schedule.loops[index].dim
+            pieces = pieces_of(schedule, dim, index + 1)
+            begins = np.flatnonzero(pieces.first)
+            numbers = np.diff(np.append(begins, len(pieces)))
+            place = np.arange(len(pieces)) - np.repeat(begins, numbers)
+            self.places[dim] = pieces.start, place, np.repeat(numbers, numbers)
+        self.outer: Dim = schedule.loops[over[0]].dim if over else "m"
+
+    def slices(self, dim: Dim, pieces: Pieces) -> tuple[Ints, Ints]:
+        """For each piece of a dimension the number of its slice, and of how many."""
+        if dim not in self.places:
+            return np.zeros(len(pieces), np.int64), np.ones(len(pieces), np.int64)
+        start, place, number = self.places[dim]
+        at = np.searchsorted(start, pieces.start, "right") - 1
+        return place[at], number[at]
+
+    def distinct(self, dim: Dim, pieces: Pieces, start: int, stop: int) -> tuple[tuple[Ints, Ints], Ints]:
+        """The slices that a range of pieces belongs to, each once, and which of these each piece belongs to."""
+        place, number = self.slices(dim, pieces)
+        return _distinct((place[start:stop], number[start:stop]))
+
+    def hwc(self, m: tuple[Ints, Ints], y: tuple[Ints, Ints]) -> Ints:
+        """The HWC of every pair of a slice of m and one of y, each as (number, of how many)."""
+        (place_m, number_m), (place_y, number_y) = (m[0][:, None], m[1][:, None]), (y[0][None], y[1][None])
+        place: Ints = (
+            place_m * number_y + place_y if self.outer == "m" else place_y * number_m + place_m
+        ) % self.hwcs
+        return place
+
+    def shared(self, m: Pieces, of_m: Ints, y: Pieces, of_y: Ints) -> Ints:
+        """For each HWC the sum of products over its pairs of pieces."""
+        slices_m, sum_m = _summed(self.slices("m", m), of_m)
+        slices_y, sum_y = _summed(self.slices("y", y), of_y)
+        sums = np.zeros(self.hwcs, np.int64)
+        np.add.at(sums, self.hwc(slices_m, slices_y), sum_m[:, None] * sum_y[None])
+        return sums
+
+
+def _distinct(slices: tuple[Ints, Ints]) -> tuple[tuple[Ints, Ints], Ints]:
+    distinct, at = np.unique(np.stack(slices), axis=1, return_inverse=True)
+    return (distinct[0], distinct[1]), at.ravel()
+
+
+def _summed(slices: tuple[Ints, Ints], values: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """Every slice once, with the sum of its pieces' values."""
+    distinct, at = _distinct(slices)
+    sums = np.zeros(len(distinct[0]), np.int64)
+    np.add.at(sums, at, values)
+    return distinct, sums
+
+
+Shares = list[tuple[Operand, Direction, tuple[Ints, Ints, Ints]]]
+"""Operand, direction; elements, bytes and words of each HWC."""
+
+
+def _inputs(spread: _Spread) -> Shares:
+    nest = spread.nest
+    rows, columns = window_of(nest, "y", "k"), window_of(nest, "x", "l").fetched()
+    lowest, beyond, kept = new_groups(nest)
+    outputs = pieces_of(nest, "m", depths(nest, "I")[1])
+    channels = (beyond - lowest - kept) * nest.layer.channels_per_group
+    lines = spread.shared(outputs, channels, rows.map_pieces, rows.fetched().lengths.sum(axis=(0, 2)))
+    elements, size = lines * int(columns.lengths.sum()), nest.bits.I // 8
+    return [("I", "read", (elements, elements * size, lines * column_words(columns, size)))]
+
+
+def _weights(spread: _Spread) -> Shares:
+    nest = spread.nest
+    execution, iteration = depths(nest, "W")
+    outputs, rows = pieces_of(nest, "m", iteration), pieces_of(nest, "y", execution)
+    times = len(pieces_of(nest, "x", execution)) * np.ones(len(rows), np.int64)
+    size, layer = nest.bits.W // 8, nest.layer
+    elements = spread.shared(outputs, outputs.sizes * (layer.weight_elements // layer.output_channels), rows, times)
+    words = spread.shared(outputs, _words_by_piece(nest, outputs), rows, times)
+    return [("W", "read", (elements, elements * size, words))]
+
+
+def _words_by_piece(nest: Schedule, outputs: Pieces) -> Ints:
+    """Words of all boxes of weights that a piece of m has."""
+    iteration = depths(nest, "W")[1]
+    rest = [pieces_of(nest, dim, iteration).sizes for dim in ("c", "k", "l")]
+    sizes, at = np.unique(outputs.sizes, return_inverse=True)
+    words = [weight_words([np.array([size]), *rest], nest.bits.W // 8) for size in sizes]
+    return np.array(words, np.int64)[at.ravel()]
+
+
+def _outputs(spread: _Spread) -> Shares:
+    nest, bits = spread.nest, spread.nest.bits
+    execution, iteration = depths(nest, "O")
+    rounds = 1
+    for dim in ("c", "k", "l"):
+        rounds *= len(pieces_of(nest, dim, execution))
+    channels, rows, columns = (pieces_of(nest, dim, iteration) for dim in ("m", "y", "x"))
+    final, partial = bits.O // 8, bits.acc // 8
+    row_words = int(((columns.stop * final - 1) // WORD - columns.start * final // WORD + 1).sum())
+    lines = spread.shared(channels, channels.sizes, rows, rows.sizes)
+    biases = spread.shared(channels, channels.sizes, rows, np.ones(len(rows), np.int64)) * len(columns)
+    elements = lines * nest.layer.output_width
+    swapped = elements * (rounds - 1)
+    return [
+        ("O", "read_partial", (swapped, swapped * partial, swapped * -(-partial // WORD))),
+        ("O", "write_partial", (swapped, swapped * partial, swapped * -(-partial // WORD))),
+        ("O", "write", (elements, elements * final, lines * row_words)),
+        ("B", "read", (biases, 4 * biases, biases)),
+    ]
+
+
+# --- what several HWCs read alike ---
+
+
+def replicated_words(schedule: Schedule, hwcs: int) -> PerOperand:
+    """Of each word of a tile all reads but those of the HWC that reads it most often; the nest is normalised."""
+    if hwcs == 1 or not over_loops(schedule):
+        return PerOperand(0, 0, 0)
+    spread, depth = _Spread(schedule, hwcs), tile_depth(schedule)
+    return PerOperand(_replicated_inputs(schedule, spread, depth), _replicated_weights(schedule, spread, depth), 0)
+
+
+def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
+    """Reads of a word are those of its channel's group by slices of m, times those of its row by slices of y."""
+    nest = spread.nest
+    columns = window_of(nest, "x", "l").fetched()
+    words = 0
+    by_group, by_row = _group_reads(schedule, spread, depth), _row_reads(schedule, spread, depth)
+    for of_m, tiles_m in by_group.items():
+        for of_y, tiles_y in by_row.items():
+            groups, rows = of_m.reads(), of_y.reads()
+            reads = np.zeros((spread.hwcs, groups.shape[1], rows.shape[1]), np.int64)
+            np.add.at(
+                reads,
+                spread.hwc(of_m.slices(), of_y.slices()),
+                groups[:, None, :, None] * rows[None, :, None, :],
+            )
+            words += tiles_m * tiles_y * int((reads.sum(axis=0) - reads.max(axis=0)).sum())
+    return words * nest.layer.channels_per_group * column_words(columns, nest.bits.I // 8)
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """How often each slice of a tile reads each group, or each row; slices as (number, of how many)."""
+
+    slice_bytes: bytes
+    read_bytes: bytes
+
+    @classmethod
+    def of(cls, slices: tuple[Ints, Ints], reads: Ints) -> "_Reads":
+        return cls(np.stack(slices).tobytes(), reads.tobytes())
+
+    def slices(self) -> tuple[Ints, Ints]:
+        both = np.frombuffer(self.slice_bytes, np.int64).reshape(2, -1)
+        return both[0], both[1]
+
+    def reads(self) -> Ints:
+        return np.frombuffer(self.read_bytes, np.int64).reshape(len(self.slices()[0]), -1)
+
+
+def _group_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
+    tiles, pieces = pieces_of(schedule, "m", depth), pieces_of(spread.nest, "m", depths(spread.nest, "I")[1])
+    lowest, beyond, kept = new_groups(spread.nest)
+    found: Counter[_Reads] = Counter()
+    for start, stop in _within(tiles, pieces):
+        slices, at = spread.distinct("m", pieces, start, stop)
+        first = int(lowest[start])
+        reads = np.zeros((len(slices[0]), int(beyond[stop - 1]) - first), np.int64)
+        for piece in range(start, stop):
+            reads[at[piece - start], lowest[piece] + kept[piece] - first : beyond[piece] - first] += 1
+        found[_Reads.of(slices, reads)] += 1
+    return found
+
+
+def _row_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
+    window: Window = window_of(spread.nest, "y", "k").fetched()
+    tiles_k = _within(pieces_of(schedule, "k", depth), window.kernel_pieces)
+    found: Counter[_Reads] = Counter()
+    for start, stop in _within(pieces_of(schedule, "y", depth), window.map_pieces):
+        slices, at = spread.distinct("y", window.map_pieces, start, stop)
+        for first_tap, end_tap in tiles_k:
+            low, high = window.start[:, start:stop, first_tap:end_tap], window.stop[:, start:stop, first_tap:end_tap]
+            if not (high > low).any():
+                continue
+            first, residues = int(low[high > low].min()), low.shape[0]
+            reads = np.zeros((len(slices[0]), residues, int(high.max()) - first), np.int64)
+            for residue, piece, tap in zip(*np.nonzero(high > low), strict=True):
+                interval = slice(low[residue, piece, tap] - first, high[residue, piece, tap] - first)
+                reads[at[piece], residue, interval] += 1
+            found[_Reads.of(slices, reads)] += 1
+    return found
+
+
+def _within(tiles: Pieces, pieces: Pieces) -> list[tuple[int, int]]:
+    """For each tile the range of its pieces."""
+    return list(pairwise(np.append(np.searchsorted(pieces.start, tiles.start), len(pieces)).tolist()))
+
+
+def _replicated_weights(schedule: Schedule, spread: _Spread, depth: int) -> int:
+    """Slices of y read the words of a slice of m as often as they execute."""
+    nest = spread.nest
+    execution, iteration = depths(nest, "W")
+    outputs, rows = pieces_of(nest, "m", iteration), pieces_of(nest, "y", execution)
+    slices_m, words = _summed(spread.slices("m", outputs), _words_by_piece(nest, outputs))
+    tiles: Counter[_Reads] = Counter()
+    for start, stop in _within(pieces_of(schedule, "y", depth), rows):
+        slices, at = spread.distinct("y", rows, start, stop)
+        tiles[_Reads.of(slices, np.bincount(at))] += 1
+    total = 0
+    for tile, times in tiles.items():
+        reads = np.zeros((spread.hwcs, len(words)), np.int64)
+        hwc = spread.hwc(slices_m, tile.slices())
+        np.add.at(reads, (hwc, np.arange(len(words))[:, None]), tile.reads()[:, 0][None])
+        total += times * int((words * (reads.sum(axis=0) - reads.max(axis=0))).sum())
+    return total * len(pieces_of(nest, "x", execution))

@@ -1,0 +1,230 @@
+"""The literal oracle for two memory levels and several HWCs: sets of elements, iteration by iteration.
+
+Like `hwgen.model.core.walk`, whose rules for one marked loop it uses for both levels, slow and obvious on purpose.
+
+- At `dram` count the fetches and drops of the loops with `tcdm` markers. What several HWCs do at the same time is
+  one iteration there: spread loops lie below, see `hwgen.model.cluster.levels.normalised`.
+- At `tcdm` every local execution counts for the HWC that it runs on: iteration i of a spread loop runs on HWC
+  i mod N; of two, i counts through the inner one first.
+- The DMA loads an iteration's data while those of the iteration before are in use. So X needs room for what two
+  consecutive iterations of its loop touch together, also across executions; in halves, for twice the largest touch.
+- Words that several HWCs read alike: of each word of a tile, all reads but those of the HWC that reads it most often.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hwgen.ir.counts import Access, Counts
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
+from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.core.walk import (
+    Box,
+    Element,
+    Tally,
+    boxes,
+    split,
+    touched_inputs,
+    touched_outputs,
+    touched_weights,
+    walk_inputs,
+    walk_outputs,
+    walk_weights,
+    whole,
+)
+
+__all__ = ["TwoLevelWalk", "walk_two_levels"]
+
+WORD = 4
+_WALKS = {"I": walk_inputs, "W": walk_weights, "O": walk_outputs}
+
+
+@dataclass(frozen=True)
+class TwoLevelWalk:
+    """What the oracle found.
+
+    Members
+    -------
+    dram : elements and bytes at `dram`.
+    dma : words at `tcdm_dma` but for the weights, which depend on how they are packed.
+    hwcs : what each HWC's ports move at `tcdm`.
+    tcdm_need, tcdm_need_bytes : of each operand, in the TCDM.
+    local_need : elements that each local buffer must hold.
+    replicated : words of I and W (and none of O) that several HWCs read alike.
+    """
+
+    dram: Counts
+    dma: Counts
+    hwcs: tuple[Counts, ...]
+    tcdm_need: PerOperand
+    tcdm_need_bytes: PerOperand
+    local_need: PerOperand
+    replicated: PerOperand
+
+    @property
+    def tcdm(self) -> Counts:
+        """What all HWCs move together."""
+        total = Counts()
+        for counts in self.hwcs:
+            total += counts
+        return total
+
+
+def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
+    """Execute the nest once per operand and level; raises `InputError` for what is no nest of two levels."""
+    schedule = normalised(schedule, hwcs)
+    dram: Tally = defaultdict(Access)
+    for array in ARRAYS:
+        _WALKS[array](schedule, ((dram, run) for run in _tcdm_executions(schedule, array)))
+    biases = schedule.layer.output_channels
+    dram["B", "read"] = Access(biases, 4 * biases)  # once, at the beginning
+    tallies: list[Tally] = [defaultdict(Access) for _ in range(hwcs)]
+    local_need = {
+        array: _WALKS[array](schedule, ((tallies[place % hwcs], run) for place, run in _local(schedule, array)))
+        for array in ARRAYS
+    }
+    spilled = any(tally["O", "write_partial"].elements for tally in tallies)
+    need = PerOperand(*(_tcdm_need(schedule, array) for array in ARRAYS))
+    bits = schedule.bits
+    return TwoLevelWalk(
+        dram=Counts(
+            {("dram", operand, way): Access(moved.elements, moved.bytes) for (operand, way), moved in dram.items()}
+        ),
+        dma=_dma(schedule, dram),
+        hwcs=tuple(
+            Counts({("tcdm", operand, way): moved for (operand, way), moved in tally.items()}) for tally in tallies
+        ),
+        tcdm_need=need,
+        tcdm_need_bytes=PerOperand(
+            need.I * bits.I // 8, need.W * bits.W // 8, need.O * (bits.acc if spilled else bits.O) // 8
+        ),
+        local_need=PerOperand(**local_need),
+        replicated=PerOperand(_replicated(schedule, hwcs, "I"), _replicated(schedule, hwcs, "W"), 0),
+    )
+
+
+# --- executions ---
+
+
+def _tcdm_executions(schedule: Schedule, array: ArrayName) -> Iterator[list[Box]]:
+    """The iterations' boxes of each execution of the loop at which an array is in the TCDM."""
+    marked = schedule.marked_loop(array, "tcdm")
+    assert marked is not None
+    for box in boxes(whole(schedule.layer), schedule.loops[:marked]):
+        iterations = split(box, schedule.loops[marked])
+        if schedule.in_halves(array):
+            yield from ([iteration] for iteration in iterations)
+        else:
+            yield list(iterations)
+
+
+def _local(schedule: Schedule, array: ArrayName, within: Box | None = None) -> Iterator[tuple[int, list[Box]]]:
+    """For each execution of the loop at which an array is in the local buffer: where it runs, and its iterations.
+
+    All of them, or those of one tile.
+    """
+    begin = 0 if within is None else tile_depth(schedule)
+    marked = schedule.marked_loop(array)
+    inner = schedule.loops[begin : len(schedule.loops) if marked is None else marked]
+    for place, box in _spread(within or whole(schedule.layer), inner, 0):
+        yield place, [box] if marked is None else list(split(box, schedule.loops[marked]))
+
+
+def _spread(box: Box, loops: tuple[Loop, ...], place: int) -> Iterator[tuple[int, Box]]:
+    """What the iterations of the innermost loop cover, each with its place among those that are spread over HWCs."""
+    if not loops:
+        yield place, box
+        return
+    iterations = list(split(box, loops[0]))
+    for number, iteration in enumerate(iterations):
+        yield from _spread(iteration, loops[1:], place * len(iterations) + number if loops[0].over else place)
+
+
+# --- the TCDM ---
+
+
+def _touched(schedule: Schedule, array: ArrayName, box: Box) -> set[Element]:
+    match array:
+        case "I":
+            return touched_inputs(schedule.layer, box)
+        case "W":
+            return touched_weights(box)
+        case "O":
+            return touched_outputs(box)
+
+
+def _tcdm_need(schedule: Schedule, array: ArrayName) -> int:
+    touches = [_touched(schedule, array, box) for run in _tcdm_executions(schedule, array) for box in run]
+    if schedule.in_halves(array):
+        return 2 * max(len(touched) for touched in touches)
+    return max(len(one | other) for one, other in pairwise([*touches, set()]))
+
+
+def _dma(schedule: Schedule, dram: Tally) -> Counts:
+    """Accesses of the DMA's ports: aligned words of every row, of the input between gaps; the biases."""
+    words = {key: moved.words for key, moved in dram.items()}
+    words["I", "read"] = _input_words(schedule)
+    words["B", "read"] = dram["B", "read"].elements
+    return Counts(
+        {
+            ("tcdm_dma", operand, way): Access(moved.elements, moved.bytes, words[operand, way])
+            for (operand, way), moved in dram.items()
+            if operand != "W"
+        }
+    )
+
+
+def _input_words(schedule: Schedule) -> int:
+    """Aligned words of new columns that follow each other: behind a gap the DMA begins anew."""
+    size, words = schedule.bits.I // 8, 0
+    for run in _tcdm_executions(schedule, "I"):
+        held: set[Element] = set()
+        for box in run:
+            touched = touched_inputs(schedule.layer, box)
+            new = touched - held
+            for channel, row, column in new:
+                first, last = column * size // WORD, (column * size + size - 1) // WORD
+                shared = (channel, row, column - 1) in new and (column * size - 1) // WORD == first
+                words += last - first + 1 - shared
+            held = touched
+    return words
+
+
+# --- what several HWCs read alike ---
+
+
+def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
+    if not over_loops(schedule):
+        return 0
+    words = 0
+    for tile in boxes(whole(schedule.layer), schedule.loops[: tile_depth(schedule)]):
+        reads = [Counter[object]() for _ in range(hwcs)]
+        for place, iterations in _local(schedule, array, tile):
+            reads[place % hwcs].update(_fetched_words(schedule, array, iterations))
+        words += sum(read.total() for read in reads)
+        most: Counter[object] = Counter()
+        for read in reads:
+            most |= read
+        words -= most.total()
+    return words
+
+
+def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Box]) -> Iterator[object]:
+    """Every word that one execution fetches, by a name of its own."""
+    held: set[Element] = set()
+    for box in iterations:
+        touched = _touched(schedule, array, box)
+        new = touched - held
+        held = touched
+        if array == "I":
+            size = schedule.bits.I // 8
+            yield from {
+                (*element[:-1], byte // WORD)
+                for element in new
+                for byte in range(element[-1] * size, (element[-1] + 1) * size)
+            }
+        elif new:
+            number = -(-(len(new) * schedule.bits.W // 8) // WORD)
+            yield from ((min(touched), max(touched), word) for word in range(number))

@@ -1,0 +1,117 @@
+"""Weights in the order in which a nest first fetches them: sizes, places, and which of them lie at equal distances.
+
+Weights lie dense [m][c][k][l] in DRAM and, in the TCDM, in fetch order: the boxes at W's local marker one after the
+other, each on a word, and inside a box in the order of first use. Loops over the map use the same weights again and
+leave no trace in this order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from hwgen.ir.layer import Dim
+from hwgen.ir.schedule import Schedule
+from hwgen.model.dma.strided import Axis, StridedBox, Transfer, transfers_of
+
+__all__ = ["PackedWeights"]
+
+WORD = 4
+WEIGHTS: tuple[Dim, ...] = ("m", "c", "k", "l")
+Sizes = tuple[int, ...]
+
+
+class PackedWeights:
+    """The weights of a schedule below some loop, packed.
+
+    Parameters
+    ----------
+    schedule
+        Whose nest it is.
+    depth
+        Loops around: what is packed is (a part of) one iteration of ``schedule.loops[depth - 1]``.
+    """
+
+    def __init__(self, schedule: Schedule, depth: int) -> None:
+        marked = schedule.marked_loop("W")
+        loops = schedule.loops
+        inner = len(loops) if marked is None else marked + 1
+        self._loops: tuple[tuple[int, int], ...] = tuple(
+            (WEIGHTS.index(loop.dim), loop.step) for loop in loops[depth:] if loop.dim in WEIGHTS
+        )
+        self._boxed = sum(loop.dim in WEIGHTS for loop in loops[depth:inner])
+        self._element = schedule.bits.W // 8
+        extents = schedule.layer.extents
+        rows = self._element * extents["k"] * extents["l"]
+        self._dram = (rows * extents["c"], rows, self._element * extents["l"], self._element)
+        self.size = lru_cache(maxsize=None)(self._size)
+
+    def _size(self, sizes: Sizes, at: int = 0) -> int:
+        """Bytes of a box of these sizes over m, c, k, l, which the loops from the ``at``-th on cut further."""
+        if at >= self._boxed:
+            elements = sizes[0] * sizes[1] * sizes[2] * sizes[3]
+            return -(-elements * self._element // WORD) * WORD
+        return sum(number * self.size(part, at + 1) for number, part in self._parts(sizes, at))
+
+    def _parts(self, sizes: Sizes, at: int) -> list[tuple[int, Sizes]]:
+        """How many iterations of a loop cover how much: full ones, and what is left."""
+        dim, step = self._loops[at]
+        full, rest = divmod(sizes[dim], step)
+        return [
+            (number, (*sizes[:dim], extent, *sizes[dim + 1 :]))
+            for number, extent in ((full, step), (int(rest > 0), rest))
+            if number
+        ]
+
+    def offset(self, low: Sizes, sizes: Sizes, loops: int) -> int:
+        """Where a part begins: what the first ``loops`` loops over weights cut out of a box, at ``low`` in it."""
+        total = 0
+        for at in range(loops):
+            dim, step = self._loops[at]
+            number, inside = divmod(low[dim], step)
+            whole = (*sizes[:dim], min(step, sizes[dim]), *sizes[dim + 1 :])
+            total += number * self.size(whole, at + 1)
+            extent = min(step, sizes[dim] - number * step)
+            sizes = (*sizes[:dim], extent, *sizes[dim + 1 :])
+            low = (*low[:dim], inside, *low[dim + 1 :])
+        return total
+
+    def transfers(self, sizes: Sizes) -> tuple[Transfer, ...]:
+        """What the DMA does to load a box of these sizes; offsets are the box's."""
+        return tuple(transfers_of(self.boxes(sizes)))
+
+    def runs(self, sizes: Sizes) -> tuple[tuple[int, int], ...]:
+        """The runs of a box of these sizes, in their order: first byte in DRAM, from the box's first one on, and
+        bytes."""
+        return tuple((dram, one.length) for one in self.transfers(sizes) for dram, _ in one.runs())
+
+    def dma_words(self, sizes: Sizes) -> int:
+        """Accesses with which the DMA writes a box of these sizes into the TCDM: words of a fold whose bytes lie side
+        by side, else one for each byte."""
+        total = 0
+        for one in self.transfers(sizes):
+            for _, tcdm in one.runs():
+                for begin in range(0, one.length, one.fold):
+                    size = min(one.fold, one.length - begin)
+                    first = tcdm + begin // one.fold * one.slow
+                    total += (first + size - 1) // WORD - first // WORD + 1 if one.fast == 1 else size
+        return total
+
+    def boxes(self, sizes: Sizes) -> Iterator[StridedBox]:
+        """A packed box of these sizes in pieces whose bytes lie at regular distances; offsets are the box's."""
+        yield from self._boxes(StridedBox(0, 0, ()), sizes, 0)
+
+    def _boxes(self, piece: StridedBox, sizes: Sizes, at: int) -> Iterator[StridedBox]:
+        if at == len(self._loops):
+            axis = (Axis(sizes[0], self._dram[0], self._element),)  # the lanes along m come last
+            element = (Axis(self._element, 1, 1),)
+            yield replace(piece, axes=(*piece.axes, *axis, *element))
+            return
+        dim, step = self._loops[at]
+        begin = piece
+        for number, part in self._parts(sizes, at):
+            # Inside a box at the marker there is no padding.
+            inner = part[0] * part[1] * part[2] * part[3] * self._element
+            pitch = self.size(part, at + 1) if at < self._boxed else inner
+            stride = self._dram[dim] * step
+            yield from self._boxes(replace(begin, axes=(*begin.axes, Axis(number, stride, pitch))), part, at + 1)
+            begin = replace(begin, dram=begin.dram + number * stride, tcdm=begin.tcdm + number * pitch)

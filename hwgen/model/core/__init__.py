@@ -1,0 +1,1 @@
+"""Nests with one level of buffers: the literal walk, the closed form, and lower bounds."""

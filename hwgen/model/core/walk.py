@@ -1,0 +1,225 @@
+"""The literal oracle: a schedule executed iteration by iteration on sets of elements.
+
+Slow and obvious on purpose. Every closed form is judged by this file, so nothing here is clever: a touch is a set of
+coordinates, what stays is an intersection, what is fetched a difference.
+
+The semantics are those of Stoutchinin et al. 2019 (Section IV, Fig. 8: a marker above a loop L), read literally:
+
+- while L runs, the buffer holds what one iteration of L touches; from one iteration to the next what both touch
+  stays, the rest is dropped, only the new part is fetched; at the end of an execution of L everything is dropped;
+- no marker: fetched anew in every innermost iteration (one lane vector), nothing kept;
+- padding is never fetched and takes no space;
+- an output is read back only if it was written as a partial sum before, and is dropped as a partial sum while
+  reduction iterations are still to come for it, padding or not.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from hwgen.ir.counts import Access, Counts, Direction, Operand
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import ArrayName, Loop, Schedule
+from hwgen.model.core.prediction import PerOperand, require_one_level
+
+__all__ = [
+    "Box",
+    "Element",
+    "Tally",
+    "Walk",
+    "boxes",
+    "executions",
+    "split",
+    "touched_inputs",
+    "touched_outputs",
+    "touched_weights",
+    "walk",
+    "walk_inputs",
+    "walk_outputs",
+    "walk_weights",
+    "whole",
+]
+
+Box = dict[Dim, range]
+Element = tuple[int, ...]
+Tally = dict[tuple[Operand, Direction], Access]
+Executions = Iterable[tuple[Tally, Iterable[Box]]]
+"""For each execution of a marked loop where it is counted, and its iterations' boxes."""
+WORD = 4
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What the oracle found: counts, elements that each buffer must hold, innermost iterations."""
+
+    counts: Counts
+    need: PerOperand
+    iterations: int
+
+
+def walk(schedule: Schedule) -> Walk:
+    """Execute the nest once per operand and count every element, byte and 32-bit word that moves."""
+    require_one_level(schedule)
+    tally: Tally = defaultdict(Access)
+
+    def counted(array: ArrayName) -> Executions:
+        return ((tally, iterations) for _, iterations in executions(schedule, array))
+
+    need = PerOperand(
+        I=walk_inputs(schedule, counted("I")),
+        W=walk_weights(schedule, counted("W")),
+        O=walk_outputs(schedule, counted("O")),
+    )
+    counts = Counts({("tcdm", operand, direction): access for (operand, direction), access in tally.items()})
+    iterations = sum(1 for _ in boxes(whole(schedule.layer), schedule.loops))
+    return Walk(counts, need, iterations)
+
+
+# --- the nest ---
+
+
+def whole(layer: Layer) -> Box:
+    """All of a layer."""
+    return {dim: range(extent) for dim, extent in layer.extents.items()}
+
+
+def split(box: Box, loop: Loop) -> Iterator[Box]:
+    """One execution of a loop: each iteration covers ``step`` of its dimension, the last one what is left."""
+    span = box[loop.dim]
+    for start in range(span.start, span.stop, loop.step):
+        yield {**box, loop.dim: range(start, min(start + loop.step, span.stop))}
+
+
+def boxes(box: Box, loops: tuple[Loop, ...]) -> Iterator[Box]:
+    """What the iterations of the innermost of ``loops`` cover, in program order."""
+    if not loops:
+        yield box
+        return
+    for iteration in split(box, loops[0]):
+        yield from boxes(iteration, loops[1:])
+
+
+def executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Box, list[Box]]]:
+    """For each execution of the loop at which ``array`` is buffered: its box and its iterations' boxes.
+
+    Without a marker every innermost iteration is an execution of its own.
+    """
+    marked = schedule.marked_loop(array)
+    if marked is None:
+        for box in boxes(whole(schedule.layer), schedule.loops):
+            yield box, [box]
+        return
+    for box in boxes(whole(schedule.layer), schedule.loops[:marked]):
+        yield box, list(split(box, schedule.loops[marked]))
+
+
+# --- what a box touches ---
+
+
+def touched_inputs(layer: Layer, box: Box) -> set[Element]:
+    """(channel, row, column) of the input feature map; padding is not part of it."""
+    top, left = layer.padding[0], layer.padding[1]
+    channels = {m // layer.outputs_per_group * layer.channels_per_group + c for m in box["m"] for c in box["c"]}
+    rows = {y * layer.stride[0] + k - top for y in box["y"] for k in box["k"]}
+    columns = {x * layer.stride[1] + l - left for x in box["x"] for l in box["l"]}  # noqa: E741
+    return {
+        (channel, row, column)
+        for channel in channels
+        for row in rows
+        if 0 <= row < layer.input_height
+        for column in columns
+        if 0 <= column < layer.input_width
+    }
+
+
+def touched_weights(box: Box) -> set[Element]:
+    """(output channel, input channel in its group, kernel row, kernel column)."""
+    return {(m, c, k, l) for m in box["m"] for c in box["c"] for k in box["k"] for l in box["l"]}  # noqa: E741
+
+
+def touched_outputs(box: Box) -> set[Element]:
+    """(channel, row, column) of the output feature map."""
+    return {(m, y, x) for m in box["m"] for y in box["y"] for x in box["x"]}
+
+
+def _row_words(elements: Iterable[Element], size: int) -> int:
+    """Aligned words that hold a byte of the elements; rows (all but the last coordinate) start on a word."""
+    return len(
+        {
+            (*element[:-1], byte // WORD)
+            for element in elements
+            for byte in range(element[-1] * size, (element[-1] + 1) * size)
+        }
+    )
+
+
+def _words(size: int) -> int:
+    return -(-size // WORD)
+
+
+# --- the three operands ---
+
+
+def walk_inputs(schedule: Schedule, executions: Executions) -> int:
+    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
+    size, need = schedule.bits.I // 8, 0
+    for tally, iterations in executions:
+        held: set[Element] = set()
+        for box in iterations:
+            touched = touched_inputs(schedule.layer, box)
+            new = touched - held
+            tally["I", "read"] += Access(len(new), len(new) * size, _row_words(new, size))
+            need = max(need, len(touched))
+            held = touched
+    return need
+
+
+def walk_weights(schedule: Schedule, executions: Executions) -> int:
+    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
+    size, need = schedule.bits.W // 8, 0
+    for tally, iterations in executions:
+        held: set[Element] = set()
+        for box in iterations:
+            touched = touched_weights(box)
+            new = touched - held
+            tally["W", "read"] += Access(len(new), len(new) * size, _words(len(new) * size))
+            need = max(need, len(touched))
+            held = touched
+    return need
+
+
+def walk_outputs(schedule: Schedule, executions: Executions) -> int:
+    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
+    extents, final, partial = schedule.layer.extents, schedule.bits.O // 8, schedule.bits.acc // 8
+    reduction = extents["c"] * extents["k"] * extents["l"]
+    done: dict[Element, int] = defaultdict(int)
+    written_partial: set[Element] = set()
+
+    def read_back(new: set[Element], tally: Tally) -> None:
+        number = len(new & written_partial)
+        tally["O", "read_partial"] += Access(number, number * partial, number * _words(partial))
+
+    def drop(elements: set[Element], tally: Tally) -> None:
+        finished = {element for element in elements if done[element] == reduction}
+        unfinished = elements - finished
+        written_partial.update(unfinished)
+        number = len(unfinished)
+        tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
+        tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
+        channels = len({element[0] for element in finished})  # each box of final outputs needs its biases
+        tally["B", "read"] += Access(channels, 4 * channels, channels)
+
+    need = 0
+    for tally, iterations in executions:
+        held: set[Element] = set()
+        for box in iterations:
+            touched = touched_outputs(box)
+            drop(held - touched, tally)
+            read_back(touched - held, tally)
+            for element in touched:
+                done[element] += prod(len(box[dim]) for dim in ("c", "k", "l"))
+            need = max(need, len(touched))
+            held = touched
+        drop(held, tally)
+    return need

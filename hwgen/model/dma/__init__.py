@@ -1,0 +1,1 @@
+"""Transfers of the DMA and the cycles that they take."""

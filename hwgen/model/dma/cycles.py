@@ -1,0 +1,332 @@
+"""Cycles that the DMA takes for descriptors, with a memory of the TCDM's kind that never stalls, alone on the DRAM.
+
+The model follows each burst, beat and line through the registers between them (`hwgen/gateware/dma_*.py`) and
+through the DRAM of the harness (`cosim/harness/dram.sv`), which moves blocks of 128 bytes one after the other. It
+looks at one direction at a time; what loads and stores cost each other at the DRAM is not in it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hwgen.model.dma.transfers import BLOCK_BYTES, DmaTiming, DramTiming, Move
+
+__all__ = ["DRAM_QUEUE", "Times", "load_times", "store_times"]
+
+CHECKING = 2
+"""Cycles between the last word of a descriptor and the one in which it is handed on."""
+DRAM_QUEUE = 15
+"""Bursts that the DRAM takes before the first of them has come."""
+LINES_AHEAD = 8
+DESCRIPTORS_AHEAD = 16
+
+
+@dataclass(frozen=True)
+class Times:
+    """For each descriptor the cycle of its first word, and the one in which it is done."""
+
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def cycles(self) -> tuple[int, ...]:
+        """From the first word to the end of each."""
+        return tuple(end - begin for begin, end in zip(self.begins, self.ends, strict=True))
+
+
+class _Dram:
+    """When beats of one stream may move, in their order."""
+
+    def __init__(self, dma: DmaTiming, timing: DramTiming) -> None:
+        self._dma, self._timing = dma, timing
+        self._rows: dict[int, int] = {}
+        self._free, self._spare = 0, 0.0
+
+    def beats(self, accepted: int, begin: int, size: int, first: int) -> Iterator[int]:
+        """For each beat of a burst, the first cycle in which it may move, from ``first`` on.
+
+        The address came in cycle ``accepted``.
+        """
+        timing, width = self._timing, self._dma.beat_bytes
+        block, moved = -1, 0
+        for beat in range(begin // width, (begin + size - 1) // width + 1):
+            if not timing.immediate and beat * width // BLOCK_BYTES != block:
+                block = beat * width // BLOCK_BYTES
+                moved = self._move(accepted + 1, block) + 1
+            yield max(first, moved)
+
+    def _move(self, asked: int, block: int) -> int:
+        """The cycle at whose end a block has been moved."""
+        timing = self._timing
+        row = block * BLOCK_BYTES // timing.row_bytes
+        cost = round(timing.block_cycles * 256)
+        if self._rows.get(row % timing.banks) != row:
+            cost += timing.miss_cycles * 256
+        self._rows[row % timing.banks] = row
+        spare = self._spare if asked <= self._free else 0
+        begin = max(self._free, asked)
+        left = max(1, cost - spare)
+        self._free = begin + -(-int(left) // 256)
+        self._spare = (self._free - begin) * 256 - left
+        return self._free
+
+
+class _Front:
+    """When descriptors are handed on, and when their bursts are offered."""
+
+    def __init__(self, dma: DmaTiming, moves: Sequence[Move], *, serial: bool) -> None:
+        self.dma, self.moves, self.serial = dma, moves, serial
+        self.begins: list[int] = []
+        self.handed: list[int] = []  # the cycle in which the walkers take a descriptor
+        self.taken_on: list[int] = []  # the cycle in which the second walker does, which bounds how many are ahead
+        self._walked = 0  # the cycle in which the first walker has done with the last descriptor
+
+    def read(self, number: int, done: int) -> None:
+        """Read and check the next descriptor; ``done``: the end of the one before it."""
+        begin = self.handed[-1] + 1 if self.handed else 0
+        if self.serial and number:
+            begin = done + 1
+        ready = begin + self.moves[number].words - 1 + CHECKING + 1
+        if number > DESCRIPTORS_AHEAD:
+            ready = max(ready, self.taken_on[number - DESCRIPTORS_AHEAD - 1] + 1)
+        self.begins.append(begin)
+        self.handed.append(max(ready, self._walked))
+
+    def bursts(self, offer: Callable[[int], int]) -> Iterator[tuple[int, int, int, bool]]:
+        """Begin, bytes, cycle in which a burst leaves the splitter, and whether a descriptor ends with it.
+
+        ``offer(earliest)`` gives the first cycle from ``earliest`` on in which nothing holds a burst back.
+        """
+        window = self.dma.window
+        begin, gathered, now = 0, 0, 0
+        for number, move in enumerate(self.moves):
+            yield number, 0, 0, False  # a descriptor has to be read first
+            now = max(now, self.handed[number] + 1)
+            runs = list(move.runs())
+            for place, (dram, _, joins) in enumerate(runs):
+                address, end = dram, dram + move.length
+                while address < end:
+                    behind = min(end, address // window * window + window)
+                    begin = begin if gathered else address
+                    gathered += behind - address
+                    address = behind
+                    if address == end and joins and address % window:
+                        now += 1
+                        continue
+                    now = offer(now)
+                    yield begin, gathered, now, address == end and place == len(runs) - 1
+                    gathered = 0
+                    now += 1
+            self._walked = now - 1
+
+
+class _Aligner:
+    """Units in and out of a byte aligner: `hwgen/gateware/dma/align.py`."""
+
+    def __init__(self, unit: int, arrival: Callable[[], int], leave: Callable[[int], None]) -> None:
+        self._unit, self._arrival, self._leave = unit, arrival, leave
+        self.free = 0  # the first cycle in which the next run may step
+
+    def run(self, source: int, target: int, length: int, *, keeps: bool, give: Callable[[int, bool], int]) -> int:
+        """Step through one run; ``give(cycle, last)`` says in which cycle from ``cycle`` on a unit can be given."""
+        takes = -(-(source + length) // self._unit)
+        gives = -(-(target + length) // self._unit)
+        step = 0
+        if target < source:
+            step = max(self.free, self._arrival())
+            takes -= 1
+            if takes or not keeps:
+                self._leave(step)
+            self.free = step + 1
+        for place in range(gives):
+            step = max(self.free, self._arrival()) if takes else self.free
+            step = give(step, place == gives - 1)
+            if takes:
+                takes -= 1
+                if takes or not keeps:
+                    self._leave(step)
+            self.free = step + 1
+        return step
+
+
+class _Loads:
+    """The load channel."""
+
+    def __init__(self, dma: DmaTiming, timing: DramTiming, moves: Sequence[Move], *, serial: bool) -> None:
+        self._dma = dma
+        self._latency = max(1, timing.latency)
+        self._dram = _Dram(dma, timing)
+        self._front = _Front(dma, moves, serial=serial)
+        self._bursts = self._front.bursts(self._offer)
+        self._issued = 0
+        self._burst_ends: list[int] = []  # of each burst: its last beat
+        self._ready: list[int] = []  # of each beat: the first cycle in which the DRAM may give it
+        self._given: list[int] = []  # the cycle in which it does
+        self._taken: list[int] = []  # the cycle in which it is taken
+        self._accepted: list[int] = []
+        self.ends: list[int] = []
+
+    def _offer(self, earliest: int) -> int:
+        held = earliest
+        if len(self._burst_ends) >= self._dma.outstanding:
+            held = max(held, self._taken[self._burst_ends[-self._dma.outstanding]] + 1)
+        if self._issued >= self._dma.beats_ahead:
+            held = max(held, self._taken[self._issued - self._dma.beats_ahead] + 1)
+        if len(self._accepted) >= 2:
+            held = max(held, self._accepted[-2])
+        return held
+
+    def _next_burst(self) -> None:
+        begin, size, now, _ = next(self._bursts)
+        if size == 0:
+            self._front.read(begin, self.ends[-1] if self.ends else 0)
+            return
+        accepted = max(now + 2, self._accepted[-1] + 1 if self._accepted else 0)
+        if len(self._burst_ends) >= DRAM_QUEUE:
+            accepted = max(accepted, self._given[self._burst_ends[-DRAM_QUEUE]] + 2)
+        self._accepted.append(accepted)
+        self._ready += self._dram.beats(accepted, begin, size, accepted + self._latency)
+        self._issued = len(self._ready)
+        self._burst_ends.append(self._issued - 1)
+
+    def _arrival(self) -> int:
+        """The cycle from which on the next beat stands on the bus."""
+        number = len(self._taken)
+        while len(self._ready) <= number:
+            self._next_burst()
+        if len(self._given) == number:
+            before = max(self._given[-1] + 1, self._taken[-1]) if number else 0
+            self._given.append(max(self._ready[number], before))
+        return self._given[number] + 1
+
+    def times(self) -> Times:
+        """Move everything."""
+        width = self._dma.beat_bytes
+        aligner = _Aligner(width, self._arrival, self._taken.append)
+        for number, move in enumerate(self._front.moves):
+            while len(self._front.handed) <= number:
+                self._next_burst()
+            handed = self._front.handed[number]
+            self._front.taken_on.append(max(handed + 1, aligner.free - 3))
+            aligner.free = max(aligner.free, handed + 4)
+            step = 0
+            if move.apart:
+                step = self._bytes(aligner, move)
+            else:
+                for dram, tcdm, length, joins in move.segments():
+                    keeps = joins and (dram + length) % width != 0
+                    step = aligner.run(dram % width, tcdm % 4, length, keeps=keeps, give=lambda at, last: at)
+            self.ends.append(max(step + 4, self.ends[-1] + 1 if self.ends else 0))
+        return Times(tuple(self._front.begins), tuple(self.ends))
+
+    def _bytes(self, aligner: _Aligner, move: Move) -> int:
+        """Bytes that are written one by one."""
+        width, at_once = self._dma.beat_bytes, self._dma.scattered_bytes
+        step = 0
+        for dram, _, joins in move.runs():
+            address, end = dram, dram + move.length
+            while address < end:
+                behind = min(end, address // width * width + width)
+                step = max(aligner.free, self._arrival()) + -(-(behind - address) // at_once) - 1
+                if behind % width == 0 or (behind == end and not joins):
+                    self._taken.append(step)
+                aligner.free = step + 1
+                address = behind
+        return step
+
+
+class _Stores:
+    """The store channel."""
+
+    def __init__(self, dma: DmaTiming, timing: DramTiming, moves: Sequence[Move], *, serial: bool) -> None:
+        self._dma, self._timing = dma, timing
+        self._dram = _Dram(dma, timing)
+        self._front = _Front(dma, moves, serial=serial)
+        self._bursts = self._front.bursts(self._offer)
+        self._answered: list[int] = []  # of each burst
+        self._accepted: list[int] = []
+        self._finals: list[int] = []  # the cycle of each burst's last beat
+        self._ready: list[tuple[int, int, bool, bool]] = []  # of each beat: cycles of announcement, DRAM; ends
+        self._sent: list[int] = []
+        self._asked: list[int] = []  # of each line
+        self._used: list[int] = []
+        self._earliest, self._joins = 0, False
+        self.ends: list[int] = []
+
+    def _offer(self, earliest: int) -> int:
+        held = earliest
+        if len(self._accepted) >= self._dma.outstanding:
+            held = max(held, self._answered[len(self._accepted) - self._dma.outstanding] + 1)
+        return max(held, self._accepted[-1]) if self._accepted else held
+
+    def _next_burst(self) -> None:
+        begin, size, now, ends = next(self._bursts)
+        if size == 0:
+            self._front.read(begin, self.ends[-1] if self.ends else 0)
+            return
+        accepted = now + 1
+        if len(self._accepted) >= DRAM_QUEUE:
+            accepted = max(accepted, self._finals[len(self._accepted) - DRAM_QUEUE] + 2)
+        self._accepted.append(accepted)
+        moved = list(self._dram.beats(accepted, begin, size, accepted + 1))
+        self._ready += [(accepted, at, i == len(moved) - 1, ends) for i, at in enumerate(moved)]
+
+    def _give(self, at: int, last: bool) -> int:
+        """Give a unit of the aligner as a beat, unless it joins the next one; the cycle."""
+        if last and self._joins:
+            return at
+        number = len(self._sent)
+        while len(self._ready) <= number:
+            self._next_burst()
+        accepted, ready, final, ends = self._ready[number]
+        step = max(at, accepted + 1, self._sent[-1] if self._sent else 0)
+        self._sent.append(max(step + 1, ready))
+        if final:
+            self._finals.append(self._sent[-1])
+            response = self._sent[-1] + max(1, self._timing.latency) + 1
+            self._answered.append(max(response, self._answered[-1] + 1 if self._answered else 0))
+            if ends:
+                self.ends.append(self._answered[-1])
+        return step
+
+    def _arrival(self) -> int:
+        """The cycle from which on the next line waits."""
+        number = len(self._used)
+        if len(self._asked) == number:
+            asked = max(self._earliest, self._asked[-1] + 1 if number else 0)
+            if number >= LINES_AHEAD:
+                asked = max(asked, self._used[number - LINES_AHEAD] + 1)
+            self._asked.append(asked)
+        return self._asked[number] + 4
+
+    def times(self) -> Times:
+        """Move everything."""
+        width = self._dma.beat_bytes
+        aligner = _Aligner(width, self._arrival, self._used.append)
+        starts: list[int] = []
+        for number, move in enumerate(self._front.moves):
+            while len(self._front.handed) <= number:
+                self._next_burst()
+            handed = self._front.handed[number]
+            self._earliest = max(self._earliest, handed + 4)
+            self._front.taken_on.append(max(handed + 1, aligner.free - 3))
+            for dram, tcdm, length, joins in move.segments():
+                if len(starts) >= LINES_AHEAD:
+                    self._earliest = max(self._earliest, starts[-LINES_AHEAD] + 2)
+                starts.append(aligner.free)
+                self._joins = joins and (dram + length) % width != 0
+                aligner.run(tcdm % 4, dram % width, length, keeps=False, give=self._give)
+        return Times(tuple(self._front.begins), tuple(self.ends))
+
+
+def load_times(
+    moves: Sequence[Move], dma: DmaTiming | None = None, timing: DramTiming | None = None, *, serial: bool = False
+) -> Times:
+    """When load descriptors begin and end that are offered at once, or with ``serial`` each after the one before."""
+    return _Loads(dma or DmaTiming(), timing or DramTiming(), moves, serial=serial).times()
+
+
+def store_times(
+    moves: Sequence[Move], dma: DmaTiming | None = None, timing: DramTiming | None = None, *, serial: bool = False
+) -> Times:
+    """When store descriptors begin and end that are offered at once, or with ``serial`` each after the one before."""
+    return _Stores(dma or DmaTiming(), timing or DramTiming(), moves, serial=serial).times()

@@ -1,0 +1,234 @@
+"""What the DRAM sees of a nest of two levels: beats, bursts, blocks, jumps and row misses, exactly.
+
+The tensors lie dense in regions that begin on 4 KiB: I and O planar [channel][row][column], W [m][c][k][l]. Every
+part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come in
+ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
+
+The load, the store and the program stream each keep rows open, one in each bank: what matters is the order of blocks
+within a stream, so that none of these figures depends on timing.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.counts import Access, Counts, Direction, Operand
+from hwgen.ir.schedule import Schedule
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.parts import Part, Spans, loads, stores
+
+__all__ = ["PAGE", "Dram", "DramLayout", "DramRegion", "dram_counts", "dram_layout", "program_access", "runs_of"]
+
+Ints = NDArray[np.int64]
+Key = tuple[Operand, Direction]
+PAGE = 4096
+BURST_BEATS = 256
+CHUNK = 1 << 20
+"""Runs that are counted at once."""
+
+_KEYS: tuple[Key, ...] = (
+    ("I", "read"),
+    ("W", "read"),
+    ("B", "read"),
+    ("O", "read_partial"),
+    ("O", "write_partial"),
+    ("O", "write"),
+)
+
+
+@dataclass(frozen=True)
+class Dram:
+    """What the counts depend on.
+
+    Members
+    -------
+    axi_bits : width of the AXI port.
+    row_bytes, banks : row r of the memory lies in bank r mod banks.
+    block_bytes : what one access of the DRAM moves.
+    """
+
+    axi_bits: int = 64
+    row_bytes: int = 2048
+    banks: int = 8
+    block_bytes: int = 128
+
+    @property
+    def beat_bytes(self) -> int:
+        """Bytes of one AXI transfer."""
+        return self.axi_bits // 8
+
+    @property
+    def window_bytes(self) -> int:
+        """No burst extends over a multiple of this."""
+        return min(PAGE, BURST_BEATS * self.beat_bytes)
+
+
+@dataclass(frozen=True)
+class DramRegion:
+    """A part of the DRAM: byte address, bytes, and bytes of an element."""
+
+    base: int
+    size: int
+    element: int
+
+
+@dataclass(frozen=True)
+class DramLayout:
+    """Regions one after the other, each on 4 KiB; the program comes last, as nothing then depends on its length."""
+
+    inputs: DramRegion
+    weights: DramRegion
+    bias: DramRegion
+    output: DramRegion
+    partial: DramRegion
+    program: int
+
+    def region(self, operand: Operand, direction: Direction) -> DramRegion:
+        """Where an operand is read or written."""
+        if operand == "O":
+            return self.output if direction == "write" else self.partial
+        return {"I": self.inputs, "W": self.weights, "B": self.bias}[operand]
+
+
+def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
+    """Where the tensors of a schedule lie in the DRAM."""
+    schedule = normalised(schedule, hwcs)
+    layer, bits = schedule.layer, schedule.bits
+    returned = any(part.direction == "write_partial" for part in stores(schedule))
+    sizes = {
+        "inputs": (layer.input_elements, bits.I // 8),
+        "weights": (layer.weight_elements, bits.W // 8),
+        "bias": (layer.output_channels, 4),
+        "output": (layer.output_elements, bits.O // 8),
+        "partial": (layer.output_elements if returned else 0, bits.acc // 8),
+    }
+    regions, at = {}, 0
+    for name, (elements, element) in sizes.items():
+        regions[name] = DramRegion(at, elements * element, element)
+        at = -(-(at + elements * element) // PAGE) * PAGE
+    return DramLayout(**regions, program=at)
+
+
+def dram_counts(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
+    """Everything at `dram` but the program, whose length is not known here: see `program_access`."""
+    schedule = normalised(schedule, hwcs)
+    layout = dram_layout(schedule)
+    counts: dict[Key, Access] = {}
+    for parts in (loads(schedule), stores(schedule)):
+        counts |= _count(schedule, layout, dram, parts)
+    return Counts({("dram", *key): access for key, access in counts.items()})
+
+
+def program_access(layout: DramLayout, dram: Dram, size: int) -> Access:
+    """The program of so many bytes, fetched block by block, each block a burst."""
+    last = layout.program + size - 1
+    blocks, beats, rows = (
+        last // unit - layout.program // unit + 1 for unit in (dram.block_bytes, dram.beat_bytes, dram.row_bytes)
+    )
+    return Access(size // 4, size, beats=beats, axi_bursts=blocks, blocks=blocks, jumps=1, row_misses=rows)
+
+
+# --- runs ---
+
+
+def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, Ints]:
+    """First byte of every run of a part, and the byte behind its last one; ascending."""
+    layer = schedule.layer
+    extents: dict[Operand, tuple[int, ...]] = {
+        "I": (layer.input_channels, layer.input_height, layer.input_width),
+        "W": (layer.output_channels, layer.channels_per_group, *layer.kernel),
+        "O": (layer.output_channels, layer.output_height, layer.output_width),
+        "B": (layer.output_channels,),
+    }
+    region = layout.region(part.operand, part.direction)
+    start, stop = _runs(part.axes, extents[part.operand])
+    return region.base + start * region.element, region.base + stop * region.element
+
+
+@lru_cache(maxsize=512)
+def _runs(axes: tuple[Spans, ...], extents: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """Runs of elements in a dense tensor, from the innermost axis outwards."""
+    start, stop, block = np.zeros(1, np.int64), np.ones(1, np.int64), 1
+    for spans, extent in zip(reversed(axes), reversed(extents), strict=True):
+        if len(start) == 1 and stop[0] - start[0] == block:
+            bounds = np.array(spans) * block
+            start, stop = bounds[:, 0], bounds[:, 1]
+        else:
+            index = np.concatenate([np.arange(*span) for span in spans])[:, None] * block
+            start, stop = (index + start).ravel(), (index + stop).ravel()
+        apart = start[1:] != stop[:-1]
+        start, stop = start[np.append(True, apart)], stop[np.append(apart, True)]
+        block *= extent
+    return start, stop
+
+
+# --- counting ---
+
+
+def _count(schedule: Schedule, layout: DramLayout, dram: Dram, parts: Iterable[Part]) -> dict[Key, Access]:
+    """The counts of one stream."""
+    totals = {key: Access() for key in _KEYS}
+    open_rows = np.full(dram.banks, -1)
+    end = -1
+    for start, stop, kind in _chunks(schedule, layout, parts):
+        last = stop - 1
+        size = np.array([layout.region(*key).element for key in _KEYS])
+        jumps = start != np.append(end, stop[:-1])
+        end = int(stop[-1])
+        misses, open_rows = _row_misses(start // dram.row_bytes, last // dram.row_bytes, open_rows)
+        columns = [
+            (stop - start) // size[kind],
+            stop - start,
+            np.zeros_like(start),
+            *(last // unit - start // unit + 1 for unit in (dram.beat_bytes, dram.window_bytes, dram.block_bytes)),
+            jumps,
+            misses,
+        ]
+        sums = [np.bincount(kind, weights=column, minlength=len(_KEYS)) for column in columns]
+        for number, key in enumerate(_KEYS):
+            totals[key] += Access(*(int(total[number]) for total in sums))
+    return {key: access for key, access in totals.items() if access.bytes}
+
+
+def _chunks(schedule: Schedule, layout: DramLayout, parts: Iterable[Part]) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """First bytes, ends and kinds of a stream's runs, about a million at a time."""
+    waiting: list[tuple[Ints, Ints, Ints]] = []
+    number = 0
+    for part in parts:
+        start, stop = runs_of(schedule, layout, part)
+        waiting.append((start, stop, np.full(len(start), _KEYS.index((part.operand, part.direction)))))
+        number += len(start)
+        if number >= CHUNK:
+            yield _concatenated(waiting)
+            waiting, number = [], 0
+    if waiting:
+        yield _concatenated(waiting)
+
+
+def _concatenated(chunks: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
+    start, stop, kind = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
+    return start, stop, kind
+
+
+def _row_misses(first: Ints, last: Ints, open_rows: Ints) -> tuple[Ints, Ints]:
+    """How often each run, from one row to another, finds another row open; and which rows are open behind it."""
+    banks = len(open_rows)
+    numbers = last - first + 1
+    run = np.repeat(np.arange(len(first)), numbers)
+    row = np.arange(len(run)) - np.repeat(np.cumsum(numbers) - numbers, numbers) + first[run]
+    turns = np.append(True, row[1:] != row[:-1])
+    run, row = run[turns], row[turns]
+    opened = np.flatnonzero(open_rows >= 0)
+    bank = np.concatenate([opened, row % banks])
+    row, run = np.concatenate([open_rows[opened], row]), np.concatenate([np.full(len(opened), -1), run])
+    order = np.argsort(bank, kind="stable")
+    bank, row, run = bank[order], row[order], run[order]
+    begins = np.append(True, bank[1:] != bank[:-1])
+    missed = (begins | np.append(True, row[1:] != row[:-1])) & (run >= 0)
+    left = open_rows.copy()
+    left[bank] = row  # the last one of each bank stays
+    misses: Ints = np.bincount(run[missed], minlength=len(first))
+    return misses, left

@@ -1,0 +1,148 @@
+"""The literal oracle of the DRAM's figures: every part as a set of bytes, every block in its turn.
+
+Slow and obvious on purpose, and independent of `hwgen.model.cluster.parts`: tiles are walked, touches are sets.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from hwgen.ir.counts import Access, Counts, Direction, Operand
+from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.core.walk import Box, Element, split, touched_inputs, touched_outputs, touched_weights, whole
+from hwgen.model.dram.counts import Dram, DramLayout, dram_layout
+
+__all__ = ["Moved", "moves", "walk_dram"]
+
+Moved = tuple[Operand, Direction, set[Element]]
+_IN_TURN: tuple[ArrayName, ...] = ("W", "I", "O")
+
+
+def walk_dram(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
+    """Everything at `dram` but the program."""
+    schedule = normalised(schedule, hwcs)
+    layout = dram_layout(schedule)
+    tally: dict[tuple[str, Operand, Direction], Access] = defaultdict(Access)
+    loaded, stored = moves(schedule)
+    for stream in (loaded, stored):
+        rows: dict[int, int] = {}
+        end = -1
+        for operand, direction, elements in stream:
+            key = ("dram", operand, direction)
+            tally[key] += Access(len(elements))
+            for run in _runs(sorted(_bytes(schedule, layout, operand, direction, elements))):
+                tally[key] += _access(run, dram) + Access(jumps=run[0] != end)
+                end = run[-1] + 1
+                for block in dict.fromkeys(address // dram.block_bytes for address in run):
+                    row = block * dram.block_bytes // dram.row_bytes
+                    tally[key] += Access(row_misses=rows.get(row % dram.banks) != row)
+                    rows[row % dram.banks] = row
+    return Counts(dict(tally))
+
+
+def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
+    """What is loaded and what is stored, part by part, in the order of the two streams; the nest is normalised."""
+    loaded: list[Moved] = []
+    stored: list[Moved] = []
+    marked = {array: schedule.marked_loop(array, "tcdm") for array in ARRAYS}
+    deepest = max(place for place in marked.values() if place is not None)
+    held: dict[str, set[Element]] = defaultdict(set)
+    done: dict[Element, int] = defaultdict(int)
+    partial: set[Element] = set()
+    reduction = schedule.layer.extents["c"] * schedule.layer.extents["k"] * schedule.layer.extents["l"]
+
+    def drop(elements: set[Element]) -> None:
+        finished = {element for element in elements if done[element] == reduction}
+        if finished:
+            stored.append(("O", "write", finished))
+        if unfinished := elements - finished:
+            partial.update(unfinished)
+            stored.append(("O", "write_partial", unfinished))
+
+    def begin(array: ArrayName, box: Box, continues: bool) -> None:
+        """An iteration of the loop at which an array is marked."""
+        touched = _touched(schedule, array, box)
+        kept = held[array] & touched if continues and not schedule.in_halves(array) else set()
+        if array == "O":
+            drop(held["O"] - kept)
+            if again := (touched - kept) & partial:
+                loaded.append(("O", "read_partial", again))
+            for element in touched:
+                done[element] += len(box["c"]) * len(box["k"]) * len(box["l"])
+        elif new := touched - kept:
+            loaded.append((array, "read", new))
+        held[array] = touched
+
+    for tile, (begun, path) in enumerate(_tiles(schedule, deepest + 1)):
+        for array in _IN_TURN:
+            place = marked[array]
+            assert place is not None
+            if begun <= place:
+                begin(array, path[place + 1], begun == place)
+            if array == "I" and tile == 0:
+                loaded.append(("B", "read", {(m,) for m in range(schedule.layer.output_channels)}))
+    drop(held["O"])
+    return loaded, stored
+
+
+def _tiles(schedule: Schedule, depth: int) -> Iterator[tuple[int, list[Box]]]:
+    """For each tile the outermost loop that went on (-1: none yet), and the boxes around it, outermost first."""
+
+    def descend(path: list[Box], begun: int) -> Iterator[tuple[int, list[Box]]]:
+        level = len(path) - 1
+        if level == depth:
+            yield begun, path
+            return
+        for number, box in enumerate(split(path[-1], schedule.loops[level])):
+            yield from descend([*path, box], begun if number == 0 else level)
+
+    return descend([whole(schedule.layer)], -1)
+
+
+def _touched(schedule: Schedule, array: ArrayName, box: Box) -> set[Element]:
+    match array:
+        case "I":
+            return touched_inputs(schedule.layer, box)
+        case "W":
+            return touched_weights(box)
+        case "O":
+            return touched_outputs(box)
+
+
+def _bytes(
+    schedule: Schedule, layout: DramLayout, operand: Operand, direction: Direction, elements: set[Element]
+) -> Iterator[int]:
+    layer, region = schedule.layer, layout.region(operand, direction)
+    shape = {
+        "I": (layer.input_channels, layer.input_height, layer.input_width),
+        "W": (layer.output_channels, layer.channels_per_group, *layer.kernel),
+        "O": (layer.output_channels, layer.output_height, layer.output_width),
+        "B": (layer.output_channels,),
+    }[operand]
+    for element in elements:
+        index = 0
+        for at, extent in zip(element, shape, strict=True):
+            index = index * extent + at
+        yield from range(region.base + index * region.element, region.base + (index + 1) * region.element)
+
+
+def _runs(addresses: list[int]) -> Iterator[list[int]]:
+    run = addresses[:1]
+    for before, address in pairwise(addresses):
+        if address != before + 1:
+            yield run
+            run = []
+        run.append(address)
+    yield run
+
+
+def _access(run: list[int], dram: Dram) -> Access:
+    """One run: its bytes, the beats and blocks that it meets; a burst at its first beat, and at each window's."""
+    beats = dict.fromkeys(address // dram.beat_bytes for address in run)
+    return Access(
+        bytes=len(run),
+        beats=len(beats),
+        axi_bursts=len({beat * dram.beat_bytes // dram.window_bytes for beat in beats}),
+        blocks=len({address // dram.block_bytes for address in run}),
+    )

@@ -1,0 +1,1 @@
+"""Cycles of one HWC."""

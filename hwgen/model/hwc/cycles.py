@@ -1,0 +1,132 @@
+"""Cycles of a schedule on one HWC whose memory grants every request at once.
+
+What a tile does to the state of the block depends only on that state, with all times taken relative to the present,
+and on the kind of the tile. So a tile is played only where no other one of its kind has met the same state: a layer
+of many tiles costs no more than its few distinct ones, and the sum is exactly that of playing them all.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.document import InputError
+from hwgen.ir.schedule import Schedule
+from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
+from hwgen.model.hwc import timing
+from hwgen.model.hwc.tiles import Tiles, Timed
+
+__all__ = ["Cycles", "cycles", "least_cycles", "predicted_cycles"]
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """Where the cycles from the start write to the interrupt go.
+
+    Members
+    -------
+    startup : before the first operation could have been issued.
+    compute : operations, one a cycle.
+    stalls : cycles without an operation: waiting for the input; else for weights; else for the output's memory, the
+        cycles in which it is read or written for the output's stream among them.
+    drain : after the last operation.
+    """
+
+    startup: int
+    compute: int
+    stalls: PerOperand
+    drain: int
+
+    @property
+    def total(self) -> int:
+        """From the start write to the interrupt."""
+        return self.startup + self.compute + self.stalls.total + self.drain
+
+    def stalls_by_name(self) -> dict[str, int]:
+        """The stalls, named as the HWC's registers."""
+        return {"input": self.stalls.I, "weight": self.stalls.W, "output": self.stalls.O}
+
+
+def cycles(schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, goes_on: bool = False) -> Cycles:
+    """Cycles of a schedule on an HWC whose I, W and O memories have so many bytes, enough for the schedule.
+
+    I's memory holds everything as often as the schedule has lanes along y. A layer that is a part of another one's
+    reduction ``resumes`` sums that lie in the memory, or ``goes_on``: leaves sums instead of outputs.
+
+    Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
+    """
+    require_one_level(schedule)
+    bits = schedule.bits
+    if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
+        raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
+    timed = Timed(schedule, buffers, resumes=resumes, goes_on=goes_on)
+    walk = _Walk(timed, timed.tiles())
+    counters = walk.counters()
+    return Cycles(
+        startup=timing.STARTUP,
+        compute=int(counters[timing.OPERATIONS]),
+        stalls=PerOperand(*(int(counters[i]) for i in (timing.STALL_I, timing.STALL_W, timing.STALL_O))),
+        drain=timing.finish(walk.state),
+    )
+
+
+class _Walk:
+    """From tile to tile, with what was seen on the way."""
+
+    def __init__(self, timed: Timed, tiles: Tiles) -> None:
+        self._timed, self._tiles = timed, tiles
+        self._numbers: dict[bytes, int] = {}
+        self._states: list[timing.State] = []
+        self._at = self._number(timing.initial_state(timed.block))
+
+    @property
+    def state(self) -> timing.State:
+        """The present state."""
+        return self._states[self._at]
+
+    def counters(self) -> timing.Ints:
+        """Go through all tiles; the sums of what each adds to the counters."""
+        gains: list[timing.Ints] = []
+        steps: dict[tuple[int, int], tuple[int, int]] = {}
+        taken = []
+        for kind in self._tiles.kind.tolist():
+            step = steps.get((self._at, kind))
+            if step is None:
+                after = self.state.copy()
+                self._play(self._tiles.example[kind], after)
+                gains.append(timing.rebase(after))
+                step = steps[self._at, kind] = len(gains) - 1, self._number(after)
+            taken.append(step[0])
+            self._at = step[1]
+        sums: timing.Ints = np.bincount(taken, minlength=len(gains)) @ np.array(gains)
+        return sums
+
+    def _play(self, tile: int, state: timing.State) -> None:
+        """Play one tile; groups count from the last tile's, so that they do not make states differ."""
+        timed, tiles = self._timed, self._tiles
+        low, high = tiles.low[:, tile].copy(), tiles.high[:, tile].copy()
+        state[timing.I_GROUP] += tiles.low[0, max(tile - 1, 0)] // timed.block.group
+        timing.play(timed.block, timed.nest_after(int(tiles.turned[tile])), low, high, state)
+        state[timing.I_GROUP] -= low[0] // timed.block.group
+
+    def _number(self, state: timing.State) -> int:
+        number = self._numbers.setdefault(state.tobytes(), len(self._states))
+        if number == len(self._states):
+            self._states.append(state)
+        return number
+
+
+def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
+    """Cycles of a schedule on an HWC, if the memory grants every request at once."""
+    # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
+    inputs = parameters.input_elements * schedule.lanes.get("y", 1)
+    return cycles(schedule, PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes))
+
+
+def least_cycles(prediction: Prediction) -> int:
+    """What no HWC with three ports can beat: an iteration a cycle, an access a cycle on each port."""
+    counts = prediction.counts
+    output = counts["tcdm", "B", "read"].words + sum(
+        counts["tcdm", "O", direction].words for direction in ("read_partial", "write_partial", "write")
+    )
+    return max(prediction.iterations, counts["tcdm", "I", "read"].words, counts["tcdm", "W", "read"].words, output)

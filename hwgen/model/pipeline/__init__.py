@@ -1,0 +1,1 @@
+"""Depth-first execution: line buffers, traffic and cycles of a pipeline."""

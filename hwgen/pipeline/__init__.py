@@ -1,1 +1,0 @@
-"""Depth-first solutions on pipelines: read, planned tile by tile, lowered, interpreted."""

@@ -1,0 +1,129 @@
+"""What Cecconi et al. 2017 state, beside what was computed, with a sentence on each difference."""
+
+from collections.abc import Sequence
+
+from hwgen.ir.layer import Layer
+from hwgen.model.published.cecconi import published_need
+from hwgen.report.cecconi.rows import (
+    ELEMENT_BYTES,
+    MEMORY_BYTES,
+    PUBLISHED_FILL,
+    TilingRow,
+    TilingTotal,
+    tiling_totals,
+)
+from hwgen.report.stoutchinin.claims import Claim
+from hwgen.search.published.cecconi import published_tiles
+
+__all__ = ["tiling_claims"]
+
+PUBLISHED_RATIO = 5
+"""How many times less the best tiles move than naive ones, by the abstract and section 7."""
+
+
+def tiling_claims(layers: Sequence[Layer], rows: Sequence[TilingRow]) -> list[Claim]:
+    """All claims that what was computed says something about."""
+    return [
+        _sizes(layers),
+        *(_ratio(rows, total) for total in tiling_totals(rows)),
+        _fill(rows),
+        _usage(layers, rows),
+        _halo(rows),
+    ]
+
+
+def _sizes(layers: Sequence[Layer]) -> Claim:
+    weights = sum(layer.weight_elements + layer.output_channels for layer in layers) * ELEMENT_BYTES
+    maps = sum(layer.output_elements for layer in layers) + layers[0].input_elements
+    return Claim(
+        "2.2",
+        "FlowNet S, contracting section: about 96 MBytes of weights and biases, roughly 32 Mbytes of maps",
+        f"{weights / 1e6:.1f} MB, {maps * ELEMENT_BYTES / 2**20:.1f} MiB",
+        "4-byte elements at 384x512, the input among the maps; the paper prints neither.",
+    )
+
+
+def _ratio(rows: Sequence[TilingRow], total: TilingTotal) -> Claim:
+    own = [row for row in rows if (row.cost, row.kind) == (total.cost, total.kind)]
+    low, high = min(own, key=lambda row: row.ratio), max(own, key=lambda row: row.ratio)
+    near = sum(row.least <= PUBLISHED_RATIO * row.best <= row.most for row in own)
+    return Claim(
+        "6.2, Fig. 4",
+        f"{PUBLISHED_RATIO}x lower bandwidth than naive tiles (abstract, section 7)",
+        f"{total.cost}, {total.kind}: the median naive tile costs {total.ratio:.2f} times the best over all layers, "
+        f"{low.ratio:.2f} ({low.layer}) to {high.ratio:.2f} ({high.layer}) by layer; the best naive tiles "
+        f"{total.least / total.best:.2f}, the worst {total.ratio_most:.1f}",
+        f"The paper took one naive tile a layer and does not print which. Five times lies between the best and the "
+        f"worst naive tile of {near} of {len(own)} layers.",
+    )
+
+
+def _fill(rows: Sequence[TilingRow]) -> Claim:
+    found = []
+    for (cost, kind), group in _groups(rows).items():
+        few = [row for row in group if row.fill < 80]
+        fills = [row.fill for row in group]
+        found.append(
+            f"{cost}, {kind}: {min(fills):.0f} to {max(fills):.0f} %"
+            + (f" (under 80: {', '.join(row.layer for row in few)})" if few else "")
+        )
+    return Claim(
+        "6.2",
+        "the highest use of the memory does not generally lead to the least traffic; one best tile uses less than "
+        "the naive one",
+        "the best tiles fill " + "; ".join(found),
+        "Naive tiles fill at least 80 %, and most of them cost more than the best: the table of layers.",
+    )
+
+
+def _usage(layers: Sequence[Layer], rows: Sequence[TilingRow]) -> Claim:
+    found = []
+    for (cost, kind), group in _groups(rows).items():
+        if kind == "published":
+            near = [row.layer for row in group if abs(row.fill - PUBLISHED_FILL[row.layer][1]) < 1]
+            found.append(f"{cost}: {len(near)} of {len(group)} layers ({', '.join(near) or 'none'})")
+    absent = [layer.name for layer in layers if not _reachable(layer, PUBLISHED_FILL[layer.name][1])]
+    return Claim(
+        "Table 1",
+        "memory taken by the best tiles: " + ", ".join(str(best) for _, best in PUBLISHED_FILL.values()) + " %",
+        "the same to a percent, published model: " + "; ".join(found),
+        "Which tile is best depends on C, p and t, which the paper does not print."
+        + (
+            f" But no tile of its space, whatever its cost, takes the printed part for {', '.join(absent)}: the size "
+            "of its maps, also not printed, or what it counts is another."
+            if absent
+            else ""
+        ),
+    )
+
+
+def _reachable(layer: Layer, percent: int) -> bool:
+    half = MEMORY_BYTES // ELEMENT_BYTES // 2
+    return any(round(100 * published_need(layer, tile) / half) == percent for tile in published_tiles(layer))
+
+
+def _halo(rows: Sequence[TilingRow]) -> Claim:
+    found = []
+    for (cost, kind), group in _groups(rows).items():
+        if kind == "exact":
+            kept = [row for row in group if row.published_exactly is not None]
+            more = [100 * (row.published_exactly / row.best - 1) for row in kept if row.published_exactly is not None]
+            lost = [row.layer for row in group if row.published_exactly is None]
+            found.append(
+                f"{cost}: {min(more):.0f} to {max(more):.0f} % more than the best of all tiles" if more else cost
+            )
+            if lost:
+                found[-1] += f"; does not fit with its halo: {', '.join(lost)}"
+    return Claim(
+        "4.2",
+        "tiles divide the map, have no halo",
+        "the published best tile, counted exactly: " + "; ".join(found),
+        "Kernels overlap from tile to tile: a transfer without the halo leaves out inputs that the tile needs.",
+    )
+
+
+def _groups(rows: Sequence[TilingRow]) -> dict[tuple[str, str], list[TilingRow]]:
+    groups: dict[tuple[str, str], list[TilingRow]] = {}
+    for row in rows:
+        groups.setdefault((row.cost, row.kind), []).append(row)
+    return groups

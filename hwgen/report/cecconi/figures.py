@@ -1,0 +1,40 @@
+"""The plot of the Cecconi 2017 figure: the same bytes for the same rows, with `figures.rendered`."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from hwgen.report.cecconi.rows import TilingRow
+
+__all__ = ["tiling_4"]
+
+
+def tiling_4(rows: Sequence[TilingRow]) -> Figure:
+    """What tiles cost to move, by layer: the best, and naive ones as median with least and most."""
+    panels = list(dict.fromkeys((row.cost, row.kind) for row in rows))
+    figure = Figure(figsize=(7 * min(2, len(panels)), 4 * -(-len(panels) // 2)), layout="constrained")
+    every = figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False).ravel()
+    for axes, (cost, kind) in zip(every, panels, strict=False):
+        shown = [row for row in rows if (row.cost, row.kind) == (cost, kind)]
+        places = range(len(shown))
+        axes.bar([place - 0.2 for place in places], [row.best for row in shown], width=0.4, label="best tile")
+        medians = [row.median for row in shown]
+        reach = [
+            [row.median - row.least for row in shown],
+            [row.most - row.median for row in shown],
+        ]
+        axes.bar(
+            [place + 0.2 for place in places],
+            medians,
+            width=0.4,
+            yerr=reach,
+            capsize=3,
+            label="tiles that fill 80 %: median, least, most",
+        )
+        axes.set(title=f"C, p, t = {cost}, {kind}", ylabel="transfer, cycles", yscale="log")
+        axes.set_xticks(list(places), [row.layer for row in shown], rotation=45)
+        axes.grid(axis="y", alpha=0.3)
+        axes.legend(fontsize="small")
+    for axes in every[len(panels) :]:
+        axes.set_visible(False)
+    return figure

@@ -1,0 +1,78 @@
+"""Two layers of FlowNet S at a reduced size on our own cluster: Cecconi's best tile, and a naive one.
+
+Elements are bytes, and partial sums four of them: our HWCs compute with 8 bits. (C, p, t) are those of the cluster's
+DMA. The tiles are the best of all (*exact*), and of those that fill 80 % of half the memory the one whose cost is
+nearest their median.
+"""
+
+import numpy as np
+
+from hwgen.ir.excerpt import narrowed
+from hwgen.ir.hardware import Cluster
+from hwgen.ir.layer import Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.resolution import at_resolution
+from hwgen.model.published.cecconi import TransferCost, exact_moves, exact_need, moves_of_counts
+from hwgen.model.published.stoutchinin import Tile
+from hwgen.report.cecconi.rows import TABLE
+from hwgen.report.own_cluster import OwnCase, tiled_on_cluster
+from hwgen.search.published.cecconi import FILL, best_tiling
+
+__all__ = ["OWN_TEXT", "TCDM", "naive_tile", "own_tiles", "small_layers"]
+
+WIDTH, HEIGHT, DIVISOR = 128, 96, 8
+MEMORY = 8192
+"""Bytes, for which the tiles are."""
+TCDM = 16384
+"""Bytes of the cluster's: partial sums take more than the model counts."""
+NAMES = ("conv3_1", "conv4")
+OWN_TEXT = f"""\
+FlowNet S at {WIDTH} x {HEIGHT} with an eighth of the channels, tiles for {MEMORY >> 10} KiB; bytes in place of 4-byte
+elements, but partial sums of four. *model's cycles* are C + s p + n t of all transfers with the (C, p, t) of the
+cluster's DMA, which takes every element for a byte."""
+
+
+def small_layers() -> tuple[Layer, ...]:
+    """The two layers."""
+    network = narrowed(at_resolution(load_layer_set(TABLE), WIDTH, HEIGHT), DIVISOR)
+    return tuple(layer for layer in network.convolutions() if layer.name in NAMES)
+
+
+def own_tiles(layer: Layer, cluster: Cluster) -> list[OwnCase]:
+    """The best tile and a naive one, as nests; the cluster has been calibrated."""
+    assert cluster.load is not None
+    cost = TransferCost(cluster.load.transfer, cluster.load.run, cluster.load.byte)
+    best, naive = best_tiling(layer, cost, MEMORY // 2, "exact")
+    assert naive is not None
+    tiles = {"best": best.tile, "naive": naive_tile(layer, cost, MEMORY // 2, naive.median)}
+    return [
+        OwnCase(
+            chosen,
+            f"{tile.y} x {tile.x} x {tile.c} x {tile.m}",
+            cost.of(exact_moves(layer, tile)),
+            tiled_on_cluster(layer, tile, cluster.hwcs),
+        )
+        for chosen, tile in tiles.items()
+    ]
+
+
+def naive_tile(layer: Layer, cost: TransferCost, elements: int, wanted: float) -> Tile:
+    """Of all tiles that fill the memory the first whose cost is nearest to the wanted one."""
+    y = np.arange(1, layer.output_height + 1)[:, None, None]
+    x = np.arange(1, layer.output_width + 1)[None, :, None]
+    m = np.arange(1, layer.outputs_per_group + 1)
+    found: tuple[float, Tile] | None = None
+    for c in range(1, layer.channels_per_group + 1):
+        moved = moves_of_counts(layer, y, x, np.array([-(-layer.channels_per_group // c)]), -(-m[-1] // m))
+        spent = sum(cost.transfer * a + cost.run * b + cost.element * n for a, b, n in moved)
+        off = np.abs(np.broadcast_to(spent, (y.size, x.size, m.size)) - wanted)
+        for place in np.argsort(off, axis=None, kind="stable"):
+            row, column, filters = (int(at) for at in np.unravel_index(place, off.shape))
+            if found is not None and off.flat[place] >= found[0]:
+                break
+            tile = Tile(y=row + 1, x=column + 1, c=c, m=filters + 1)
+            if FILL * elements <= exact_need(layer, tile) <= elements:
+                found = float(off.flat[place]), tile
+                break
+    assert found is not None
+    return found[1]

@@ -1,0 +1,1 @@
+"""The figures of Goetschalckx, Verhelst 2019, computed anew."""

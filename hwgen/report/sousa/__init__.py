@@ -1,0 +1,1 @@
+"""The figures of Sousa et al. 2022, computed anew."""

@@ -1,0 +1,1 @@
+"""The figures of Stoutchinin, Conti, Benini 2019, computed anew."""

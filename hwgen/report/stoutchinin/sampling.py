@@ -1,0 +1,87 @@
+"""The published sampling of the schedule space (Stoutchinin et al. 2019, IV-C): 180 loop orders, few tile sizes.
+
+The tile loops stand in the order of their Fig. 3; below them the six inner loops in all orders that have y above x
+and k above l (the paper takes the others for symmetric), with every choice of marker places. Tile sizes are the
+powers of two and the whole extent. The pieces of our own search find the best of all of these: the same bytes as
+costing each of them, without costing each.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import permutations
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Bits
+from hwgen.search.core.branch import FOUND, GOALS, Lists, lists_of
+from hwgen.search.core.branch import search as branch
+from hwgen.search.core.dominance import step_list, undominated
+from hwgen.search.core.orders import LOOPS, TILED, Orders, all_orders
+from hwgen.search.core.space import Tables, Target, steps_allowed, tables
+
+__all__ = ["least_by_order", "powers_of_two", "published_loops", "sampled"]
+
+Bools = NDArray[np.bool_]
+EIGHT_BITS = Bits()
+
+
+@cache
+def published_loops() -> tuple[str, ...]:
+    """The 180 orders, outermost loop first; capitals are tile loops."""
+    orders = (LOOPS[:4] + "".join(inner) for inner in permutations(LOOPS[4:]))
+    return tuple(order for order in orders if "y" in order.partition("x")[0] and "k" in order.partition("l")[0])
+
+
+@cache
+def _offered_by(loops: tuple[str, ...]) -> Orders:
+    """These orders with every choice of marker places."""
+    every = all_orders()
+    rows = {tuple(row): number for number, row in enumerate(every.loops.tolist())}
+    forms = every.forms[:, [rows[tuple(LOOPS.index(loop) for loop in order)] for order in loops]]
+    numbers, ranks = zip(*(np.unique(form, return_inverse=True) for form in forms), strict=True)
+    i, w, o = (rank.reshape(len(loops), -1).astype(np.int64) for rank in ranks)
+    sizes = tuple(len(number) for number in numbers)
+    codes = (i[:, :, None, None] * sizes[1] + w[:, None, :, None]) * sizes[2] + o[:, None, None, :]
+    present, first = np.unique(codes, return_index=True)
+    triples = np.stack(np.unravel_index(present, sizes), axis=1).astype(np.int32)
+    orders = (first // codes[0].size).astype(np.int32)
+    chosen = np.array([[LOOPS.index(loop) for loop in order] for order in loops], dtype=np.int8)
+    return Orders(chosen, forms, tuple(n.astype(np.int64) for n in numbers), triples, orders, codes.size)
+
+
+def powers_of_two(extent: int) -> Bools:
+    """Which steps are a power of two or the whole extent, [step]; step 0 is none."""
+    steps = np.arange(extent + 1)
+    usable: Bools = (steps & (steps - 1) == 0) | (steps == extent)
+    usable[0] = False
+    return usable
+
+
+def sampled(layer: Layer, buffer_bytes: Sequence[int], bits: Bits = EIGHT_BITS) -> list[int | None]:
+    """Least bytes over the published sampling for each buffer size, in ascending order; None where nothing fits."""
+    t = tables(layer, bits, Target())
+    lists = _lists(t, {dim: powers_of_two(layer.extents[dim]) for dim in TILED})
+    return _least(t, lists, _offered_by(published_loops()), buffer_bytes, np.inf)
+
+
+def least_by_order(layer: Layer, buffer_bytes: int, limit: int, bits: Bits = EIGHT_BITS) -> list[int | None]:
+    """For each of the 180 orders its least bytes over all integer tile sizes; None if that exceeds ``limit``."""
+    t = tables(layer, bits, Target())
+    lists = _lists(t, steps_allowed(layer, Target(), None))
+    offers = (_offered_by((loops,)) for loops in published_loops())
+    return [_least(t, lists, offered, [buffer_bytes], limit + 1)[0] for offered in offers]
+
+
+def _lists(t: Tables, allowed: Mapping[Dim, Bools]) -> Lists:
+    return lists_of([step_list(t, dim, allowed[dim], words=False) for dim in TILED])
+
+
+def _least(t: Tables, lists: Lists, orders: Orders, buffer_bytes: Sequence[int], below: float) -> list[int | None]:
+    triples = undominated(orders, [t], words=False, hardware=False)
+    best = np.full((len(buffer_bytes), FOUND), np.inf)
+    best[:, 0] = below
+    branch(t, lists, triples.states, np.array(buffer_bytes, dtype=np.float64), GOALS["traffic"], 0, best)
+    return [int(found[0]) if isfinite(found[0]) and found[0] < below else None for found in best]

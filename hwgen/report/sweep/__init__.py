@@ -1,0 +1,1 @@
+"""The results of a sweep as a page and as figures."""

@@ -1,0 +1,79 @@
+"""A sweep's results as one HTML page that needs nothing else: data, style and program are in it."""
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hwgen.ir.document import InputError, parse_yaml
+from hwgen.ir.schedule import Loop, Schedule
+from hwgen.report.sweep.groups import groups_of, label_of
+from hwgen.report.sweep.results import SweepResults
+
+__all__ = ["nest_text", "page"]
+
+PARTS = Path(__file__).resolve().parent / "page_parts"
+
+
+def page(results: SweepResults, title: str) -> str:
+    """The page's text."""
+    document = {
+        "rows": [_with_nest(row) for row in results.rows],
+        "curves": list(results.curves),
+        "columns": list(results.columns),
+        "curve_columns": list(results.curve_columns),
+        "groups": [asdict(group) for group in groups_of(results.rows)],
+        "provenance": dict(results.provenance),
+    }
+    filled = {
+        "TITLE": html.escape(title),
+        "STYLE": _part("page.css"),
+        "SCRIPT": _part("charts.js") + _part("page.js"),
+        # A string must not end the element that it stands in.
+        "DATA": json.dumps(document, separators=(",", ":")).replace("<", "\\u003c"),
+    }
+    text = _part("page.html")
+    for name, content in filled.items():
+        text = text.replace(f"@{name}@", content)
+    return text
+
+
+def nest_text(schedule: Schedule) -> str:
+    """A schedule as the loops it stands for: what is buffered stands above the loop that it is buffered at."""
+    lines, depth = [], 0
+    covers = dict(schedule.layer.extents)
+    inside: set[str] = set()
+    for item in schedule.nest:
+        indent = "  " * depth
+        if isinstance(item, Loop):
+            begin = item.dim if item.dim in inside else "0"
+            end = f"{item.dim} + {covers[item.dim]}" if item.dim in inside else str(covers[item.dim])
+            spread = f"  # over {item.over}s" if item.over else ""
+            lines.append(f"{indent}for {item.dim} in range({begin}, {end}, {item.step}):{spread}")
+            covers[item.dim] = min(item.step, covers[item.dim])
+            inside.add(item.dim)
+            depth += 1
+        else:
+            level = "" if item.level == "local" else f" in the {item.level}"
+            lines.append(f"{indent}# buffered{level} at the loop below: {', '.join(item.arrays)}")
+    lanes = " x ".join(f"{number} along {dim}" for dim, number in schedule.lanes.items()) or "one"
+    lines.append(f"{'  ' * depth}multiply and accumulate  # lanes: {lanes}")
+    return "\n".join(lines)
+
+
+def _with_nest(row: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: cell for name, cell in row.items() if cell is not None}  # most are
+    found |= {"label": label_of(row), "nest": ""}
+    if row["schedule"] is not None:
+        where = f"results.csv: {row['layer']}"
+        try:
+            found["nest"] = nest_text(Schedule.from_data(parse_yaml(row["schedule"], where), where))
+        except InputError as error:
+            raise InputError(f"{where}: schedule: {error}") from None
+    return found
+
+
+def _part(name: str) -> str:
+    return (PARTS / name).read_text(encoding="utf-8")

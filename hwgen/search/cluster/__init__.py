@@ -1,0 +1,1 @@
+"""Schedules of two memory levels for a cluster."""

@@ -1,0 +1,114 @@
+"""The best nest of the HWCs below given loops around a tile: fewest bytes between HWCs and TCDM.
+
+All HWCs run the same nest, in every slice of every tile, its steps as far as a slice goes: one search over many small
+layers at once, exact by the tables of `hwgen.search.cluster.tile_tables`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
+from hwgen.search.cluster.outer_nest import Outer
+from hwgen.search.cluster.spreading import Slices, grid_of
+from hwgen.search.cluster.tile_tables import Span, grid_tables
+from hwgen.search.core.branch import FOUND, GOALS, improve, lists_of, problem
+from hwgen.search.core.dominance import Triples, step_list, undominated
+from hwgen.search.core.nests import fixed_items, free_items
+from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
+from hwgen.search.core.space import Tables, Target
+
+__all__ = ["Insides"]
+
+Grid = Mapping[Dim, Sequence[Span]]
+
+
+class Insides:
+    """One layer on the HWCs of one cluster."""
+
+    def __init__(self, layer: Layer, hardware: Hardware, bits: Bits) -> None:
+        self._layer, self._hardware, self._bits = layer, hardware, bits
+        self._target = Target.of(hardware)
+        self._fixed: FixedOrder | None = None
+        if hardware.order is not None:
+            self._fixed = fixed_order(hardware.order, self._target.lane_dims)
+        self._orders: Orders = all_orders() if self._fixed is None else self._fixed.orders
+
+    def schedule(self, nest: tuple[Loop | Marker, ...]) -> Schedule:
+        """A nest of this layer with the HWCs' lanes."""
+        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=self._target.lanes_by_dim)
+
+    def best(
+        self,
+        outer: Outer,
+        tile: Mapping[Dim, int],
+        slices: Slices,
+        most: float | None = None,
+        *,
+        spills: bool = True,
+        divided: bool = False,
+    ) -> tuple[Schedule, int] | None:
+        """The schedule of fewest bytes, at most ``most``, and these; None if there is none.
+
+        Parameters
+        ----------
+        outer, tile, slices : the loops around a tile, its steps, the steps of the spread loops.
+        spills : whether partial sums may leave the HWCs.
+        divided : only steps of m and c that divide every slice.
+        """
+        caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
+        grid = grid_of(self._layer, tile, slices)
+        tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
+        if tables is None:
+            return None
+        triples = undominated(self._orders, [tables], words=True, hardware=True)
+        if not spills:
+            inside = (triples.states[:, 13:16] == 0).all(axis=1)
+            triples = Triples(triples.index[inside], triples.states[inside])
+        allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
+        found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1)
+        if found is None:
+            return None
+        steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
+        spread = tuple(Loop(dim, step, "hwc") for dim, step in slices.items())
+        left = dict(self._layer.extents) | dict(tile) | slices
+        if self._fixed is not None:
+            items = fixed_items(left, self._target, self._fixed, steps)
+        else:
+            triple = int(triples.index[int(found[5])])
+            loops = self._orders.loops[self._orders.orders[triple]].tolist()
+            items = free_items(left, self._target, loops, self._orders.places(triple), steps)
+        return self.schedule((*outer.items(), *spread, *items)), int(found[0])
+
+    def _improved(
+        self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float
+    ) -> "np.ndarray | None":
+        """The first candidate in all criteria of those with fewer bytes than known."""
+        lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
+        if not len(triples.index) or not all(len(one.steps) for one in lists):
+            return None
+        pruned = problem(tables, lists_of(lists))
+        goal, budget = GOALS["traffic"], np.array([float(self._hardware.budget)])
+        best = np.full((1, FOUND), np.inf)
+        best[0, 0] = known
+        improve(pruned, triples.states, budget, goal, 0, best)
+        if not best[0, 0] < known:
+            return None
+        found = np.full((1, FOUND), np.inf)
+        found[0, 0] = best[0, 0]
+        improve(pruned, triples.states, budget, goal, 1, found)
+        return found[0]
+
+    def _allowed(self, dim: Dim, spans: Sequence[Span], *, divided: bool) -> "np.ndarray":
+        sizes = {end - start for start, end in spans}
+        steps = np.arange(max(sizes) + 1)
+        usable = steps >= 1
+        if self._fixed is not None and dim in self._fixed.loop_set.stepped:
+            usable &= steps <= self._target.lane(dim)
+        elif self._fixed is not None and dim in self._fixed.loop_set.whole:
+            usable &= steps == steps[-1]
+        for size in sizes if divided else ():
+            usable &= size % np.maximum(steps, 1) == 0
+        return usable

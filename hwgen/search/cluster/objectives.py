@@ -1,0 +1,121 @@
+"""What a nest of two levels is to have least of, before the bytes of the TCDM: bytes or time of the DRAM, or energy.
+
+An aim prices what `hwgen.search.cluster.outer_nest` goes by, a lower bound of what the loops around a tile cost; says
+what they cost exactly, as far as they alone decide it; and what a whole schedule costs. All of these are whole
+numbers.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, EnergyCost
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits, Schedule
+from hwgen.model.cluster.energy import energy
+from hwgen.model.dram.counts import Dram, dram_counts
+from hwgen.model.dram.time import TICKS, dram_ticks, timing_of
+
+__all__ = ["Aim", "ClusterObjective", "aim_of"]
+
+ClusterObjective = Literal["dram-bytes", "dram-time", "energy"]
+Ints = NDArray[np.int64]
+
+
+class Aim(ABC):
+    """One objective on one cluster.
+
+    Members
+    -------
+    name : its name.
+    unit : of its value.
+    price : see `hwgen.search.cluster.outer_kernel`.
+    timed : whether loops have to be counted to know what they cost.
+    settled : whether the loops around a tile decide all of it.
+    """
+
+    name: ClusterObjective
+    unit: str
+    price: Ints
+    timed = False
+    settled = True
+
+    def of_loops(self, bound: int, probe: Schedule) -> int:
+        """What loops with this lower bound cost, whatever is below them; ``probe`` has them and anything below."""
+        return bound
+
+    def of_schedule(self, loops: int, dram_bytes: int, tcdm_bytes: int) -> int:
+        """What a schedule costs with loops that cost so much."""
+        return loops
+
+    def most_tcdm_bytes(self, known: int, dram_bytes: int) -> float:
+        """With how many bytes of TCDM, at most, a schedule does not cost more than what is known."""
+        return np.inf
+
+    @abstractmethod
+    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+        """A schedule's cost in the objective's unit."""
+
+
+class _Bytes(Aim):
+    name, unit = "dram-bytes", "bytes"
+    price = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
+
+    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+        return cost
+
+
+class _Time(Aim):
+    name, unit = "dram-time", "cycles"
+    timed = True
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._timing = timing_of(cluster)
+        timing = self._timing
+        self._dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
+        self._hwcs = cluster.hwcs
+        block, miss = round(timing.block_cycles * TICKS), timing.miss_cycles * TICKS
+        self.price = np.array([0, 0, block, miss, TICKS, cluster.axi_bits // 8, timing.row_bytes], np.int64)
+
+    def of_loops(self, bound: int, probe: Schedule) -> int:
+        return dram_ticks(dram_counts(probe, self._dram, self._hwcs), self._timing)
+
+    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+        return cost / TICKS
+
+
+class _Energy(Aim):
+    name, unit = "energy", "units"
+    settled = False
+
+    def __init__(self, cost: EnergyCost) -> None:
+        self._cost = cost
+        self._moved, self._fetched = (
+            round(1000 * price) for price in (cost.dram + cost.tcdm, cost.tcdm + cost.local)
+        )  # fmt: skip
+        self.price = np.array([self._moved, self._fetched, 0, 0, 0, 1, 1], np.int64)
+
+    def of_schedule(self, loops: int, dram_bytes: int, tcdm_bytes: int) -> int:
+        return self._moved * dram_bytes + self._fetched * tcdm_bytes
+
+    def most_tcdm_bytes(self, known: int, dram_bytes: int) -> float:
+        return (known - self._moved * dram_bytes) // self._fetched if self._fetched else np.inf
+
+    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+        return energy(layer, bits, self._cost, dram_bytes=dram_bytes, tcdm_bytes=tcdm_bytes)
+
+
+def aim_of(objective: ClusterObjective, cluster: Cluster) -> Aim:
+    """The aim of this name on a cluster; raises `InputError` where the cluster does not say what it takes."""
+    match objective:
+        case "dram-bytes":
+            return _Bytes()
+        case "dram-time":
+            return _Time(cluster)
+        case "energy":
+            if cluster.energy is None:
+                raise InputError("hardware: cluster: energy: expected dram, tcdm, local and mac to weigh energy")
+            return _Energy(cluster.energy)

@@ -1,0 +1,279 @@
+"""What loops around a tile move, and the least room they need in the TCDM: the compiled loops over steps and forms.
+
+A form is one row of three tables: ``orders`` says which of m, c, y, x have a loop, ``above`` which of them stand
+above the marked loop of each operand, ``marked`` which that one is over.
+"""
+
+import numpy as np
+from numba import njit
+
+from hwgen.model.dma.transfers import BLOCK_BYTES
+from hwgen.search.cluster.outer_tables import (
+    ALIGNMENT,
+    AREA,
+    BIAS_BYTES,
+    BOX,
+    CHANNELS,
+    CUT,
+    EDGE,
+    EDGE_ROW,
+    FETCHED,
+    FILTERS,
+    I_BYTES,
+    IN_COLUMNS,
+    IN_LINES,
+    JOINT,
+    JOINT_SPAN,
+    LEAST_LINES,
+    LINES,
+    NEW_CUT,
+    NEW_SLID,
+    O_BYTES,
+    OUT_LINES,
+    PAIR,
+    PAIR_ROW,
+    RETURN_BYTES,
+    ROW,
+    SHARE,
+    SHARES,
+    SLID,
+    SPAN,
+    TILES,
+    W_BYTES,
+    WORD,
+)
+
+__all__ = ["explore", "forms_of"]
+
+M, C, Y, X = range(4)
+MOVED, FETCHING, BLOCK, MISS, BEAT, BEAT_BYTES, ROW_BYTES = range(7)
+"""Prices: of a byte that the DMA moves and of one that the HWCs fetch; or, if BEAT is not 0, of a DRAM's block, of a
+row miss, of a beat, with the bytes of a beat and of a row."""
+
+
+@njit(cache=True)
+def _moved(above, marked, rows, of):  # type: ignore[no-untyped-def]
+    """Bytes of I and of W through the DMA, and how often partial sums go out and come back."""
+    m, c, y, x = rows
+    inputs = of[I_BYTES]
+    inputs *= m[CUT] if above[0, M] else m[SLID] if marked[0] == M else m[FETCHED]
+    inputs *= y[CUT] if above[0, Y] else y[SLID] if marked[0] == Y else y[FETCHED]
+    inputs *= x[CUT] if above[0, X] else x[SLID] if marked[0] == X else x[FETCHED]
+    weights = (y[TILES] if above[1, Y] else 1) * (x[TILES] if above[1, X] else 1)
+    returns = c[TILES] - 1 if above[2, C] else 0
+    return inputs, weights * of[W_BYTES], returns
+
+
+@njit(cache=True)
+def _inside(above, marked, operand, rows, whole):  # type: ignore[no-untyped-def]
+    """The rows of m, c, y, x as the operand's box has them, and whether it is followed by another execution."""
+    again = 1
+    m, c, y, x = whole
+    if above[operand, M] or marked[operand] == M:
+        m = rows[M]
+    if above[operand, C] or marked[operand] == C:
+        c = rows[C]
+    if above[operand, Y] or marked[operand] == Y:
+        y = rows[Y]
+    if above[operand, X] or marked[operand] == X:
+        x = rows[X]
+    for dim in range(4):
+        if above[operand, dim]:
+            again *= rows[dim][TILES]
+    return m, c, y, x, again > 1
+
+
+@njit(cache=True)
+def _ring_of_inputs(above, marked, rows, whole):  # type: ignore[no-untyped-def]
+    m, c, y, x, again = _inside(above, marked, 0, rows, whole)
+    groups = m[LINES]
+    lines = y[JOINT] if marked[0] == Y else y[LINES]
+    pitch = x[JOINT_SPAN] if marked[0] == X else x[SPAN]
+    start = (groups * c[BOX] - 1) * lines * pitch
+    box = max(start + (y[LINES] - 1) * pitch + x[SPAN], 0)
+    ring = box
+    if marked[0] == Y:
+        ring = max(start + (lines - 1) * pitch + x[SPAN], 0)
+    elif marked[0] == X:
+        ring = max(start + y[LINES] * pitch, 0)
+    elif marked[0] == C and c[TILES] > 1:
+        ring = box + max((groups * (c[PAIR] - c[BOX]) - 1) * lines * pitch + (y[LINES] - 1) * pitch + x[SPAN], 0)
+    if again:
+        ring = max(ring, box + c[EDGE] * y[LEAST_LINES] * x[LEAST_LINES])
+    return ring
+
+
+@njit(cache=True)
+def _ring_of_weights(above, marked, rows, whole, area):  # type: ignore[no-untyped-def]
+    m, c, _, _, again = _inside(above, marked, 1, rows, whole)
+    box = m[BOX] * c[BOX]
+    ring = m[PAIR] * c[BOX] if marked[1] == M else m[BOX] * c[PAIR] if marked[1] == C else box
+    if again:
+        ring = max(ring, box + m[EDGE] * c[EDGE])
+    return ring * area
+
+
+@njit(cache=True)
+def _ring_of_outputs(above, marked, rows, whole, wide):  # type: ignore[no-untyped-def]
+    m, _, y, x, again = _inside(above, marked, 2, rows, whole)
+    line = WORD * x[BOX] if wide else x[ROW]
+    box = m[BOX] * y[BOX] * line
+    ring = box
+    if marked[2] == M:
+        ring = m[PAIR] * y[BOX] * line
+    elif marked[2] == Y and y[TILES] > 1:
+        ring = 2 * (m[BOX] - 1) * y[BOX] * line + y[PAIR] * line
+    elif marked[2] == X and x[TILES] > 1:
+        ring = 2 * (m[BOX] * y[BOX] - 1) * line + (WORD * x[PAIR] if wide else x[PAIR_ROW])
+    if again:
+        ring = max(ring, box + m[EDGE] * y[EDGE] * (WORD * x[EDGE] if wide else x[EDGE_ROW]))
+    return ring
+
+
+@njit(cache=True)
+def _need(above, marked, rows, whole, of, wide):  # type: ignore[no-untyped-def]
+    """The least bytes of the TCDM that biases and three rings may take; ``wide``: O has four bytes an element."""
+    inputs = _ring_of_inputs(above, marked, rows, whole)
+    weights = _ring_of_weights(above, marked, rows, whole, of[AREA])
+    inputs, weights = -(-inputs // ALIGNMENT) * ALIGNMENT, -(-weights // ALIGNMENT) * ALIGNMENT
+    return of[BIAS_BYTES] + inputs + weights + _ring_of_outputs(above, marked, rows, whole, wide)
+
+
+@njit(cache=True)
+def _runs(above, marked, rows, of):  # type: ignore[no-untyped-def]
+    """Runs of I, W and O in the DRAM, at the least; partial sums come and go in as many as O each time."""
+    m, c, y, x = rows
+    over_x, over_y = above[0, X] or marked[0] == X, above[0, Y] or marked[0] == Y
+    part_x, part_y = over_x and x[LINES] < of[IN_COLUMNS], over_y and y[LINES] < of[IN_LINES]
+    inputs = x[NEW_CUT] if above[0, X] else x[NEW_SLID] if marked[0] == X else 1
+    if part_x:
+        inputs *= y[CUT] if above[0, Y] else y[SLID] if marked[0] == Y else y[FETCHED]
+    else:
+        inputs *= y[NEW_CUT] if above[0, Y] else y[NEW_SLID] if marked[0] == Y else 1
+    if part_x or part_y:
+        inputs *= of[CHANNELS] * (m[CUT] if above[0, M] else m[SLID] if marked[0] == M else m[FETCHED])
+    else:
+        inputs *= (m[TILES] if above[0, M] else 1) * (c[TILES] if above[0, C] or marked[0] == C else 1)
+    weights = (y[TILES] if above[1, Y] else 1) * (x[TILES] if above[1, X] else 1)
+    if c[TILES] > 1 and (above[1, C] or marked[1] == C):
+        weights *= of[FILTERS] * c[TILES]
+    elif above[1, M] or marked[1] == M:
+        weights *= m[TILES]
+    outputs = np.int64(1)
+    if x[TILES] > 1 and (above[2, X] or marked[2] == X):
+        outputs = of[FILTERS] * of[OUT_LINES] * x[TILES]
+    elif y[TILES] > 1 and (above[2, Y] or marked[2] == Y):
+        outputs = of[FILTERS] * y[TILES]
+    elif above[2, M] or marked[2] == M:
+        outputs = m[TILES]
+    return inputs, weights, outputs
+
+
+@njit(cache=True)
+def _units(size, number, unit):  # type: ignore[no-untyped-def]
+    """Blocks or beats of so many runs, at the least."""
+    return max(-(-size // unit), number)
+
+
+@njit(cache=True)
+def _time(above, marked, rows, of, price):  # type: ignore[no-untyped-def]
+    """Time of the DRAM, at the least, as `hwgen.model.dram.time` has it."""
+    inputs, weights, rounds = _moved(above, marked, rows, of)
+    input_runs, weight_runs, runs = _runs(above, marked, rows, of)
+    partial, biases = of[RETURN_BYTES] // 2, WORD * of[FILTERS]
+    busy, taken = np.int64(0), np.zeros(2, np.int64)
+    for unit in (BLOCK_BYTES, price[BEAT_BYTES]):
+        sums = rounds * _units(partial, runs, unit)
+        taken[0] = _units(inputs, input_runs, unit) + _units(weights, weight_runs, unit)
+        taken[0] += _units(biases, 1, unit) + sums
+        taken[1] = _units(of[O_BYTES], runs, unit) + sums
+        if unit == BLOCK_BYTES:
+            busy = price[BLOCK] * (taken[0] + taken[1])
+    # The least that is read, and that is written: each row of it is opened once.
+    misses = -(-of[W_BYTES] // price[ROW_BYTES]) + -(-of[O_BYTES] // price[ROW_BYTES])
+    return max(busy + price[MISS] * misses, price[BEAT] * max(taken[0], taken[1]))
+
+
+@njit(cache=True)
+def _cost(above, marked, rows, of, price):  # type: ignore[no-untyped-def]
+    """What the search goes by: of the DMA's bytes and the HWCs' least, or the DRAM's least time."""
+    if price[BEAT]:
+        return _time(above, marked, rows, of, price)
+    inputs, weights, rounds = _moved(above, marked, rows, of)
+    cost = price[MOVED] * (inputs + weights + of[O_BYTES] + rounds * of[RETURN_BYTES])
+    if price[FETCHING]:
+        m, c, y, x = rows
+        fetched = of[I_BYTES] * m[CUT] * y[CUT] * x[CUT] + of[W_BYTES] * y[TILES] * x[TILES]
+        cost += price[FETCHING] * (fetched + of[O_BYTES] + (c[TILES] - 1) * of[RETURN_BYTES])
+    return cost
+
+
+@njit(cache=True)
+def _busy_enough(m, y, x, most):  # type: ignore[no-untyped-def]
+    """Whether some way to divide tiles by the HWCs takes at most so many innermost iterations; 0: any does."""
+    enough = most == 0
+    for share in range(SHARE, SHARE + SHARES):
+        enough |= 0 < m[share] * y[share] * x[share] <= most
+    return enough
+
+
+@njit(cache=True)
+def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, ceiling, mask):  # type: ignore[no-untyped-def]
+    """The least cost above ``floor`` of anything that may fit, -1 if there is none.
+
+    With a ``mask`` of all steps instead: those that some form has with a cost above ``floor``, up to ``ceiling``.
+    """
+    best = np.int64(-1)
+    marking = mask.size > 0
+    whole = (m[-1], c[-1], y[-1], x[-1])
+    limits = (len(m) - 1, len(c) - 1, len(y) - 1, len(x) - 1)
+    last_m, last_c, last_y, last_x = limits[M] - 1, limits[C] - 1, limits[Y] - 1, limits[X] - 1
+    for form in range(len(orders)):
+        first = [0 if orders[form, dim] else limits[dim] for dim in range(4)]
+        last = [limits[dim] + (1 - orders[form, dim]) for dim in range(4)]
+        for b in range(first[Y], last[Y]):
+            for d in range(first[X], last[X]):
+                if _cost(above[form], marked[form], (whole[M], whole[C], y[b], x[d]), of, price) > ceiling:
+                    continue
+                rows = (m[first[M]], c[first[C]], y[b], x[d])
+                if _need(above[form], marked[form], rows, whole, of, False) > size:
+                    continue
+                for e in range(first[C], last[C]):
+                    if _cost(above[form], marked[form], (whole[M], c[e], y[b], x[d]), of, price) > ceiling:
+                        continue
+                    wide = c[e, TILES] > 1
+                    rows = (m[first[M]], c[e], y[b], x[d])
+                    if _need(above[form], marked[form], rows, whole, of, wide) > size:
+                        continue
+                    for a in range(first[M], last[M]):
+                        rows = (m[a], c[e], y[b], x[d])
+                        place = (min(a, last_m), min(e, last_c), min(b, last_y), min(d, last_x))
+                        if marking and mask[place]:
+                            continue
+                        cost = _cost(above[form], marked[form], rows, of, price)
+                        if cost > ceiling or cost <= floor or not _busy_enough(m[a], y[b], x[d], most):
+                            continue
+                        if _need(above[form], marked[form], rows, whole, of, wide) <= size:
+                            if marking:
+                                mask[place] = True
+                            else:
+                                best = cost
+                                ceiling = cost - 1
+    return best
+
+
+@njit(cache=True)
+def forms_of(rows, whole, orders, above, marked, of, price, size, low, high, found):  # type: ignore[no-untyped-def]
+    """Fill ``found`` with the forms that cost from ``low`` to ``high`` in these steps and may fit; how many."""
+    number = 0
+    for form in range(len(orders)):
+        inside = True
+        for dim in range(4):
+            if not orders[form, dim] and rows[dim][TILES] > 1:
+                inside = False
+        if not inside or not low <= _cost(above[form], marked[form], rows, of, price) <= high:
+            continue
+        if _need(above[form], marked[form], rows, whole, of, rows[C][TILES] > 1) <= size:
+            found[number] = form
+            number += 1
+    return number

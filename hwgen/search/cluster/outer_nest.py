@@ -1,0 +1,184 @@
+"""The loops around a tile: which of them, in which order, with which `tcdm` markers, in which steps, move least.
+
+A nest of two levels begins with loops over m, c, y, x, one at most over each, and the `tcdm` marker of each operand
+above one of them. What the DMA moves depends on these loops alone: it is the traffic of the nest whose local buffers
+are the TCDM. Every operand knows of them only which loops stand above its marked one, and which that is.
+
+`OuterSpace` goes through all orders, marker places and steps, and gives those that cost least, of those that may fit.
+The cost is what the DMA moves, or this and what the HWCs fetch at the least, or the least time that the DRAM takes.
+Whether something fits is for `hwgen.model.cluster.placement` to say: here a ring has at least the bytes of a box, and
+where there are several boxes, of two that may follow each other.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Bits, Loop, Marker
+from hwgen.search.cluster.outer_kernel import explore, forms_of
+from hwgen.search.cluster.outer_tables import (
+    CUT,
+    I_BYTES,
+    O_BYTES,
+    RETURN_BYTES,
+    STEP,
+    TILES,
+    W_BYTES,
+    constants,
+    outer_tables,
+    with_shares,
+    worth_while,
+)
+from hwgen.search.core.orders import TILED
+
+__all__ = ["MOST_STEPS", "Outer", "OuterSpace"]
+
+Ints = NDArray[np.int64]
+BYTES = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
+"""The price of the DMA's bytes alone."""
+MOST = np.iinfo(np.int64).max
+MOST_STEPS = 1 << 21
+"""Combinations of steps, at most, that are all looked at; of more, those that are worth while."""
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Loops of a nest, outermost first, with their steps; the place of the marked loop of I, W and O among them."""
+
+    dims: tuple[Dim, ...]
+    steps: tuple[int, ...]
+    marked: tuple[int, ...]
+
+    def items(self) -> tuple[Loop | Marker, ...]:
+        """As items of a nest."""
+        nest: list[Loop | Marker] = []
+        for place, (dim, step) in enumerate(zip(self.dims, self.steps, strict=True)):
+            arrays = tuple(array for array, at in zip("IWO", self.marked, strict=True) if at == place)
+            if arrays:
+                nest.append(Marker(arrays, "tcdm"))  # type: ignore[arg-type]
+            nest.append(Loop(dim, step))
+        return tuple(nest)
+
+    def essence(self, extents: Mapping[Dim, int]) -> tuple[object, ...]:
+        """The same for loops between which no part that is moved differs: without those of one iteration."""
+        dims = [step < extents[dim] for dim, step in zip(self.dims, self.steps, strict=True)]
+        loops = tuple((dim, step) for dim, step, cut in zip(self.dims, self.steps, dims, strict=True) if cut)
+        return loops, tuple((sum(dims[:at]), dims[at]) for at in self.marked)
+
+
+class Form(NamedTuple):
+    """An order of loops with marker places."""
+
+    dims: tuple[int, ...]
+    marked: tuple[int, ...]
+
+
+def forms() -> list[Form]:
+    """All that differ for some operand: the loops above each marked loop as a set, and the marked loop."""
+    found: dict[tuple[object, ...], Form] = {}
+    for number in range(1, 5):
+        for dims in permutations(range(4), number):
+            for marked in product(range(number), repeat=3):
+                if max(marked) == number - 1:
+                    key = tuple((frozenset(dims[:at]), dims[at]) for at in marked)
+                    found.setdefault(key, Form(dims, marked))
+    return list(found.values())
+
+
+class OuterSpace:
+    """All loops around a tile of one layer.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    bits
+        Widths of its elements.
+    size
+        Bytes of the TCDM.
+    price
+        What counts, see `hwgen.search.cluster.outer_kernel`; the DMA's bytes if left out.
+    most_steps
+        With more combinations of steps than this, only those that are worth while.
+    shares, lanes
+        Into how many shares along m and along y a tile may be divided, and the lanes of m, y and x, for `demand`.
+
+    Members
+    -------
+    reduced : whether only the steps that are worth while are looked at.
+    size : bytes that loops may need at the least; may be lowered between two calls.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        bits: Bits,
+        size: int,
+        price: Ints | None = None,
+        *,
+        most_steps: int = MOST_STEPS,
+        shares: Sequence[tuple[int, int]] = (),
+        lanes: tuple[int, int, int] = (1, 1, 1),
+    ) -> None:
+        self.size, self._most = size, 0
+        self._price = BYTES if price is None else price
+        every = with_shares(outer_tables(layer), shares, lanes)
+        self.reduced = math.prod(len(table) - 1 for table in every) > most_steps
+        self._tables = worth_while(every, shares, lanes) if self.reduced else every
+        self._of = constants(layer, bits)
+        self._forms = forms()
+        orders, marked = np.zeros((2, len(self._forms), 4), np.int64)
+        above = np.zeros((len(self._forms), 3, 4), np.int64)
+        for number, form in enumerate(self._forms):
+            orders[number, list(form.dims)] = 1
+            for operand, at in enumerate(form.marked):
+                marked[number, operand] = form.dims[at]
+                above[number, operand, list(form.dims[:at])] = 1
+        self._coded = orders, above, marked
+
+    def demand(self, most: int) -> None:
+        """Only tiles for which some way to share them takes at most so many innermost iterations, per reduction."""
+        self._most = most
+
+    def least(self, above: int = -1) -> int | None:
+        """The least cost, more than ``above``, of anything that may fit."""
+        found = self._explore(above, MOST, np.zeros((0, 0, 0, 0), np.bool_))
+        return None if found < 0 else found
+
+    def between(self, low: int, high: int) -> Iterator[tuple[int, dict[Dim, int], list[Outer]]]:
+        """Steps with which some form costs so much and may fit: those first with which the HWCs fetch least.
+
+        Yields bytes that they fetch at the least, the steps of m, c, y, x, and the loops.
+        """
+        m, c, y, x = (table[:-1] for table in self._tables)
+        mask = np.zeros([len(table) for table in (m, c, y, x)], np.bool_)
+        self._explore(low - 1, high, mask)
+        at = np.nonzero(mask)
+        steps_m, steps_c, steps_y, steps_x = (table[rows] for table, rows in zip((m, c, y, x), at, strict=True))
+        fetched = self._of[I_BYTES] * steps_m[:, CUT] * steps_y[:, CUT] * steps_x[:, CUT] + self._of[O_BYTES]
+        fetched += self._of[W_BYTES] * steps_y[:, TILES] * steps_x[:, TILES]
+        fetched += self._of[RETURN_BYTES] * (steps_c[:, TILES] - 1)
+        whole = tuple(table[-1] for table in self._tables)
+        forms_found = np.zeros(len(self._forms), np.int64)
+        # Of steps that fetch equally much, larger tiles first.
+        for number in np.lexsort((-np.arange(len(fetched)), fetched)).tolist():
+            rows = (steps_m[number], steps_c[number], steps_y[number], steps_x[number])
+            found = forms_of(
+                rows, whole, *self._coded, self._of, self._price, self.size, low, high, forms_found
+            )  # fmt: skip
+            steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
+            yield int(fetched[number]), steps, [self._outer(self._forms[at], steps) for at in forms_found[:found]]
+
+    def _explore(self, floor: int, ceiling: int, mask: NDArray[np.bool_]) -> int:
+        given = (self._of, self._price, self.size, self._most, floor, ceiling, mask)
+        return int(explore(*self._tables, *self._coded, *given))
+
+    def _outer(self, form: Form, steps: dict[Dim, int]) -> Outer:
+        dims = tuple(TILED[dim] for dim in form.dims)
+        return Outer(dims, tuple(steps[dim] for dim in dims), form.marked)

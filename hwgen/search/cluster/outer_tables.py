@@ -1,0 +1,180 @@
+"""What one step of m, c, y or x alone says of the loops around a tile: what it fetches along its axis, what it holds.
+
+`hwgen.search.cluster.outer_nest` puts the four of them together. In large layers, steps that another one beats in
+every factor are left out (`worth_while`); what they would add are ties.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits
+from hwgen.search.core.axes import channels, window
+
+__all__ = ["OuterTables", "constants", "outer_tables", "with_shares", "worth_while"]
+
+Ints = NDArray[np.int64]
+ALIGNMENT = 64
+WORD = 4
+
+STEP, TILES, CUT, SLID, BOX, EDGE, PAIR = range(7)
+"""Columns of a table, a row for each step, the last one for an extent that is not cut. The step; tiles; what is
+fetched of I along the axis (m: groups, c: nothing) if the loop is above the marked one, and if it is the marked one;
+what the largest box has, the smallest, and two together that follow each other."""
+FETCHED, LINES, JOINT, LEAST_LINES, SPAN, JOINT_SPAN, ROW, PAIR_ROW, EDGE_ROW = range(7, 16)
+"""More of m, y and x: what is fetched if it is not cut; inputs (m: groups) of the largest box, of two together where
+they slide, of the smallest box. Of x: bytes of the largest, and of two, in whole words; bytes of a row of outputs, of
+two boxes' rows, of the smallest box's."""
+NEW_CUT, NEW_SLID = 16, 17
+"""Of y and x: tiles that there is something of I to fetch for, if the loop is above the marked one, if it is that."""
+SHARE, SHARES = 18, 4
+"""For each way to divide by the HWCs: innermost iterations of the busiest HWC of each tile, summed; m, y and x
+multiply. 0 where a tile is not divided that way."""
+COLUMNS = SHARE + SHARES
+
+
+class OuterTables(NamedTuple):
+    """Tables of m, c, y and x: [step number, column]."""
+
+    m: Ints
+    c: Ints
+    y: Ints
+    x: Ints
+
+    def only(self, steps: Sequence[Ints]) -> "OuterTables":
+        """With these rows of each; the whole extent stays the last."""
+        return OuterTables(*(table[np.append(rows, len(table) - 1)] for table, rows in zip(self, steps, strict=True)))
+
+
+def outer_tables(layer: Layer) -> OuterTables:
+    """All steps of all four axes."""
+    return OuterTables(_outputs(layer), _inputs(layer.channels_per_group), _lines(layer, 0), _lines(layer, 1))
+
+
+def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: tuple[int, int, int]) -> OuterTables:
+    """The tables with how busy the HWCs are, for each number of shares of a tile along m and along y.
+
+    ``lanes``: those of m, y and x.
+    """
+    m, c, y, x = (table.copy() for table in tables)
+    for number, (filters, rows) in enumerate(shares):
+        for table, parts, lane in ((m, filters, lanes[0]), (y, rows, lanes[1]), (x, 1, lanes[2])):
+            for row in table:
+                step, extent = int(row[STEP]), int(table[-1, STEP])
+                if parts > 1 and min(parts, step) == 1:
+                    continue
+                size = -(-step // parts)
+                rest = min(size, extent - step * (int(row[TILES]) - 1))
+                row[SHARE + number] = -(-size // lane) * (row[TILES] - 1) + -(-rest // lane)
+    return OuterTables(m, c, y, x)
+
+
+def _sizes(extent: int) -> Ints:
+    table = np.zeros((extent + 1, COLUMNS), np.int64)
+    for row, step in enumerate([*range(1, extent + 1), extent]):
+        tiles = -(-extent // step)
+        rest = extent - step * (tiles - 1)
+        table[row, [STEP, TILES, CUT, SLID, BOX, EDGE, PAIR]] = (
+            step, tiles, tiles, 1, step, rest, min(2 * step, extent),
+        )  # fmt: skip
+    return table
+
+
+def _inputs(extent: int) -> Ints:
+    table = _sizes(extent)
+    table[:, CUT] = table[:, SLID] = 1
+    return table
+
+
+def _outputs(layer: Layer) -> Ints:
+    table = _sizes(layer.output_channels)
+    groups = channels(layer.output_channels, layer.groups)
+    steps = table[:, STEP]
+    table[:, CUT], table[:, SLID] = groups.fetched[1, steps], groups.fetched[2, steps]
+    table[:, FETCHED], table[:, LINES] = layer.groups, groups.need[1, steps]
+    table[-1, CUT] = table[-1, SLID] = table[-1, LINES] = layer.groups
+    return table
+
+
+def _lines(layer: Layer, axis: int) -> Ints:
+    extent = (layer.output_height, layer.output_width)[axis]
+    size = (layer.input_height, layer.input_width)[axis]
+    stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
+    table = _sizes(extent)
+    of = window(extent, kernel, stride, padding, size, 1)
+    for row in table:
+        step = row[STEP]
+        first = np.arange(0, extent, step)
+        last = np.minimum(first + step, extent) - 1
+        begin = np.clip(first * stride - padding, 0, size)
+        end = np.clip(last * stride - padding + kernel, 0, size)
+        end = np.maximum(begin, end)
+        inside = end > begin
+        row[CUT], row[SLID], row[FETCHED] = of.fetched[1, step], of.fetched[2, step], of.fetched[0, step]
+        row[LINES], row[LEAST_LINES] = (end - begin).max(), (end - begin).min()
+        row[NEW_CUT] = inside.sum()
+        row[NEW_SLID] = (inside & (end > np.append(0, np.maximum.accumulate(end)[:-1]))).sum()
+        both = inside[1:] & inside[:-1]
+        row[JOINT] = max(row[LINES], (end[1:] - begin[:-1])[both].max(initial=0))
+        if axis == 1:
+            low, high = begin // WORD * WORD, -(-end // WORD) * WORD
+            row[SPAN] = (high - low)[inside].max(initial=0)
+            row[JOINT_SPAN] = max(row[SPAN], (high[1:] - low[:-1])[both].max(initial=0))
+            bytes_of = -(-(last + 1) // WORD) * WORD - first // WORD * WORD
+            row[ROW], row[EDGE_ROW] = bytes_of.max(), bytes_of.min()
+            row[PAIR_ROW] = (bytes_of[1:] + bytes_of[:-1]).max(initial=bytes_of.max())
+    return table
+
+
+def worth_while(
+    tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lanes: tuple[int, int, int] = (1, 1, 1)
+) -> OuterTables:
+    """Without the steps that another one is no worse than in every column, but for how busy the HWCs are.
+
+    With ``shares`` those too that are left, rounded up to what divides among so many HWCs and their lanes.
+    """
+    chosen = []
+    filters, rows_of_tile = (sorted({share[axis] for share in shares}) for axis in (0, 1))
+    units_m, units_y = [lanes[0] * parts for parts in filters], [lanes[1] * parts for parts in rows_of_tile]
+    for table, units in zip(tables, (units_m, [], units_y, [lanes[2]] if shares else []), strict=True):
+        rows = np.delete(table[:-1, :SHARE], [STEP, EDGE, LEAST_LINES, EDGE_ROW, NEW_CUT, NEW_SLID], axis=1)
+        worse = np.zeros(len(rows), np.bool_)
+        for number, row in enumerate(rows):
+            beaten = (rows >= row).all(axis=1) & (rows > row).any(axis=1)
+            same = (rows == row).all(axis=1)
+            same[: number + 1] = False
+            worse |= beaten | same
+        left = np.flatnonzero(~worse) + 1
+        steps = np.unique(np.concatenate([left, *(-(-left // unit) * unit for unit in units)]))
+        chosen.append(steps[steps <= len(rows)] - 1)
+    return tables.only(chosen)
+
+
+I_BYTES, W_BYTES, O_BYTES, RETURN_BYTES, BIAS_BYTES, AREA = range(6)
+"""Bytes: of a pixel of I, of W, of O, of O's partial sums back and forth once, of the biases (rounded up); weights of
+a filter and channel."""
+FILTERS, CHANNELS, OUT_LINES, IN_LINES, IN_COLUMNS = range(6, 11)
+"""Output channels, input channels of a group, rows of O, rows and columns of I."""
+
+
+def constants(layer: Layer, bits: Bits) -> Ints:
+    """Figures of a layer that no step changes."""
+    return np.array(
+        [
+            layer.channels_per_group * bits.I // 8,
+            layer.weight_elements * bits.W // 8,
+            layer.output_elements * bits.O // 8,
+            2 * layer.output_elements * bits.acc // 8,
+            -(-4 * layer.output_channels // ALIGNMENT) * ALIGNMENT,
+            layer.kernel[0] * layer.kernel[1],
+            layer.output_channels,
+            layer.channels_per_group,
+            layer.output_height,
+            layer.input_height,
+            layer.input_width,
+        ],
+        np.int64,
+    )

@@ -1,0 +1,195 @@
+"""The search over many layers: side by side, equal layers once; an interrupt loses no finished layer."""
+
+import hashlib
+import json
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
+from hwgen.search.core.optimal import Objective, Result, result_of, search
+
+__all__ = ["ENGINE", "Request", "follow_the_parent", "processors", "search_layers"]
+
+ENGINE = 1
+"""Number of the search engine; results that another number stored are not used again."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of every layer; see `hwgen.search.core.optimal.search`."""
+
+    buffer_bytes: tuple[int, ...]
+    hardware: Hardware | None = None
+    objective: Objective = "traffic"
+    order: Order | None = None
+    bits: Bits | None = None
+
+    def search(self, layer: Layer) -> list[Result]:
+        """Search one layer."""
+        return search(layer, self.buffer_bytes, self.hardware, self.objective, self.order, bits=self.bits)
+
+    def key(self, layer: Layer) -> dict[str, Any]:
+        """Everything that the results depend on, as plain data; names are not part of it."""
+        order = self.order and [item_data(item) if isinstance(item, Marker) else item for item in self.order]
+        return {
+            "engine": ENGINE,
+            "layer": layer.model_dump(mode="json", exclude={"name", "op"}),
+            "buffer_bytes": list(self.buffer_bytes),
+            "hardware": None if self.hardware is None else {**self.hardware.as_data(), "name": None},
+            "objective": self.objective,
+            "order": order,
+            "bits": None if self.bits is None else self.bits.model_dump(),
+        }
+
+
+def search_layers(
+    layers: Sequence[Layer],
+    request: Request,
+    *,
+    jobs: int | None = None,
+    store: Path | None = None,
+    progress: Callable[[Layer], None] | None = None,
+) -> list[list[Result]]:
+    """For each layer, its best schedule for each buffer size.
+
+    Parameters
+    ----------
+    layers
+        The layers; those that differ in nothing but their names are searched once.
+    request
+        What is asked of each.
+    jobs
+        Processes that search side by side; as many as there are processors if left out. 1: this process searches.
+    store
+        A folder that keeps the results of each finished layer in a file of its own: a later call with the same
+        request takes them from there. The files do not depend on the number of jobs or on time.
+    progress
+        Called for each layer when it is finished.
+    """
+    keys = [json.dumps(request.key(layer), sort_keys=True) for layer in layers]
+    distinct = dict(zip(reversed(keys), reversed(layers), strict=True))
+    named: dict[str, list[Layer]] = {key: [] for key in keys}
+    for key, layer in zip(keys, layers, strict=True):
+        named[key].append(layer)
+    found: dict[str, list[Result]] = {}
+
+    def finish(key: str, results: list[Result], *, new: bool) -> None:
+        if new and store is not None:
+            write_atomically(_file(store, key), _text(key, results))
+        found[key] = results
+        for layer in named[key] if progress else ():
+            progress(layer)  # type: ignore[misc]
+
+    open_keys = []
+    for key in named:
+        kept = None if store is None else _kept(store, key, distinct[key])
+        if kept is None:
+            open_keys.append(key)
+        else:
+            finish(key, kept, new=False)
+    workers = min(jobs or processors(), len(open_keys))
+    if workers <= 1:
+        for key in open_keys:
+            finish(key, request.search(distinct[key]), new=True)
+    else:
+        _search_side_by_side(open_keys, distinct, request, workers, finish)
+    return [
+        [replace(result, schedule=_renamed(result.schedule, layer)) for result in found[key]]
+        for key, layer in zip(keys, layers, strict=True)
+    ]
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _search_side_by_side(
+    keys: list[str],
+    layers: dict[str, Layer],
+    request: Request,
+    workers: int,
+    finish: Callable[..., None],
+) -> None:
+    """Search in processes of their own, the largest layers first; an interrupt drops only what is not finished."""
+    largest_first = sorted(keys, key=lambda key: (-layers[key].macs, key))
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent)
+    done = False
+    try:
+        waiting: dict[Future[list[Result]], str] = {
+            pool.submit(request.search, layers[key]): key for key in largest_first
+        }
+        for future in as_completed(waiting):
+            finish(waiting[future], future.result(), new=True)
+        done = True
+    finally:
+        pool.shutdown(wait=done, cancel_futures=True)
+
+
+def follow_the_parent() -> None:
+    """In a process that searches: leave interrupts to the parent, and do not outlive it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _renamed(schedule: Schedule, layer: Layer) -> Schedule:
+    return schedule if schedule.layer == layer else schedule.model_copy(update={"layer": layer})
+
+
+# --- files ---
+
+
+def _file(store: Path, key: str) -> Path:
+    return store / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+
+def _text(key: str, results: list[Result]) -> str:
+    rows = [
+        {
+            "buffer_bytes": result.buffer_bytes,
+            "schedule": result.schedule.as_data(),
+            "covered": result.covered,
+            "pruned": result.pruned,
+        }
+        for result in results
+    ]
+    document = {"format": 1, "kind": "search results", "request": json.loads(key), "results": rows}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _kept(store: Path, key: str, layer: Layer) -> list[Result] | None:
+    """Stored results; None if there are none, or none that can be used."""
+    try:
+        document = json.loads(_file(store, key).read_text(encoding="utf-8"))
+        if document["request"] != json.loads(key):
+            return None
+        return [
+            result_of(
+                _renamed(Schedule.from_data(row["schedule"]), layer),
+                row["buffer_bytes"],
+                hardware=document["request"]["hardware"] is not None,
+                covered=row["covered"],
+                pruned=row["pruned"],
+            )
+            for row in document["results"]
+        ]
+    except (OSError, ValueError, KeyError, TypeError, InputError):
+        return None

@@ -1,0 +1,244 @@
+"""The best schedule of one layer for every buffer size, proven by exhaustion.
+
+*The space*: the tile loops of m, c, y, x in any order outermost, then the inner loops of m, c, y, x, k, l in any
+order (to step 1, or to the lanes), every integer step of the tile loops, the marker of each of I, W, O above any loop
+or absent. Among the schedules whose need fits the buffer (with hardware: whose three memories, as allocated, fit, and
+which the hardware can run) the search returns the first by: goal, further criteria
+(`hwgen.search.core.branch.GOALS`), need, loops of more than one iteration; then a fixed order, so that equal input
+gives equal output.
+
+*Why it is exact.* Traffic and need of an operand depend on order and marker only through its form
+(`hwgen.search.core.orders`), as products of factors of single axes, which are tabulated by marking every iteration's
+rows and columns (`hwgen.search.core.axes`). Dominance drops forms and steps that another one beats in every factor
+(`hwgen.search.core.dominance`), branch and bound those whose lower bound is no better than what is known
+(`hwgen.search.core.branch`). Both keep, for each candidate that they drop, one that is at least as good. Nothing else
+is left out. Every schedule returned is replayed by `hwgen.model.core.access`; a difference is an error.
+
+Two passes: the first finds the least goal for all buffer sizes at once, with all that is equal in it thrown together;
+the second finds, among what reaches it, the first by the other criteria, with forms and steps compared in these too.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.counts import DIRECTIONS, Counts
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import PerOperand
+from hwgen.search.core.branch import FOUND, GOALS, Problem, improve, lists_of, problem
+from hwgen.search.core.dominance import Triples, step_list, undominated
+from hwgen.search.core.nests import fixed_schedule, free_schedule
+from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
+from hwgen.search.core.space import Tables, Target, steps_allowed, tables
+
+__all__ = ["Objective", "Result", "goal_of", "result_of", "search"]
+
+Objective = Literal["traffic", "words", "cycles"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best schedule of one layer for one buffer size.
+
+    Members
+    -------
+    schedule : the schedule.
+    buffer_bytes : the buffer size asked for.
+    counts : its accesses, as `hwgen.model.core.access` predicts them.
+    need : bytes of the I, W and O buffers: exact ones, or memories as the hardware allocates them.
+    total_bytes : its traffic.
+    cycles : cycles of the busiest of datapath (an innermost iteration each) and ports (a word each).
+    covered : candidates (order, marker places, steps) that the space holds.
+    pruned : those of them that were never costed, by dominance or bounds.
+    seconds : time spent; the search of one layer is shared out evenly over its buffer sizes.
+    """
+
+    schedule: Schedule
+    buffer_bytes: int
+    counts: Counts
+    need: PerOperand
+    total_bytes: int
+    cycles: int
+    covered: int
+    pruned: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Everything that one layer's search needs."""
+
+    layer: Layer
+    bits: Bits
+    target: Target
+    orders: Orders
+    fixed: FixedOrder | None
+    tables: Tables
+    covered: int
+    allowed: dict[Dim, NDArray[np.bool_]]
+
+    def pruned_space(self, *, words: bool) -> tuple[Problem, Triples]:
+        triples = undominated(self.orders, [self.tables], words=words, hardware=self.target.hardware)
+        lists = [step_list(self.tables, dim, self.allowed[dim], words=words) for dim in TILED]
+        return problem(self.tables, lists_of(lists)), triples
+
+    def schedule(self, triples: Triples, found: NDArray[np.float64]) -> Schedule:
+        steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
+        if self.fixed is not None:
+            return fixed_schedule(self.layer, self.bits, self.target, self.fixed, steps)
+        triple = int(triples.index[int(found[5])])
+        loops = self.orders.loops[self.orders.orders[triple]].tolist()
+        return free_schedule(self.layer, self.bits, self.target, loops, self.orders.places(triple), steps)
+
+
+def search(
+    layer: Layer,
+    buffer_bytes: Sequence[int],
+    hardware: Hardware | None = None,
+    objective: Objective = "traffic",
+    order: Order | None = None,
+    *,
+    bits: Bits | None = None,
+    interleaved: bool = False,
+) -> list[Result]:
+    """The best schedule for each buffer size, in the order given.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    buffer_bytes
+        Buffer sizes in bytes: I, W and O together.
+    hardware
+        Without it the pure model: no lanes, needs to the byte. With it its lanes, allocation and rules, and if it has
+        them its order and its three memories.
+    objective
+        ``traffic`` (bytes), ``words`` or ``cycles`` (the busiest of datapath and ports).
+    order
+        Only schedules with exactly these loops and markers.
+    bits
+        Widths of the elements; 8-bit operands and 32-bit sums if left out.
+    interleaved
+        Tile loops and inner loops in any order in which the tile loop of a dimension is above its inner loop.
+
+    Raises `InputError` if nothing fits the smallest buffer, with the size that would do.
+    """
+    started = time.perf_counter()
+    room = _room(layer, bits or Bits(), hardware, order, interleaved)
+    sizes = sorted(set(buffer_bytes))
+    goal = GOALS[objective]
+    best = np.full((len(sizes), FOUND), np.inf)
+    pruned, triples = room.pruned_space(words=objective != "traffic")
+    costed = improve(pruned, triples.states, np.array(sizes, dtype=np.float64), goal, 0, best)
+    if not np.isfinite(best[0, 0]):
+        raise InputError(_too_small(room, sizes[0]))
+    if objective == "traffic":
+        pruned, triples = room.pruned_space(words=True)
+    chosen = []
+    for size, known in zip(sizes, best[:, 0], strict=True):
+        found = np.full((1, FOUND), np.inf)
+        found[0, 0] = known
+        more = improve(pruned, triples.states, np.array([float(size)]), goal, 1, found)
+        schedule = room.schedule(triples, found[0])
+        chosen.append((schedule, found[0], costed + more))
+    seconds = (time.perf_counter() - started) / len(sizes)
+    results = {
+        size: _replayed(room, goal, schedule, found, number, size, seconds)
+        for size, (schedule, found, number) in zip(sizes, chosen, strict=True)
+    }
+    return [results[size] for size in buffer_bytes]
+
+
+def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | None, interleaved: bool) -> _Room:
+    target = Target.of(hardware)
+    if order is None and hardware is not None:
+        order = hardware.order
+    fixed = None if order is None else fixed_order(order, target.lane_dims)
+    if fixed is not None:
+        _check_covers(layer, target, fixed)
+    orders = all_orders(interleaved) if fixed is None else fixed.orders
+    caps = dict(hardware.buffers) if hardware is not None and hardware.buffers is not None else None
+    loop_set = fixed.loop_set if fixed is not None else None
+    allowed = steps_allowed(layer, target, loop_set)
+    covered = orders.placements
+    for steps in allowed.values():
+        covered *= int(steps.sum())
+    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps), covered, allowed)
+
+
+def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
+    for dim, extent in layer.extents.items():
+        if dim not in fixed.order and extent > target.lane(dim):
+            raise InputError(f"order: {layer.name}: {dim}: expected a loop over its {extent}")
+
+
+def _too_small(room: _Room, size: int) -> str:
+    pruned, triples = room.pruned_space(words=False)
+    found = np.full((1, FOUND), np.inf)
+    improve(pruned, triples.states, np.array([np.inf]), GOALS["need"], 1, found)
+    where = f"{room.layer.name}: no schedule fits a buffer of {size} bytes"
+    if not np.isfinite(found[0, 3]):
+        return (
+            f"{where}, nor any other size: none is searched that the hardware runs with this order and these memories"
+        )
+    return f"{where}; the smallest that would do has {int(found[0, 3])}"
+
+
+def _replayed(
+    room: _Room, goal: int, schedule: Schedule, found: NDArray[np.float64], costed: int, size: int, seconds: float
+) -> Result:
+    """The result, after the model has confirmed what the search believes of it."""
+    result = result_of(
+        schedule,
+        size,
+        hardware=room.target.hardware,
+        covered=room.covered,
+        pruned=room.covered - costed,
+        seconds=seconds,
+    )
+    total, words = result.total_bytes, result.counts.total_words()
+    believed = {0: (total, words), 1: (words, total), 2: (result.cycles, total)}[goal]
+    memories = sum(max(result.need[array], least) for array, least in zip(ARRAYS, room.target.least, strict=True))
+    if (found[0], found[1]) != believed or memories != found[3]:
+        raise RuntimeError(
+            f"{room.layer.name}, {size} bytes: search and model differ: {found[:4].tolist()} against "
+            f"{[*believed, memories]} for {schedule.as_data()['nest']}"
+        )
+    return result
+
+
+def goal_of(result: Result, objective: Objective) -> int:
+    """What a search for this objective makes least."""
+    match objective:
+        case "traffic":
+            return result.total_bytes
+        case "words":
+            return result.counts.total_words()
+    return result.cycles
+
+
+def result_of(
+    schedule: Schedule, buffer_bytes: int, *, hardware: bool, covered: int, pruned: int, seconds: float = 0.0
+) -> Result:
+    """A result with the counts and needs that the model predicts for its schedule."""
+    prediction = predict(schedule)
+    ports = [sum(prediction.counts["tcdm", array, way].words for way in DIRECTIONS[array]) for array in ARRAYS]
+    return Result(
+        schedule=schedule,
+        buffer_bytes=buffer_bytes,
+        counts=prediction.counts,
+        need=prediction.allocation if hardware else prediction.need_bytes,
+        total_bytes=prediction.total_bytes,
+        cycles=max(prediction.iterations, *ports),
+        covered=covered,
+        pruned=pruned,
+        seconds=seconds,
+    )

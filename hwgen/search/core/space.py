@@ -1,0 +1,277 @@
+"""The space of schedules of one layer as tables: what every state of every axis costs for every tile step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
+from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Pieces, Window, channels, pieces, window
+from hwgen.search.core.orders import TILED, LoopSet
+
+__all__ = [
+    "IMPOSSIBLE",
+    "Lines",
+    "Scale",
+    "Tables",
+    "Target",
+    "gathered",
+    "runnable",
+    "scale_of",
+    "steps_allowed",
+    "tables",
+]
+
+Floats = NDArray[np.float64]
+WORD = 4
+IMPOSSIBLE = 1e15
+"""Need of what the hardware cannot run: more than any buffer, and finite, so that products of it stay comparable."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What schedules are for: the pure model (exact needs, no lanes), or hardware with its allocation and its rules.
+
+    Members
+    -------
+    lanes : (m, y, x) outputs that one innermost iteration covers.
+    hardware : whether needs are allocations and only what the hardware runs counts.
+    """
+
+    lanes: tuple[int, int, int] = (1, 1, 1)
+    hardware: bool = False
+
+    @classmethod
+    def of(cls, hardware: Hardware | None) -> "Target":
+        """The target of a search."""
+        if hardware is None:
+            return cls()
+        return cls((hardware.lanes.get("m", 1), hardware.lanes.get("y", 1), hardware.lanes.get("x", 1)), True)
+
+    def lane(self, dim: Dim) -> int:
+        """Lanes along one dimension."""
+        return {"m": self.lanes[0], "y": self.lanes[1], "x": self.lanes[2]}.get(dim, 1)
+
+    @property
+    def lane_dims(self) -> frozenset[Dim]:
+        """Dimensions with more than one lane."""
+        return frozenset(dim for dim in DIMS if self.lane(dim) > 1)
+
+    @property
+    def lanes_by_dim(self) -> dict[Dim, int]:
+        """Lanes in the form that schedules use."""
+        return {dim: self.lane(dim) for dim in ("m", "y", "x") if self.lane(dim) > 1}
+
+    @property
+    def units(self) -> tuple[int, int, int]:
+        """Multiples, in bytes, in which the I, W and O memories come."""
+        if not self.hardware:
+            return (1, 1, 1)
+        m, y, x = self.lanes
+        return (max(WORD, x) * y, max(WORD, m), 4 * m * y * x)
+
+    @property
+    def least(self) -> tuple[int, int, int]:
+        """Smallest I, W and O memories, in bytes: the hardware's are at least two deep."""
+        return tuple(2 * unit for unit in self.units) if self.hardware else (0, 0, 0)  # type: ignore[return-value]
+
+
+class Scale(NamedTuple):
+    """What the tables' factors are multiplied with.
+
+    Bytes of I = ``i_bytes * m_fetched * y_fetched * x_fetched``; of W = ``w_bytes * y_cuts * x_cuts``; of O =
+    ``o_bytes + o_partial_bytes * (rounds - 1)``, where rounds = ``c_cuts``, times the kernel's extents where O
+    returns for each iteration of k or l. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
+    its bytes and what every box lacks to a full word, by 4; those of O = ``o_rows * x_output_words +
+    o_partial_words * (rounds - 1)``. Innermost iterations = ``taps`` times the cuts by the inner loops. Needs are
+    products, by bytes an element (``i_element``: of all copies that the hardware keeps).
+    """
+
+    i_bytes: float
+    i_lines: float
+    i_element: float
+    w_bytes: float
+    w_element: float
+    o_bytes: float
+    o_rows: float
+    o_partial_bytes: float
+    o_partial_words: float
+    o_element: float
+    taps: float
+    k_size: float
+    l_size: float
+
+
+class Lines(NamedTuple):
+    """Tables of rows or columns: fetched and their words, in all; the most that one iteration needs."""
+
+    fetched: Floats
+    words: Floats
+    need: Floats
+
+
+class Tables(NamedTuple):
+    """One layer: factors of traffic and need, [state, step of the dimension's tile loop]; step 0 is unused.
+
+    ``units``, ``least``, ``caps``: the I, W, O memories come in multiples of, are at least, are at most so many
+    bytes.
+    """
+
+    scale: Scale
+    units: Floats
+    least: Floats
+    caps: Floats
+    m_fetched: Floats
+    m_groups: Floats
+    m_sizes: Floats
+    m_sums: Floats
+    m_cuts: Floats
+    m_residues: Floats
+    c_sizes: Floats
+    c_cuts: Floats
+    c_residues: Floats
+    y_fetched: Floats
+    y_rows: Floats
+    y_cuts: Floats
+    y_sums: Floats
+    x_fetched: Floats
+    x_words: Floats
+    x_columns: Floats
+    x_cuts: Floats
+    x_sums: Floats
+    x_output_words: Floats
+
+
+def tables(
+    layer: Layer,
+    bits: Bits,
+    target: Target,
+    caps: Mapping[ArrayName, int] | None = None,
+) -> Tables:
+    """The tables of one layer; ``caps`` are given sizes of the three memories."""
+    sizes = layer.extents
+    width = bits.I // 8
+    rows = window(
+        sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lane("y")
+    )
+    columns = window(
+        sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lane("x")
+    )
+    groups = channels(sizes["m"], layer.groups, target.lane("m"))
+    needs = (rows.need, columns.need, groups.need)
+    if target.hardware:
+        needs = runnable(layer, rows, columns, groups)
+    return gathered(
+        layer,
+        bits,
+        target,
+        caps,
+        groups=Channels(groups.fetched, needs[2]),
+        rows=Lines(rows.fetched, rows.words, needs[0]),
+        columns=Lines(columns.fetched, columns.words, needs[1]),
+        m=pieces(sizes["m"], target.lane("m")),
+        c=pieces(sizes["c"]),
+        y=pieces(sizes["y"], target.lane("y")),
+        x=pieces(sizes["x"], target.lane("x"), bits.O // 8),
+    )
+
+
+def gathered(
+    layer: Layer,
+    bits: Bits,
+    target: Target,
+    caps: Mapping[ArrayName, int] | None,
+    *,
+    groups: Channels,
+    rows: Lines,
+    columns: Lines,
+    m: Pieces,
+    c: Pieces,
+    y: Pieces,
+    x: Pieces,
+) -> Tables:
+    """The tables of what the four axes cost."""
+    sums = [m.largest, y.largest, x.largest]
+    if target.hardware:
+        sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
+    return Tables(
+        scale=scale_of(layer, bits, target),
+        units=np.array(target.units, dtype=np.float64),
+        least=np.array(target.least, dtype=np.float64),
+        caps=np.array([caps[array] if caps else IMPOSSIBLE for array in ARRAYS], dtype=np.float64),
+        m_fetched=groups.fetched,
+        m_groups=groups.need,
+        m_sizes=m.largest,
+        m_sums=sums[0],
+        m_cuts=m.number,
+        m_residues=m.residues,
+        c_sizes=c.largest,
+        c_cuts=c.number,
+        c_residues=c.residues,
+        y_fetched=rows.fetched,
+        y_rows=rows.need,
+        y_cuts=y.number,
+        y_sums=sums[1],
+        x_fetched=columns.fetched,
+        x_words=columns.words,
+        x_columns=columns.need,
+        x_cuts=x.number,
+        x_sums=sums[2],
+        x_output_words=x.words,
+    )
+
+
+def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
+    """The scale of a layer's tables."""
+    width, partial, sizes = bits.I // 8, bits.acc // 8, layer.extents
+    scale = Scale(
+        i_bytes=width * layer.channels_per_group,
+        i_lines=layer.channels_per_group,
+        i_element=width * (target.lane("y") if target.hardware else 1),
+        w_bytes=bits.W // 8 * layer.weight_elements,
+        w_element=bits.W // 8,
+        o_bytes=bits.O // 8 * layer.output_elements,
+        o_rows=layer.output_channels * layer.output_height,
+        o_partial_bytes=2 * partial * layer.output_elements,
+        o_partial_words=2 * -(-partial // 4) * layer.output_elements,
+        o_element=partial,
+        taps=sizes["c"] * sizes["k"] * sizes["l"],
+        k_size=sizes["k"],
+        l_size=sizes["l"],
+    )
+    return Scale(*(float(value) for value in scale))
+
+
+def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> tuple[Floats, Floats, Floats]:
+    """Needs of rows, columns and groups, with what is not wanted on hardware made `IMPOSSIBLE`.
+
+    The hardware slides rows (a slide along k over several output rows only where consecutive ones share nothing or
+    the stride is 1), and no box may cross a border between groups. Columns it slides too, but fetches nothing ahead
+    then: lanes would wait for every box.
+    """
+    row_need, column_need = np.maximum(rows.need, 1), np.maximum(columns.stored, 1)
+    for state, (_, slide) in enumerate(PAIR_STATES):
+        if slide == KERNEL and layer.stride[0] > 1:
+            row_need[state, (rows.outputs[state] > 1) & (rows.shared[state] > 0)] = IMPOSSIBLE
+        if slide:
+            column_need[state, columns.shared[state] > 0] = IMPOSSIBLE
+    return row_need, column_need, np.where(groups.need > 1, IMPOSSIBLE, groups.need)
+
+
+def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dict[Dim, NDArray[np.bool_]]:
+    """Which steps each tile loop may take, [step]; step 0 never."""
+    allowed: dict[Dim, NDArray[np.bool_]] = {}
+    for dim in TILED:
+        extent, lane = layer.extents[dim], target.lane(dim)
+        steps = np.arange(extent + 1)
+        usable = steps >= 1
+        if loop_set is not None and dim in loop_set.stepped:
+            usable &= steps <= lane
+        elif loop_set is not None and dim in loop_set.whole:
+            usable &= steps == extent
+        allowed[dim] = usable
+    return allowed

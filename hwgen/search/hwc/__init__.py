@@ -1,0 +1,1 @@
+"""HWCs that serve many layers, and schedules that keep the lanes busy."""

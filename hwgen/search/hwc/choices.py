@@ -1,0 +1,105 @@
+"""What may be chosen once for many layers, or once for a datapath: the loop order, the shape of the lanes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Bits
+from hwgen.search.core.branch import GOALS
+from hwgen.search.core.optimal import Objective, Result, goal_of, search
+from hwgen.search.core.space import Target
+from hwgen.search.hwc.order_candidates import LayerSet
+
+__all__ = ["BestOrder", "best_lanes", "best_order", "lane_shapes"]
+
+
+@dataclass(frozen=True)
+class BestOrder:
+    """The one order for which a set of layers costs least, and each layer's best schedule in it."""
+
+    order: Order
+    results: tuple[Result, ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """Traffic of all layers."""
+        return sum(result.total_bytes for result in self.results)
+
+
+def best_order(
+    layers: Sequence[Layer],
+    buffer_bytes: int,
+    hardware: Hardware | None = None,
+    objective: Objective = "traffic",
+    *,
+    bits: Bits | None = None,
+) -> BestOrder:
+    """The order (loops and marker places) that is best for all layers together (Stoutchinin et al. 2019, V-B).
+
+    Every layer takes its own steps and divides the buffer in its own way; an HWC cannot do the latter, see
+    `hwgen.search.hwc.shared.best_shared`. Of orders that cost the same, one with the fewest loops. Raises
+    `InputError` if no order fits the buffer with all layers.
+    """
+    together = LayerSet(tuple(layers), Target.of(hardware), float(buffer_bytes), GOALS[objective], bits or Bits())
+    variants = together.variants()
+    best = None
+    for variant in (variants[0], *sorted(variants[1:], key=lambda variant: variant.loops)):
+        if best is not None and variant.loops >= best.variant.loops:
+            continue
+        words = objective != "traffic"
+        leads = (
+            together.leads(variant, best.bound, words=words) if best else together.nearest_leads(variant, words=words)
+        )
+        if leads:
+            best = leads[0]
+    if best is None:
+        raise InputError(f"no order fits a buffer of {buffer_bytes} bytes with all {len(layers)} layers")
+    triple = int(best.triples.index[best.triple])
+    for order in together.orders_of(best.variant, triple):
+        try:
+            found = [search(layer, [buffer_bytes], hardware, objective, order, bits=bits)[0] for layer in layers]
+        except InputError:  # an idle loop that bears a marker is needed after all
+            continue
+        if sum(goal_of(result, objective) for result in found) == best.bound:
+            return BestOrder(order, tuple(found))
+    raise RuntimeError(f"search of the best order: no order gives {best.bound}")
+
+
+def lane_shapes(lanes: int) -> list[dict[Dim, int]]:
+    """Every way to spread so many lanes over m, y and x; along x first."""
+    shapes: list[dict[Dim, int]] = []
+    for x in range(lanes, 0, -1):
+        for y in range(lanes // x, 0, -1):
+            if lanes % (x * y) == 0:
+                shape: dict[Dim, int] = {"m": lanes // (x * y), "y": y, "x": x}
+                shapes.append({dim: number for dim, number in shape.items() if number > 1} or {"x": 1})
+    return shapes
+
+
+def best_lanes(
+    layer: Layer,
+    buffer_bytes: int,
+    lanes: int = 16,
+    objective: Objective = "cycles",
+    *,
+    bits: Bits | None = None,
+) -> Result:
+    """The best schedule over every shape of the lanes; of equal ones that of the first shape (along x).
+
+    The shape is the schedule's ``lanes``. Costs and needs of hardware, for shapes that today's HWC does not have too.
+    """
+    best = None
+    refusal = InputError(f"{layer.name}: no shape of {lanes} lanes")
+    for shape in lane_shapes(lanes):
+        try:
+            (found,) = search(layer, [buffer_bytes], Hardware(name="lanes", lanes=shape), objective, bits=bits)
+        except InputError as error:
+            refusal = error
+            continue
+        if best is None or goal_of(found, objective) < goal_of(best, objective):
+            best = found
+    if best is None:
+        raise refusal
+    return best

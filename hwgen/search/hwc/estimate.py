@@ -1,0 +1,364 @@
+"""An estimate of the cycles that a schedule takes on hardware, quick enough to search with.
+
+What it takes account of, box by box, with boxes of equal shape thrown together:
+
+- an innermost iteration takes a cycle;
+- a box of I or W is fetched a word a cycle and one more, and its place takes `INPUT_PLACING` or `WEIGHT_PLACING`
+  cycles, all while the box before it is used, as far as the memory has room beyond a box: what has none is fetched
+  while nothing computes;
+- a word of a strided row takes as many cycles to write as the columns in it have places of their own;
+- a vector of O leaves in as many cycles as its box has words for each vector, and takes one from the datapath unless
+  that waits; the next box may touch a vector for the first time when the vectors that its place in the memory waits
+  for have left.
+
+What it neglects: the first box and the last drain of a layer; that a box may be fetched more than one box ahead, so
+that large and small boxes make up for each other; that I, W and O may wait at the same time (their waits are added
+up); partial sums on their way in and out; biases; the wait for a granted access.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits
+from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_box, place_of
+from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, FixedOrder
+from hwgen.search.core.space import Target
+
+__all__ = ["Shapes", "Waiting", "estimate", "shapes_of", "waiting_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+INPUT_PLACING, WEIGHT_PLACING = 8, 3
+LATENCY = 6
+"""Cycles from a word that is asked for to the box's first use."""
+DRAIN_LATENCY = 5
+"""Cycles from the last operation on a box of O to its first vector's way out."""
+LEAST_DRAIN = 4
+"""Cycles in which the outputs of a vector are requantised, four at a time."""
+KINDS = 12
+"""Most kinds of boxes along one axis."""
+
+
+class Shapes(NamedTuple):
+    """Kinds of boxes along each axis, [step, kind, figure], for one layer and order; figures by axis.
+
+    Image axes: boxes, new rows (or words of a row), iterations inside, elements. Others: boxes, size, iterations,
+    aligned words.
+    """
+
+    rows: Floats
+    columns: Floats
+    i_m: Floats
+    i_c: Floats
+    w_m: Floats
+    w_c: Floats
+    w_y: Floats
+    w_x: Floats
+    o_m: Floats
+    o_y: Floats
+    o_x: Floats
+
+
+class Waiting(NamedTuple):
+    """What else the estimate needs of a layer on a shape of lanes in an order.
+
+    Members
+    -------
+    inner : [m y x, m y x c-tile c k l], whether the loop (below O's marker) is inside the vector loop.
+    taps : iterations of k, of l, of c in all.
+    weight_box : kernel elements of a box of W. fill_cycles : to write a word.
+    drain : words of a vector, for each word along its row. lane_y : copies of the input.
+    vector_bytes : of a vector of sums.
+    """
+
+    inner: Ints
+    k_size: float
+    l_size: float
+    c_size: float
+    weight_box: float
+    fill_cycles: float
+    drain: float
+    lane_y: float
+    vector_bytes: float
+
+
+def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
+    """Figures of an order that holds O's box for the whole reduction."""
+    row = fixed.orders.loops[0].tolist()
+    place = fixed.orders.places(0)[2]
+    vector_loops = [row.index(4), row.index(6), row.index(7)]
+    inside = [4, 6, 7, 1, 5, 8, 9]
+    inner = np.array(
+        [[at >= place and row.index(loop) > at for loop in inside] for at in vector_loops], dtype=np.int64
+    )
+    states = np.unravel_index(fixed.orders.numbers[1], WEIGHT_STATES)
+    box = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
+    lane_m, lane_y, _ = target.lanes
+    return Waiting(
+        inner,
+        float(layer.kernel[0]),
+        float(layer.kernel[1]),
+        float(layer.channels_per_group),
+        float(box),
+        float(min(layer.stride[1], 4)),
+        float(lane_m * lane_y),
+        float(lane_y),
+        float(target.units[2]),
+    )
+
+
+def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Shapes:
+    """Kinds of boxes for every step of the tile loops."""
+    numbers = fixed.orders.numbers
+    i = [int(state[0]) for state in np.unravel_index(numbers[0], INPUT_STATES)]
+    w = [int(state[0]) for state in np.unravel_index(numbers[1], WEIGHT_STATES)]
+    o = [int(state[0]) for state in np.unravel_index(numbers[2], OUTPUT_STATES)]
+    e, lane = layer.extents, target.lane
+    width = bits.I // 8
+    along = {
+        "rows": (
+            e["y"],
+            e["k"],
+            layer.stride[0],
+            layer.padding[0],
+            layer.input_height,
+            width,
+            lane("y"),
+            i[2],
+            False,
+        ),
+        "columns": (
+            e["x"],
+            e["l"],
+            layer.stride[1],
+            layer.padding[1],
+            layer.input_width,
+            width,
+            lane("x"),
+            i[3],
+            True,
+        ),
+    }
+    windows = []
+    for extent, kernel, stride, padding, size, bytes_, lanes, state, words in along.values():
+        table = np.zeros((extent + 1, KINDS, 4))
+        mask, slide = PAIR_STATES[state]
+        _fill_boxes(mask, slide, extent, kernel, stride, padding, size, bytes_, lanes, words, table)
+        windows.append(table)
+    cut = (0, 1, 0, 2, 1)[i[0]]  # a marked loop over m keeps the input, whatever the channel
+    return Shapes(
+        windows[0],
+        windows[1],
+        _cut(e["m"], lane("m"), cut),
+        _cut(e["c"], 1, i[1]),
+        _cut(e["m"], lane("m"), w[0]),
+        _cut(e["c"], 1, w[1]),
+        _cut(e["y"], lane("y"), w[4]),
+        _cut(e["x"], lane("x"), w[5]),
+        _cut(e["m"], lane("m"), o[0]),
+        _cut(e["y"], lane("y"), o[1]),
+        _cut(e["x"], lane("x"), o[2]),
+    )
+
+
+def _cut(extent: int, lanes: int, state: int) -> Floats:
+    table = np.zeros((extent + 1, 4, 4))
+    _fill_cut(extent, lanes, state, table)
+    table[:, :, 3] /= np.maximum(table[:, :, 0], 1)
+    return table
+
+
+@njit(cache=True)
+def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
+    """Kinds of the pieces of one dimension: number, size, innermost iterations, words of all of them."""
+    for step in range(1, extent + 1):
+        tile = extent if state == 0 else step
+        for start in range(0, extent, tile):
+            size = min(tile, extent - start)
+            piece = lanes if state == 2 else size
+            for part in range(0, size, piece):
+                length = min(piece, size - part)
+                inside = 0
+                for at in range(0, length, step if state == 0 else length):
+                    inside += -(-min(step if state == 0 else length, length - at) // lanes)
+                for kind in range(4):
+                    if table[step, kind, 0] == 0 or table[step, kind, 1] == length:
+                        table[step, kind, 0] += 1
+                        table[step, kind, 1], table[step, kind, 2] = length, inside
+                        table[step, kind, 3] += (start + part + length - 1) // 4 - (start + part) // 4 + 1
+                        break
+
+
+@njit(cache=True)
+def _fill_boxes(mask, slide, extent, kernel, stride, padding, size, width, lanes, words, table):  # type: ignore[no-untyped-def]
+    """Kinds of boxes along rows or columns: number, new rows (or words), iterations inside, new elements (means)."""
+    seen = np.full(size, -1, np.int64)
+    word_seen = np.full(size * width // 4 + 2, -1, np.int64)
+    box = 1
+    tap_step = 1 if mask & KERNEL else kernel
+    taps = -(-kernel // tap_step)
+    for step in range(1, extent + 1):
+        tile = step if mask & TILE else extent
+        piece = min(lanes, tile) if mask & INNER else tile
+        tiles, parts = -(-extent // tile), -(-tile // piece)
+        fast = tiles if slide == TILE else taps if slide == KERNEL else parts
+        slow = tiles * taps * parts // fast
+        kinds = np.zeros((KINDS, 5))
+        for around in range(slow):
+            started = False
+            for along in range(fast):
+                t, p, k = place_of(slide, around, along, taps, parts)
+                start = t * tile + p * piece
+                stop = min(start + piece, (t + 1) * tile, extent)
+                if start >= stop:
+                    continue
+                held = started and slide != 0
+                started = True
+                box += 1 if held else 2
+                _, new, in_words = mark_box(
+                    start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, box, held, seen,
+                    word_seen,
+                )  # fmt: skip
+                inner = 0
+                inner_step = step if not mask & TILE else stop - start
+                for at in range(start, stop, inner_step):
+                    inner += -(-min(inner_step, stop - at) // lanes)
+                iterations = inner * tap_step
+                for kind in range(KINDS):
+                    found = kinds[kind]
+                    if found[0] == 0 or (found[2] == iterations and found[4] == held) or kind == KINDS - 1:
+                        found[0] += 1
+                        found[1] += in_words if words else new
+                        found[2] = max(iterations, found[2])
+                        found[3] += new
+                        found[4] = held
+                        break
+        for kind in range(KINDS):
+            if kinds[kind, 0] > 0:
+                table[step, kind, 0], table[step, kind, 2] = kinds[kind, 0], kinds[kind, 2]
+                table[step, kind, 1] = kinds[kind, 1] / kinds[kind, 0]
+                table[step, kind, 3] = kinds[kind, 3] / kinds[kind, 0]
+
+
+@njit(cache=True)
+def estimate(b, q, m, c, y, x, needs, memories):  # type: ignore[no-untyped-def]
+    """Cycles for steps m, c, y, x.
+
+    ``needs``: bytes of I, W, O that are needed, elements of a row of a box of I (of all its channels), and its rows;
+    ``memories``: bytes that there are. The input's memory holds whole rows.
+    """
+    slack = np.floor(memories[0] / q.lane_y / needs[3]) * needs[3] - needs[3] * needs[4]
+    cycles = _input(b, q, m, c, y, x, slack)
+    cycles += _weight(b, q, m, c, y, x, needs[1], memories[1])
+    return cycles + _output(b, q, m, c, y, x, (memories[2] - needs[2]) / q.vector_bytes)
+
+
+@njit(cache=True)
+def _input(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
+    """Innermost iterations, and cycles spent waiting for boxes of I."""
+    total = 0.0
+    for i in range(4):
+        if b.i_m[m, i, 0] == 0:
+            break
+        for j in range(4):
+            if b.i_c[c, j, 0] == 0:
+                break
+            number, inside = b.i_m[m, i, 0] * b.i_c[c, j, 0], b.i_m[m, i, 2] * b.i_c[c, j, 1]
+            for r in range(KINDS):
+                rows = b.rows[y, r]
+                if rows[0] == 0:
+                    break
+                for s in range(KINDS):
+                    columns = b.columns[x, s]
+                    if columns[0] == 0:
+                        break
+                    boxes, used = number * rows[0] * columns[0], inside * rows[2] * columns[2]
+                    lines = b.i_c[c, j, 1] * rows[1]
+                    fetch = lines * columns[1]
+                    total += boxes * (
+                        used + _wait(used, fetch * q.fill_cycles, lines * columns[3], slack, INPUT_PLACING)
+                    )
+    return total
+
+
+@njit(cache=True)
+def _wait(used, fetch, new, slack, placing):  # type: ignore[no-untyped-def]
+    """Cycles without work before a box that takes ``fetch`` cycles, if the one before is used for ``used`` cycles."""
+    if new <= 0:
+        return 0.0
+    wait = max(max(fetch + 1.0, placing) - used, 0.0)
+    if new > slack:
+        wait = max(wait, fetch * (new - slack) / new + LATENCY)
+    return wait
+
+
+@njit(cache=True)
+def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
+    """Cycles spent waiting for boxes of W."""
+    slack = memory - need
+    taps = q.k_size * q.l_size / q.weight_box
+    total = 0.0
+    for i in range(4):
+        if b.w_m[m, i, 0] == 0:
+            break
+        for j in range(4):
+            if b.w_c[c, j, 0] == 0:
+                break
+            number = b.w_m[m, i, 0] * b.w_c[c, j, 0] * taps
+            inside = b.w_m[m, i, 2] * b.w_c[c, j, 1] * q.weight_box
+            size = b.w_m[m, i, 1] * b.w_c[c, j, 1] * q.weight_box
+            words = np.ceil(size / 4)
+            for r in range(4):
+                if b.w_y[y, r, 0] == 0:
+                    break
+                for s in range(4):
+                    if b.w_x[x, s, 0] == 0:
+                        break
+                    boxes, used = number * b.w_y[y, r, 0] * b.w_x[x, s, 0], inside * b.w_y[y, r, 2] * b.w_x[x, s, 2]
+                    total += boxes * _wait(used, words, 4 * words, slack, WEIGHT_PLACING)
+    return total
+
+
+@njit(cache=True)
+def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
+    """Cycles that vectors of O take on their way out, and that first touches wait for them."""
+    reduction = q.c_size * q.k_size * q.l_size
+    tiles = np.ceil(q.c_size / c)
+    total = 0.0
+    sizes = np.empty(7)
+    sizes[3], sizes[4], sizes[5], sizes[6] = tiles, min(c, q.c_size), q.k_size, q.l_size
+    steps = np.empty(3)
+    for i in range(4):
+        if b.o_m[m, i, 0] == 0:
+            break
+        for j in range(4):
+            if b.o_y[y, j, 0] == 0:
+                break
+            for k in range(4):
+                if b.o_x[x, k, 0] == 0:
+                    break
+                boxes = b.o_m[m, i, 0] * b.o_y[y, j, 0] * b.o_x[x, k, 0]
+                sizes[0], sizes[1], sizes[2] = b.o_m[m, i, 2], b.o_y[y, j, 2], b.o_x[x, k, 2]
+                for d in range(3):
+                    steps[d] = 1.0
+                    for other in range(7):
+                        if q.inner[d, other]:
+                            steps[d] *= sizes[other]
+                number = sizes[0] * sizes[1] * sizes[2]
+                drain = max(q.drain * b.o_x[x, k, 3] / sizes[2], LEAST_DRAIN)
+                wait = max(number * drain + DRAIN_LATENCY - number * reduction, 0.0)
+                at = 0
+                for v_m in range(int(sizes[0])):
+                    for v_y in range(int(sizes[1])):
+                        for v_x in range(int(sizes[2])):
+                            if at >= slack:
+                                touched = v_m * steps[0] + v_y * steps[1] + v_x * steps[2]
+                                wait = max(wait, (at - slack + 1) * drain + DRAIN_LATENCY - touched)
+                            at += 1
+                taken = number if wait == 0 else min(slack, number)  # while it waits nothing is taken
+                total += boxes * max(number, taken + wait)
+    return total

@@ -1,0 +1,287 @@
+"""Each layer's front of traffic and cycles on every HWC that `hwgen.search.hwc.utilisation` chooses from.
+
+A machine is a shape of the lanes, an order (`hwgen.search.hwc.canonical`) and a division of the budget. Which of them
+are taken is decided by one price for idle lanes, the same for all layers; what is left of the demand is spent layer
+by layer.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.model.core.access import predict
+from hwgen.search.core.batch import follow_the_parent, processors
+from hwgen.search.core.optimal import search
+from hwgen.search.core.space import Target, tables
+from hwgen.search.hwc.canonical import CANONICAL, order_from_text, points, schedule_of, splits_of
+
+__all__ = ["LANES", "Choice", "Field", "Point"]
+
+LANES = 16
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One layer's schedule, the HWC that it runs on, and what is expected of it."""
+
+    schedule: Schedule
+    hardware: Hardware
+    total_bytes: int
+    cycles: float
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates by lanes and estimated cycles."""
+        lanes = int(np.prod([self.hardware.lanes.get(dim, 1) for dim in ("m", "y", "x")]))
+        return self.schedule.layer.macs / (lanes * self.cycles)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A schedule of one layer on one HWC of the field."""
+
+    hardware: int
+    traffic: float
+    cycles: float
+    steps: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class _Front:
+    """Points of one layer, in the order of their HWCs."""
+
+    hardware: Ints
+    traffic: Floats
+    cycles: Floats
+    steps: Ints
+
+
+@dataclass
+class Field:
+    """All layers against all HWCs that are looked at.
+
+    ``machines``: (shape, order, bytes of I, W, O) of each HWC.
+    """
+
+    layers: list[Layer]
+    weights: Floats
+    budget: int
+    machines: list[tuple[Target, str, tuple[int, int, int]]]
+    fronts: list[_Front]
+    free: Floats
+
+    @classmethod
+    def of(
+        cls,
+        layers: list[Layer],
+        weights: Floats,
+        budget: int,
+        shapes: list[dict[Dim, int]],
+        *,
+        everywhere: bool,
+        jobs: int | None,
+    ) -> "Field":
+        """Look at every layer on every HWC; ``everywhere``: also where it moves much or leaves many lanes idle."""
+        targets = [Target.of(Hardware(name="lanes", lanes=shape, budget=budget)) for shape in shapes]
+        machines, families = [], []
+        for target in targets:
+            for text in CANONICAL:
+                splits = splits_of(layers, budget, target, text)
+                families.append((target, text, splits))
+                machines += [(target, text, (int(i), int(w), int(o))) for i, w, o in splits]
+        free = np.array([float(search(layer, [budget])[0].total_bytes) for layer in layers])
+        most = free + np.maximum(0.6 * free, 0.01 * float(weights @ free))
+        tasks = [(layer, families, float(bytes_), everywhere) for layer, bytes_ in zip(layers, most, strict=True)]
+        fronts = _side_by_side(_front, tasks, jobs)
+        return cls(layers, weights, budget, machines, fronts, free)
+
+    @property
+    def free_bytes(self) -> float:
+        """Traffic of the best schedules without hardware."""
+        return float(self.weights @ self.free)
+
+    def choose(self, min_utilisation: float, max_ratio: float, most_hardware: int) -> list[Point]:
+        """The point of each layer; see the module's docstring."""
+        best: tuple[float, list[int]] | None = None
+        highest = 0.0
+        for price in np.geomspace(0.02, 50, 28):
+            machines = self._machines(price, most_hardware)
+            if machines is None:
+                continue
+            chosen = self._points(machines, min_utilisation)
+            traffic, utilisation = self._sums(chosen)
+            highest = max(highest, utilisation if traffic <= max_ratio * self.free_bytes else 0.0)
+            if utilisation >= min_utilisation and (best is None or traffic < best[0]):
+                best = traffic, machines
+        if best is None:
+            raise InputError(
+                f"utilisation: no choice reaches {min_utilisation:g} with {self.budget} bytes; the highest mean "
+                f"found within {max_ratio:g} times the least traffic is {highest:.3f}"
+            )
+        if best[0] > max_ratio * self.free_bytes:
+            raise InputError(
+                f"utilisation: {min_utilisation:g} with {self.budget} bytes takes {best[0] / self.free_bytes:.3f} "
+                f"times the least traffic, more than {max_ratio:g}"
+            )
+        return self._give_back(self._points(best[1], min_utilisation), min_utilisation, most_hardware)
+
+    def _utilisation(self, layer: int, cycles: Floats) -> Floats:
+        return self.layers[layer].macs / (LANES * cycles)
+
+    def _costs(self, price: float) -> Floats:
+        """[layer, HWC], traffic in parts of the least one, and the price of the lanes that idle."""
+        costs = np.full((len(self.layers), len(self.machines)), np.inf)
+        for n, front in enumerate(self.fronts):
+            cost = self._cost(n, front.traffic, front.cycles, price)
+            np.minimum.at(costs[n], front.hardware, cost)
+        return costs
+
+    def _cost(self, layer: int, traffic: Floats, cycles: Floats, price: float) -> Floats:
+        idle = 1 - self._utilisation(layer, cycles)
+        cost: Floats = self.weights[layer] * (traffic / self.free_bytes + price * idle / self.weights.sum())
+        return cost
+
+    def _machines(self, price: float, most: int) -> list[int] | None:
+        """HWCs for this price, the one that lowers the costs most at a time; None if some layer runs on none."""
+        costs = self._costs(price)
+        # What a layer costs before any HWC is chosen that runs it: more than anything else.
+        lowest = np.full(len(self.layers), 1e3)
+        costs = np.minimum(costs, 1e3)
+        machines: list[int] = []
+        while len(machines) < most:
+            sums = np.minimum(costs, lowest[:, None]).sum(axis=0)
+            at = int(sums.argmin())
+            if sums[at] >= lowest.sum() * (1 - 1e-4):
+                break
+            machines.append(at)
+            lowest = np.minimum(lowest, costs[:, at])
+        return machines if (lowest < 1e3).all() else None
+
+    def _points(self, machines: list[int], min_utilisation: float) -> list[Point]:
+        """The least traffic on these HWCs with the mean utilisation demanded; the highest mean if that is not met."""
+        fronts = []
+        for front in self.fronts:
+            here = np.isin(front.hardware, machines)
+            fronts.append(_Front(front.hardware[here], front.traffic[here], front.cycles[here], front.steps[here]))
+        low, high = 0.0, 1e4
+        chosen = self._at_price(fronts, high)
+        for _ in range(40):
+            middle = (low + high) / 2 if low > 0 else high / 10
+            some = self._at_price(fronts, middle)
+            if self._mean(fronts, some) >= min_utilisation:
+                high, chosen = middle, some
+            else:
+                low = middle
+        return [self._point(front, at) for front, at in zip(fronts, chosen, strict=True)]
+
+    @staticmethod
+    def _point(front: _Front, at: int) -> Point:
+        m, c, y, x = (int(step) for step in front.steps[at])
+        return Point(int(front.hardware[at]), float(front.traffic[at]), float(front.cycles[at]), (m, c, y, x))
+
+    def _at_price(self, fronts: list[_Front], price: float) -> list[int]:
+        return [int(self._cost(n, f.traffic, f.cycles, price).argmin()) for n, f in enumerate(fronts)]
+
+    def _mean(self, fronts: list[_Front], chosen: list[int]) -> float:
+        each = [
+            float(self._utilisation(n, f.cycles[at])) for n, (f, at) in enumerate(zip(fronts, chosen, strict=True))
+        ]
+        return float(self.weights @ np.array(each) / self.weights.sum())
+
+    def _give_back(self, chosen: list[Point], min_utilisation: float, most_hardware: int) -> list[Point]:
+        """Spend what the mean exceeds the demand by on the exchanges that save most traffic, on any HWC if one more
+        is allowed."""
+        chosen = list(chosen)
+        spare = (self._sums(chosen)[1] - min_utilisation) * self.weights.sum()
+        while spare >= 0:
+            best, saving = None, 0.0
+            for n, front in enumerate(self.fronts):
+                others = {point.hardware for at, point in enumerate(chosen) if at != n}
+                saved = self.weights[n] * (chosen[n].traffic - front.traffic)
+                now = self.layers[n].macs / (LANES * chosen[n].cycles)
+                lost = self.weights[n] * (now - self._utilisation(n, front.cycles))
+                allowed = lost <= spare
+                if len(others) >= most_hardware:
+                    allowed &= np.isin(front.hardware, list(others))
+                gain = np.where(allowed, saved, 0.0)
+                at = int(gain.argmax()) if len(gain) else 0
+                if len(gain) and gain[at] > saving:
+                    best, saving = (n, at, float(lost[at])), float(gain[at])
+            if best is None:
+                break
+            n, at, lost_here = best
+            chosen[n] = self._point(self.fronts[n], at)
+            spare -= lost_here
+        return chosen
+
+    def _sums(self, chosen: list[Point]) -> tuple[float, float]:
+        """Traffic and mean utilisation."""
+        traffic = float(self.weights @ np.array([point.traffic for point in chosen]))
+        each = [layer.macs / (LANES * point.cycles) for layer, point in zip(self.layers, chosen, strict=True)]
+        return traffic, float(self.weights @ np.array(each) / self.weights.sum())
+
+    def choice(self, layer: Layer, point: Point, number: int) -> Choice:
+        """A point as schedule and hardware, after the model has confirmed it."""
+        target, text, memories = self.machines[point.hardware]
+        schedule = schedule_of(layer, target, text, point.steps)
+        hardware = Hardware(
+            name=f"hwc_{number}",
+            lanes=target.lanes_by_dim,
+            budget=self.budget,
+            buffers=dict(zip(ARRAYS, memories, strict=True)),
+            order=order_from_text(text),
+        )
+        prediction = predict(schedule)
+        fits = all(prediction.allocation[array] <= size for array, size in zip(ARRAYS, memories, strict=True))
+        if prediction.total_bytes != point.traffic or not fits:
+            raise RuntimeError(f"{layer.name}: search and model differ for {text}, {point}, {memories}")
+        return Choice(schedule, hardware, prediction.total_bytes, point.cycles)
+
+
+LIMITS = ((1.0, 0.8), (4.0, 0.5), (np.inf, 1e-3))
+"""What is looked at first, then, then at last: traffic in parts of what is thought too much, lanes that have work."""
+
+
+def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes: float, everywhere: bool) -> _Front:
+    """All points of one layer: within the first of the limits in which there are any, or any in each family."""
+    known = {target: tables(layer, Bits(), target) for target, _, _ in families}
+    firsts = np.cumsum([0, *(len(splits) for _, _, splits in families)])
+    found: list[tuple[Ints, Floats, Floats, Ints]] = []
+    missing = list(range(len(families)))
+    for ratio, share in LIMITS:
+        still = []
+        for n in missing:
+            target, text, splits = families[n]
+            p = points(layer, target, text, splits, known[target], ratio * most_bytes, share)
+            found.append((p.split + firsts[n], p.traffic, p.cycles, p.steps))
+            if not len(p.split):
+                still.append(n)
+        missing = still
+        if len(missing) < len(families) and not everywhere:
+            break
+    hardware, traffic, cycles, steps = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if not len(hardware):
+        raise InputError(f"{layer.name}: utilisation: no schedule of the canonical orders fits")
+    return _Front(hardware, traffic, cycles, steps)
+
+
+def _side_by_side(
+    function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...]], jobs: int | None
+) -> list[_Front]:
+    workers = min(jobs or processors(), len(tasks))
+    if workers <= 1:
+        return [function(*task) for task in tasks]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent) as pool:
+        return [future.result() for future in [pool.submit(function, *task) for task in tasks]]

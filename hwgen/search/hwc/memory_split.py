@@ -1,0 +1,119 @@
+"""Compiled parts of the search for a shared HWC: costs against three memories, and how to split a budget."""
+
+import numpy as np
+from numba import njit
+
+from hwgen.search.core.branch import advance, criteria, improve, memories, missing_bytes, prepare
+
+__all__ = ["frontier", "least_of_each", "split"]
+
+
+@njit(cache=True)
+def least_of_each(p, triples, budget, goal, limits, found):  # type: ignore[no-untyped-def]
+    """Make ``found`` [triple] the least goal of each triple within ``budget``; infinite above its limit."""
+    costed = 0
+    sizes, best = np.array([budget]), np.empty((1, 10))
+    for n in range(len(triples)):
+        best[0, :] = np.inf
+        best[0, 0] = limits[n] + 0.5
+        costed += improve(p, triples[n : n + 1], sizes, goal, 0, best)
+        found[n] = best[0, 0] if best[0, 0] <= limits[n] else np.inf
+    return costed
+
+
+@njit(cache=True)
+def frontier(p, s, budget, goal, exact, limit, found):  # type: ignore[no-untyped-def]
+    """All candidates of one triple within budget and limit that no other undercuts in cost and all memories.
+
+    Rows of ``found``: goal, second criterion (0 if not ``exact``), bytes of I, W, O, steps of m, c, y, x. Returns
+    their number; -1 if they do not fit.
+    """
+    sizes, best = np.array([budget]), np.full((1, 10), np.inf)
+    best[0, 0] = limit + 0.5
+    number = 0
+    counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, goal, exact, sizes, best)
+    at = np.full(5, -1, np.int64)
+    row = np.zeros(9)
+    while counts[0] > 0 and advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):
+        a, e, b, d = at[0], at[1], at[2], at[3]
+        missing = missing_bytes(p, s, ms[a], cs[e]) if exact or goal != 0 else -1.0
+        row[0], row[1], _ = criteria(p.scale, s, goal, m[a], c[e], y[b], x[d], missing)
+        row[2], row[3], row[4] = memories(p, s, m[a], c[e], y[b], x[d])
+        row[5], row[6], row[7], row[8] = ms[a], cs[e], ys[b], xs[d]
+        if not exact:
+            row[1] = 0.0
+        if row[0] > limit or row[2:5].sum() > budget:
+            continue
+        number = _kept(found, number, row)
+        if number == len(found):
+            return -1
+    return number
+
+
+@njit(cache=True)
+def _kept(found, number, row):  # type: ignore[no-untyped-def]
+    """Add a row unless another one covers it, and take out those that it covers; returns how many there are."""
+    left = 0
+    for other in range(number):
+        if _covers(found[other], row):
+            return number
+    for other in range(number):
+        if not _covers(row, found[other]):
+            found[left] = found[other]
+            left += 1
+    found[left] = row
+    return left + 1
+
+
+@njit(cache=True)
+def _covers(a, b):  # type: ignore[no-untyped-def]
+    """Whether a costs no more than b and needs no more of any memory."""
+    cheaper = a[0] < b[0] or (a[0] == b[0] and a[1] <= b[1])
+    return cheaper and a[2] <= b[2] and a[3] <= b[3] and a[4] <= b[4]
+
+
+@njit(cache=True)
+def split(points, ends, budget, best):  # type: ignore[no-untyped-def]
+    """The split of the budget over I, W, O that makes the sum of all layers' best costs least.
+
+    ``points``: the frontiers of all layers one after the other, ``ends`` where each ends. Only splits whose I and O
+    are those of some point can be best: to shrink either to the largest that is used costs nothing, and W takes the
+    rest. ``best``: (goal, second, bytes that are really needed, I, W, O), lowered in place; returns whether it was.
+    """
+    inputs, outputs = np.unique(points[:, 2]), np.unique(points[:, 4])
+    lower = False
+    for o in outputs:
+        for i in inputs:
+            room = budget - i - o
+            if room < 0:
+                break
+            first, second, needed = 0.0, 0.0, np.zeros(3)
+            start = 0
+            for end in ends:
+                at = -1
+                for n in range(start, end):
+                    if points[n, 2] > i or points[n, 3] > room or points[n, 4] > o:
+                        continue
+                    if at < 0 or points[n, 0] < points[at, 0]:
+                        at = n
+                    elif points[n, 0] == points[at, 0]:
+                        size, known = points[n, 2:5].sum(), points[at, 2:5].sum()
+                        if points[n, 1] < points[at, 1] or (points[n, 1] == points[at, 1] and size < known):
+                            at = n
+                start = end
+                if at < 0:
+                    first = np.inf
+                    break
+                first, second = first + points[at, 0], second + points[at, 1]
+                needed = np.maximum(needed, points[at, 2:5])
+                if first > best[0]:
+                    break
+            if not first < np.inf:
+                continue
+            if first < best[0] or (
+                first == best[0] and (second < best[1] or (second == best[1] and needed.sum() < best[2]))
+            ):
+                best[0], best[1], best[2] = first, second, needed.sum()
+                best[3], best[4], best[5] = needed
+                lower = True
+    return lower

@@ -1,0 +1,241 @@
+"""Schedules and HWCs that keep the lanes busy: least traffic among those whose estimated utilisation is high enough.
+
+A choice is a shape of the lanes, an order (`hwgen.search.hwc.canonical`) and a division of the budget, which make an
+HWC, and for each layer the steps of its tile loops. `shared` chooses one HWC for all layers, `per_layer` a few, each
+layer running on the one that suits it.
+
+*What is proven*: counts and memories are exact. For one HWC each layer's front of traffic and cycles holds every
+schedule of the canonical orders whose steps are multiples of the lanes. *What is not*: cycles are estimated; other
+orders and steps may do better; which few HWCs `per_layer` picks is greedy. The mean of the utilisations is traded
+for traffic by one price for all layers, so that the sum of the traffic is the least for the mean it reaches on the
+fronts of the HWCs chosen; what is left of the demand is spent layer by layer.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Schedule
+from hwgen.model.core.access import predict
+from hwgen.search.hwc.canonical import CANONICAL
+from hwgen.search.hwc.choices import lane_shapes
+from hwgen.search.hwc.layer_fronts import LANES, Choice, Field
+
+__all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
+
+ENGINE = 4
+"""Number of this engine; plans that another number stored are not used again."""
+MOST_HARDWARE = 20
+"""HWCs that `per_layer` chooses at most."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Choices for all layers.
+
+    Members
+    -------
+    choices : in the order of the layers.
+    free_bytes : traffic of the best schedules without hardware (no lanes, exact needs), the measure of the ratio.
+    """
+
+    choices: tuple[Choice, ...]
+    free_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Traffic of all layers."""
+        return sum(choice.total_bytes for choice in self.choices)
+
+    @property
+    def ratio(self) -> float:
+        """Traffic by that of the best schedules without hardware."""
+        return self.total_bytes / self.free_bytes
+
+    @property
+    def utilisation(self) -> float:
+        """Mean of the estimated utilisations."""
+        return sum(choice.utilisation for choice in self.choices) / len(self.choices)
+
+    @property
+    def hardware(self) -> tuple[Hardware, ...]:
+        """The distinct HWCs, in the order of their names."""
+        return tuple(sorted({choice.hardware.name: choice.hardware for choice in self.choices}.values(), key=_name))
+
+
+def _name(hardware: Hardware) -> str:
+    return hardware.name
+
+
+def per_layer(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> list[tuple[Schedule, Hardware]]:
+    """A schedule and an HWC for each layer: `plan_per_layer` without its figures."""
+    plan = plan_per_layer(layers, budget, min_utilisation, max_ratio, lanes=lanes, store=store, jobs=jobs)
+    return [(choice.schedule, choice.hardware) for choice in plan.choices]
+
+
+def shared(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> tuple[Hardware, list[Schedule]]:
+    """One HWC and a schedule for each layer: `plan_shared` without its figures."""
+    plan = plan_shared(layers, budget, min_utilisation, max_ratio, lanes=lanes, store=store, jobs=jobs)
+    return plan.choices[0].hardware, [choice.schedule for choice in plan.choices]
+
+
+def plan_per_layer(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> Plan:
+    """At most `MOST_HARDWARE` HWCs of ``budget`` bytes for all layers.
+
+    Parameters
+    ----------
+    layers
+        The layers; those that differ in nothing but their names share a schedule.
+    budget
+        Bytes of I, W and O memory together.
+    min_utilisation
+        What the mean of the layers' estimated utilisations must reach, 0 to 1.
+    max_ratio
+        What the traffic of all layers may be, by that of the best schedules without hardware.
+    lanes
+        The shape of the lanes; any of 16 lanes if left out.
+    store
+        A folder that keeps plans: the same question is answered from there.
+    jobs
+        Processes that search side by side.
+
+    Raises `InputError` if no choice that was looked at reaches both.
+    """
+    return _plan(layers, budget, min_utilisation, max_ratio, lanes, MOST_HARDWARE, store, jobs)
+
+
+def plan_shared(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    *,
+    lanes: dict[Dim, int] | None = None,
+    store: Path | None = None,
+    jobs: int | None = None,
+) -> Plan:
+    """One HWC of ``budget`` bytes for all layers; parameters as those of `plan_per_layer`."""
+    return _plan(layers, budget, min_utilisation, max_ratio, lanes, 1, store, jobs)
+
+
+# --- the plan ---
+
+
+def _plan(
+    layers: Sequence[Layer],
+    budget: int,
+    min_utilisation: float,
+    max_ratio: float,
+    lanes: dict[Dim, int] | None,
+    most_hardware: int,
+    store: Path | None,
+    jobs: int | None,
+) -> Plan:
+    if not 0 <= min_utilisation <= 1:
+        raise InputError(f"utilisation: expected 0 to 1, got {min_utilisation}")
+    if not layers:
+        raise InputError("utilisation: expected at least one layer")
+    distinct: dict[str, Layer] = {}
+    keys = [json.dumps(layer.model_dump(mode="json", exclude={"name", "op"}), sort_keys=True) for layer in layers]
+    for key, layer in zip(keys, layers, strict=True):
+        distinct.setdefault(key, layer)
+    question = json.dumps(
+        {
+            "engine": ENGINE,
+            "orders": CANONICAL,
+            "layers": keys,
+            "budget": budget,
+            "utilisation": min_utilisation,
+            "ratio": max_ratio,
+            "lanes": lanes,
+            "hardware": most_hardware,
+        },
+        sort_keys=True,
+    )
+    file = None if store is None else store / f"{hashlib.sha256(question.encode()).hexdigest()[:32]}.json"
+    kept = None if file is None else _kept(file, question, layers)
+    if kept is not None:
+        return kept
+    few = list(distinct.values())
+    weights = np.array([float(keys.count(key)) for key in distinct])
+    shapes = [lanes] if lanes else lane_shapes(LANES)
+    field = Field.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
+    chosen = field.choose(min_utilisation, max_ratio, most_hardware)
+    by_key = dict(zip(distinct, chosen, strict=True))
+    numbers = {at: number for number, at in enumerate(sorted({choice.hardware for choice in chosen}), 1)}
+    choices = []
+    for key, layer in zip(keys, layers, strict=True):
+        choices.append(field.choice(layer, by_key[key], numbers[by_key[key].hardware]))
+    plan = Plan(tuple(choices), int(field.free_bytes))
+    if file is not None:
+        write_atomically(file, _text(question, plan))
+    return plan
+
+
+# --- files ---
+
+
+def _text(question: str, plan: Plan) -> str:
+    document = {
+        "format": 1,
+        "kind": "utilisation plan",
+        "question": json.loads(question),
+        "free_bytes": plan.free_bytes,
+        "hardware": [hardware.as_data() for hardware in plan.hardware],
+        "choices": [
+            {"hardware": choice.hardware.name, "schedule": choice.schedule.as_data(), "cycles": choice.cycles}
+            for choice in plan.choices
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _kept(file: Path, question: str, layers: Sequence[Layer]) -> Plan | None:
+    """A stored plan; None if there is none, or none that can be used."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if document["question"] != json.loads(question):
+            return None
+        machines = {data["name"]: Hardware.from_data(data) for data in document["hardware"]}
+        choices = []
+        for row, layer in zip(document["choices"], layers, strict=True):
+            schedule = Schedule.from_data(row["schedule"]).model_copy(update={"layer": layer})
+            total = predict(schedule).total_bytes
+            choices.append(Choice(schedule, machines[row["hardware"]], total, float(row["cycles"])))
+        return Plan(tuple(choices), int(document["free_bytes"]))
+    except (OSError, ValueError, KeyError, TypeError, InputError):
+        return None

@@ -1,0 +1,1 @@
+"""Depth-first execution: the exact front of on-chip memory against traffic."""

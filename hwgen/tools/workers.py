@@ -1,0 +1,167 @@
+"""Processes that do tasks of very different lengths, the most urgent first, and tell of each part that is done."""
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from threading import Thread
+from typing import Any
+
+from hwgen.ir.document import InputError
+from hwgen.tools.toolchain import ToolError
+
+__all__ = ["Event", "Failed", "Finished", "Task", "Told", "Workers"]
+
+Tell = Callable[[Any], None]
+_GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function of a module, with arguments that can be pickled; called with ``tell`` besides."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a task said through ``tell`` before it ended."""
+
+    task: Task
+    what: Any
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a task returned, and the processor time that it and whatever it started took."""
+
+    task: Task
+    value: Any
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task raised `ToolError` or `InputError`, or its process ended."""
+
+    task: Task
+    reason: str
+
+
+Event = Told | Finished | Failed
+
+
+class Workers:
+    """``count`` processes, each with one task at a time.
+
+    A context manager: at its end, however it comes, the processes end, and so do the simulators that they started.
+    They end with this process too, even if it is killed.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._waiting: list[tuple[float, int, Task]] = []
+        self._number = 0
+        self._idle: list[Connection] = []
+        self._busy: dict[Connection, Task] = {}
+        self._processes: dict[Connection, BaseProcess] = {}
+
+    def __enter__(self) -> "Workers":
+        for _ in range(self._count):
+            self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            process.join(_GRACE_SECONDS)
+            process.kill()
+
+    def submit(self, urgency: float, task: Task) -> None:
+        """Have a task done; among those that wait the one with the largest urgency comes first."""
+        heappush(self._waiting, (-urgency, self._number, task))
+        self._number += 1
+
+    def events(self) -> Iterator[Event]:
+        """What happens, until no task is left; tasks may be submitted meanwhile."""
+        while self._waiting or self._busy:
+            while self._waiting and self._idle:
+                _, _, task = heappop(self._waiting)
+                connection = self._idle.pop()
+                self._busy[connection] = task
+                connection.send((task.function, task.arguments))
+            ready = wait(list(self._busy))
+            for connection in [connection for connection in self._busy if connection in ready]:
+                yield self._received(connection)
+
+    def _received(self, connection: Connection) -> Event:
+        task = self._busy[connection]
+        try:
+            kind, value, cpu_seconds = connection.recv()
+        except (EOFError, ConnectionResetError):
+            del self._busy[connection]
+            process = self._processes.pop(connection)
+            process.join()
+            self._start()
+            return Failed(task, f"its process ended with status {process.exitcode}")
+        if kind == "told":
+            return Told(task, value)
+        del self._busy[connection]
+        self._idle.append(connection)
+        return Finished(task, value, cpu_seconds) if kind == "finished" else Failed(task, value)
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs,))
+        process.start()
+        theirs.close()
+        self._idle.append(ours)
+        self._processes[ours] = process
+
+
+def _serve(connection: Connection) -> None:
+    """In a process of its own: do tasks until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+    while True:
+        try:
+            function, arguments = connection.recv()
+        except (EOFError, ConnectionResetError):
+            return
+        began = _cpu_seconds()
+        try:
+            value = function(*arguments, tell=lambda what: connection.send(("told", what, 0.0)))
+        except (ToolError, InputError) as error:
+            connection.send(("failed", str(error), 0.0))
+            continue
+        connection.send(("finished", value, _cpu_seconds() - began))
+
+
+def _leave(*_: object) -> None:
+    raise SystemExit(1)  # through the context managers: simulators end, temporary folders go
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_SECONDS)
+    os._exit(1)
+
+
+def _cpu_seconds() -> float:
+    """Processor time of this process and of those that it started and waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)

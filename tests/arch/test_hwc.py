@@ -1,0 +1,39 @@
+"""Parameters that cannot be built are refused, each with its reason."""
+
+from dataclasses import replace
+
+import pytest
+
+from hwgen.arch.hwc import HwcParameters, ParameterError
+
+SOUND = HwcParameters(
+    loops=tuple("myxcykml"),
+    input_marker=4,
+    weight_marker=4,
+    output_marker=3,
+    input_bytes=128,
+    weight_bytes=128,
+    output_bytes=768,
+)
+
+
+def test_depths_follow_from_the_bytes() -> None:
+    assert (SOUND.input_depth, SOUND.weight_depth, SOUND.output_depth) == (8, 32, 12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loops": ("m", "z")}, "loops: expected dimensions out of m c y x k l"),
+        ({"input_marker": 9}, "input_marker: expected 0 to 8, got 9"),
+        ({"output_marker": 0}, "output_marker: loop m carries no reuse of O"),
+        ({"lane_x": 8}, "lanes: expected m times y times x to be 16, got 1 x 1 x 8"),
+        ({"input_bytes": 100}, "input_bytes: expected a multiple of 16 from 32 to 65536, got 100"),
+        ({"weight_bytes": 4}, "weight_bytes: expected a multiple of 4 from 8 to 65536, got 4"),
+        ({"output_bytes": 96}, "output_bytes: expected a multiple of 64 from 128 to 65536, got 96"),
+    ],
+)
+def test_refuses(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        replace(SOUND, **change)  # type: ignore[arg-type]
+    assert str(error.value).startswith(message)

@@ -1,0 +1,67 @@
+"""``hwgen regress-stacks`` on two small stacks: tables, what is kept, and what makes it fail."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hwgen.campaigns.pipeline as regression
+import hwgen.cli.commands.regress.pipelines as command
+from cosim.pipeline.build import FusedBuild
+from cosim.pipeline.pace import TilePace
+from hwgen.campaigns.pipeline_cases import small_cases
+from tests.cli.command_line import Run, refused
+
+NAMES = ("srgan_blocks_x1", "srgan_blocks_x2")
+
+
+@pytest.mark.usefixtures("icarus")
+def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "small_cases", lambda: [case for case in small_cases() if case.name in NAMES])
+    monkeypatch.setattr(regression, "FusedBuild", lambda pipelines: FusedBuild(pipelines, "icarus"))
+    answer = run("regress-stacks", "--small", "-o", tmp_path)
+    assert answer.status == 0, answer.out
+    assert "Bytes to and from DRAM in depth-first execution" in answer.out
+    assert "Cycles a pixel of the output" in answer.out
+
+    def never(*_: Any) -> None:
+        raise AssertionError("what is kept is simulated again")
+
+    monkeypatch.setattr(regression, "run_fused", never)
+    results = run("regress-stacks", "--small", "-o", tmp_path, "--json").json["results"]
+    assert [result["stack"] for result in results] == list(NAMES)
+    assert [len(result["pace"]) for result in results] == [1, 2]
+    for result in results:
+        assert result["equal"]
+        assert result["output_exact"]
+        assert not result["failures"]
+        assert result["cycles"]["measured"] == result["cycles"]["predicted"]
+        for tile in result["pace"]:
+            assert tile["measured"] == pytest.approx(tile["slowest"], rel=0.02)
+
+    file = tmp_path / "depth_first.jsonl"
+    first, second = map(json.loads, file.read_text().splitlines())
+    first["cycles"]["measured"] = first["cycles"]["predicted"] * 103 // 100
+    second["pace"][1]["failures"] = ["streams wait 3 cycles"]
+    file.write_text("".join(json.dumps(line) + "\n" for line in (first, second)))
+    answer = run("regress-stacks", "--small", "-o", tmp_path)
+    assert answer.status == 1
+    assert f"{NAMES[0]}: {first['cycles']['measured']} cycles, {first['cycles']['predicted']} predicted" in answer.out
+    assert f"{NAMES[1]}: tile 1: streams wait 3 cycles" in answer.out
+
+
+def test_refusals(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    refused(run("regress-stacks", "-o", file), "-o: expected a folder, got the file")
+
+
+def test_a_tile_that_does_not_keep_pace() -> None:
+    tile = TilePace(fill=5, between=95, drain=2, slowest=10.0, measured=10.19, waited=0, behind=7)
+    assert tile.failures == []
+    assert replace(tile, measured=None).failures == []  # too short to be judged
+    slow, fast = replace(tile, measured=10.21), replace(tile, measured=9.79)
+    assert slow.failures == ["10.21 cycles from pixel to pixel, the slowest stage takes 10.00"]
+    assert fast.failures == ["9.79 cycles from pixel to pixel, the slowest stage takes 10.00"]

@@ -1,0 +1,53 @@
+"""``hwgen demo``: the same steps as in `make demo`, on a set that is simulated in seconds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hwgen.cli.commands.demo
+from cosim.hwc.comparison import LayerResult
+from hwgen.ir.hardware import load_hardware
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.schedule import Schedule, load_schedule
+from hwgen.lower.hwc import compile_layer
+from hwgen.search.core.optimal import search
+from tests.cli.command_line import Run
+from tests.cli.test_cosim import result
+
+
+def test_the_demo_runs_the_five_full_size_rows() -> None:
+    rows = load_layer_set(hwgen.cli.commands.demo.SET).convolutions()
+    assert [row.name for row in rows] == [f"alexnet_{n}" for n in range(1, 6)]
+    assert (sum(row.macs for row in rows), hwgen.cli.commands.demo.BUDGET) == (1_076_634_144, 1024)
+
+
+def test_from_the_table_to_equal_counts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hwgen.cli.commands.demo, "SET", "lenet:C")
+    answer = run("demo", "-o", tmp_path / "results", "--rtl", tmp_path / "rtl")
+    assert answer.status == 0, answer.out
+    assert answer.out.splitlines()[-1].startswith("All 3 rows: predicted = measured for every operand and direction")
+    document = json.loads((tmp_path / "results" / "demo.json").read_text(encoding="utf-8"))
+    hardware = load_hardware(tmp_path / "rtl" / "hardware.yaml")
+    for entry in document["results"]:
+        assert entry["equal"] is entry["output_exact"] is True
+        assert entry["predicted"] == entry["measured"]
+        schedule = Schedule.from_data(entry["schedule"])
+        assert schedule == load_schedule(tmp_path / "rtl" / "schedules" / f"{entry['layer']}.yaml")
+        compile_layer(schedule, hardware)
+        own = search(schedule.layer, [1024])[0].total_bytes
+        total = sum(count["bytes"] for array in "IWO" for count in entry["measured"]["tcdm"][array].values())
+        assert f"{total / own:.3f}" in answer.out
+
+
+def test_a_difference_is_told_and_is_status_1(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(work: Any, **_: Any) -> list[LayerResult]:
+        return [result(schedule, output_exact=schedule.layer.name != "C3") for schedule in work.schedules]
+
+    monkeypatch.setattr(hwgen.cli.commands.demo, "SET", "lenet:C")
+    monkeypatch.setattr(hwgen.cli.commands.demo, "run", wrong)
+    answer = run("demo", "-o", tmp_path, "--rtl", tmp_path / "rtl")
+    assert (answer.status, answer.out.splitlines()[-1]) == (1, "NOT EQUAL: C3")
+    answer = run("demo", "-o", tmp_path, "--rtl", tmp_path / "rtl", "--json")
+    assert [entry["output_exact"] for entry in answer.json["results"]] == [True, False, True]

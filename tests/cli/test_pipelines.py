@@ -1,0 +1,62 @@
+"""Depth-first solutions on the command line: generated, run in the simulator, refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hwgen.ir.document import dump_yaml
+from hwgen.ir.excerpt import excerpt, narrowed
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.resolution import at_resolution
+from hwgen.model.pipeline.graph import Graph
+from hwgen.search.pipeline.files import solution_data
+from hwgen.search.pipeline.front import best_within, search_front
+from tests.cli.command_line import Run, refused
+
+
+@pytest.fixture
+def solution(tmp_path: Path) -> Path:
+    """A small residual block in the two stacks that its least memory asks for."""
+    block = narrowed(excerpt(load_layer_set("srgan"), "rb02_conv1", "rb02_add"), 32)
+    network = at_resolution(block, 10, 8)
+    front = search_front(Graph.of(network))
+    point = best_within(front, front.points[0].memory)
+    assert point is not None
+    path = tmp_path / "depth_first.yaml"
+    path.write_text(dump_yaml(solution_data(network, front, point)), encoding="utf-8")
+    return path
+
+
+def test_a_solution_is_generated(run: Run, solution: Path, tmp_path: Path) -> None:
+    answer = run("generate", solution, "-o", tmp_path / "rtl", "--macs", "8", "--json")
+    assert (answer.status, answer.err) == (0, "")
+    for one in answer.json["hardware"]:
+        folder = Path(one["folder"])
+        assert "module fused" in (folder / "fused.v").read_text()
+        program = json.loads((folder / "program.json").read_text())
+        registers = json.loads((folder / "fused_registers.json").read_text())
+        names = {entry["name"] for entry in registers if entry["writable"]} - {"control", "watchdog"}
+        for tile in program["tiles"]:
+            written = {entry["name"] for entry in tile["registers"]}
+            assert written | set(program["given_by_software"]) == names
+    assert sum(sum(one["rings"].values()) for one in answer.json["hardware"]) > 0
+
+
+def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path: Path) -> None:
+    answer = run("cosim", solution, "--macs", "8", "--stalls", "--sim", "verilator", "-o", tmp_path / "out.json")
+    assert answer.status == 0, answer.out
+    results = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert all(one["equal"] and one["output_exact"] and not one["failures"] for one in results)
+    assert "Bytes to and from DRAM in depth-first execution" in answer.out
+
+
+def test_refusals(run: Run, solution: Path, tmp_path: Path) -> None:
+    refused(run("cosim", solution, "--buffer", "1KiB"), "--buffer: not for a depth-first solution, got ")
+    refused(run("cosim", solution, "--waves"), "--waves: not for a depth-first solution")
+    refused(run("generate", solution, "--per-layer", "-o", tmp_path / "x"), "--per-layer: not for a depth-first")
+    refused(run("cosim", "fsrcnn_s", "--macs", "3"), "--macs: expected with a depth-first solution")
+    refused(run("cosim", solution, "--macs", "0"), "--macs")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(solution.read_text().replace("rb02_conv1", "nothing", 1), encoding="utf-8")
+    refused(run("generate", broken, "-o", tmp_path / "x"), "broken.yaml: stacks: 0: first: expected rb02_conv1")

@@ -1,0 +1,145 @@
+"""``hwgen schedule``: its document, the files it writes, and what it refuses."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hwgen.search.core.batch
+from hwgen.ir.hardware import Hardware, load_hardware, order_of, save_hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.network import load_layer_set
+from hwgen.ir.schedule import load_schedule
+from hwgen.model.core.access import allocation, predict
+from hwgen.model.core.bounds import bounds
+from hwgen.search.core.optimal import Result, search
+from tests.cli.command_line import Run, refused
+
+
+def test_schedules_for_two_sizes(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "found"
+    answer = run("schedule", "lenet:C", "--buffer", "256,1KiB", "-o", folder, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    entries = answer.json["schedules"]
+    layers = load_layer_set("lenet:C").convolutions()
+    sizes = {256: "256B", 1024: "1KiB"}
+    assert [(entry["layer"], entry["buffer_bytes"]) for entry in entries] == [
+        (layer.name, size) for layer in layers for size in sizes
+    ]
+    for entry in entries:
+        path = folder / sizes[entry["buffer_bytes"]] / f"{entry['layer']}.yaml"
+        assert entry["file"] == str(path)
+        schedule = load_schedule(path)
+        prediction = predict(schedule)
+        assert entry["counts"] == prediction.counts.as_json()
+        assert entry["total_bytes"] == prediction.total_bytes
+        assert sum(entry["need"].values()) == prediction.need_bytes.total <= entry["buffer_bytes"]
+        marks = bounds(schedule.layer, entry["buffer_bytes"])
+        assert entry["bound_ratio"] == pytest.approx(marks.ratio(prediction.total_bytes), abs=1e-6)
+        assert entry["compulsory_ratio"] == pytest.approx(prediction.total_bytes / marks.compulsory, abs=1e-6)
+        assert entry["candidates"]["covered"] > entry["candidates"]["pruned"] > 0
+    totals = {(entry["layer"], entry["buffer_bytes"]): entry["total_bytes"] for entry in entries}
+    assert totals["C3", 1024] < totals["C3", 256]
+
+
+def test_the_same_files_again(run: Run, tmp_path: Path) -> None:
+    command = ("schedule", "lenet:C3", "--buffer", "1KiB", "-o", tmp_path)
+    assert "C3" in run(*command).out
+    path = tmp_path / "C3.yaml"
+    first, written = path.read_text(encoding="utf-8"), path.stat().st_mtime_ns
+    assert run(*command).status == 0
+    assert (path.read_text(encoding="utf-8"), path.stat().st_mtime_ns) == (first, written)
+
+
+def test_an_interrupt_loses_no_finished_layer(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("schedule", "lenet:C", "--buffer", "512", "-o", tmp_path, "--json")
+    plain = {entry["layer"]: entry["counts"] for entry in run(*command[:4], "--json").json["schedules"]}
+    searched: list[str] = []
+
+    def interrupted(layer: Layer, *_: Any, **__: Any) -> list[Result]:
+        searched.append(layer.name)
+        if len(searched) == 2:
+            raise KeyboardInterrupt
+        return search(layer, [512])
+
+    monkeypatch.setattr(hwgen.search.core.batch, "search", interrupted)
+    assert run(*command) == (130, "", "")
+    assert not list(tmp_path.glob("*.yaml"))
+    answer = run(*command)
+    assert {entry["layer"]: entry["counts"] for entry in answer.json["schedules"]} == plain
+    assert searched == ["C1", "C3", "C3", "C5"]
+
+
+def test_what_hardware_can_run(run: Run, tmp_path: Path) -> None:
+    hardware = Hardware(name="h")
+    save_hardware(hardware, tmp_path / "h.yaml")
+    answer = run(
+        "schedule", "lenet:C3", "--buffer", "1KiB", "--hardware", tmp_path / "h.yaml", "-o", tmp_path, "--json"
+    )
+    (entry,) = answer.json["schedules"]
+    schedule = load_schedule(Path(entry["file"]))
+    assert schedule.lanes == hardware.lanes
+    assert sum(entry["need"].values()) == allocation(schedule).total <= 1024
+
+
+def test_objectives_differ(run: Run) -> None:
+    def words(objective: str) -> int:
+        answer = run("schedule", "lenet:C3", "--buffer", "64", "--objective", objective, "--json")
+        (entry,) = answer.json["schedules"]
+        return sum(count["words"] for array in "IWO" for count in entry["counts"]["tcdm"][array].values())
+
+    assert words("words") < words("traffic")
+
+
+def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "found"
+    command = ("schedule", "lenet", "-o", folder, "--buffer")
+    refused(run(*command, "1"), "no schedule fits a buffer of 1 bytes; the smallest that would do has ")
+    refused(run(*command, "0"), "--buffer: expected 1 byte to 16 MiB, got '0'")
+    refused(run(*command, "-5"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, got '-5'")
+    refused(run(*command, "1kb"), "--buffer: expected sizes")
+    refused(run("schedule", "lenet"), "--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's")
+    refused(run(*command, "1KiB", "--objective", "beauty"), "'beauty' is not one of")
+    refused(run(*command, "1KiB", "--hardware", "none"), "none: expected a file or one of the built-in hardware")
+    assert not folder.exists()
+    folder.touch()
+    refused(run(*command, "1KiB"), "-o: expected a folder, got the file")
+
+
+def test_a_demand_on_utilisation(run: Run, tmp_path: Path) -> None:
+    demand = ("--min-utilisation", "0.5", "--max-ratio", "5")
+    command = ("schedule", "lenet:C3", "--buffer", "1KiB", *demand, "--lanes", "m8x2", "--json")
+    answer = run(*command, "-o", tmp_path)
+    assert (answer.status, answer.err) == (0, "")
+    (entry,), (hardware,) = answer.json["schedules"], answer.json["hardware"]
+    machine = load_hardware(tmp_path / "hwc_1.hardware.yaml")
+    assert machine == Hardware.from_data(hardware)
+    assert machine.lanes == {"m": 8, "x": 2}
+    assert entry["file"] == str(tmp_path / "hwc_1" / "C3.yaml")
+    schedule = load_schedule(Path(entry["file"]))
+    assert schedule.lanes == machine.lanes
+    assert order_of(schedule) == machine.order
+    assert entry["counts"] == predict(schedule).counts.as_json()
+    assert entry["total_bytes"] == answer.json["total_bytes"] == predict(schedule).total_bytes
+    assert entry["utilisation"] == answer.json["utilisation"] >= 0.5
+    assert run(*command, "-o", tmp_path).out == answer.out
+    spelled = run(*command[:-2], "{m: 8, x: 2}", "--shared", "--json").json
+    assert (spelled["utilisation"] >= 0.5, spelled["hardware"][0]["lanes"]) == (True, {"m": 8, "x": 2})
+    table = run(*command[:-1], "--shared")
+    assert "m8x2" in table.out
+
+
+def test_demands_on_utilisation_that_make_no_sense(run: Run) -> None:
+    command = ("schedule", "lenet:C3", "--buffer", "1KiB")
+    refused(run(*command, "--min-utilisation", "1.2"), "--min-utilisation: expected 0 to 1, got 1.2")
+    for lanes in ("m8x3", "m8x4", "m8q2", "m8m2", "square", "{m: 8}"):
+        refused(run(*command, "--min-utilisation", "0.5", "--lanes", lanes), "--lanes: expected auto or 16 lanes")
+    refused(run(*command, "--lanes", "auto"), "--lanes: expected together with --min-utilisation")
+    refused(run(*command, "--shared"), "--shared: expected together with --min-utilisation")
+    refused(run(*command, "--max-ratio", "2"), "--max-ratio: expected together with --min-utilisation")
+    with_two = (*command[:-1], "1KiB,2KiB", "--min-utilisation", "0.5")
+    refused(run(*with_two), "--min-utilisation: expected one buffer size")
+    busy = (*command, "--min-utilisation", "0.5")
+    refused(run(*busy, "--objective", "words"), "--min-utilisation: expected without --hardware and --objective")
+    refused(run(*busy, "--hardware", "hwc"), "--min-utilisation: expected without --hardware and --objective")
+    refused(run(*command, "--min-utilisation", "0.999", "--lanes", "x16"), "utilisation: no choice reaches 0.999")

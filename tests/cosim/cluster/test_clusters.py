@@ -1,0 +1,131 @@
+"""Random small two-level schedules on clusters of four HWCs: every access at both levels, and every output."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+import pytest
+
+from cosim.cluster.model import load_cluster
+from cosim.cluster.preparation import ClusterTask, prepare_cluster
+from cosim.cluster.results import cosimulate_clusters, dram_depth
+from cosim.cluster.run import DramTiming, run_cluster
+from cosim.hwc.comparison import LayerResult
+from hwgen.arch.commands import Opcode
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.model.cluster.levels import over_loops, tile_depth
+from tests.random.clusters import cluster_schedules
+from tests.random.layers import HWCS, hwc
+
+CLUSTERS = ("fig8", "everything")
+CASES = 24
+"""On each of them."""
+TIMING = DramTiming(latency=20, miss_cycles=30, block_cycles=18.0)
+MOST_ERROR, MEAN_ERROR = 0.10, 0.025
+"""By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all."""
+
+
+def hardware(name: str) -> Hardware:
+    return hwc(name).model_copy(update={"operand_bits": 8, "cluster": Cluster(tcdm=1 << 16)})
+
+
+@cache
+def cases(name: str) -> list[Schedule]:
+    return cluster_schedules(hardware(name), Random(f"cosim {name}"), CASES)
+
+
+def check(results: list[LayerResult]) -> None:
+    wrong = [f"{result.schedule.as_data()}: {result.failures}" for result in results if not result.passed]
+    assert not wrong, wrong
+
+
+def check_cycles(results: list[LayerResult]) -> None:
+    errors = [abs(result.predicted_cycles / result.cycles - 1) for result in results]
+    assert max(errors) <= MOST_ERROR
+    assert sum(errors) <= MEAN_ERROR * len(errors)
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> None:
+    free = cosimulate_clusters(cases(name), hardware(name), fast=False)
+    check(free)
+    check_cycles(free)
+    stalled = cosimulate_clusters(cases(name), hardware(name), fast=False, stalls=True, timing=TIMING)
+    check(stalled)
+    for one, other in zip(free, stalled, strict=True):
+        assert one.measured == other.measured  # row misses included
+        assert one.cycles < other.cycles
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_cycles_with_a_dram_that_takes_its_time(name: str) -> None:
+    check_cycles(cosimulate_clusters(cases(name), hardware(name), fast=False, timing=TIMING))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted(set(HWCS) - set(CLUSTERS)))
+def test_every_order_of_the_loops_on_a_cluster(name: str) -> None:
+    results = cosimulate_clusters(cases(name), hardware(name), fast=False, stalls=True, timing=TIMING)
+    check(results)
+
+
+def test_the_cases_reach_every_corner() -> None:
+    seen: Counter[str] = Counter()
+    for name in CLUSTERS:
+        for case in cases(name):
+            program = prepare_cluster(case, hardware(name)).program
+            loops, tiles = program.schedule.loops, program.placement.walk.tiles
+            outer = loops[: tile_depth(program.schedule)]
+            sizes = {tuple(high - low for low, high in tile) for tile in tiles}
+            turning = sum(step < extent for step, extent in steps(program.schedule, len(outer)))
+            seen["two loops with edge tiles"] += turning >= 2 and len(sizes) >= 2
+            seen["partial sums that leave the TCDM"] += any(stay.new for stay in program.placement.O.stays)
+            seen["inputs that slide"] += any(stay.new not in ((), stay.touch) for stay in program.placement.I.stays)
+            slices = "".join(loops[index].dim for index in over_loops(program.schedule)) or "none"
+            seen[f"slices over {slices}"] += 1
+            seen["eight tiles"] += len(tiles) >= 8
+            seen["all rings wrap"] += all(
+                program.placement[array].stays[-1].high > program.placement[array].size for array in ARRAYS
+            )
+    assert min(seen.values()) >= 4, seen
+    assert {"slices over m", "slices over y", "slices over my", "slices over ym"} <= set(seen)
+
+
+def steps(schedule: Schedule, loops: int) -> list[tuple[int, int]]:
+    """Step and what it cuts, of the first loops."""
+    left, result = dict(schedule.layer.extents), []
+    for loop in schedule.loops[:loops]:
+        result.append((loop.step, left[loop.dim]))
+        left[loop.dim] = loop.step
+    return result
+
+
+def run(task: ClusterTask) -> bool:
+    model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=False)
+    outcome = run_cluster(model, task.job)
+    return outcome.done and bool((task.program.output(outcome.memory) == task.expected).all())
+
+
+def test_a_program_without_its_tokens_goes_wrong() -> None:
+    """What holds the HWCs back until their operands are there, and stores until outputs are."""
+    task = prepare_cluster(cases("fig8")[0], hardware("fig8"), timing=TIMING)
+    assert run(task)
+    program = task.program
+    bare = [
+        replace(command, takes=frozenset(), posts=frozenset()) if command.opcode is not Opcode.END else command
+        for command in program.commands
+    ]
+    program = replace(program, commands=tuple(bare))
+    image = task.job.image.copy()
+    image[program.layout.program // 4 :][: len(program.words)] = program.words
+    assert not run(replace(task, program=program, job=replace(task.job, image=image)))
+
+
+def test_nothing_overlaps_in_the_serial_program() -> None:
+    chosen = cases("fig8")[:8]
+    serial = cosimulate_clusters(chosen, hardware("fig8"), fast=False, serial=True, timing=TIMING)
+    check(serial)
+    beside = cosimulate_clusters(chosen, hardware("fig8"), fast=False, timing=TIMING)
+    assert sum(result.cycles for result in serial) > 1.1 * sum(result.cycles for result in beside)

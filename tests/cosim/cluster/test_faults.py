@@ -1,0 +1,356 @@
+"""What goes wrong in a cluster is answered, nothing hangs, and the next program runs as if nothing had happened."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from cosim.cluster.model import ClusterModel, load_cluster
+from cosim.cluster.run import ClusterJob, ClusterResult, DramTiming, run_cluster
+from cosim.hwc.layer_data import expected_output, random_data
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import (
+    TOKENS,
+    Command,
+    Opcode,
+    Queue,
+    configure,
+    encode,
+    end,
+    join,
+    load,
+    start,
+    sync,
+)
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.gateware.cluster.registers import ClusterError
+from hwgen.gateware.dma.settings import DmaError
+from hwgen.gateware.hwc.registers import ErrorCode, register_map
+from hwgen.ir.hardware import Cluster
+from hwgen.lower.cluster.program import compile_cluster
+from tests.random.clusters import cluster_schedules
+from tests.random.layers import hwc
+
+CLUSTER = Cluster(hwcs=2, tcdm=1 << 13, banks=4)
+HARDWARE = hwc("two_tiles").model_copy(update={"cluster": CLUSTER})
+SCHEDULE = next(
+    schedule
+    for schedule in cluster_schedules(HARDWARE, Random("faults"), 60, most_macs=6000)
+    if compile_cluster(schedule, HARDWARE).layout.partial.size
+    and schedule.layer.output_width > 4
+    and any(loop.over for loop in schedule.loops)
+)
+"""Both HWCs work; partial sums go to the DRAM and come back."""
+
+DATA = random_data(SCHEDULE.layer, np.random.default_rng(5))
+PROGRAM = compile_cluster(SCHEDULE, HARDWARE, shift=DATA.shift, relu=DATA.relu, ceiling=DATA.ceiling)
+PARAMETERS = ClusterParameters(
+    hwc=replace(PROGRAM.parameters, cluster=True),
+    hwcs=CLUSTER.hwcs,
+    tcdm_bytes=CLUSTER.tcdm,
+    tcdm_banks=CLUSTER.banks,
+)
+EXPECTED = expected_output(SCHEDULE.layer, DATA)
+REGISTERS = {entry.name: entry.address for entry in register_map(PARAMETERS.hwc)}
+WATCHDOG = 2000
+DRAM_SIZE = (PROGRAM.dram_size // 4096 + 2) * 4096
+FAILED = 0b100
+
+
+def model() -> ClusterModel:
+    return load_cluster(PARAMETERS, dram_log2=18)
+
+
+def registers(commands: Iterable[Command] = PROGRAM.commands) -> dict[str, int]:
+    rings = {
+        f"ring_{name.lower()}_{what}": getattr(ring, what)
+        for name, ring in PROGRAM.rings.items()
+        for what in ("end", "size")
+    }
+    return {
+        "program_address": PROGRAM.layout.program,
+        "program_words": len(encode(commands)),
+        "dram_base": 0,
+        "dram_end": DRAM_SIZE,
+        "tcdm_base": 0,
+        "tcdm_end": CLUSTER.tcdm,
+        "watchdog": WATCHDOG,
+        **rings,
+    }
+
+
+def job(name: str, commands: Iterable[Command] | None = None, words: list[int] | None = None) -> ClusterJob:
+    """The layer's program, or another one in its place."""
+    image = np.zeros(DRAM_SIZE // 4, np.uint32)
+    given = PROGRAM.image(DATA.inputs, DATA.weights, DATA.bias)
+    image[: len(given)] = given
+    if words is None:
+        words = encode(commands if commands is not None else PROGRAM.commands)
+    first = PROGRAM.layout.program // 4
+    image[first:] = 0
+    image[first : first + len(words)] = words
+    return ClusterJob(name, image, {**registers(), "program_words": len(words)}, cycle_limit=200_000, reset=False)
+
+
+def run(given: ClusterJob) -> ClusterResult:
+    """Run a job; then the layer, without a reset in between."""
+    result = run_cluster(model(), given)
+    assert not result.timed_out, given.name
+    assert not result.violations, (given.name, result.violations)
+    after = run_cluster(model(), job(f"after {given.name}"))
+    assert after.done, (after.name, hex(after.registers["status"]))
+    assert np.array_equal(PROGRAM.output(after.memory), EXPECTED), after.name
+    return result
+
+
+def fails(result: ClusterResult, error: ClusterError, detail: int = 0) -> None:
+    assert result.irq == (True, False), result.name
+    assert result.registers["status"] & 0xFF == FAILED, (result.name, hex(result.registers["status"]))
+    assert ClusterError(result.error) is error, (result.name, result.error)
+    assert result.registers["fault_detail"] == detail, (result.name, hex(result.registers["fault_detail"]))
+
+
+def place(commands: list[Command], index: int) -> int:
+    """DRAM byte address of a command."""
+    return PROGRAM.layout.program + 4 * len(encode(commands[:index]))
+
+
+def test_the_layer_itself_passes() -> None:
+    assert run_cluster(model(), replace(job("first"), reset=True)).done
+    assert run(job("again")).done
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_a_bus_error_on_any_beat_of_the_dram_stops_the_program_and_leaves_its_address(code: int) -> None:
+    layout, beat = PROGRAM.layout, PARAMETERS.axi_bits // 8
+    detail = (DmaError.AXI_SLAVE if code == 2 else DmaError.AXI_DECODE).value
+    places = {
+        ClusterError.LOAD: [
+            ("read", region.base + offset)
+            for region in (layout.inputs, layout.weights, layout.bias, layout.partial)
+            for offset in (0, region.size // 2, region.size - 1)
+        ],
+        ClusterError.STORE: [
+            ("write", region.base + offset)
+            for region in (layout.output, layout.partial)
+            for offset in (0, region.size - 1)
+        ],
+        ClusterError.PROGRAM: [("read", layout.program + 4 * word) for word in (0, len(PROGRAM.words) - 1)],
+    }
+    for error, where in places.items():
+        for kind, address in where:
+            for stalls in (0, 90):
+                given = replace(
+                    job(f"{kind} {address} {stalls}"),
+                    axi_error=(kind, code, address),
+                    axi_stalls=(stalls,) * 5,
+                    tcdm_stalls=stalls,
+                )
+                result = run(given)
+                fails(result, error, detail)
+                found = result.registers["fault_address"]
+                if kind == "read":
+                    assert found // beat == address // beat, result.name
+                else:  # a burst is answered as a whole
+                    assert found <= address < found + 4096, result.name
+                command = result.registers["fault_command"]
+                assert layout.program <= command < layout.program + 4 * len(PROGRAM.words), result.name
+
+
+def test_an_error_on_any_port_of_the_shared_memory_stops_the_program() -> None:
+    calm = run(job("calm"))
+    assert {master for master, _ in calm.tcdm} == set(PARAMETERS.masters), "every port is used"
+    for master in PARAMETERS.masters:
+        ring = PROGRAM.rings[
+            {"i": "I", "w": "W", "o": "O"}.get(master[-1], "I" if master.startswith("load") else "O")
+        ]
+        # Which of the words each port meets depends on the schedule: the first one that fails will do.
+        addresses = range(ring.start, ring.end, 4)
+        failing = (replace(job(f"{master} {at}"), tcdm_error=(master, at)) for at in addresses)
+        given = next(each for each in failing if not run_cluster(model(), each).done)
+        result = run(given)
+        assert given.tcdm_error is not None
+        assert result.registers["fault_address"] == given.tcdm_error[1], result.name
+        if master.startswith("hwc"):
+            code = {"i": ErrorCode.INPUT_BUS, "w": ErrorCode.WEIGHT_BUS, "o": ErrorCode.OUTPUT_BUS}[master[-1]]
+            fails(result, ClusterError.HWC, code.value | int(master[3]) << 8)
+        else:
+            error = ClusterError.LOAD if master.startswith("load") else ClusterError.STORE
+            fails(result, error, DmaError.TCDM_BUS.value)
+
+
+def moves(
+    queue: Queue, dram: int, tcdm: int, ring: RingSelect = RingSelect.O, *, runs: int = 1, stride: int = 0
+) -> Command:
+    """A descriptor of runs of 16 bytes."""
+    tag = OperandTag.I if queue is Queue.LOAD else OperandTag.O
+    moved = Descriptor(16, tag, ring, dram, tcdm, runs, 1, stride, 0, 32 if runs > 1 else 0)
+    return Command(queue, Opcode.MOVE, payload=tuple(moved.encode()))
+
+
+def test_a_descriptor_that_leaves_its_window_is_refused_and_nothing_is_written_outside() -> None:
+    """The program lies at the window's beginning; before the descriptor that is refused another one is moved."""
+    base, end_, inside = 0x80, 0x2000, 0x1000
+    ring = {"ring_o_end": 1024, "ring_o_size": 512, "tcdm_base": 256, "tcdm_end": 2048}
+    narrow = {**ring, "tcdm_base": 768}
+    cases: list[tuple[str, Command, dict[str, int], DmaError]] = []
+    for queue in (Queue.LOAD, Queue.STORE):
+        dram, tcdm = DmaError.DRAM_WINDOW, DmaError.TCDM_WINDOW
+        cases += [
+            (f"{queue.name} across the end", moves(queue, end_ - 8, 768), ring, dram),
+            (f"{queue.name} behind it", moves(queue, end_ + 4096, 768), ring, dram),
+            (f"{queue.name} across the beginning", moves(queue, base - 4, 768), ring, dram),
+            (f"{queue.name} last run", moves(queue, inside, 768, runs=9, stride=512), ring, dram),
+            (f"{queue.name} around 2**32", moves(queue, inside, 768, runs=3, stride=(1 << 32) - 8192), ring, dram),
+            (f"{queue.name} ring before the window", moves(queue, inside, 768), narrow, tcdm),
+            (f"{queue.name} before the window", moves(queue, inside, 248, RingSelect.FIXED), ring, tcdm),
+            (f"{queue.name} across its end", moves(queue, inside, 2040, RingSelect.FIXED), ring, tcdm),
+            (f"{queue.name} ring behind the window", moves(queue, inside, 768), {**ring, "tcdm_end": 1020}, tcdm),
+        ]
+    for name, wrong, changed, detail in cases:
+        image = np.arange(0x4000, dtype=np.uint32)
+        commands = [moves(wrong.queue, inside + 64, 800, RingSelect.FIXED), wrong, end()]
+        words = encode(commands)
+        image[base // 4 : base // 4 + len(words)] = words
+        place = {"program_address": base, "program_words": len(words), "dram_base": base, "dram_end": end_}
+        given = replace(job(name), image=image, registers={**registers(), **place, **changed})
+        result = run(given)
+        fails(result, ClusterError[wrong.queue.name], detail.value)
+        assert result.registers["fault_command"] == base + 4 * len(commands[0].words), name
+        moved = sum(octets for (master, _), (_, octets) in result.tcdm.items() if not master.startswith("hwc"))
+        assert moved == 16, "of the first descriptor"
+        changed_words = np.flatnonzero(result.memory != image) * 4
+        assert all(inside + 64 <= at < inside + 80 for at in changed_words), name
+
+
+def test_a_program_that_waits_for_a_token_that_never_comes_ends_with_its_address() -> None:
+    programs = {
+        "load": [sync(Queue.COMPUTE), sync(Queue.LOAD, takes=[Queue.STORE]), end()],
+        "store": [sync(Queue.LOAD, posts=[Queue.COMPUTE]), sync(Queue.STORE, takes=[Queue.LOAD]), end()],
+        "compute": [sync(Queue.LOAD, posts=[Queue.STORE]), join(3, takes=[Queue.LOAD, Queue.STORE]), end()],
+        "last of the layer": [
+            *PROGRAM.commands[:-1],
+            sync(Queue.STORE, takes=[Queue.LOAD, Queue.COMPUTE]),
+            PROGRAM.commands[-1],
+        ],
+    }
+    for name, commands in programs.items():
+        result = run(job(name, commands))
+        fails(result, ClusterError.WATCHDOG)
+        assert result.registers["fault_command"] == place(commands, len(commands) - 2), name
+        assert result.cycles >= WATCHDOG
+
+
+def test_a_token_that_waits_for_a_full_queue_ends_too() -> None:
+    """What the first load waits for lies behind more loads than the queue holds."""
+    moved = Descriptor(4, OperandTag.I, RingSelect.I, 0, PROGRAM.rings["I"].start)
+    waiting = load(moved.encode(), takes=[Queue.COMPUTE])
+    commands = [waiting, *[load(moved.encode())] * 40, sync(Queue.COMPUTE, posts=[Queue.LOAD]), end()]
+    result = run(job("full queue", commands))
+    fails(result, ClusterError.WATCHDOG)
+    assert result.registers["fault_command"] == place(commands, 0)
+    assert result.registers["wait_queue"] > WATCHDOG // 2
+    assert result.registers["wait_load_for_compute"] > WATCHDOG // 2
+
+
+def test_what_is_no_command_is_refused_with_its_address() -> None:
+    good = [sync(Queue.LOAD), sync(Queue.STORE)]
+    moved = Descriptor(4, OperandTag.I, RingSelect.I, 0, PROGRAM.rings["I"].start).encode()
+    wrong = {
+        "zero": [0],
+        "opcode 7": [3 | 7 << 2],
+        "reserved": [Queue.LOAD | Opcode.SYNC << 2 | 1 << 11],
+        "own token": [Queue.LOAD | Opcode.SYNC << 2 | 1 << 5],
+        "END with tokens": [Queue.PROGRAM | Opcode.END << 2 | 1 << 8],
+        "MOVE in compute": [Queue.COMPUTE | Opcode.MOVE << 2 | 8 << 16, *moved],
+        "MOVE too short": [Queue.LOAD | Opcode.MOVE << 2 | 7 << 16, *moved[:7]],
+        "MOVE too long": [Queue.LOAD | Opcode.MOVE << 2 | 10 << 16, *moved, 0, 0],
+        "START of none": [Queue.COMPUTE | Opcode.START << 2],
+        "START of the third of two": [Queue.COMPUTE | Opcode.START << 2 | 4 << 24],
+        "SYNC with a mask": [Queue.LOAD | Opcode.SYNC << 2 | 1 << 24],
+        "CONFIGURE without values": [Queue.COMPUTE | Opcode.CONFIGURE << 2 | 1 << 16 | 1 << 24, 0x40],
+    }
+    for name, words in wrong.items():
+        result = run(job(name, words=[*encode(good), *words, *encode([end()])]))
+        fails(result, ClusterError.ILLEGAL_COMMAND)
+        assert result.registers["fault_command"] == place(good, 2), name
+
+
+def test_a_program_without_end_and_more_tokens_than_a_counter_holds() -> None:
+    endless = run(job("endless", [sync(Queue.LOAD), sync(Queue.STORE)]))
+    fails(endless, ClusterError.PROGRAM_WITHOUT_END)
+    cut = run(job("cut off", words=encode([load(Descriptor(4, OperandTag.I, RingSelect.I, 0, 0).encode())])[:4]))
+    fails(cut, ClusterError.PROGRAM_WITHOUT_END)
+    posts = [sync(Queue.LOAD, posts=[Queue.STORE])] * TOKENS
+    takes = [sync(Queue.STORE, takes=[Queue.LOAD])] * TOKENS
+    assert run(job("as many as fit", [*posts, *takes, end()])).done
+    over = run(job("one more", [*posts, posts[0], end()]))
+    fails(over, ClusterError.TOO_MANY_TOKENS)
+    assert over.registers["fault_command"] == place(posts, TOKENS)
+
+
+def test_what_an_hwc_refuses_is_reported_with_its_number() -> None:
+    wide = configure(2, REGISTERS["stride_y"], [8])
+    unknown = configure(1, 0xFF0, [1])
+    unsound = [configure(3, REGISTERS["extent_m"], [0]), start(2), join(2), end()]
+    cases: list[tuple[list[Command], int, ErrorCode, int, int]] = [
+        ([wide, end()], 1, ErrorCode.VALUE_TOO_WIDE, 0, REGISTERS["stride_y"]),
+        ([unknown, end()], 0, ErrorCode.UNKNOWN_REGISTER, 0, 0xFF0),
+        (unsound, 1, ErrorCode.EXTENT, 1, 0),
+    ]
+    for commands, number, code, index, address in cases:
+        result = run(job(f"{code.name}", commands))
+        fails(result, ClusterError.HWC, code.value | number << 8)
+        assert result.registers["fault_command"] == place(commands, index)
+        assert result.registers["fault_address"] == address
+
+
+def test_a_start_that_makes_no_sense_is_refused() -> None:
+    for name, changed, error in (
+        ("no words", {"program_words": 0}, ClusterError.PROGRAM_PLACE),
+        ("between chunks", {"program_address": PROGRAM.layout.program + 64}, ClusterError.PROGRAM_PLACE),
+    ):
+        given = job(name)
+        result = run(replace(given, registers={**given.registers, **changed}))
+        fails(result, error)
+        assert np.array_equal(result.memory, given.image)
+
+
+def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> None:
+    dut = model()
+    given = job("busy")
+    run_cluster(dut, given)
+    assert dut.transfer(0xF00) == (0, True)
+    assert dut.transfer(0x8, 1)[1], "status is read only"
+    assert dut.transfer(0x8)[0] >> 8 == ClusterError.UNKNOWN_REGISTER.value, "the first one stays"
+    dut.transfer(0x4, 2)
+    assert dut.transfer(0x8)[0] == 0
+    dut.transfer(0x4, 1)
+    dut.run(100)
+    assert dut.transfer(0x8)[0] & 1, "busy"
+    assert dut.transfer(0x80, 0)[1]
+    assert dut.transfer(0x4, 1)[1]
+    dut.run(100_000)
+    assert dut.transfer(0x8)[0] == ClusterError.WRITTEN_WHILE_BUSY.value << 8 | 0b10
+    assert np.array_equal(PROGRAM.output(dut.memory[: len(given.image)]), EXPECTED)
+    dut.transfer(0x4, 2)
+
+
+def test_a_dram_that_is_very_slow_is_no_fault() -> None:
+    slow = replace(job("slow"), timing=DramTiming(latency=WATCHDOG // 2, miss_cycles=30, block_cycles=20.0))
+    slow = replace(slow, cycle_limit=3_000_000)
+    assert run(slow).done
+
+
+def test_a_dram_that_does_not_answer_ends_the_program_all_the_same() -> None:
+    """The watchdog runs out, and once more while the cluster waits for the bus to come to rest."""
+    hung = replace(job("hung"), timing=DramTiming(latency=60_000))
+    result = run_cluster(model(), hung)
+    assert not result.timed_out
+    fails(result, ClusterError.WATCHDOG)
+    assert 2 * WATCHDOG <= result.cycles < 3 * WATCHDOG
+    assert np.array_equal(result.memory[: PROGRAM.layout.program // 4], hung.image[: PROGRAM.layout.program // 4])
+    reset = run_cluster(model(), replace(job("after hung"), reset=True))
+    assert reset.done

@@ -1,0 +1,37 @@
+"""The DMA's cycle model beside the simulated DMA: tiles one by one, and as they follow each other."""
+
+import pytest
+
+from cosim.dma.tiles import measure_tiles, random_tiles
+from hwgen.arch.dma import DmaParameters
+from hwgen.model.dma.cycles import load_times
+from hwgen.model.dma.transfers import DramTiming, Move
+
+TIMINGS = {
+    "zero latency": DramTiming(),
+    "like DDR3": DramTiming(latency=20, miss_cycles=28, block_cycles=16),
+    "slow": DramTiming(latency=30, miss_cycles=10, block_cycles=64.3),
+}
+
+
+@pytest.mark.parametrize("loads", [True, False], ids=["loads", "stores"])
+@pytest.mark.parametrize("name", TIMINGS)
+def test_every_tile_to_the_cycle(name: str, loads: bool) -> None:
+    tiles = random_tiles(f"{name} {loads}", 35, loads=loads)
+    times = measure_tiles(tiles, DmaParameters(), TIMINGS[name], loads=loads)
+    assert [time.predicted for time in times] == [time.measured for time in times]
+
+
+@pytest.mark.parametrize("loads", [True, False], ids=["loads", "stores"])
+@pytest.mark.parametrize("name", TIMINGS)
+def test_tiles_that_follow_each_other(name: str, loads: bool) -> None:
+    tiles = random_tiles(f"{name} {loads} again", 35, loads=loads)
+    times = measure_tiles(tiles, DmaParameters(), TIMINGS[name], loads=loads, serial=False)
+    assert max(time.error for time in times) < 0.005
+
+
+def test_a_run_of_one_beat_computed_by_hand() -> None:
+    # 8 words, summed, judged, offered: 11 cycles; walker, two registers, the DRAM: 5; aligner, writer, port: 4.
+    assert load_times([Move(8, 0, 0)]).cycles == (19,)
+    assert load_times([Move(8, 0, 0)], timing=DramTiming(latency=10)).cycles == (28,)
+    assert load_times([Move(4096, 0, 0)]).cycles == (19 + 511,)

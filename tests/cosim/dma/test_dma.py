@@ -1,0 +1,101 @@
+"""The DMA between the harness' DRAM and TCDM: data, counts, faults, for AXI of every width."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from cosim.dma.model import Model, load_model
+from cosim.dma.run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.dma import DmaParameters
+from hwgen.gateware.dma.descriptor_front import DESCRIPTORS_AHEAD
+from hwgen.model.dma.transfers import DramTiming
+from tests.random.descriptors import RINGS, dram_counts, random_descriptors, random_memories
+
+CALM = (0,) * 8
+TIMED = DramTiming(latency=23, miss_cycles=9, block_cycles=17.3)
+
+
+WIDTHS = [64, pytest.param(32, marks=pytest.mark.nightly), pytest.param(128, marks=pytest.mark.nightly)]
+
+
+@pytest.fixture(scope="module", params=WIDTHS, ids="axi{}".format)
+def model(request: pytest.FixtureRequest) -> Model:
+    return load_model(DmaParameters(axi_bits=request.param))
+
+
+def check(model: Model, job: DmaJob, result: DmaResult) -> None:
+    """All of it was moved, exactly, and counted as it should be."""
+    assert not result.timed_out
+    assert result.errors == ((0, 0),) * 3
+    assert set(result.violations.values()) == {0}
+    assert result.done == (len(job.loads), len(job.stores))
+    expected = moved(job)
+    np.testing.assert_array_equal(result.memories.tcdm, expected.tcdm)
+    np.testing.assert_array_equal(result.memories.dram, expected.dram)
+    for descriptors, written in ((job.loads, False), (job.stores, True)):
+        wanted = dram_counts(descriptors, model.parameters.beat_bytes, job.timing)
+        assert {tag: result.counts[tag, written] for tag in OperandTag if tag} == {
+            tag: counts for tag, counts in wanted.items() if tag
+        }
+
+
+def random_job(seed: int, count: int, **more: object) -> DmaJob:
+    random = Random(seed)
+    return DmaJob(
+        random_descriptors(random, count, loads=True),
+        random_descriptors(random, count, loads=False),
+        RINGS,
+        random_memories(seed),
+        random=random.randrange(1, 1 << 32),
+        stores_last=True,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_descriptors(model: Model, seed: int) -> None:
+    job = random_job(seed, 60, timing=DramTiming() if seed else TIMED)
+    check(model, job, run_dma(model, job))
+
+
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
+    rates = [(100, 100, 100, 100, 100, 60, 60, 0), (0, 0, 0, 0, 0, 128, 128, 0), (240, 20, 240, 20, 200, 0, 0, 0)]
+    job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else DramTiming())
+    check(model, job, run_dma(model, job))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_loads_stores_and_a_program_at_the_same_time(model: Model, seed: int) -> None:
+    """The channels share the DRAM, and nothing else: loads read its lower half, stores write the upper one."""
+    random = Random(f"together {seed}")
+    low, high = range(DATA_BYTES // 2), range(DATA_BYTES // 2, DATA_BYTES)
+    loads = random_descriptors(random, 60, loads=True, dram=low)
+    stores = random_descriptors(random, 60, loads=False, dram=high)
+    job = DmaJob(
+        [replace(each, continues=False) for each in loads if each.ring in (RingSelect.I, RingSelect.W)],
+        [each for each in stores if each.ring in (RingSelect.O, RingSelect.FIXED)],
+        RINGS,
+        random_memories(seed),
+        program=(0x4000, 700),
+        timing=TIMED,
+        stall_rates=(60, 60, 60, 60, 60, 60, 60, 90) if seed else CALM,
+    )
+    result = run_dma(model, job)
+    check(model, job, result)
+    np.testing.assert_array_equal(result.program, job.memories.dram.view(np.uint32)[0x1000 : 0x1000 + 700])
+
+
+def test_as_many_descriptors_share_a_burst_as_may(model: Model) -> None:
+    parts = [
+        Descriptor(9, OperandTag.W, RingSelect.W, 0x1003 + 9 * i, RINGS[RingSelect.W].start + 64 * i, continues=True)
+        for i in range(DESCRIPTORS_AHEAD)
+    ]
+    parts[-1] = replace(parts[-1], continues=False)
+    job = DmaJob(parts, [], RINGS, random_memories(8), cycle_limit=5000)
+    result = run_dma(model, job)
+    check(model, job, result)
+    assert result.counts[OperandTag.W, False]["bursts"] == 1

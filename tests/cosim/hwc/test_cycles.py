@@ -1,0 +1,85 @@
+"""Cycles and stalls of the timing model against those of the RTL."""
+
+from random import Random
+
+import pytest
+
+from cosim.hwc.results import LayerResult, cosimulate
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Loop, Marker, Schedule
+from tests.model.hwc.test_cycles import LEAST, one_operation
+from tests.random.layers import order_from, schedules_for
+
+LAYERS = 12
+# Lanes, order, and memories with little room beyond a box: elements of I, bytes of W, vectors of O.
+HWCS: dict[str, tuple[dict[Dim, int], str, tuple[int, int, int]]] = {
+    "outputs stay": ({"m": 8, "x": 2}, "m y x O c I k W l m y x", (64, 32, 16)),
+    "rows of lanes": ({"m": 8, "y": 2}, "m y x O c I k W l m y x", (96, 32, 16)),
+    "rows slide": ({"x": 16}, "m y x O c IW y k m l", (192, 32, 8)),
+    "sums leave": ({"m": 4, "x": 4}, "c m y x O k I m c y x l", (128, 64, 16)),
+    "input held": ({"m": 16}, "m c y x O c y k W I m x l", (256, 128, 32)),
+    "columns slide": ({"m": 4, "x": 4}, "m y O c k I x W l m y x", (64, 64, 32)),
+    "no marker": ({"x": 16}, "m y x c k l", (64, 16, 4)),
+}
+
+
+def hwc(name: str) -> Hardware:
+    lanes, order, (elements, weights, vectors) = HWCS[name]
+    buffers = {"I": elements * lanes.get("y", 1), "W": weights, "O": 64 * vectors}
+    return Hardware(name="tight", lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order))
+
+
+def off(result: LayerResult) -> int:
+    return abs(result.predicted_cycles - result.cycles)
+
+
+@pytest.mark.parametrize("name", HWCS)
+def test_random_layers_in_tight_memories(name: str) -> None:
+    """Within 1 %, and nearly always to the cycle; the stalls too, each for its reason."""
+    schedules = schedules_for(hwc(name), Random(f"cycles: {name}"), LAYERS, 30_000)
+    results = cosimulate(schedules, hwc(name), fast=False, seed=1)
+    assert not [result.failures for result in results if not result.passed]
+    for result in results:
+        assert off(result) <= max(0.01 * result.cycles, 12), (result.schedule.as_data(), result.as_json()["cycles"])
+    exact = [r for r in results if not off(r) and r.predicted_stalls == r.stalls]
+    assert len(exact) >= 0.75 * LAYERS, [r.as_json()["stalls"] for r in results if r not in exact]
+
+
+def test_the_case_by_hand() -> None:
+    lanes: dict[Dim, int] = {"x": 16}
+    buffers = {"I": LEAST.I, "W": LEAST.W, "O": LEAST.O}
+    (result,) = cosimulate([one_operation()], Hardware(name="by_hand", lanes=lanes, buffers=buffers), fast=False)
+    assert result.passed
+    assert result.predicted_cycles == result.cycles == 33
+
+
+def layer_of(kernel: int, stride: int, channels: int) -> Layer:
+    return Layer(
+        name=f"kernel_{kernel}_{stride}",
+        input_channels=channels,
+        output_channels=32,
+        input_height=14,
+        input_width=14,
+        output_height=14 // stride,
+        output_width=14 // stride,
+        kernel=(kernel, kernel),
+        stride=(stride, stride),
+        padding=((kernel - 1) // 2,) * 4,
+    )
+
+
+def test_layers_of_many_tiles() -> None:
+    """A hundred thousand cycles in the shape that layers at full size have: tiles of a kind are played once."""
+    lanes: dict[Dim, int] = {"m": 8, "x": 2}
+    order = order_from("m y x O c I k W l m y x")
+    schedules = []
+    for layer in (layer_of(3, 1, 32), layer_of(1, 1, 128), layer_of(3, 2, 64)):
+        steps = iter((8, min(7, layer.output_height), 4, 1, 1, 1, 8, 1, 2))
+        nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in order)
+        schedules.append(Schedule(layer=layer, nest=nest, lanes=lanes))
+    buffers = {"I": 160, "W": 32, "O": 960}
+    hardware = Hardware(name="typical", lanes=lanes, budget=2048, buffers=buffers, order=order)
+    for result in cosimulate(schedules, hardware, seed=1):
+        assert result.passed, result.failures
+        assert off(result) <= 0.001 * result.cycles, result.as_json()["cycles"]

@@ -1,0 +1,209 @@
+"""What goes wrong around an HWC is answered, and the next layer runs as if nothing had happened.
+
+All of it in the harness, most of it on the bus in Python too; nothing may hang.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.hwc.comparison import judge
+from cosim.hwc.jobs import Job, JobResult, Port
+from cosim.hwc.preparation import Run, prepare
+from cosim.sim.runner import Bench, run_jobs
+from hwgen.export.hwc import verilog
+from hwgen.gateware.hwc.registers import ErrorCode, Register, register_map
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Loop, Marker, Schedule
+from tests.random.layers import hwc
+
+BENCHES: list[Bench] = ["native", "bus"]
+HARDWARE = hwc("two_tiles")
+LAYER = Layer(
+    name="faulty",
+    input_channels=4,
+    output_channels=4,
+    input_height=4,
+    input_width=20,
+    output_height=4,
+    output_width=20,
+    kernel=(3, 3),
+    padding=(1, 1, 1, 1),
+    groups=2,
+)
+STEPS = (2, 1, 2, 20, 1, 1, 1, 1, 16, 1)  # for the loops of `two_tiles`; partial sums leave
+LOOPS = iter(STEPS)
+NEST = tuple(item if isinstance(item, Marker) else Loop(item, next(LOOPS)) for item in HARDWARE.order or ())
+RUN = prepare(Schedule(layer=LAYER, nest=NEST, lanes={"x": 16}), HARDWARE)
+MAP = {register.name: register for register in register_map(RUN.program.parameters)}
+DONE, FAILED = 2, 4
+
+
+def run(jobs: list[Job], bench: Bench = "native") -> list[JobResult]:
+    return run_jobs(verilog(RUN.program.parameters), jobs, bench=bench, fast=False)
+
+
+def after(name: str) -> Job:
+    """The layer itself, without a reset before it."""
+    return replace(RUN.job, name=f"after {name}")
+
+
+def passes(result: JobResult, planned: Run = RUN) -> None:
+    judged = judge(planned, result, "verilator")
+    assert judged.passed, judged.failures
+
+
+def error(result: JobResult) -> ErrorCode:
+    """The error code of a layer that failed: an interrupt until it was acknowledged, and a status that says so."""
+    assert not result.timed_out
+    assert result.irq == (True, False)
+    assert result.status & 0xFF == FAILED, hex(result.status)
+    return ErrorCode(result.status >> 8)
+
+
+def reading(job: Job, *names: str) -> Job:
+    return replace(job, reads=tuple(MAP[name].address for name in names))
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_the_interrupt_stays_until_it_is_acknowledged(bench: Bench) -> None:
+    first, second = run([RUN.job, replace(after("it"), acknowledge=None)], bench)
+    passes(first)
+    passes(second)
+    assert first.irq == (True, False)
+    assert second.irq == (True, True)
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_a_start_or_a_setting_while_busy_is_refused_and_disturbs_nothing(bench: Bench) -> None:
+    setting = RUN.job.registers[3]
+    meanwhile = ((200, "write", *RUN.job.start), (50, "write", setting[1], setting[2] ^ 1))
+    result, next_one = run([replace(RUN.job, meanwhile=meanwhile), after("it")], bench)  # type: ignore[arg-type]
+    assert result.refused == (RUN.job.start[0], setting[1])
+    assert result.status == DONE | ErrorCode.WRITTEN_WHILE_BUSY.value << 8
+    counted = judge(RUN, result, "verilator")
+    assert counted.equal
+    assert counted.output_exact
+    passes(next_one)
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+@pytest.mark.parametrize("stalls", [False, True])
+def test_a_reset_in_mid_layer_leaves_nothing_behind(bench: Bench, stalls: bool) -> None:
+    planned = prepare(RUN.program.schedule, HARDWARE, stalls=stalls)
+    again = [(0, "write", address, value) for _, address, value in planned.job.registers]
+    again.append((0, "write", *planned.job.start))
+    jobs = [
+        replace(planned.job, name=f"reset after {cycles}", meanwhile=((cycles, "reset", 0, 0), *again))
+        for cycles in (3, 57, 400, 1001)
+    ]
+    for result in run(jobs, bench):
+        passes(result, planned)
+
+
+def accesses_in(name: str) -> list[tuple[Port, int, ErrorCode]]:
+    """Bus errors on each port, at the beginning and the end of what it reads or writes."""
+    port, code = {
+        "input": ("i", ErrorCode.INPUT_BUS),
+        "weights": ("w", ErrorCode.WEIGHT_BUS),
+        "bias": ("o", ErrorCode.OUTPUT_BUS),
+        "partial": ("o", ErrorCode.OUTPUT_BUS),
+        "output": ("o", ErrorCode.OUTPUT_BUS),
+    }[name]
+    region = RUN.program.regions[name]
+    return [(port, address, code) for address in (region.base, region.end - 4)]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_a_bus_error_stops_the_layer_and_leaves_its_address(bench: Bench) -> None:
+    cases = [case for name in RUN.program.regions for case in accesses_in(name)]
+    jobs = []
+    for port, address, _ in cases:
+        for stalls in ((0, 0, 0), (90, 60, 120)):
+            job = replace(RUN.job, name=f"{port} {address} {stalls}", error=(port, address), stall_rates=stalls)
+            jobs += [reading(job, "fault_address"), after(job.name)]
+    results = run(jobs, bench)
+    for (_, address, code), *pairs in zip(
+        cases, results[0::4], results[1::4], results[2::4], results[3::4], strict=True
+    ):
+        calm, after_calm, stalled, after_stalled = pairs
+        for result in (calm, stalled):
+            assert error(result) is code
+            assert result.values == (address,)
+            assert not any(result.violations.values())
+        passes(after_calm)
+        passes(after_stalled)
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_accesses_to_no_register_and_writes_that_cannot_be_are_refused(bench: Bench) -> None:
+    wide = next(
+        register
+        for register in MAP.values()
+        if register.writable and register.width < 32 and register.name != "control"
+    )
+    wrong = {
+        ErrorCode.UNKNOWN_REGISTER: (0xFF0, 1),
+        ErrorCode.READ_ONLY_REGISTER: (MAP["cycles"].address, 1),
+        ErrorCode.VALUE_TOO_WIDE: (wide.address, 1 << wide.width),
+    }
+    jobs = []
+    for code, (address, value) in wrong.items():
+        registers = (*RUN.job.registers, ("wrong", address, value))
+        jobs += [reading(replace(RUN.job, name=code.name, registers=registers), "fault_address"), after(code.name)]
+    results = run(jobs, bench)
+    for (code, (address, _)), result, next_one in zip(wrong.items(), results[0::2], results[1::2], strict=True):
+        assert result.refused == (address,)
+        assert error(result) is code
+        assert result.values == (address,)
+        assert not result.accesses
+        assert np.array_equal(result.memory, RUN.job.image)
+        passes(next_one)
+
+
+def nonsense(register: Register) -> set[int]:
+    """Values that may or may not make sense: none, one, the largest, and one in between."""
+    largest = (1 << register.width) - 1
+    return {0, 1, largest, largest // 3}
+
+
+def test_settings_of_zero_that_make_no_sense_have_an_error_code_of_their_own() -> None:
+    expected = {
+        "extent_m": ErrorCode.EXTENT,
+        "extent_x": ErrorCode.EXTENT,
+        "stride_y": ErrorCode.STRIDE,
+        "group_outputs": ErrorCode.GROUP,
+        "input_slabs": ErrorCode.INPUT_RING,
+        "step_0_m": ErrorCode.STEP,
+    }
+    jobs = [replace(RUN.job, name=name, registers=with_value(name, 0)) for name in expected]
+    for code, result in zip(expected.values(), run(jobs), strict=True):
+        assert error(result) is code
+        assert not result.accesses
+
+
+def with_value(name: str, value: int) -> tuple[tuple[str, int, int], ...]:
+    """The layer's registers, one of them with another value."""
+    assert any(entry[0] == name for entry in RUN.job.registers)
+    return tuple((n, address, value if n == name else given) for n, address, given in RUN.job.registers)
+
+
+def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer() -> None:
+    jobs = []
+    for name, _, given in RUN.job.registers:
+        for value in sorted(nonsense(MAP[name]) - {given}):
+            job = replace(RUN.job, name=f"{name} = {value}", registers=with_value(name, value), cycle_limit=20_000)
+            jobs += [job, after(job.name)]
+    results = run(jobs)
+    refused = stopped = 0
+    for result, next_one in zip(results[0::2], results[1::2], strict=True):
+        if not result.name.split()[0].endswith(("_base", "_pitch", "_plane")):  # may be within a word
+            assert not any(result.violations.values()), result.name
+        assert result.status & 0xF8 == 0, f"{result.name}: status {result.status:#x}"
+        assert result.timed_out == bool(result.status & 1), f"{result.name}: status {result.status:#x}"
+        refused += result.status >> 8 != 0
+        stopped += result.timed_out
+        passes(next_one)
+    assert refused >= 20
+    assert stopped < len(jobs) / 6  # extents of thousands take their time; that is all

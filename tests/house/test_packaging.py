@@ -1,0 +1,45 @@
+"""The wheel holds what the program reads at run time: layer tables, and what the simulator is built from."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hwgen.ir.builtin import builtin_names
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the contents of a freshly built wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("hwgen-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_sources_and_data_are_in_the_wheel(installed: Path) -> None:
+    sources = [path for folder in ("hwgen", "cosim") for path in (ROOT / folder).rglob("*")]
+    wanted = {str(path.relative_to(ROOT)) for path in sources if path.is_file() and path.parent.name != "__pycache__"}
+    packed = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
+    assert wanted - packed == set()
+    assert {path.split("/")[0] for path in packed if ".dist-info/" not in path} == {"hwgen", "cosim"}
+
+
+def test_the_wheel_finds_its_own_tables(installed: Path, tmp_path: Path) -> None:
+    kind = "'layersets'"
+    program = f"from hwgen.ir.builtin import *; print(builtin_path({kind}, 'alexnet'), builtin_names({kind}))"
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )
+    path, _, names = result.stdout.strip().partition(" ")
+    assert path == str(installed / "hwgen" / "schedules" / "layersets" / "alexnet.yaml")
+    assert names == str(builtin_names("layersets"))

@@ -1,0 +1,75 @@
+"""Hardware files: round trips and rejections."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware, load_hardware, order_of, save_hardware
+from hwgen.ir.schedule import Loop, Marker, Schedule
+from tests.ir.test_schedule import fig_8
+
+PLAIN: dict[str, Any] = {"format": 1, "kind": "hardware", "name": "h"}
+
+
+def test_the_order_of_a_schedule() -> None:
+    schedule = Schedule.from_data(fig_8())
+    order = order_of(schedule)
+    assert order == ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l")
+    assert [item.dim for item in schedule.nest if isinstance(item, Loop)] == [i for i in order if isinstance(i, str)]
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    hardware = Hardware(
+        name="hwc_1k",
+        budget=1024,
+        buffers={"I": 400, "W": 100, "O": 512},
+        order=order_of(Schedule.from_data(fig_8())),
+    )
+    path = tmp_path / "h.yaml"
+    assert save_hardware(hardware, path)
+    assert not save_hardware(hardware, path)
+    assert load_hardware(path) == hardware
+    assert Hardware.from_data(PLAIN).lanes == {"x": 16}
+    measured = DmaCost(transfer=19.5, run=1, byte=0.13)
+    cluster = Hardware(name="c", cluster=Cluster(hwcs=2, dram=Dram(latency=20, block_cycles=16.5), load=measured))
+    assert Hardware.from_data(cluster.as_data()) == cluster
+
+
+REJECTED = [
+    ([], "h.yaml: expected a mapping with the keys of a Hardware, got list"),
+    ({**PLAIN, "kind": "schedule"}, "h.yaml: kind: expected hardware, got 'schedule'"),
+    ({**PLAIN, "format": 0}, "h.yaml: format: expected 1, got 0"),
+    ({**PLAIN, "clock": 1}, "h.yaml: clock: unknown key"),
+    ({**PLAIN, "name": "../h"}, "h.yaml: name: expected letters, digits and any of _ . + -, got '../h'"),
+    ({**PLAIN, "lanes": {"x": 0}}, "h.yaml: lanes.x: input should be greater than or equal to 1, got 0"),
+    ({**PLAIN, "budget": 0}, "h.yaml: budget: input should be greater than or equal to 1, got 0"),
+    ({**PLAIN, "buffers": {"I": 4}}, "h.yaml: buffers: expected bytes for I, W and O"),
+    (
+        {**PLAIN, "buffers": {"I": -4, "W": 4, "O": 4}},
+        "h.yaml: buffers.I: input should be greater than or equal to 0",
+    ),
+    ({**PLAIN, "buffers": {"I": 1000, "W": 20, "O": 5}}, "h.yaml: buffers: expected at most 1024 bytes, got 1025"),
+    ({**PLAIN, "cluster": {"banks": 3}}, "h.yaml: cluster: banks: expected a power of two, got 3"),
+    ({**PLAIN, "cluster": {"tcdm": 5000}}, "h.yaml: cluster: tcdm: expected a multiple of 64 bytes for 16 banks"),
+    ({**PLAIN, "cluster": {"dram": {"banks": 6}}}, "h.yaml: cluster.dram: banks: expected a power of two, got 6"),
+    ({**PLAIN, "cluster": {"load": {"run": 1, "byte": 1}}}, "h.yaml: cluster.load.transfer: "),
+    ({**PLAIN, "cluster": {}, "operand_bits": 16}, "h.yaml: operand_bits: expected 8 in a cluster, got 16"),
+    ({**PLAIN, "order": 5}, "h.yaml: order: expected a list of dimensions and markers, got int"),
+    (
+        {**PLAIN, "order": ["q"]},
+        "h.yaml: order: item 0: expected one of m c y x k l or a marker ('buffer: I'), got 'q'",
+    ),
+    ({**PLAIN, "order": [{"m": 4}]}, "h.yaml: order: item 0: expected one of m c y x k l or a marker"),
+    ({**PLAIN, "order": ["m", {"buffer": "I"}]}, "h.yaml: order: expected a loop below the last marker"),
+    ({**PLAIN, "order": [{"buffer": "I"}, {"buffer": "I"}, "m"]}, "h.yaml: order: buffer: I is marked twice"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), REJECTED)
+def test_rejected(data: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Hardware.from_data(data, "h.yaml")
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,73 @@
+"""Cycles of whole programs: what overlaps, what is waited for."""
+
+from random import Random
+
+import pytest
+
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.lower.cluster.cycles import cluster_cycles
+from hwgen.lower.cluster.program import compile_cluster
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.dma.transfers import DramTiming
+from hwgen.model.hwc.cycles import cycles
+from tests.random.clusters import cluster_schedules
+
+LAYER = Layer(
+    name="tiles", input_channels=24, output_channels=64, input_height=12, input_width=16, output_height=12,
+    output_width=16, kernel=(3, 3), padding=(1, 1, 1, 1),
+)  # fmt: skip
+LOCAL = (
+    Loop("m", 2), Loop("y", 2), Loop("x", 16), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
+    Loop("k", 1), Loop("m", 1), Loop("l", 1),
+)  # fmt: skip
+TILES = Schedule(
+    layer=LAYER, nest=(Marker(ARRAYS, "tcdm"), Loop("m", 8), Loop("m", 2, "hwc"), *LOCAL), lanes={"x": 16}
+)
+HARDWARE = Hardware(
+    name="four", lanes={"x": 16}, buffers={"I": 192, "W": 144, "O": 640},
+    order=("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l"), cluster=Cluster(),
+)  # fmt: skip
+
+
+def test_work_hides_the_loads() -> None:
+    program = compile_cluster(TILES)
+    small = Schedule(
+        layer=Layer(**{**LAYER.model_dump(), "output_channels": 2}), nest=LOCAL, lanes={"x": 16}
+    )  # one HWC's share of a tile
+    p = program.parameters
+    one = cycles(small, PerOperand(p.input_bytes, p.weight_bytes, p.output_bytes)).total
+    found = cluster_cycles(program)
+    # The last of four HWCs starts when the three before it have been given their registers.
+    assert 8 * one <= found.busy["compute"] <= 8 * (one + 3 * 15)
+    assert found.total < found.busy["compute"] + found.busy["load"] / 4
+    serial = cluster_cycles(compile_cluster(TILES, serial=True))
+    assert serial.total > found.total + 0.8 * (found.busy["load"] - found.waits["compute", "load"])
+
+
+def test_a_slow_dram_decides() -> None:
+    program = compile_cluster(TILES)
+    fast = cluster_cycles(program)
+    slow = cluster_cycles(program, DramTiming(latency=20, miss_cycles=10, block_cycles=250.0))
+    assert slow.busy["load"] > 3 * fast.busy["load"]
+    assert slow.total > 1.2 * fast.total
+    assert slow.total < slow.busy["load"] + slow.busy["store"] + fast.busy["compute"]
+
+
+def test_rounds_that_leave_partial_sums_cost_more() -> None:
+    nest = (Marker(ARRAYS, "tcdm"), Loop("c", 8), Loop("m", 16, "hwc"), *LOCAL)
+    rounds = cluster_cycles(compile_cluster(TILES.model_copy(update={"nest": nest})))
+    whole = (Marker(ARRAYS, "tcdm"), Loop("c", 24), Loop("m", 16, "hwc"), *LOCAL)
+    at_once = cluster_cycles(compile_cluster(TILES.model_copy(update={"nest": whole})))
+    # Each HWC has 16 * 192 sums; two rounds store them, two load them; outputs are a quarter as many words.
+    assert rounds.busy["compute"] - at_once.busy["compute"] > 3 * 16 * 192
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_program_has_its_cycles(seed: int) -> None:
+    for schedule in cluster_schedules(HARDWARE, Random(seed), 3, most_macs=4000):
+        beside, serial = (compile_cluster(schedule, HARDWARE, serial=serial) for serial in (False, True))
+        found = cluster_cycles(beside)
+        assert found.total > max(found.busy.values())
+        assert cluster_cycles(serial).total >= found.total - 60

@@ -1,0 +1,186 @@
+"""Programs of clusters: in any order they compute the layer, and what the DMA moves is what the model says."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cosim.cluster.interpreter import Machine, ProgramError
+from cosim.hwc.layer_data import expected_output, random_data
+from hwgen.arch.commands import Command, Opcode, Queue, encode
+from hwgen.arch.descriptor import Descriptor
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
+from hwgen.model.cluster.parts import loads, stores
+from hwgen.model.dram.counts import runs_of
+from tests.lower.hwc.test_program import schedule
+from tests.random.clusters import cluster_schedules
+from tests.random.layers import HWCS, hwc
+
+CLUSTER = Cluster(tcdm=1 << 16)
+NAMES = ("fig8", "two_tiles", "rows_of_kernel", "channels_and_columns", "squares", "everything")
+
+
+def cases(name: str, count: int) -> Iterator[tuple[Schedule, Hardware]]:
+    hardware = hwc(name).model_copy(update={"operand_bits": 8, "cluster": CLUSTER})
+    assert name in HWCS
+    for case in cluster_schedules(hardware, Random(name), count):
+        yield case, hardware
+
+
+def is_computed(program: ClusterProgram, commands: tuple[Command, ...], data: Any, seed: int) -> bool:
+    """Whether the commands leave the right output, in an order that the seed stands for; nothing else may change."""
+    rng = np.random.default_rng(seed)
+    before = program.image(data.inputs, data.weights, data.bias).view(np.uint8).copy()
+    written = np.zeros(len(before), np.bool_)
+    for region in (program.layout.output, program.layout.partial):
+        written[region.base : region.base + region.size] = True
+    before[written] = rng.integers(0, 256, int(written.sum()), np.uint8)
+    dram = before.copy()
+    tcdm = rng.integers(0, 256, CLUSTER.tcdm, np.uint8)
+    machine = Machine(program.parameters, program.cluster.hwcs, dram, tcdm, program.rings, Random(seed))
+    machine.run(encode(commands))
+    assert np.array_equal(dram[~written], before[~written])
+    return np.array_equal(program.output(dram.view("<u4")), expected_output(program.schedule.layer, data))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_compute_the_layer_in_any_order(name: str) -> None:
+    for number, (case, hardware) in enumerate(cases(name, 8)):
+        data = random_data(case.layer, np.random.default_rng(number))
+        settings = {"shift": data.shift, "relu": data.relu, "ceiling": data.ceiling}
+        for serial in (False, True):
+            program = compile_cluster(case, hardware, serial=serial, **settings)  # type: ignore[arg-type]
+            assert is_computed(program, program.commands, data, number), (number, serial)
+
+
+def tokens(commands: tuple[Command, ...]) -> Iterator[tuple[Queue, Queue, int, int]]:
+    """Every token: from which queue to which one, and the commands that post and take it."""
+    for source in (Queue.LOAD, Queue.COMPUTE, Queue.STORE):
+        for sink in (Queue.LOAD, Queue.COMPUTE, Queue.STORE):
+            posts = [i for i, one in enumerate(commands) if one.queue is source and sink in one.posts]
+            takes = [i for i, one in enumerate(commands) if one.queue is sink and source in one.takes]
+            assert len(posts) == len(takes)
+            yield from ((source, sink, *pair) for pair in zip(posts, takes, strict=True))
+
+
+def test_every_kind_of_token_is_needed() -> None:
+    """Without one of them some order of the commands goes wrong."""
+    failed, seen = set(), set()
+    for number, (case, hardware) in enumerate(cases("fig8", 16)):
+        data = random_data(case.layer, np.random.default_rng(number))
+        program = compile_cluster(case, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling)
+        for source, sink, post, take in tokens(program.commands):
+            seen.add((source, sink))
+            if (source, sink) in failed:
+                continue
+            commands = list(program.commands)
+            commands[post] = replace(commands[post], posts=commands[post].posts - {sink})
+            commands[take] = replace(commands[take], takes=commands[take].takes - {source})
+            for seed in range(4):
+                try:
+                    right = is_computed(program, tuple(commands), data, seed)
+                except ProgramError:
+                    right = False
+                if not right:
+                    failed.add((source, sink))
+                    break
+    assert seen == failed
+    assert len(seen) == 5  # compute, load, store to each other; no store waits for a load alone
+
+
+def test_streams_are_those_of_the_model() -> None:
+    """Run by run, for both streams; a run may be cut where it goes on at once."""
+    resumed = slid = 0
+    for name in NAMES:
+        for case, hardware in cases(name, 8):
+            program = compile_cluster(case, hardware)
+            for queue, parts in ((Queue.LOAD, loads(program.schedule)), (Queue.STORE, stores(program.schedule))):
+                moved = [
+                    (dram, dram + descriptor.length)
+                    for command in program.commands
+                    if command.queue is queue and command.opcode is Opcode.MOVE
+                    for descriptor in [Descriptor.decode(command.payload)]
+                    for dram, _ in descriptor.runs()
+                ]
+                expected = [
+                    run
+                    for part in parts
+                    for run in zip(
+                        *map(np.ndarray.tolist, runs_of(program.schedule, program.layout, part)), strict=True
+                    )
+                ]
+                assert joined(moved) == joined(expected)
+            resumed += any(stay.new for stay in program.placement.O.stays)
+            slid += any(stay.new not in ((), stay.touch) for stay in program.placement.I.stays)
+    assert min(resumed, slid) >= 5
+
+
+def joined(runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    result: list[tuple[int, int]] = []
+    for start, stop in runs:
+        if result and result[-1][1] == start:
+            result[-1] = (result[-1][0], stop)
+        else:
+            result.append((start, stop))
+    return result
+
+
+LOCAL: list[dict[str, Any]] = [
+    *({"x": 16}, {"buffer": "O"}, {"c": 1}, {"buffer": ["I", "W"]}, {"y": 1}, {"k": 1}, {"m": 1}, {"l": 1}),
+]
+IN_TCDM = {"buffer": {"tcdm": ["I", "W", "O"]}}
+HALVES = {"buffer": {"tcdm": ["I", "W", "O"], "double": "halves"}}
+
+
+def test_rows_that_slide_are_loaded_once_and_stay_in_place() -> None:
+    program = compile_cluster(schedule([IN_TCDM, {"y": 2}, *LOCAL]))
+    first, second, third = program.placement.I.stays
+    # Two channels of 6 rows of 20: rows 0 to 2, then 3 and 4, then 5; at most 3 + 2 rows at once.
+    assert [stay.new[1] for stay in (first, second, third)] == [((0, 3),), ((3, 5),), ((5, 6),)]
+    assert first.origin == second.origin == third.origin
+    assert (program.placement.I.pitch, program.placement.I.plane) == (20, 5 * 20)
+    assert program.placement.I.size == 5 * 20 + 5 * 20
+    assert len(program.placement.W.stays) == 1
+    assert [stay.high - stay.low for stay in program.placement.O.stays] == [(3 * 2 + 2) * 20] * 3
+
+
+def test_only_changed_registers_are_written() -> None:
+    program = compile_cluster(schedule([IN_TCDM, {"y": 2}, {"m": {"step": 1, "over": "hwc"}}, *LOCAL]))
+    written = [
+        (command.mask, len(command.payload) - 1) for command in program.commands if command.opcode is Opcode.CONFIGURE
+    ]
+    first = next(i for i, command in enumerate(program.commands) if command.opcode is Opcode.JOIN)
+    before = [command for command in program.commands[:first] if command.opcode is Opcode.CONFIGURE]
+    behind = written[len(before) :]
+    assert {mask for mask, _ in behind} == {0xF, 0x1, 0x2, 0x4, 0x8}
+    assert sum(number for _, number in behind) < sum(number for _, number in written) / 4
+
+
+@pytest.mark.parametrize(
+    ("nest", "changes", "tcdm", "message"),
+    [
+        (LOCAL, {}, 4096, "tcdm"),
+        ([HALVES, {"y": 2}, *LOCAL], {}, 4096, "the cluster has rings"),
+        ([IN_TCDM, {"y": 2}, *LOCAL], {"output_channels": 8}, 1024,
+         "the TCDM needs 1152 bytes (I 200, W 144, O 640, biases 64), it has 1024"),
+        (
+            [IN_TCDM, {"y": 2}, {"m": {"step": 3, "over": "hwc"}}, *LOCAL], {"groups": 2, "output_channels": 8}, 4096,
+            "output channels 3 to 5 of one HWC's share of a tile begin or end inside a group of 4",
+        ),
+        ([IN_TCDM, {"y": 2}, *LOCAL], {"stride": [5, 1]}, 4096, "stride: expected at most 4"),
+    ],
+)  # fmt: skip
+def test_refuses_what_the_cluster_cannot_run(
+    nest: list[dict[str, Any]], changes: dict[str, Any], tcdm: int, message: str
+) -> None:
+    hardware = Hardware(name="small", budget=4096, cluster=Cluster(tcdm=tcdm))
+    with pytest.raises(InputError) as error:
+        compile_cluster(schedule(nest, **changes), hardware)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,99 @@
+"""The DRAM's figures: by hand, and against the oracle that looks at every byte."""
+
+import numpy as np
+import pytest
+
+from hwgen.ir.counts import Access
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from hwgen.model.cluster.levels import normalised
+from hwgen.model.cluster.parts import loads, stores, tiles
+from hwgen.model.cluster.walk import walk_two_levels
+from hwgen.model.dram import counts as dram_module
+from hwgen.model.dram.counts import Dram, dram_counts, dram_layout, program_access, runs_of
+from hwgen.model.dram.walk import walk_dram
+from tests.random.cluster_nests import two_level_cases
+
+LINE = Layer(
+    name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, output_height=1, output_width=6,
+    kernel=(1, 3),
+)  # fmt: skip
+IN_TCDM = Marker(ARRAYS, "tcdm")
+EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
+DRAMS = [
+    Dram(axi_bits, row_bytes, banks)
+    for axi_bits in (32, 64, 128)
+    for row_bytes, banks in ((128, 2), (256, 1), (2048, 8))
+]
+
+
+def moved(elements: int, size: int, *rest: int) -> Access:
+    beats, bursts, blocks, jumps, misses = rest
+    return Access(elements, size, beats=beats, axi_bursts=bursts, blocks=blocks, jumps=jumps, row_misses=misses)
+
+
+def test_tiles_of_a_line_by_hand() -> None:
+    schedule = Schedule(layer=LINE, nest=(IN_TCDM, Loop("x", 2), Marker(("O",)), Loop("l", 1), Loop("x", 1)))
+    found = dram_counts(schedule, Dram())
+    layout = dram_layout(schedule)
+    assert [layout.weights.base, layout.bias.base, layout.output.base] == [4096, 8192, 12288]
+    assert (layout.partial.size, layout.program) == (0, 16384)
+    # Loads: W; columns 0 to 3; the bias; columns 4 and 5; 6 and 7, which begin where the last run ended.
+    assert found["dram", "W", "read"] == moved(3, 3, 1, 1, 1, 1, 1)
+    assert found["dram", "I", "read"] == moved(8, 8, 3, 3, 3, 2, 1)
+    assert found["dram", "B", "read"] == moved(1, 4, 1, 1, 1, 1, 1)
+    assert found["dram", "O", "write"] == moved(6, 6, 3, 3, 3, 1, 1)
+
+
+def test_runs_merge_across_rows_and_channels_and_bursts_end_at_windows() -> None:
+    layer = Layer(
+        name="planes", input_channels=4, output_channels=1, input_height=30, input_width=30, output_height=30,
+        output_width=30, kernel=(1, 1),
+    )  # fmt: skip
+    nest = (IN_TCDM, Loop("c", 2), Marker(ARRAYS), Loop("c", 1), Loop("y", 1), Loop("x", 1))
+    found = dram_counts(Schedule(layer=layer, nest=nest), Dram())
+    # 1800 bytes from 0 on, then 1800 from 1800 on: with bursts of 2 KiB the second run is cut at 2048.
+    assert found["dram", "I", "read"] == moved(3600, 3600, 225 + 225, 1 + 2, 15 + 15, 2, 2)
+    narrow = dram_counts(Schedule(layer=layer, nest=nest), Dram(axi_bits=32))
+    assert narrow["dram", "I", "read"].axi_bursts == 2 + 3  # at 1024; 2048 and 3072
+    rows = (IN_TCDM, Loop("y", 15), Marker(ARRAYS), Loop("c", 1), Loop("y", 1), Loop("x", 1))
+    found = dram_counts(Schedule(layer=layer, nest=rows), Dram())
+    assert found["dram", "I", "read"].axi_bursts == 8 + 1  # a run a channel and tile; that from 1800 on is cut
+    assert found["dram", "I", "read"].jumps == 8
+
+
+def test_the_program_is_fetched_block_by_block() -> None:
+    schedule = Schedule(layer=LINE, nest=(IN_TCDM, Loop("x", 2), Marker(("O",)), Loop("l", 1), Loop("x", 1)))
+    layout = dram_layout(schedule)
+    assert program_access(layout, Dram(), 260) == moved(65, 260, 33, 3, 3, 1, 1)
+    assert program_access(layout, Dram(), 2052).row_misses == 2
+
+
+@pytest.mark.parametrize(("seed", "chunk"), [(0, dram_module.CHUNK), (1, 3)])
+def test_equal_to_the_oracle(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dram_module, "CHUNK", chunk)
+    spilled = 0
+    for number, (schedule, hwcs) in enumerate(two_level_cases(71 + seed, 45, most_macs=1000)):
+        dram = DRAMS[number % len(DRAMS)]
+        walked, found = walk_dram(schedule, dram, hwcs), dram_counts(schedule, dram, hwcs)
+        assert not walked.differences(found, EVERYTHING), (schedule.as_data(), hwcs, dram)
+        assert not walk_two_levels(schedule, hwcs).dram.differences(found, ("elements", "bytes")), schedule.as_data()
+        spilled += found["dram", "O", "read_partial"].bytes > 0
+    assert spilled > 10
+
+
+def test_parts_come_in_the_order_of_their_tiles() -> None:
+    for schedule, hwcs in two_level_cases(5, 40):
+        nest = normalised(schedule, hwcs)
+        layout, last = dram_layout(nest), len(tiles(nest)) - 1
+        loaded, stored = list(loads(nest)), list(stores(nest))
+        order = [(part.tile, "WIBO".index(part.operand)) for part in loaded]
+        assert order == sorted(set(order))
+        assert [part.tile for part in stored] == sorted(part.tile for part in stored)
+        assert loaded[0].tile == 0
+        assert stored[-1].tile == last
+        for part in loaded + stored:
+            start, stop = runs_of(nest, layout, part)
+            assert (start < stop).all()
+            assert (start[1:] > stop[:-1]).all()
+            assert np.prod([sum(b - a for a, b in spans) for spans in part.axes]) > 0

@@ -1,0 +1,116 @@
+"""The timing model: a case by hand, tiles against the whole nest, refusals. RTL: `tests.cosim.hwc.test_cycles`."""
+
+from random import Random
+
+import pytest
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
+from hwgen.model.core.access import allocation, predict
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.hwc import tiles
+from hwgen.model.hwc.cycles import Cycles, cycles
+from tests.random.layers import order_from, schedules_for
+
+LEAST = PerOperand(128, 64, 128)
+ORDERS: dict[str, tuple[dict[Dim, int], str]] = {
+    "outputs stay": ({"m": 8, "x": 2}, "m y x O c I k W l m y x"),
+    "rows slide": ({"m": 4, "x": 4}, "m y x O c IW y k m l"),
+    "inputs outermost": ({"m": 8, "y": 2}, "m I y x O c k l m y W x"),
+    "no marker": ({"x": 16}, "m y x c k l"),
+    "sums leave": ({"m": 2, "x": 8}, "c m y x O k I m c y x l"),
+}
+
+
+def tight(schedule: Schedule) -> PerOperand:
+    need = allocation(schedule)
+    return PerOperand(max(need.I, LEAST.I), max(need.W, LEAST.W), max(need.O, LEAST.O))
+
+
+def schedules(name: str, count: int = 12) -> list[Schedule]:
+    lanes, order = ORDERS[name]
+    buffers = {"I": 4096, "W": 1024, "O": 8192}
+    hardware = Hardware(name="any", lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order))
+    return schedules_for(hardware, Random(name), count, 30_000)
+
+
+def one_operation() -> Schedule:
+    """Sixteen pixels, a weight, sixteen outputs."""
+    layer = Layer(
+        name="pixels",
+        input_channels=1,
+        output_channels=1,
+        input_height=1,
+        input_width=16,
+        output_height=1,
+        output_width=16,
+        kernel=(1, 1),
+    )
+    dims: tuple[Dim, ...] = ("m", "c", "y", "k", "l")
+    nest = (Loop("x", 16), Marker(("I", "W", "O")), *(Loop(dim, 1) for dim in dims if dim != "m"), Loop("m", 1))
+    return Schedule(layer=layer, nest=nest, lanes={"x": 16})
+
+
+def test_one_operation_by_hand() -> None:
+    """Four words of I: placed in cycle 9, announced in 10, asked for in 11 to 14, the last one taken in 16; the
+    operation in 19.
+
+    The vector is asked for in 20, captured in 23, its outputs are requantised from 24 to 27, and its four words are
+    asked to be written from 25 to 28. The layer has ended five cycles after that.
+    """
+    found = cycles(one_operation(), LEAST)
+    assert found == Cycles(startup=3, compute=1, stalls=PerOperand(18, 0, 0), drain=11)
+    assert found.total == 33
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_tiles_of_a_kind_are_played_once_and_the_sum_is_that_of_the_whole_nest(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = set()
+    for schedule in schedules(name):
+        for memories in (tight(schedule), PerOperand(4096, 1024, 8192)):
+            found = cycles(schedule, memories)
+            depths.add(tiles.Timed(schedule, memories).depth)
+            with monkeypatch.context() as patch:
+                patch.setattr(tiles, "MOST_TILES", 0)
+                assert tiles.Timed(schedule, memories).depth == 0
+                assert cycles(schedule, memories) == found
+            assert found.compute == predict(schedule).iterations
+            assert found.total == found.startup + found.compute + found.stalls.total + found.drain
+    assert max(depths) > 0 or name in ("sums leave", "no marker")
+
+
+def test_room_ahead_takes_stalls_away() -> None:
+    for schedule in schedules("outputs stay"):
+        small, large = (cycles(schedule, memories) for memories in (tight(schedule), PerOperand(4096, 1024, 8192)))
+        assert large.total <= small.total
+    saved = [
+        cycles(schedule, tight(schedule)).total - cycles(schedule, PerOperand(4096, 1024, 8192)).total
+        for schedule in schedules("outputs stay")
+    ]
+    assert max(saved) > 100
+
+
+def test_a_marker_of_the_output_above_a_loop_over_outputs_means_the_place_inside_it() -> None:
+    layer = schedules("rows slide")[0].layer.model_copy(update={"name": "same"})
+    inner: tuple[Dim, ...] = ("c", "k", "l", "m", "x", "y")
+    steps = {"m": 4, "x": 4}
+    plain = (Loop("m", min(4, layer.output_channels)),)
+    rest = tuple(Loop(dim, min(steps.get(dim, 1), layer.extents[dim])) for dim in inner)
+    outside = Schedule(layer=layer, nest=(Marker(("O",)), *plain, *rest), lanes={"m": 4, "x": 4})
+    inside = Schedule(layer=layer, nest=(*plain, Marker(("O",)), *rest), lanes={"m": 4, "x": 4})
+    memories = PerOperand(4096, 1024, 1 << 16)
+    assert cycles(outside, memories) == cycles(inside, memories)
+
+
+def test_what_the_model_cannot_tell_is_refused() -> None:
+    schedule = one_operation()
+    wide = schedule.model_copy(update={"bits": Bits(I=16, W=16)})
+    with pytest.raises(InputError, match="bits: expected operands of 8 or of 16 bits and 32-bit sums"):
+        cycles(wide, LEAST)
+    nest = (Marker(("I", "W", "O"), "tcdm"), *schedule.nest)
+    with pytest.raises(InputError, match="expected markers of one memory level"):
+        cycles(schedule.model_copy(update={"nest": nest}), LEAST)

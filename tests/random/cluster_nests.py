@@ -1,0 +1,54 @@
+"""Random nests of two memory levels: markers of the TCDM anywhere outside of the local ones, spread loops between."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
+from tests.random.nests import random_bits, random_layer, random_schedule
+
+__all__ = ["random_two_level", "two_level_cases"]
+
+
+def random_two_level(rng: Random, schedule: Schedule) -> Schedule:
+    """The loops of a nest, with new markers for both levels and, perhaps, loops that are spread over HWCs."""
+    loops = list(schedule.loops)
+    over = sorted(_spread(rng, loops))
+    for index in over:
+        loops[index] = replace(loops[index], over="hwc")
+    inside = over[0] if len(over) == 1 else over[0] - 1 if over else len(loops) - 1
+    outer = {array: rng.randint(0, inside) for array in ARRAYS}
+    if rng.random() < 0.3:
+        outer = dict.fromkeys(ARRAYS, outer["I"])
+    local = {}
+    for array in ARRAYS:
+        first = over[-1] + 1 if over else outer[array]
+        if first < len(loops) and rng.random() < 0.85:
+            local[array] = rng.randrange(first, len(loops))
+    halves = {array for array in ARRAYS if rng.random() < 0.12}
+    nest: list[Loop | Marker] = []
+    for index, loop in enumerate(loops):
+        for array in ARRAYS:
+            if outer[array] == index:
+                nest.append(Marker((array,), "tcdm", "halves" if array in halves else None))
+        nest += [Marker((array,)) for array in ARRAYS if local.get(array) == index]
+        nest.append(loop)
+    return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def _spread(rng: Random, loops: list[Loop]) -> set[int]:
+    """One loop over m or y, or one over each of them; the first loop of all is none of two."""
+    chosen = set()
+    for dim in ("m", "y"):
+        places = [index for index, loop in enumerate(loops) if loop.dim == dim]
+        if places and rng.random() < 0.5:
+            chosen.add(rng.choice(places))
+    return chosen if len(chosen) < 2 or 0 not in chosen else {max(chosen)}
+
+
+def two_level_cases(seed: int, number: int, *, most_macs: int = 1500) -> Iterator[tuple[Schedule, int]]:
+    """A fixed sequence of random nests, each with a number of HWCs."""
+    rng = Random(seed)
+    for _ in range(number):
+        layer = random_layer(rng, most_macs=most_macs)
+        yield random_two_level(rng, random_schedule(rng, layer, bits=random_bits(rng))), rng.choice((1, 2, 3, 4))

@@ -1,0 +1,73 @@
+"""Random small layers with two-level schedules that a cluster of given HWCs can run."""
+
+from random import Random
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
+from hwgen.lower.cluster.program import compile_cluster
+from tests.random.layers import random_layer
+
+__all__ = ["SLICINGS", "cluster_schedules"]
+
+SLICINGS: tuple[tuple[Dim, ...], ...] = ((), ("y",), ("m",), ("m", "y"), ("y", "m"))
+"""Loops that are spread over HWCs: none, output rows (OFM), filters (KS), both."""
+
+
+def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000) -> list[Schedule]:
+    """So many random schedules that the cluster runs; every slicing in turn."""
+    found: list[Schedule] = []
+    for _ in range(1000 * count):
+        slicing = SLICINGS[len(found) % len(SLICINGS)]
+        layer = random_layer(rng, f"random_{len(found)}", most_macs)
+        schedule = _scheduled(rng, layer, hardware, slicing)
+        if schedule is not None and _runs(schedule, hardware):
+            found.append(schedule)
+            if len(found) == count:
+                return found
+    raise AssertionError(f"{hardware.name}: only {len(found)} of {count} schedules can be run")
+
+
+def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim, ...]) -> Schedule | None:
+    """Loops around the tiles, spread ones, and below them the order of the HWC with random steps."""
+    left: dict[Dim, int] = dict(layer.extents)
+    dims: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l", "m", "c", "y", "x")
+    outer = [rng.choice(dims) for _ in range(rng.randint(2, 4))]
+    places: dict[ArrayName, int] = {array: rng.randrange(len(outer)) for array in ARRAYS}
+    nest: list[Loop | Marker] = []
+    for index, dim in enumerate(outer):
+        nest += [Marker((array,), "tcdm") for array in ARRAYS if places[array] == index]
+        left[dim] = _step(rng, left[dim])
+        nest.append(Loop(dim, left[dim]))
+    for dim in slicing:
+        left[dim] = min(left[dim], rng.choice((1, 2, -(-left[dim] // 4), -(-left[dim] // 2))))
+        nest.append(Loop(dim, left[dim], "hwc"))
+    order, lanes = hardware.order or (), dict(hardware.lanes)
+    last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
+    for index, item in enumerate(order):
+        if isinstance(item, Marker):
+            nest.append(item)
+            continue
+        most = lanes.get(item, 1)
+        if index < last[item]:
+            left[item] = rng.choice((left[item], _step(rng, left[item])))
+        else:
+            left[item] = min(left[item], rng.choice((most, most, rng.randint(1, most))))
+        nest.append(Loop(item, left[item]))
+    if any(rest > lanes.get(dim, 1) for dim, rest in left.items()):
+        return None
+    return Schedule(layer=layer, nest=tuple(nest), lanes=lanes)
+
+
+def _step(rng: Random, extent: int) -> int:
+    """Mostly a few pieces of unequal size."""
+    return rng.choice((extent, rng.randint(1, extent), -(-extent // 2), -(-extent // 3)))
+
+
+def _runs(schedule: Schedule, hardware: Hardware) -> bool:
+    try:
+        compile_cluster(schedule, hardware)
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""Random depth-first stacks that a pipeline can run: small networks of two to six rows, each as one stack."""
+
+import random
+
+import numpy as np
+
+from cosim.pipeline.comparison import StackRun, prepare
+from cosim.pipeline.data import random_network_data
+from hwgen.ir.document import InputError
+from hwgen.ir.network import Network
+from hwgen.lower.pipeline.solution import Solution
+from hwgen.model.pipeline.cost import Stack
+from hwgen.model.pipeline.graph import Graph, Span
+from tests.random.networks import random_network, random_skips
+
+__all__ = ["random_stacks"]
+
+MOST = 11
+"""Pixels of a side of the input."""
+
+
+def random_stacks(rng: random.Random, wanted: int, factors: int) -> list[list[StackRun]]:
+    """So many networks, each in up to so many ways: tiling factors and stalls; skips in the ring or through DRAM.
+
+    Most of them are wide enough for that many tiles.
+    """
+    found: list[list[StackRun]] = []
+    while len(found) < wanted:
+        network = random_skips(rng, rows=5, most=MOST) if rng.random() < 0.3 else random_network(rng, 6, MOST)
+        graph = Graph.of(network)
+        few = graph.largest_factor(Span(1, graph.rows)) < factors
+        if any(node.op == "deconv" for node in network.layers) or (few and rng.random() < 0.8):
+            continue
+        try:
+            runs = _runs(network, rng, f"random{len(found)}", factors)
+        except InputError:
+            continue  # operands at different rates, or a global pool in several tiles
+        found.append(runs)
+    return found
+
+
+def _runs(network: Network, rng: random.Random, name: str, factors: int) -> list[StackRun]:
+    graph = Graph.of(network)
+    span, joins = Span(1, graph.rows), [edge for edge in graph.edges if edge.kind == "join"]
+    through = frozenset(edge for edge in joins if rng.random() < 0.3)
+    data = random_network_data(network, np.random.default_rng(rng.randrange(1 << 30)))
+    macs = max(rng.choice([2, 4, 8, 16]), sum(node.weights > 0 for node in network.layers))
+    most = graph.largest_factor(span)
+    runs = []
+    for factor in range(1, min(factors, most) + 1):
+        stack = Stack(span, factor if factor < 3 else rng.randint(3, most), through)
+        solution = Solution(network, graph, (stack,), rng.choice(["resident", "fetched"]))
+        stalls = rng.choice([0, 40, 128, 200])
+        runs.append(
+            prepare(f"{name}_x{stack.factor}", solution, stack, data, macs=macs, random=rng.randrange(1, 1 << 31),
+                    stall_rate=stalls)
+        )  # fmt: skip
+    return runs

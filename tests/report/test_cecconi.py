@@ -1,0 +1,91 @@
+"""``hwgen paper cecconi-2017``: rows, sums, what the paper prints, files, refusals."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from hwgen.ir.hardware import Cluster, DmaCost, Hardware, save_hardware
+from hwgen.model.published.cecconi import TransferCost
+from hwgen.report.cecconi.claims import tiling_claims
+from hwgen.report.cecconi.rows import PUBLISHED_FILL, contracting_layers, tiling_rows, tiling_totals
+from tests.cli.command_line import Run, refused
+
+
+def test_rows_of_two_layers() -> None:
+    """6 x 8 inputs of 256 channels, 8 filters: 12,288 + 18,432 + 8 + 384 of 32,768 elements."""
+    layers = tuple(layer for layer in contracting_layers() if layer.name in ("conv6", "conv6_1"))
+    rows = tiling_rows(layers, {"a": TransferCost(100, 10, 1), "b": TransferCost(0, 0, 1)})
+    assert [(row.cost, row.kind, row.layer) for row in rows] == [
+        (cost, kind, layer)
+        for cost in ("a", "b")
+        for layer in ("conv6", "conv6_1")
+        for kind in ("published", "exact")
+    ]
+    deep = rows[2]
+    assert (deep.rows, deep.columns, deep.input_channels, deep.filters) == (6, 8, 256, 8)
+    assert deep.fill == pytest.approx(100 * (12_288 + 18_432 + 8 + 384) / 32_768)
+    calls, inputs = 4 * 128, 4
+    cost = inputs * (100 + 10 * 6 * 256 + 12_288) + calls * (100 + 10 * 9 + 18_440 + 2 * (100 + 10 * 48 + 384))
+    assert deep.best == cost
+    for row in rows:
+        assert row.least == row.best <= row.median <= row.most
+        assert row.ratio == row.median / row.best
+        assert row.published_exactly is None or row.published_exactly >= row.best
+    total = tiling_totals(rows)[0]
+    assert (total.best, total.median) == (rows[0].best + deep.best, rows[0].median + deep.median)
+    stated = {claim.where: claim for claim in tiling_claims(layers, rows)}
+    assert "conv5_1" not in stated["Table 1"].remark
+    assert stated["Table 1"].found.startswith("the same to a percent, published model: a: 1 of 2 layers (conv6)")
+
+
+def test_the_table_of_the_paper_has_our_layers() -> None:
+    assert list(PUBLISHED_FILL) == [layer.name for layer in contracting_layers()]
+
+
+def test_the_command(run: Run, tmp_path: Path) -> None:
+    """The claim that no figure of costs decides: how large weights and maps are."""
+    answer = run("paper", "cecconi-2017", "--networks", "conv5_1,conv6_1", "-o", tmp_path, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    found = {claim["where"]: claim for claim in answer.json["claims"]}
+    assert "takes the printed part for conv5_1:" in found["Table 1"]["remark"]
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {"README.md", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg"}
+    assert {Path(file).name for file in answer.json["files"]} == files
+    (total, _) = csv.DictReader((tmp_path / "fig4.csv").read_text(encoding="utf-8").splitlines())
+    assert float(total["ratio"]) == pytest.approx(answer.json["totals"][0]["ratio"], rel=1e-5)
+
+
+def test_the_costs_of_our_own_dma(run: Run, tmp_path: Path) -> None:
+    """As `hwgen calibrate` stores them: cycles for a transfer, a run, a byte."""
+    measured = Cluster(load=DmaCost(transfer=46, run=16.75, byte=0.125))
+    save_hardware(Hardware(name="measured", cluster=measured), tmp_path / "measured.yaml")
+    answer = run(
+        "paper", "cecconi-2017", "--networks", "conv6_1", "-o", tmp_path / "out", "--json", "--hardware",
+        tmp_path / "measured.yaml",
+    )  # fmt: skip
+    totals = {(total["cost"], total["kind"]): total["best"] for total in answer.json["totals"]}
+    (layer,) = contracting_layers()[-1:]
+    assert (
+        totals["(46.0, 16.75, 0.500)", "exact"] == tiling_rows([layer], {"own": TransferCost(46, 16.75, 0.5)})[1].best
+    )
+    assert ("(100, 10, 1)", "published") in totals
+    refusal = run("paper", "cecconi-2017", "-o", tmp_path, "--hardware", "cluster")
+    refused(refusal, "--hardware: cluster: expected cluster.load, as hwgen calibrate stores it")
+    refusal = run("paper", "goetschalckx-2019", "-o", tmp_path, "--hardware", "cluster")
+    refused(refusal, "--hardware: expected with cecconi-2017 or sousa-2022")
+
+
+def test_sizes_that_the_paper_prints() -> None:
+    layers = contracting_layers()
+    (sizes, *_) = tiling_claims(layers, tiling_rows(layers[-1:]))
+    assert sizes.found == "96.2 MB, 32.6 MiB"
+
+
+def test_refusals(run: Run, tmp_path: Path) -> None:
+    refused(
+        run("paper", "cecconi-2017", "-o", tmp_path, "--networks", "conv7"), "--networks: expected some of conv1,"
+    )
+    refused(run("paper", "cecconi-2017", "-o", tmp_path, "--no-orders"), "cecconi-2017: expected no options but -o")
+    (tmp_path / "file").touch()
+    refused(run("paper", "cecconi-2017", "-o", tmp_path / "file"), "-o: expected a folder, got the file")

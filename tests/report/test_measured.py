@@ -1,0 +1,124 @@
+"""Fig. 10 from the RTL: its arithmetic by hand, and the command on a small set that is really simulated."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hwgen.ir.counts import Access, Counts
+from hwgen.ir.network import load_layer_set
+from hwgen.model.core.access import predict
+from hwgen.model.published.stoutchinin import hwce
+from hwgen.report.stoutchinin.measured import (
+    MeasuredEngines,
+    histogram,
+    measured_csv,
+    measured_engines,
+    measured_readme,
+)
+from tests.campaigns.test_hwc import ROWS
+from tests.cli.command_line import Run, refused
+
+
+def row(name: str, **changes: object) -> MeasuredEngines:
+    plain = {"network": "n", "layer": name, "pointwise": False, "hwc": 100, "hwc_sums": 0, "hwce": 1000,
+             "hwce_sums": 800, "simulated": True}  # fmt: skip
+    return MeasuredEngines(**{**plain, **changes})  # type: ignore[arg-type]
+
+
+def test_narrower_sums_are_charged_in_both_engines() -> None:
+    one = row("one")
+    assert (one.ratio_32, one.ratio_16) == (10, 6)
+    both = row("both", hwc_sums=40)
+    assert (both.ratio_32, both.ratio_16) == (10, 600 / 80)
+    assert row("none", hwce=None, hwce_sums=None).ratio_32 is None
+
+
+def test_the_histogram_has_every_row_once() -> None:
+    rows = [row("a", hwce=99, hwce_sums=0), row("b", hwce=100, hwce_sums=0), row("c"), row("d", hwce=1600),
+            row("e", hwce=None, hwce_sums=None)]  # fmt: skip
+    assert histogram(rows, 32) == {0: 1, 1: 1, 2: 0, 4: 0, 8: 1, 16: 1}
+    assert histogram(rows, 16) == {0: 1, 1: 1, 2: 0, 4: 1, 8: 1}
+    assert histogram([], 32) == {0: 0}
+
+
+def test_counts_of_both_engines_are_put_together() -> None:
+    rows = load_layer_set("stoutchinin_2019:resnet").convolutions()
+    layers = [rows[0], next(layer for layer in rows if layer.kernel == (1, 1))]
+    counts = Counts(
+        {
+            ("tcdm", "I", "read"): Access(10, 10, 3),
+            ("tcdm", "W", "read"): Access(5, 5, 2),
+            ("tcdm", "O", "read_partial"): Access(2, 8, 2),
+            ("tcdm", "O", "write_partial"): Access(3, 12, 3),
+            ("tcdm", "O", "write"): Access(4, 4, 1),
+            ("tcdm", "B", "read"): Access(1, 4, 1),
+        }
+    )
+    first, second = measured_engines(layers, dict.fromkeys((layer.name for layer in layers), counts), {})
+    assert (first.hwc, first.hwc_sums, first.pointwise, first.hwce, first.simulated) == (39, 20, False, None, False)
+    assert (second.pointwise, second.hwce, second.simulated) == (
+        True,
+        predict(hwce(layers[1])).counts.total_bytes(),
+        False,
+    )
+
+
+def test_the_text_says_what_was_found() -> None:
+    text = measured_readme([row("c"), row("d", hwce=90, hwce_sums=0), row("e", hwce=None, hwce_sums=None)])
+    assert "0.9 to 10.0 times (c), median 5.5 with sums of 32 bits, 0.9 to 6.0 times (c), median 3.5 with 16" in text
+    assert "not: d" in text
+    assert "| no bar for AlexNet 1, ZFNet 1, ResNet 1 (their line buffers do not fit) | e |" in text
+    assert "Partial sums are 0 to 80 % of what the HWCE moves" in text
+    assert "with 32 bits the largest ratio is 10.0, within the published 14" in text
+    assert "## 1x1 kernels" not in text
+    assert "beyond the published 14" in measured_readme([row("c", hwce=2000)])
+    assert measured_csv([row("c")]).splitlines()[1] == "n,c,no,100,0,1000,800,yes,10,6"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS}
+    path.write_text(yaml.safe_dump(table), encoding="utf-8")
+    return path
+
+
+def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: Path) -> None:
+    results, output = tmp_path / "results", tmp_path / "figures"
+    command = ("paper", "stoutchinin-2019", "--rtl", "--layers", small, "--results", results, "-o", output)
+    refused(
+        run(*command), "3 of 3 rows of per-layer are missing", "square the first: run make regress (hwgen regress"
+    )
+    assert run("regress", small, "--per-layer", "-o", results).status == 0
+    refused(run(*command), "2 of 2 rows of hwce are missing", "run make regress-hwce (hwgen regress", "--hwce")
+    assert run("regress", small, "--hwce", "-o", results).status == 0
+    answer = run(*command)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == (output / "README.md").read_text(encoding="utf-8")
+    assert {file.name for file in output.iterdir()} == {
+        "README.md",
+        "fig10_rtl.csv",
+        "fig10_rtl.png",
+        "fig10_rtl.svg",
+    }
+    rows = {entry["layer"]: entry for entry in run(*command, "--json").json["rows"]}
+    assert {name for name, entry in rows.items() if entry["simulated"]} == {"square", "wide"}
+    for layer in load_layer_set(str(small)).convolutions():
+        assert rows[layer.name]["hwce"] == predict(hwce(layer)).counts.total_bytes()
+        assert rows[layer.name]["ratio_32"] > rows[layer.name]["ratio_16"] > 1
+    # A result that is not what was predicted is named, and is no success.
+    file = results / "results.jsonl"
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines[0]["failures"] = ["one word more"]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    wrong = run(*command)
+    assert wrong.status == 1
+    assert f"{lines[0]['layer']}: one word more" in wrong.out
+
+
+def test_options_that_do_not_go_together_are_refused(run: Run, small: Path, tmp_path: Path) -> None:
+    refused(
+        run("paper", "stoutchinin-2019", "--layers", small, "-o", tmp_path / "f"), "--layers: expected with --rtl"
+    )

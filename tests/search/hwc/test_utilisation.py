@@ -1,0 +1,166 @@
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import hwgen.search.hwc.layer_fronts
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import order_of
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits
+from hwgen.model.core.access import predict
+from hwgen.search.core.optimal import search
+from hwgen.search.core.orders import fixed_order
+from hwgen.search.core.space import Target
+from hwgen.search.hwc.canonical import CANONICAL, CHANNEL_STEPS, order_from_text, schedule_of, splits_of
+from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
+from hwgen.search.hwc.utilisation import Plan, per_layer, plan_per_layer, plan_shared, shared
+
+BUDGET = 512
+SHAPES = ({"m": 8, "x": 2}, {"m": 4, "y": 2, "x": 2}, {"y": 4, "x": 4}, {"x": 16}, {"m": 16})
+
+
+def small_layer(rng: Random, name: str = "small") -> Layer:
+    kernel = rng.choice((1, 3))
+    size, stride = rng.randint(3, 5), rng.choice((1, 1, 2))
+    across = (size - 1) * stride + kernel
+    return Layer(
+        name=name,
+        input_channels=rng.choice((3, 8, 12)),
+        output_channels=rng.choice((8, 12)),
+        input_height=across,
+        input_width=across,
+        output_height=size,
+        output_width=size,
+        kernel=(kernel, kernel),
+        stride=(stride, stride),
+    )
+
+
+def box_of(layer: Layer, text: str, steps: tuple[int, int, int]) -> tuple[float, float]:
+    """Elements of a row of the largest box of I, of all its channels; its rows. The layers here have no padding."""
+    channels, rows, columns = steps
+    whole = text.startswith(("MYX[O]C[IW]", "M[W]"))
+    taps, stride = layer.kernel[0], layer.stride[0]
+    vertical = taps if whole else 1
+    height = (rows - 1) * stride + vertical if vertical >= stride else rows * vertical
+    width = (columns - 1) * stride + taps if taps >= stride else columns * taps
+    return float(channels * width), float(height)
+
+
+def brute_force(layer: Layer, target: Target) -> list[tuple[int, float]]:
+    """Traffic and estimated utilisation of all schedules of the canonical orders, on the best split for each."""
+    found = []
+    for text in CANONICAL:
+        fixed = fixed_order(order_from_text(text), target.lane_dims)
+        kinds, waiting = shapes_of(layer, Bits(), target, fixed), waiting_of(layer, target, fixed)
+        splits = splits_of([layer], BUDGET, target, text)
+        ranges = []
+        for dim in ("m", "c", "y", "x"):
+            extent, lane = layer.extents[dim], target.lane(dim)
+            steps = [*range(lane, extent + 1, lane), extent] if dim != "c" else [*CHANNEL_STEPS, extent]
+            if dim == "c" and "C" not in text:
+                steps = [extent]
+            ranges.append(sorted({step for step in steps if step <= extent}))
+        for m, c, y, x in product(*ranges):
+            p = predict(schedule_of(layer, target, text, (m, c, y, x)))
+            needs = np.array([p.allocation.I, p.allocation.W, p.allocation.O, *box_of(layer, text, (c, y, x))])
+            fitting = splits[(needs[:3] <= splits).all(axis=1)]
+            cycles = min((estimate(kinds, waiting, m, c, y, x, needs, split) for split in fitting), default=np.inf)
+            found.append((p.total_bytes, layer.macs / (16 * cycles)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_layer_never_moves_more_than_the_best_of_brute_force(seed: int) -> None:
+    """Points that save less than 0.05 % of the cycles are left out of the fronts: hence the larger demand."""
+    layer, lanes = small_layer(Random(seed)), SHAPES[seed]
+    target = Target((lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)), True)
+    everything = brute_force(layer, target)
+    assert max(utilisation for _, utilisation in everything) > 0.1
+    for demand in (0.1, 0.2, 0.4, 0.6, 0.8):
+        expected = min((traffic for traffic, busy in everything if busy >= demand * 1.0006), default=None)
+        try:
+            plan = plan_shared([layer], BUDGET, demand, 100, lanes=dict(lanes), jobs=1)  # type: ignore[arg-type]
+        except InputError:
+            assert expected is None
+            continue
+        check(plan, [layer], demand)
+        assert plan.total_bytes >= min(traffic for traffic, busy in everything if busy >= demand)
+        assert expected is None or plan.total_bytes <= expected
+
+
+def check(plan: Plan, layers: list[Layer], demand: float) -> None:
+    """Figures are those of the model, every schedule fits its HWC, the demand is met."""
+    assert plan.utilisation >= demand
+    assert plan.free_bytes == sum(search(layer, [BUDGET])[0].total_bytes for layer in layers)
+    assert plan.ratio == plan.total_bytes / plan.free_bytes
+    for choice, layer in zip(plan.choices, layers, strict=True):
+        prediction, hardware = predict(choice.schedule), choice.hardware
+        assert choice.schedule.layer == layer
+        assert choice.total_bytes == prediction.total_bytes
+        assert order_of(choice.schedule) == hardware.order
+        assert choice.schedule.lanes == hardware.lanes
+        assert hardware.buffers is not None
+        assert sum(hardware.buffers.values()) <= BUDGET
+        assert all(prediction.allocation[array] <= hardware.buffers[array] for array in ("I", "W", "O"))
+
+
+def some_layers() -> list[Layer]:
+    rng = Random(5)
+    layers = [small_layer(rng, f"layer_{number}") for number in range(4)]
+    return [*layers, layers[0].model_copy(update={"name": "again"})]
+
+
+def test_more_utilisation_takes_no_less_traffic_and_one_hwc_for_all_no_less_than_several() -> None:
+    layers = some_layers()
+    traffic = []
+    for demand in (0.3, 0.5):
+        several = plan_per_layer(layers, BUDGET, demand, 10, lanes={"m": 8, "x": 2}, jobs=1)
+        one = plan_shared(layers, BUDGET, demand, 10, lanes={"m": 8, "x": 2}, jobs=1)
+        check(several, layers, demand)
+        check(one, layers, demand)
+        assert len(one.hardware) == 1
+        assert several.choices[0].hardware == several.choices[4].hardware  # equal but for the name
+        assert several.total_bytes <= one.total_bytes
+        traffic.append(several.total_bytes)
+    assert traffic == sorted(traffic)
+
+
+def test_any_shape_does_no_worse_than_one_and_jobs_change_nothing() -> None:
+    layers = some_layers()[:2]
+    free = plan_shared(layers, BUDGET, 0.3, 10, jobs=2)
+    assert free.choices == plan_shared(layers, BUDGET, 0.3, 10, jobs=1).choices
+    check(free, layers, 0.3)
+    assert free.total_bytes <= plan_shared(layers, BUDGET, 0.3, 10, lanes={"m": 8, "x": 2}, jobs=1).total_bytes
+
+
+def test_a_plan_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = some_layers()[:2]
+    lanes = {"m": 8, "x": 2}
+    first = per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
+    machine, schedules = shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(hwgen.search.hwc.layer_fronts, "_front", None)
+    assert per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1) == first  # type: ignore[arg-type]
+    assert shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1) == (machine, schedules)  # type: ignore[arg-type]
+    for file in tmp_path.iterdir():
+        file.write_text("{}")
+    with pytest.raises(TypeError):
+        shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_reached_is_said() -> None:
+    layers = some_layers()[:1]
+    with pytest.raises(InputError, match=r"^utilisation: expected 0 to 1, got 1\.5$"):
+        plan_shared(layers, BUDGET, 1.5, 2)
+    with pytest.raises(InputError, match="utilisation: expected at least one layer"):
+        plan_shared([], BUDGET, 0.5, 2)
+    with pytest.raises(InputError, match=r"^utilisation: no choice reaches 1 with 512 bytes; the highest mean found"):
+        plan_shared(layers, BUDGET, 1.0, 2, lanes={"m": 8, "x": 2}, jobs=1)
+    with pytest.raises(InputError, match=r"^utilisation: 0\.3 with 512 bytes takes [0-9.]+ times the least traffic"):
+        plan_shared(layers, BUDGET, 0.3, 1.0, lanes={"x": 16}, jobs=1)
+    with pytest.raises(InputError, match="small: utilisation: no schedule of the canonical orders fits"):
+        plan_shared([small_layer(Random(1))], 100, 0.1, 9, lanes={"m": 8, "x": 2}, jobs=1)

@@ -1,0 +1,309 @@
+"""Sweeps on workers that die, hang and crash, and on farms: what is finished stays finished."""
+
+import csv
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hwgen.sweep.farm import Place
+from hwgen.sweep.request import Question
+from hwgen.sweep.run import Sweep
+from tests.sweep.points import configurations, layers_named
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from pathlib import Path
+from hwgen.sweep import run
+from hwgen.sweep.farm import Place
+from hwgen.sweep.request import Question
+from hwgen.sweep.run import Sweep
+from hwgen.sweep.table import write_results
+from tests.sweep.points import configurations, layers_named
+folder, names, budgets, kind, workers, address, seconds, attempts = sys.argv[1:]
+names = names.split(",")
+question = Question(
+    layers_named(*names), configurations(*map(int, budgets.split(","))), synthesise="synthesised" in names
+)
+place = Place(kind, int(workers), address=address, logs=Path(folder).resolve() / "logs", walltime="00:10")
+tell = lambda line, done, known: print(line, flush=True)
+keep = lambda outcome: write_results(Path(folder), outcome.rows, outcome.curves, question.provenance())
+run.KEEP_SECONDS = 0.1
+sweep = Sweep(question, Path(folder), place, float(seconds), int(attempts), tell, "tests.sweep.points:perform", keep)
+try:
+    outcome = sweep.run()
+except KeyboardInterrupt:
+    sys.exit(130)
+keep(outcome)
+print("attempts", sum(outcome.attempts.values()), "again", outcome.again)
+"""
+
+
+def started(
+    folder: Path,
+    names: str = "a,b,c,d,e,f,g,h",
+    budgets: str = "1024,2048",
+    *,
+    kind: str = "local",
+    workers: int = 2,
+    address: str = "",
+    seconds: float = 60,
+    attempts: int = 3,
+    path: str = "",
+) -> "subprocess.Popen[str]":
+    """A sweep of cheap points, the leader of a process group of its own."""
+    folder.mkdir(exist_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "HWGEN_TEST_JOURNAL": str(folder / "journal"),
+        "HWGEN_CACHE": str(folder / "cache"),
+        "PATH": os.pathsep.join(filter(None, [path, os.environ["PATH"]])),
+        "OMP_NUM_THREADS": "1",
+    }
+    arguments = [str(folder), names, budgets, kind, str(workers), address, str(seconds), str(attempts)]
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(process: "subprocess.Popen[str]", seconds: float = 300) -> str:
+    """What it printed, once it has ended as it should."""
+    out, _ = process.communicate(timeout=seconds)
+    assert process.returncode == 0, out
+    return out
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def journal(folder: Path) -> list[str]:
+    file = folder / "journal"
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def kept(folder: Path) -> set[str]:
+    return {file.stem for file in (folder / "store").glob("*/*.json")}
+
+
+def alive(folder: Path) -> list[str]:
+    """Processes that belong to a sweep: its journal is in their environment."""
+    mark = f"HWGEN_TEST_JOURNAL={folder / 'journal'}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0") and (process / "cmdline").read_bytes():
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def gone(folder: Path, seconds: float = 60) -> bool:
+    """Whether no process of a sweep is left, after a while."""
+    end = time.monotonic() + seconds
+    while alive(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_ten_times_killed_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    finished(started(undisturbed))
+    assert Counter(line.split()[0] for line in journal(undisturbed)) == {"plan": 2, "build": 1, "simulate": 8}
+    moments = random.Random(7)
+    in_the_middle = 0
+    for _ in range(10):
+        process = started(disturbed)
+        before, done = kept(disturbed), len(journal(disturbed))
+        # Some time after none or one more of the steps is finished: between steps, in them, while all of it starts.
+        more = moments.randrange(2)
+        while process.poll() is None and len(kept(disturbed)) < len(before) + more:
+            time.sleep(0.02)
+        time.sleep(moments.uniform(0, 1.5))
+        in_the_middle += process.poll() is None
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert gone(disturbed), "a process has outlived its sweep"
+        assert not before & {line.split()[1] for line in journal(disturbed)[done:]}, "done again"
+    assert in_the_middle >= 8
+    before, done = kept(disturbed), len(journal(disturbed))
+    finished(started(disturbed))
+    assert not before & {line.split()[1] for line in journal(disturbed)[done:]}, "done again"
+    for name in ("results.csv", "curves.csv", "schema.json", "provenance.json"):
+        assert (disturbed / name).read_bytes() == (undisturbed / name).read_bytes()
+    assert {row["status"] for row in rows(disturbed)} == {"ok"}
+    # What is complete needs no worker at all.
+    out = finished(started(disturbed))
+    assert out == "attempts 0 again 0\n"
+
+
+def test_interrupted_it_leaves_the_rows_that_are_there(tmp_path: Path) -> None:
+    disturbed = tmp_path / "disturbed"
+    process = started(disturbed, "a,b,c,slow", "1024")
+    assert process.stdout is not None
+    end = time.monotonic() + 120
+    while not (disturbed / "results.csv").exists() or "ok" not in {row["status"] for row in rows(disturbed)}:
+        assert time.monotonic() < end, "no table while it runs"
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    found = {row["layer"]: row["status"] for row in rows(disturbed)}
+    assert set(found.values()) == {"ok", "pending"}
+    assert found["slow"] == "pending"
+    known = sum(status == "ok" for status in found.values())
+    assert f"interrupted: {known} of 4 rows are there; the same command goes on from there\n" in out
+    assert "Traceback" not in out  # the workers say nothing of their own
+    assert gone(disturbed)
+    # What is there is kept.
+    before, done = kept(disturbed), len(journal(disturbed))
+    finished(started(disturbed, "a,b,c", "1024"))
+    assert not before & {line.split()[1] for line in journal(disturbed)[done:]}, "done again"
+    assert [(row["layer"], row["status"]) for row in rows(disturbed)] == [("a", "ok"), ("b", "ok"), ("c", "ok")]
+
+
+def test_an_interruption_where_errors_are_swallowed_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HWGEN_TEST_JOURNAL", str(tmp_path / "journal"))
+
+    def tell(line: str, done: int, known: int) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    question = Question(layers_named("a", "b"), configurations(1024))
+    sweep = Sweep(question, tmp_path, Place(), 60, 1, tell, "tests.sweep.points:perform")
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_worker_that_dies_costs_an_attempt(tmp_path: Path) -> None:
+    out = finished(started(tmp_path, "a,killer,b,c", "1024"))
+    assert out.count("its worker died; once more") >= 1
+    assert [(row["layer"], row["status"]) for row in rows(tmp_path)] == [
+        ("a", "ok"), ("killer", "ok"), ("b", "ok"), ("c", "ok")
+    ]  # fmt: skip
+    assert gone(tmp_path)
+
+
+def test_what_hangs_or_crashes_or_differs_is_one_row(tmp_path: Path) -> None:
+    out = finished(started(tmp_path, "a,slow,crash,differs", "32,1024", seconds=6, attempts=2))
+    found = {(row["buffer_bytes"], row["layer"]): (row["status"], row["reason"]) for row in rows(tmp_path)}
+    assert found == {
+        **{("32", name): ("infeasible", "nothing fits 32 bytes") for name in ("a", "slow", "crash", "differs")},
+        ("1024", "a"): ("ok", ""),
+        ("1024", "slow"): ("failed", "simulation: not done after 6 s"),
+        ("1024", "crash"): ("failed", "simulation: its process ended with status 3: out of luck"),
+        ("1024", "differs"): ("differs", "I read at tcdm: 4 bytes more"),
+    }
+    assert "again 2" in out  # the hang and the crash, once more each; what differs is not tried again
+    begun = Counter(line for line in journal(tmp_path) if line.startswith("simulate"))
+    assert sorted(begun.values()) == [1, 1, 2, 2]
+    assert gone(tmp_path)
+
+
+def test_a_synthesis_that_fails_takes_nothing_else_along(tmp_path: Path) -> None:
+    out = finished(started(tmp_path, "a,synthesised", "1024"))
+    assert [(row["layer"], row["status"], row["reason"], row["cycles_measured"]) for row in rows(tmp_path)] == [
+        (name, "failed", "synthesis: synthesis: nextpnr failed: no room", "1000") for name in ("a", "synthesised")
+    ]
+    assert sum(line.startswith("synthesise ") for line in journal(tmp_path)) == 1  # not tried in vain again
+    assert "again 0" in out
+
+
+CLUSTER = """
+import distributed, sys, time
+if __name__ == "__main__":
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0)
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_running_scheduler_is_used_and_left_running(tmp_path: Path) -> None:
+    script = tmp_path / "cluster.py"
+    script.write_text(CLUSTER, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HWGEN_TEST_JOURNAL": str(tmp_path / "out" / "journal")}
+    with subprocess.Popen(
+        [sys.executable, str(script)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as cluster:
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        finished(started(tmp_path / "out", "a,b", "1024", kind="scheduler", address=address))
+        assert {row["status"] for row in rows(tmp_path / "out")} == {"ok"}
+        assert cluster.poll() is None
+        cluster.communicate("")
+
+
+SUBMIT = """#!{python}
+import os, subprocess, sys
+text = open(sys.argv[-1]).read() if len(sys.argv) > 1 and os.path.exists(sys.argv[-1]) else sys.stdin.read()
+with open("{folder}/submitted", "a") as log:
+    log.write("\\n".join(line for line in text.splitlines() if line.startswith("#")) + "\\n")
+script = "{folder}/job-%d.sh" % os.getpid()
+open(script, "w").write(text)
+output = open(script + ".out", "w")
+files = dict(stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+process = subprocess.Popen(["/bin/bash", script], start_new_session=True, **files)
+print("{answer}" % process.pid)
+"""
+CANCEL = """#!{python}
+import os, signal, sys
+for job in sys.argv[1:]:
+    try:
+        os.killpg(int(job), signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "submit", "cancel", "answer", "asked"),
+    [
+        ("slurm", "sbatch", "scancel", "Submitted batch job %d", "#SBATCH -t 00:10"),
+        ("lsf", "bsub", "bkill", "Job <%d> is submitted to default queue <normal>.", "#BSUB -W 00:10"),
+    ],
+)
+def test_jobs_of_queueing_systems(
+    tmp_path: Path, kind: str, submit: str, cancel: str, answer: str, asked: str
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in ((submit, SUBMIT), (cancel, CANCEL)):
+        file = programs / name
+        file.write_text(text.format(python=sys.executable, folder=programs, answer=answer), encoding="utf-8")
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    out = tmp_path / "out"
+    finished(started(out, "a,b,c", "1024", kind=kind, workers=2, path=str(programs)))
+    assert {row["status"] for row in rows(out)} == {"ok"}
+    submitted = (programs / "submitted").read_text(encoding="utf-8")
+    assert submitted.count(asked) == 2
+    assert len(list(programs.glob("job-*.sh"))) == 2
+    assert gone(out), "a job has outlived its sweep"
+
+
+def test_layers_of_points_differ() -> None:
+    assert len({layer.input_channels for layer in layers_named("a", "b")}) == 2
+    assert [one.name for one in configurations(32)] == ["hwce 32"]

@@ -1,0 +1,322 @@
+"""``hwgen sweep``: points, keys, the store, the table, and what is refused."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+import yaml
+
+from hwgen.campaigns.hwc import rows_of
+from hwgen.campaigns.plans import Configuration, Entry, Plan, make_plan
+from hwgen.cli.commands.sweep import terminated_like_interrupted
+from hwgen.ir.counts import directions_at, quantities_at
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Schedule
+from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.core.access import predict
+from hwgen.model.published.stoutchinin import hwce
+from hwgen.sweep.attempt import Order, attempt, environment
+from hwgen.sweep.cluster_rows import cluster_row
+from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
+from hwgen.sweep.columns import COLUMNS, CURVES
+from hwgen.sweep.farm import Place, open_farm
+from hwgen.sweep.request import Question
+from hwgen.sweep.rows import row_of
+from hwgen.sweep.steps import scaled, simulate_step
+from hwgen.sweep.store import Store
+from hwgen.sweep.table import write_results
+from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from tests.cli.command_line import Answer, Run, refused
+from tests.sweep.points import layers_named
+
+SMALL = {"name": "small", "op": "conv", "input_channels": 3, "output_channels": 4, "input_height": 6,
+         "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3],
+         "padding": [1, 1, 1, 1]}  # fmt: skip
+
+
+@pytest.fixture
+def layer_set(tmp_path: Path) -> Path:
+    path = tmp_path / "set.yaml"
+    table = {"format": 1, "kind": "layer_list", "network": "small", "layers": [SMALL]}
+    path.write_text(yaml.safe_dump(table), encoding="utf-8")
+    return path
+
+
+# --- layers, keys, store ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"m": 16, "c": 8, "y": 14, "x": 14, "k": 3, "l": 3}),
+        ({"groups": 4}, {"m": 16, "c": 2, "y": 14, "x": 14, "k": 3, "l": 3}),
+        ({"op": "depthwise_conv", "input_channels": 64, "groups": 64}, {"m": 16, "c": 1, "y": 14, "x": 14}),
+        ({"stride": (2, 2), "output_height": 28, "output_width": 28}, {"m": 16, "c": 8, "y": 7, "x": 7}),
+    ],
+)
+def test_scaled_layers_are_of_the_same_kind(changes: dict[str, Any], expected: dict[str, int]) -> None:
+    data = {
+        "name": "layer", "op": "conv", "input_channels": 32, "output_channels": 64, "input_height": 56,
+        "input_width": 56, "output_height": 56, "output_width": 56, "kernel": (3, 3), "padding": (1, 1, 1, 1),
+    }  # fmt: skip
+    layer = Layer.model_validate({**data, **changes})
+    small = scaled(layer, 4)
+    assert {dim: small.extents[dim] for dim in expected} == expected  # type: ignore[index]
+    assert (small.name, small.stride, small.padding) == (layer.name, layer.stride, layer.padding)
+    assert scaled(layer, 1) == layer
+    assert min(scaled(layer, 1000).extents.values()) >= 1
+
+
+def plan_of(layer: Layer, budget: int = 1024) -> Plan:
+    return Plan(Configuration("hwce", budget), (Entry(hwce(layer, lanes={"x": 16}), None),), {}, {layer.name: 100})
+
+
+def test_a_key_names_what_a_simulation_depends_on() -> None:
+    one, other = layers_named("a", "b")
+    (row,), (elsewhere,) = rows_of(plan_of(one)), rows_of(plan_of(other))
+    keys = {simulate_step(row, 0).key, simulate_step(row, 1).key, simulate_step(elsewhere, 0).key}
+    assert len(keys) == 3
+    # The same schedule on the same HWC, found for another budget, is the same simulation.
+    (same,) = rows_of(plan_of(one, 2048))
+    assert simulate_step(same, 0).key == simulate_step(row, 0).key
+
+
+def test_a_store_holds_whole_records_only(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.get("ab12") is None
+    store.put("ab12", {"status": "done"})
+    assert store.get("ab12") == {"status": "done", "key": "ab12"}
+    (file,) = tmp_path.glob("ab/*")
+    text = file.read_text(encoding="utf-8")
+    for torn in ("", text[:-3], "[]", text.replace("ab12", "cd34")):
+        file.write_text(torn, encoding="utf-8")
+        assert store.get("ab12") is None
+    with pytest.raises(TypeError):
+        store.put("ab12", {"value": object()})
+    assert [path.name for path in tmp_path.glob("ab/*")] == ["ab12.json"]
+
+
+def test_lanes_and_orders_are_part_of_a_configuration(tmp_path: Path) -> None:
+    layer = Layer.model_validate({**SMALL, "output_channels": 8})
+    plain = make_plan([layer], Configuration("per-layer", 1024), tmp_path)
+    wanted = Configuration("per-layer", 1024, lanes=(("m", 8), ("x", 2)), order="MYX[O]C[I]k[W]lmyx")
+    assert wanted.name == "per-layer 1024 m8x2 MYX[O]C[I]k[W]lmyx"
+    shaped = make_plan([layer], wanted, tmp_path)
+    (row,), (other,) = rows_of(shaped), rows_of(plain)
+    assert (row.parameters.lane_m, row.parameters.lane_x, other.parameters.lane_x) == (8, 2, 16)
+    assert row.parameters.loops == ("m", "y", "x", "c", "k", "l", "m", "y", "x")
+    assert (row.parameters.output_marker, row.parameters.input_marker, row.parameters.weight_marker) == (3, 4, 5)
+
+
+# --- the table ---
+
+
+def synthesis() -> Synthesis:
+    return Synthesis(
+        Device(), 81.5, CriticalPath("a", "b", 1.0, 2.0), Area(100, 5, 30, 2, 0),
+        {"I": Area(lut_rams=8), "W": Area(block_rams=1)}, Gates(1000, 30, 8192, 64), {},
+    )  # fmt: skip
+
+
+OF_CLUSTERS = {
+    "hwcs", "tcdm_bytes", "axi_bits", "tcdm_taken_bytes", "search_complete", "dram_total_bytes_predicted",
+    "wait_load_predicted",
+    "wait_store_predicted",
+    *(f"dram_{operand}_{direction}_{quantity}_predicted" for operand, directions in directions_at("dram").items()
+      for direction in directions for quantity in quantities_at("dram")),
+}  # fmt: skip
+"""Columns that a lone HWC has no figures for."""
+
+
+def missing(cells: dict[str, Any]) -> set[str]:
+    return {name for name, cell in cells.items() if cell is None and not name.endswith("_measured")}
+
+
+def test_a_row_of_a_cluster_has_everything() -> None:
+    layer = Layer.model_validate(SMALL)
+    configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=2, tcdm=1 << 14))
+    assert configuration.name == "cluster of 2, TCDM 16384, 512"
+    plan = plan_on_cluster(layer, configuration)
+    schedule = Schedule.from_data(plan["schedule"])
+    asked = Question((layer,), (configuration,)).asked(configuration)
+    cells = cluster_row(plan, configuration, point="p", asked=asked, simulated=None)
+    assert list(cells) == [column.name for column in COLUMNS]
+    assert (cells["configuration"], cells["hwcs"], cells["tcdm_bytes"]) == ("cluster", 2, 1 << 14)
+    counts = predict_two_levels(schedule, 2).counts
+    assert cells["dram_total_bytes_predicted"] == counts.total_bytes("dram") == cells["compulsory_bytes"]
+    assert cells["dram_W_read_axi_bursts_predicted"] == counts["dram", "W", "read"].axi_bursts > 0
+    assert cells["dram_P_read_bytes_predicted"] > 0  # the program
+    assert cells["total_bytes_predicted"] == counts.total_bytes()
+    assert 0 < cells["tcdm_taken_bytes"] <= 1 << 14
+    assert not missing(cells) & {*OF_CLUSTERS, *(column.name for column in COLUMNS[:20]), "cycles_predicted"}
+    # Of a run, with what its registers say.
+    stalls = {"wait_compute_for_load": 7, "wait_compute_for_store": 5}
+    run = {"measured": counts.as_json(), "equal": True, "output_exact": True, "passed": True, "failures": [],
+           "cycles": {"measured": layer.macs}, "stalls": {"measured": stalls}}  # fmt: skip
+    cells = cluster_row(plan, configuration, point="p", asked=asked, simulated=run)
+    assert (cells["status"], cells["wait_load_measured"], cells["wait_store_measured"]) == ("ok", 7, 5)
+    assert (cells["utilisation"], cells["bound_ratio"]) == (1 / 32, 1.0)
+    assert cells["dram_total_bytes_measured"] == cells["dram_total_bytes_predicted"]
+
+
+def test_a_row_has_everything() -> None:
+    (layer,) = layers_named("a")
+    plan = plan_of(layer)
+    (row,) = rows_of(plan)
+    counts = predict(row.entry.schedule).counts
+    asked = Question((layer,), (plan.configuration,)).asked(plan.configuration)
+    cells = row_of(row, point="p", optimum=100, asked=asked, simulated=None, synthesis=synthesis())
+    assert list(cells) == [column.name for column in COLUMNS]
+    assert (cells["status"], cells["total_bytes_predicted"]) == ("predicted", counts.total_bytes())
+    assert cells["optimum_ratio"] == counts.total_bytes() / 100
+    assert missing(cells) == {"equal", "output_exact", *OF_CLUSTERS}
+    assert (cells["luts"], cells["lut_rams"], cells["buffer_lut_rams"], cells["buffer_block_rams"]) == (100, 5, 8, 1)
+    assert (cells["gates"], cells["buffer_bits"], cells["clock_mhz"]) == (1000, 8192, 81.5)
+    assert Schedule.from_data(yaml.safe_load(cells["schedule"])) == row.entry.schedule
+    assert cells["hardware_order"].count("[") == 2  # the HWCE keeps rows and weights, no sums
+
+
+def test_files_hold_the_same_rows(tmp_path: Path) -> None:
+    (layer,) = layers_named("a")
+    plan = plan_of(layer)
+    (row,) = rows_of(plan)
+    question = Question((layer,), (plan.configuration,), simulate=False)
+    asked = question.asked(plan.configuration)
+    cells = row_of(row, point="p", optimum=100, asked=asked, simulated=None, synthesis=None)
+    curve = {"layer": "a", "buffer_bytes": 64, "I_bytes": 1, "W_bytes": 2, "O_bytes": 3, "total_bytes": 6,
+             "bound_bytes": 5.5}  # fmt: skip
+    write_results(tmp_path, [cells], [curve], question.provenance())
+    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
+        (read,) = csv.DictReader(file)
+    table = pyarrow.parquet.read_table(tmp_path / "results.parquet")
+    assert table.to_pylist() == [cells]
+    assert {name: cell for name, cell in read.items() if cell} == {
+        name: str(cell) for name, cell in cells.items() if cell not in (None, "")
+    }
+    schema = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
+    assert [column["name"] for column in schema["results"]] == table.column_names
+    field = table.schema.field("total_bytes_measured")
+    assert field.metadata == {b"unit": b"bytes", b"meaning": b"I, W and O at the shared memory, counted on the bus"}
+    provenance = json.loads(table.schema.metadata[b"hwgen.provenance"])
+    assert provenance == json.loads((tmp_path / "provenance.json").read_text(encoding="utf-8"))
+    assert (provenance["size"], provenance["configurations"]) == ("full", ["hwce 1024"])
+    curves = pyarrow.parquet.read_table(tmp_path / "curves.parquet")
+    assert (curves.to_pylist(), curves.column_names) == ([curve], [column.name for column in CURVES])
+
+
+# --- the command ---
+
+
+def command(*arguments: object) -> Answer:
+    """The command line in a process of its own: Dask starts threads, loops and processes."""
+    program = [sys.executable, "-c", "from hwgen.cli import main; main()", *map(str, arguments)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment(), timeout=600)
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    wanted = ("sweep", layer_set, "--buffers", "512,1KiB", "--per-layer", "--hwce", "--no-sim", "-j", 1, "-o", out)
+    answer = command(*wanted, "--json")
+    assert answer.status == 0, answer.err
+    rows = answer.json["results"]
+    assert [(row["configuration"], row["buffer_bytes"], row["status"]) for row in rows] == [
+        ("per-layer", 512, "predicted"), ("per-layer", 1024, "predicted"),
+        ("hwce", 512, "predicted"), ("hwce", 1024, "predicted"),
+    ]  # fmt: skip
+    for row in rows:
+        counts = predict(Schedule.from_data(yaml.safe_load(row["schedule"]))).counts
+        assert row["tcdm_I_read_bytes_predicted"] == counts["tcdm", "I", "read"].bytes
+        assert row["total_bytes_predicted"] == counts.total_bytes()
+        assert row["total_bytes_measured"] is None
+    sizes = [row["buffer_bytes"] for row in answer.json["curves"]]
+    assert {512, 1024} <= set(sizes)
+    totals = [row["total_bytes"] for row in answer.json["curves"]]
+    assert totals == sorted(totals, reverse=True)
+    assert answer.err.startswith("[0/0] ")
+    again = command(*wanted)
+    assert (again.status, again.err) == (0, "")  # nothing was left to do
+    assert "Sweep, layers at full size" in again.out
+    assert {file.name for file in out.iterdir()} == {
+        "store", "results.csv", "results.parquet", "curves.csv", "curves.parquet", "schema.json", "provenance.json"
+    }  # fmt: skip
+    # Another size is another table.
+    looked = command(*wanted, "--scale", 2, "--json").json
+    assert {row["scale"] for row in looked["results"]} == {2}
+    assert looked["provenance"]["size"] == "channels, rows and columns divided by 2"
+    assert looked["results"][0]["macs"] < rows[0]["macs"]
+
+
+def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> None:
+    sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "-j", 1)
+    refused(run(*sweep), "Missing option '--buffers'")
+    refused(run(*sweep, "--buffers", "some"), "--buffers: expected sizes such as 512")
+    refused(run(*sweep, "--buffers", "1KiB", "--lanes", "auto"), "--lanes: expected shapes such as x16,m8x2")
+    refused(run(*sweep, "--buffers", "1KiB", "--lanes", "x15"), "--lanes: expected auto or 16 lanes")
+    refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[O]C[I"), "--order: expected best or an order such as")
+    refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[OO]c"), "--order: expected best or an order such as")
+    cluster = (*sweep, "--buffers", "1KiB", "--cluster")
+    refused(run(*cluster, "2,many"), "--cluster: expected numbers of HWCs such as 1,2,4, got '2,many'")
+    refused(run(*cluster, "9"), "--cluster: hwcs: ")
+    refused(run(*cluster, "2", "--tcdm", "100"), "--cluster: tcdm: ")
+    refused(run(*cluster, "2", "--hardware", "hwc"), "--hardware: hwc: expected hardware with a cluster")
+    refused(run(*cluster, "2", "--synth"), "--synth: expected without --cluster")
+    refused(run(*cluster, "2", "--per-layer"), "--per-layer: expected without --cluster")
+    refused(run(*sweep, "--buffers", "1KiB", "--tcdm", "64KiB"), "--tcdm: expected with --cluster")
+    refused(run(*sweep, "--buffers", "1KiB", "--farm", "pbs"), "Invalid value for '--farm'")
+    refused(run("sweep", "nonet", "--buffers", "1KiB"), "nonet: expected a file or one of the built-in layersets")
+    (tmp_path / "file").touch()
+    refused(run("sweep", layer_set, "--buffers", "1KiB", "-o", tmp_path / "file"), "-o: expected a folder")
+    both = ("--scheduler", "tcp://127.0.0.1:1", "--farm", "slurm")
+    refused(run(*sweep, "--buffers", "1KiB", *both), "--farm: expected without --scheduler")
+
+
+def test_a_scheduler_that_does_not_answer_is_named(
+    run: Run, layer_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hwgen.sweep.farm.ANSWER_SECONDS", 0.5)
+    sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "--buffers", "1KiB")
+    refused(run(*sweep, "--scheduler", "tcp://127.0.0.1:1"), "--scheduler: tcp://127.0.0.1:1: no Dask scheduler")
+    refused(run(*sweep, "--scheduler", "nowhere"), "--scheduler: nowhere: no Dask scheduler")
+
+
+@pytest.mark.parametrize("on_interrupt", [signal.default_int_handler, signal.SIG_IGN])
+def test_it_may_be_ended_by_a_signal(on_interrupt: Any) -> None:
+    before, handler = signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: Path) -> None:
+    answer = command("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out")
+    told = answer.err.splitlines()
+    assert (answer.status, answer.out) == (2, "")
+    assert told[-1] == "hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers"
+    assert all(line.startswith("[0/0] ") for line in told[:-1])
+    assert not (tmp_path / "out" / "results.csv").exists()
+
+
+def test_another_state_of_the_sources_is_no_answer(tmp_path: Path) -> None:
+    (layer,) = layers_named("a")
+    (row,) = rows_of(plan_of(layer))
+    record = attempt(simulate_step(row, 0), Order(str(tmp_path), 1.0, "other"))
+    assert record["status"] == "failed"
+    assert record["reason"].endswith("its hwgen is not the sweep's: other sources or versions of tools")
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(InputError, match="no Dask scheduler answers"),
+        open_farm(Place("scheduler", address="tcp://127.0.0.1"), Order("", 1.0, "")),
+    ):
+        pass

