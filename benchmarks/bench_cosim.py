@@ -63,7 +63,7 @@ def build_bare(text: str, main: str, folder: Path) -> Path:
     """The executable of a bare simulation: the design, in the harness or alone, with a C++ main of its own."""
     own = Path(__file__).resolve().parent / main
     with_harness = main == "bare_harness.cpp"
-    sources = [HARNESS / "publish.vlt", *(HARNESS / name for name in SOURCES)] if with_harness else []
+    sources = [HARNESS / "hwc.vlt", *(HARNESS / name for name in SOURCES)] if with_harness else []
     state = hashlib.sha256("".join([text, *FAST, *FAST_COMPILED, fingerprint("verilator")]).encode())
     for source in (*sources, own):
         state.update(source.read_bytes())

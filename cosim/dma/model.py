@@ -31,8 +31,8 @@ __all__ = ["DRAM_LOG2", "TCDM_LOG2", "Model", "load_model"]
 DRAM_LOG2, TCDM_LOG2 = 18, 16
 """Sizes of the memories in 32-bit words, as powers of two."""
 
-SOURCES = ("dma_harness.sv", "dram.sv", "axi_rules.sv", "tcdm_port.sv")
-OTHERS = ("dma_publish.vlt", "library.cpp")
+SOURCES = ("dma.sv", "dram.sv", "axi_rules.sv", "tcdm_port.sv")
+OTHERS = ("dma.vlt", "library.cpp")
 FLAGS = ["-O2", "-fno-tree-vectorize"]
 
 
@@ -205,7 +205,7 @@ def _make(folder: Path, parameters: DmaParameters) -> None:
     options: list[Any] = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-Wno-fatal"]
     options += [
         "--no-public-flat-rw",
-        HARNESS / "dma_publish.vlt",
+        HARNESS / "dma.vlt",
         *(f"-G{name}={value}" for name, value in sizes.items()),
     ]
     try:

@@ -1,7 +1,7 @@
 // The world around a cluster: DRAM, access counters and stalls at every port of the shared memory, configuration port.
 //
 // The cluster's core and its memory are instances of their own, and the ports between them run through here. As in
-// `harness.sv` there are no ports: the test bench drives the variables of the first block, which are registered before
+// `hwc.sv` there are no ports: the test bench drives the variables of the first block, which are registered before
 // they are used, and waits for `finished`.
 
 `default_nettype none

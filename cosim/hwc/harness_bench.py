@@ -1,4 +1,4 @@
-"""The test bench around the harness in HDL, which has the memory, the counters and the stalls: see `harness.sv`.
+"""The test bench around the harness in HDL, which has the memory, the counters and the stalls: see `hwc.sv`.
 
 Runs inside the simulator and knows numbers and handles only.
 """

@@ -13,30 +13,30 @@ import cosim.sim.compiling
 from cosim.pipeline.wrapper import CLOCK, TOP, Sizes, wrapper
 from cosim.sim.build import FAST, FAST_COMPILED, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_model, verilate
-from hwgen.arch.pipeline import FusedParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import kept_text
 from hwgen.export.hwc import converted
-from hwgen.gateware.pipeline.pipeline import Fused
+from hwgen.gateware.pipeline.pipeline import Pipeline
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
 
-__all__ = ["FusedBuild"]
+__all__ = ["PipelineBuild"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness" / "pipeline"
 
 
 @dataclass(frozen=True)
-class FusedBuild:
+class PipelineBuild:
     """Pipelines built into one simulator, side by side, each with room for the largest of its programs."""
 
-    pipelines: tuple[tuple[FusedParameters, Sizes], ...]
+    pipelines: tuple[tuple[PipelineParameters, Sizes], ...]
     simulator: Simulator = "verilator"
     fast: bool = True
 
     @cached_property
     def text(self) -> str:
         """Verilog of the pipelines and of what is around them, without the harness itself."""
-        designs = [_design(parameters, f"fused_{index}") for index, (parameters, _) in enumerate(self.pipelines)]
+        designs = [_design(parameters, f"pipeline_{index}") for index, (parameters, _) in enumerate(self.pipelines)]
         return "".join(designs) + wrapper(self.pipelines)
 
     def make(self) -> Path:
@@ -48,7 +48,7 @@ class FusedBuild:
         )
         for source in sources:
             state.update(source.read_bytes())
-        folder = cache_folder() / "fused" / state.hexdigest()[:24]
+        folder = cache_folder() / "pipeline" / state.hexdigest()[:24]
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_suffix(".lock")):
             if not (folder / "complete").exists():
@@ -62,7 +62,7 @@ class FusedBuild:
         return folder / "simulator"
 
     def _compile(self, folder: Path) -> None:
-        design, log = folder / "fused.v", folder / "build.log"
+        design, log = folder / "pipeline.v", folder / "build.log"
         design.write_text(self.text, encoding="utf-8")
         files = [str(HARNESS / "harness.sv"), str(design)]
         if self.simulator == "icarus":
@@ -81,6 +81,6 @@ class FusedBuild:
             raise ToolError(f"verilator: build failed: {lines[0] if lines else log}") from None
 
 
-def _design(parameters: FusedParameters, name: str) -> str:
+def _design(parameters: PipelineParameters, name: str) -> str:
     """One pipeline's Verilog, its modules named after ``name``."""
-    return kept_text([name, repr(parameters)], lambda: converted(Fused(parameters), name))
+    return kept_text([name, repr(parameters)], lambda: converted(Pipeline(parameters), name))

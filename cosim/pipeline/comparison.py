@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.pipeline.build import FusedBuild
+from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.data import NetworkData
-from cosim.pipeline.run import DONE, FusedJob, FusedResult, run_fused, sizes_for
-from hwgen.arch.pipeline import FusedParameters
+from cosim.pipeline.run import DONE, PipelineJob, PipelineResult, run_pipelines, sizes_for
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -40,7 +40,7 @@ class StackRun:
     traffic: Traffic
     random: int
     stall_rate: int = 0
-    pipeline: FusedParameters | None = None
+    pipeline: PipelineParameters | None = None
 
     @cached_property
     def predicted_cycles(self) -> int:
@@ -53,7 +53,7 @@ class StackRun:
         return 100_000 + 20 * (self.program.cycles + self.images.memory.size) * 256 // (256 - self.stall_rate)
 
     @property
-    def parameters(self) -> FusedParameters:
+    def parameters(self) -> PipelineParameters:
         """Of the pipeline that it runs on."""
         return self.pipeline or self.program.parameters
 
@@ -74,7 +74,7 @@ class StackResult:
     bias: int
     output_exact: bool
     failures: tuple[str, ...]
-    result: FusedResult
+    result: PipelineResult
 
     @property
     def passed(self) -> bool:
@@ -133,16 +133,16 @@ def run_stacks(
     pipelines = list(dict.fromkeys(run.parameters for run in runs))
     jobs = [replace(job_of(run), pipeline=pipelines.index(run.parameters)) for run in runs]
     sizes = [sizes_for([job for job in jobs if job.pipeline == index]) for index in range(len(pipelines))]
-    build = FusedBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast)
-    return [compare(run, result) for run, result in zip(runs, run_fused(build, jobs), strict=True)]
+    build = PipelineBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast)
+    return [compare(run, result) for run, result in zip(runs, run_pipelines(build, jobs), strict=True)]
 
 
-def job_of(run: StackRun) -> FusedJob:
+def job_of(run: StackRun) -> PipelineJob:
     """The run as the simulator sees it, on the first of its pipelines."""
-    return FusedJob(0, run.program, run.images, run.random, run.stall_rate, run.cycle_limit)
+    return PipelineJob(0, run.program, run.images, run.random, run.stall_rate, run.cycle_limit)
 
 
-def compare(run: StackRun, result: FusedResult) -> StackResult:
+def compare(run: StackRun, result: PipelineResult) -> StackResult:
     """Everything that a run has to get right."""
     measured, apart = _measured(run, result)
     failures = []
@@ -169,7 +169,7 @@ def _written(run: StackRun) -> list[int]:
     return [one.number for one in run.program.plan.maps if one.written]
 
 
-def _differences(run: StackRun, result: FusedResult, number: int) -> list[str]:
+def _differences(run: StackRun, result: PipelineResult, number: int) -> list[str]:
     """The first place at which a map that was written is not what it has to be."""
     plan = run.program.plan
     one, base = plan.by_number[number], run.images.regions[number]
@@ -185,7 +185,7 @@ def _differences(run: StackRun, result: FusedResult, number: int) -> list[str]:
     return [f"{one.name}: {wrong.size} of {expected.size} wrong, first {where}: {what}"]
 
 
-def _measured(run: StackRun, result: FusedResult) -> tuple[Traffic, int]:
+def _measured(run: StackRun, result: PipelineResult) -> tuple[Traffic, int]:
     """Bytes by kind, and those of biases, by the harness' counters."""
     measured, bias = Traffic(), 0
     kinds = {one.name: str(one.kind) for one in run.program.streams}

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.pipeline.build import FusedBuild
+from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import Sizes, ports_of
-from hwgen.arch.pipeline import ConvStage, FusedParameters
-from hwgen.gateware.pipeline.registers import fused_register_map
+from hwgen.arch.pipeline import ConvStage, PipelineParameters
+from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.lower.pipeline.images import Images, Segment
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.tools.toolchain import ToolError, environment
 
-__all__ = ["FusedJob", "FusedResult", "RunTimes", "StreamCount", "StreamTimes", "run_fused", "sizes_for"]
+__all__ = ["PipelineJob", "PipelineResult", "RunTimes", "StreamCount", "StreamTimes", "run_pipelines", "sizes_for"]
 
 START, CLEAR, LOAD = 1, 2, 4
 WRITE, READ, WAIT, END = range(4)
@@ -27,7 +27,7 @@ DONE, FAILED = 2, 4
 
 
 @dataclass(frozen=True)
-class FusedJob:
+class PipelineJob:
     """One run of a program.
 
     Members
@@ -94,7 +94,7 @@ class RunTimes:
 
 
 @dataclass(frozen=True)
-class FusedResult:
+class PipelineResult:
     """What came of a run.
 
     Members
@@ -122,13 +122,13 @@ class FusedResult:
     written: NDArray[np.bool_]
 
 
-def run_fused(build: FusedBuild, jobs: Sequence[FusedJob]) -> list[FusedResult]:
+def run_pipelines(build: PipelineBuild, jobs: Sequence[PipelineJob]) -> list[PipelineResult]:
     """Run jobs, all at once those on different pipelines, the others one after the other."""
     simulator = build.make()
-    results: dict[int, FusedResult] = {}
+    results: dict[int, PipelineResult] = {}
     waiting = list(enumerate(jobs))
     while waiting:
-        now: dict[int, tuple[int, FusedJob]] = {}
+        now: dict[int, tuple[int, PipelineJob]] = {}
         for number, job in waiting:
             now.setdefault(job.pipeline, (number, job))
         waiting = [item for item in waiting if now[item[1].pipeline][0] != item[0]]
@@ -148,7 +148,7 @@ def run_fused(build: FusedBuild, jobs: Sequence[FusedJob]) -> list[FusedResult]:
     return [results[number] for number in range(len(jobs))]
 
 
-def sizes_for(jobs: Sequence[FusedJob]) -> Sizes:
+def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:
     """Room for all of some jobs on one pipeline."""
     memory = max(job.images.memory.size for job in jobs)
     segments = max(sum(map(len, job.images.segments.values())) for job in jobs)
@@ -156,8 +156,8 @@ def sizes_for(jobs: Sequence[FusedJob]) -> Sizes:
     return Sizes(*(max(size.bit_length(), 4) for size in (memory, segments, script)))
 
 
-def _script(parameters: FusedParameters, job: FusedJob) -> list[tuple[int, int, int]]:
-    addresses = {register.name: register.address for register in fused_register_map(parameters)}
+def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int, int, int]]:
+    addresses = {register.name: register.address for register in pipeline_register_map(parameters)}
     control, status, cycles = (addresses[name] for name in ("control", "status", "cycles"))
     lines = [(WRITE, addresses["watchdog"], job.watchdog)]
 
@@ -173,7 +173,7 @@ def _script(parameters: FusedParameters, job: FusedJob) -> list[tuple[int, int, 
     return [*lines, (END, 0, 0)]
 
 
-def _write(folder: Path, parameters: FusedParameters, job: FusedJob) -> None:
+def _write(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> None:
     script = _script(parameters, job)
     segments: list[Segment] = []
     ranges: list[int] = []
@@ -199,7 +199,7 @@ def _write(folder: Path, parameters: FusedParameters, job: FusedJob) -> None:
         Path(f"{stem}.{name}.hex").write_text(text, encoding="ascii")
 
 
-def _read(folder: Path, parameters: FusedParameters, job: FusedJob) -> FusedResult:
+def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> PipelineResult:
     stem, ports = folder / str(job.pipeline), ports_of(parameters)
     lines = [line.split() for line in Path(f"{stem}.answers.txt").read_text(encoding="ascii").splitlines()]
     if not lines or lines[-1][0] not in ("end", "limit", "failed"):
@@ -207,11 +207,11 @@ def _read(folder: Path, parameters: FusedParameters, job: FusedJob) -> FusedResu
     named: dict[str, list[list[str]]] = {}
     for what, *values in lines:
         named.setdefault(what, []).append(values)
-    addresses = {register.address: register.name for register in fused_register_map(parameters)}
+    addresses = {register.address: register.name for register in pipeline_register_map(parameters)}
     read = [(addresses[int(address)], int(value)) for address, value in named.get("read", [])]
     cycles = [value for name, value in read if name == "cycles"]
     memory = _hex_words(Path(f"{stem}.result.hex").read_bytes())
-    return FusedResult(
+    return PipelineResult(
         streams={ports[int(values[0])].name: StreamCount(*map(int, values[1:])) for values in named["stream"]},
         ended="end" in named,
         status=tuple(value for name, value in read if name == "status"),

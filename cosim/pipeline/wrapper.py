@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hwgen.arch.pipeline import ConvStage, FusedParameters, JoinStage
+from hwgen.arch.pipeline import ConvStage, JoinStage, PipelineParameters
 
 __all__ = ["CLOCK", "TOP", "Port", "Sizes", "ports_of", "wrapper"]
 
-CLOCK = "fused_clock"
-TOP = "fused_top"
+CLOCK = "pipeline_clock"
+TOP = "pipeline_top"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Sizes:
     script: int
 
 
-def ports_of(parameters: FusedParameters) -> tuple[Port, ...]:
+def ports_of(parameters: PipelineParameters) -> tuple[Port, ...]:
     """All streams of a pipeline: those that it reads, then those that it writes."""
     maps, stages = parameters.maps, parameters.stages
     reads = [Port(f"i_map{number}", True, maps[number].beat) for number in parameters.sources]
@@ -60,11 +60,11 @@ def ports_of(parameters: FusedParameters) -> tuple[Port, ...]:
     return (*reads, *writes)
 
 
-def wrapper(pipelines: Sequence[tuple[FusedParameters, Sizes]]) -> str:
-    """Modules for pipelines ``fused_0``, ``fused_1``...: a top with a clock, and one that makes it (for Icarus)."""
+def wrapper(pipelines: Sequence[tuple[PipelineParameters, Sizes]]) -> str:
+    """Modules around ``pipeline_0``, ``pipeline_1``...: a top with a clock, and one that makes it (for Icarus)."""
     text = [_pipeline(index, *pipeline) for index, pipeline in enumerate(pipelines)]
     each = "\n".join(
-        f"  fused_pipeline_{index} pipeline_{index} (.clk(clk), .finished(ended[{index}]));"
+        f"  bench_pipeline_{index} pipeline_{index} (.clk(clk), .finished(ended[{index}]));"
         for index in range(len(pipelines))
     )
     text.append(
@@ -78,7 +78,7 @@ def wrapper(pipelines: Sequence[tuple[FusedParameters, Sizes]]) -> str:
     return "\n".join(text)
 
 
-def _pipeline(index: int, parameters: FusedParameters, sizes: Sizes) -> str:
+def _pipeline(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
     ports = ports_of(parameters)
     reads, writes = [port for port in ports if port.reads], [port for port in ports if not port.reads]
     beat = max(port.bytes for port in ports)
@@ -87,7 +87,7 @@ def _pipeline(index: int, parameters: FusedParameters, sizes: Sizes) -> str:
     unused = [assign for group, kind in ((reads, "read"), (writes, "write")) for number, port in enumerate(group)
               for assign in _unused(port, number, beat, kind)]  # fmt: skip
     lines = [
-        f"module fused_pipeline_{index} (input wire clk, output wire finished);",
+        f"module bench_pipeline_{index} (input wire clk, output wire finished);",
         f"  wire [{len(reads) * beat * 8 - 1}:0] read_payload;",
         f"  wire [{len(reads) - 1}:0] read_valid, read_ready, read_apart;",
         f"  wire [{len(reads) * beat - 1}:0] read_keep;",
@@ -96,11 +96,11 @@ def _pipeline(index: int, parameters: FusedParameters, sizes: Sizes) -> str:
         f"  wire [{len(writes) * beat - 1}:0] write_keep;",
         "  wire rst, cfg_req, cfg_gnt, cfg_wen, cfg_r_valid, cfg_r_opc, irq;",
         "  wire [31:0] cfg_add, cfg_wdata, cfg_r_rdata;",
-        f"  fused_harness #(.Index({index}), .Reads({len(reads)}), .Writes({len(writes)}), .Beat({beat}),",
+        f"  pipeline_harness #(.Index({index}), .Reads({len(reads)}), .Writes({len(writes)}), .Beat({beat}),",
         f"    .Beats({{{beats}}}), .MemoryLog2({sizes.memory}), .SegmentLog2({sizes.segments}),",
         f"    .ScriptLog2({sizes.script})) harness (.*);",
         *unused,
-        f"  fused_{index} dut (",
+        f"  pipeline_{index} dut (",
         "    .clk(clk), .rst(rst), .irq(irq), .cfg__req(cfg_req), .cfg__gnt(cfg_gnt), .cfg__add(cfg_add),",
         "    .cfg__wen(cfg_wen), .cfg__be(4'b1111), .cfg__wdata(cfg_wdata), .cfg__r_valid(cfg_r_valid),",
         "    .cfg__r_opc(cfg_r_opc), .cfg__r_rdata(cfg_r_rdata),",

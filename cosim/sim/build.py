@@ -22,7 +22,7 @@ from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environmen
 __all__ = ["Build", "build", "failure", "launch", "start", "stop"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness"
-SOURCES = ("harness.sv", "configuration.sv", "tcdm_port.sv")
+SOURCES = ("hwc.sv", "configuration.sv", "tcdm_port.sv")
 # Measured on generated HWCs: without Verilator's data flow passes and lookup tables the branches of the source stay,
 # most of which are not taken; g++ does better with less cleverness on what is one very long function.
 FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table"]
@@ -78,7 +78,7 @@ class Build:
         """Options and control files for Verilator."""
         arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal"]
         if self.harness:
-            arguments += ["--no-public-flat-rw", str(HARNESS / "publish.vlt")]
+            arguments += ["--no-public-flat-rw", str(HARNESS / "hwc.vlt")]
         return arguments
 
     def make(self, folder: Path) -> None:

@@ -14,11 +14,11 @@ __all__ = [
     "BIAS_BYTES",
     "OUTPUT_QUEUE",
     "ConvStage",
-    "FusedParameters",
     "GlobalPoolStage",
     "JoinStage",
     "MapParameters",
     "Operand",
+    "PipelineParameters",
     "PoolStage",
     "ShuffleStage",
     "Stage",
@@ -198,7 +198,7 @@ Stage = ConvStage | PoolStage | GlobalPoolStage | JoinStage | ShuffleStage
 
 
 @dataclass(frozen=True)
-class FusedParameters:
+class PipelineParameters:
     """Generation-time parameters of a pipeline; raises `ParameterError`.
 
     Parameters

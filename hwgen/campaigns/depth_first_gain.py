@@ -22,7 +22,7 @@ from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import LayerData
 from cosim.pipeline.comparison import StackResult, prepare, run_stacks
 from cosim.pipeline.data import NetworkData, random_network_data
-from hwgen.export.pipeline import fused_storage
+from hwgen.export.pipeline import pipeline_storage
 from hwgen.golden.network import row_output
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
@@ -245,7 +245,7 @@ def _local_bytes(hardware: Hardware) -> int:
 
 
 def _pipeline_bytes(result: StackResult) -> int:
-    return sum(sum(sizes.values()) for sizes in fused_storage(result.run.parameters).values())
+    return sum(sum(sizes.values()) for sizes in pipeline_storage(result.run.parameters).values())
 
 
 def _of_traffic(traffic: Traffic, biases: int) -> Moved:

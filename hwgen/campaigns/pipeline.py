@@ -11,13 +11,13 @@ import numpy as np
 
 import cosim.pipeline
 import hwgen.lower.pipeline
-from cosim.pipeline.build import HARNESS, FusedBuild
+from cosim.pipeline.build import HARNESS, PipelineBuild
 from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
 from cosim.pipeline.data import random_network_data
 from cosim.pipeline.pace import pace_of
-from cosim.pipeline.run import run_fused, sizes_for
+from cosim.pipeline.run import run_pipelines, sizes_for
 from hwgen.campaigns.ledger import Ledger
-from hwgen.campaigns.pipeline_cases import FusedCase
+from hwgen.campaigns.pipeline_cases import PipelineCase
 from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.tools.cache import digest_of, sources_digest
 
@@ -35,7 +35,7 @@ class StackRegression:
     What is kept in ``folder`` for the same pipeline, data and harness is not simulated again.
     """
 
-    cases: tuple[FusedCase, ...]
+    cases: tuple[PipelineCase, ...]
     folder: Path
     jobs: int = 1
 
@@ -47,13 +47,13 @@ class StackRegression:
         return [result for results in found for result in results]
 
     def _run_group(
-        self, cases: Iterable[FusedCase], arrived: Callable[[dict[str, Any]], None]
+        self, cases: Iterable[PipelineCase], arrived: Callable[[dict[str, Any]], None]
     ) -> list[dict[str, Any]]:
         runs = [_prepared(case) for case in cases]
         pipeline = shared_pipeline([run.program.parameters for run in runs])
         runs = [replace(run, pipeline=pipeline) for run in runs]
         jobs = [replace(job_of(run), pipeline=0) for run in runs]
-        build = FusedBuild(((pipeline, sizes_for(jobs)),))
+        build = PipelineBuild(((pipeline, sizes_for(jobs)),))
         packages = (cosim.pipeline, hwgen.lower.pipeline)
         sources = sources_digest([HARNESS, *(Path(package.__path__[0]) for package in packages), Path(__file__)])
         state = digest_of([build.text, sources])
@@ -63,7 +63,7 @@ class StackRegression:
         for run, job in zip(runs, jobs, strict=True):
             key = digest_of([run.name, state])
             if key not in kept:
-                result = compare(run, *run_fused(build, [job]))
+                result = compare(run, *run_pipelines(build, [job]))
                 pace = [tile.as_json() for tile in pace_of(result)] if result.passed else []
                 kept[key] = {**result.as_json(), "macs": MACS, "pace": pace}
                 ledger.add(key, kept[key])
@@ -72,7 +72,7 @@ class StackRegression:
         return results
 
 
-def _prepared(case: FusedCase) -> StackRun:
+def _prepared(case: PipelineCase) -> StackRun:
     (stack,) = case.solution.stacks
     data = random_network_data(case.solution.network, np.random.default_rng(RANDOM))
     return prepare(case.name, case.solution, stack, data, macs=MACS, random=RANDOM)

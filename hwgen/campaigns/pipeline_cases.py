@@ -10,11 +10,11 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 
-__all__ = ["FusedCase", "Part", "regression_cases", "small_cases", "whole_stack"]
+__all__ = ["Part", "PipelineCase", "regression_cases", "small_cases", "whole_stack"]
 
 
 @dataclass(frozen=True)
-class FusedCase:
+class PipelineCase:
     """A named network in one stack."""
 
     name: str
@@ -63,21 +63,21 @@ def whole_stack(network: Network, factor: int, *, through_dram: bool = False) ->
     return Solution(network, graph, (Stack(Span(1, graph.rows), factor, skips),), "fetched")
 
 
-def regression_cases() -> Iterator[FusedCase]:
+def regression_cases() -> Iterator[PipelineCase]:
     """The published parts at the sizes of the regression."""
     return _cases(small=False)
 
 
-def small_cases() -> Iterator[FusedCase]:
+def small_cases() -> Iterator[PipelineCase]:
     """The same parts, narrower and smaller."""
     return _cases(small=True)
 
 
-def _cases(*, small: bool) -> Iterator[FusedCase]:
+def _cases(*, small: bool) -> Iterator[PipelineCase]:
     for part in PARTS:
         network = part.made(small=small)
         for factor in FACTORS:
-            yield FusedCase(f"{part.name}_x{factor}", whole_stack(network, factor))
+            yield PipelineCase(f"{part.name}_x{factor}", whole_stack(network, factor))
         if part.name == "srgan_blocks":
             for factor in FACTORS:
-                yield FusedCase(f"{part.name}_dram_x{factor}", whole_stack(network, factor, through_dram=True))
+                yield PipelineCase(f"{part.name}_dram_x{factor}", whole_stack(network, factor, through_dram=True))

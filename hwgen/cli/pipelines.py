@@ -13,8 +13,8 @@ import typer
 from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from hwgen.cli.console import note, print_json, print_table, progress
-from hwgen.export.pipeline import fused_files_of, fused_storage
-from hwgen.gateware.pipeline.registers import fused_register_map
+from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
+from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.network import CONVOLUTIONS
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -126,7 +126,7 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
     for file, text in files.items():
         write_atomically(file, text)
     document = [
-        {"folder": str(folder), "stack": program.plan.name, **fused_storage(program.parameters)}
+        {"folder": str(folder), "stack": program.plan.name, **pipeline_storage(program.parameters)}
         for folder, _, program in folders
     ]
     if as_json:
@@ -134,7 +134,7 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
         return
     rows: list[list[object]] = []
     for (folder, _, program), one in zip(folders, document, strict=True):
-        sums = [sum(fused_storage(program.parameters)[kind].values()) for kind in ("rings", "weights", "queues")]
+        sums = [sum(pipeline_storage(program.parameters)[kind].values()) for kind in ("rings", "weights", "queues")]
         rows.append([str(folder), one["stack"], program.plan.factor, *sums])
     columns = ["folder", "stack", "tiles", "ring bytes", "weight bytes", "queue bytes"]
     print_table("Generated pipelines", columns, rows)
@@ -142,12 +142,12 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
 
 def _files(solution: Solution, stack: Stack, program: PipelineProgram) -> dict[str, str]:
     """All files of a stack's pipeline, and what runs on it."""
-    return {**fused_files_of(program.parameters), "program.json": _program(solution, stack, program)}
+    return {**pipeline_files_of(program.parameters), "program.json": _program(solution, stack, program)}
 
 
 def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
     """What software does to run a stack: its maps in DRAM, and tile by tile registers, streams and overlap order."""
-    addresses = {register.name: register.address for register in fused_register_map(program.parameters)}
+    addresses = {register.name: register.address for register in pipeline_register_map(program.parameters)}
     plan = program.plan
     data = {
         "stack": plan.name,

@@ -1,4 +1,4 @@
-"""Verilog, register map and C header of a generated depth-first pipeline: text derived from `FusedParameters`."""
+"""Verilog, register map and C header of a generated depth-first pipeline: text derived from `PipelineParameters`."""
 
 import hashlib
 import json
@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from hwgen.arch.pipeline import (
     ConvStage,
-    FusedParameters,
     JoinStage,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
     reads_of,
@@ -22,32 +22,32 @@ from hwgen.export.hwc import (
     tool_versions,
     waivers,
 )
-from hwgen.gateware.pipeline.pipeline import Fused
-from hwgen.gateware.pipeline.registers import FusedError, fused_register_map
+from hwgen.gateware.pipeline.pipeline import Pipeline
+from hwgen.gateware.pipeline.registers import PipelineError, pipeline_register_map
 
-__all__ = ["fused_digest", "fused_files_of", "fused_storage", "fused_verilog"]
+__all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_storage", "pipeline_verilog"]
 
-_ERRORS = tuple(FusedError.__members__.values())
+_ERRORS = tuple(PipelineError.__members__.values())
 
 
 @lru_cache(maxsize=32)
-def fused_verilog(parameters: FusedParameters) -> str:
-    """Verilog of one pipeline, top module ``fused``; the same text for the same parameters, run after run."""
+def pipeline_verilog(parameters: PipelineParameters) -> str:
+    """Verilog of one pipeline, top module ``pipeline``; the same text for the same parameters, run after run."""
     stages = ", ".join(type(stage).__name__ for stage in parameters.stages)
     heading = (
-        f"// fused: {len(parameters.maps)} maps; {stages}; generated, do not edit.\n"
-        f"// Parameters and tools: {fused_digest(parameters)}\n"
+        f"// pipeline: {len(parameters.maps)} maps; {stages}; generated, do not edit.\n"
+        f"// Parameters and tools: {pipeline_digest(parameters)}\n"
     )
-    return heading + converted(Fused(parameters), "fused")
+    return heading + converted(Pipeline(parameters), "pipeline")
 
 
-def fused_digest(parameters: FusedParameters) -> str:
+def pipeline_digest(parameters: PipelineParameters) -> str:
     """Of the parameters and of the tools that the Verilog depends on."""
     text = json.dumps({"parameters": asdict(parameters), "tools": tool_versions()}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def fused_storage(parameters: FusedParameters) -> dict[str, dict[str, int]]:
+def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]]:
     """Bytes of storage in the Verilog.
 
     ``rings`` has each map's line memory, ``shuffles`` the lines that a pixel shuffle puts in order, ``weights`` each
@@ -69,7 +69,7 @@ def fused_storage(parameters: FusedParameters) -> dict[str, dict[str, int]]:
             if kind in words:
                 depth, width = words[kind]
                 found[f"stage{index}"] = width if depth == 1 else 0
-    for array in memories(fused_verilog(parameters)):
+    for array in memories(pipeline_verilog(parameters)):
         path = array.instance.split(".")
         block, inner = path[1], path[-2] if path[-1] == "words" else path[-1]
         target = {"ring": rings, "weights": weights, "bias": biases, "memory": shuffles}.get(inner)
@@ -91,7 +91,7 @@ def fused_storage(parameters: FusedParameters) -> dict[str, dict[str, int]]:
     }
 
 
-def _read(parameters: FusedParameters, index: int) -> int:
+def _read(parameters: PipelineParameters, index: int) -> int:
     """Bytes of the registers behind what a stage, or the taps for it, read: a pixel, and a block of lanes."""
     stage = parameters.stages[index]
     if isinstance(stage, JoinStage):
@@ -110,7 +110,7 @@ def _read(parameters: FusedParameters, index: int) -> int:
     return pixel
 
 
-def _streams(parameters: FusedParameters) -> dict[str, int]:
+def _streams(parameters: PipelineParameters) -> dict[str, int]:
     """Bytes of the pixels and words that come in beats."""
     maps = parameters.maps
     found = {f"map{number}": maps[number].channels for number in parameters.sources}
@@ -122,25 +122,26 @@ def _streams(parameters: FusedParameters) -> dict[str, int]:
     return {**found, "weights": sum(loads)}
 
 
-def fused_files_of(parameters: FusedParameters) -> dict[str, str]:
+def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
     """One pipeline, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), core file, summary."""
-    registers = fused_register_map(parameters)
+    registers = pipeline_register_map(parameters)
     stages = [{"kind": type(stage).__name__, **asdict(stage)} for stage in parameters.stages]
     summary = {
         "parameters": {**asdict(parameters), "stages": stages},
-        "digest": fused_digest(parameters),
-        "storage": fused_storage(parameters),
+        "digest": pipeline_digest(parameters),
+        "storage": pipeline_storage(parameters),
         "errors": {code.name: code.value for code in _ERRORS},
     }
-    header = c_header(registers, "fused", _ERRORS).replace(
-        "#define FUSED_CONTROL_CLEAR 0x2u", "#define FUSED_CONTROL_CLEAR 0x2u\n#define FUSED_CONTROL_LOAD 0x4u"
+    header = c_header(registers, "pipeline", _ERRORS).replace(
+        "#define PIPELINE_CONTROL_CLEAR 0x2u",
+        "#define PIPELINE_CONTROL_CLEAR 0x2u\n#define PIPELINE_CONTROL_LOAD 0x4u",
     )
     return {
-        "fused.v": fused_verilog(parameters),
-        "fused.vlt": waivers("fused"),
-        "fused.json": json.dumps(summary, indent=2) + "\n",
-        "fused_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
-        "fused_registers.h": header,
-        "fused_registers.rdl": system_rdl(registers, "fused"),
-        "fused.core": core_file("fused", "Depth-first pipeline"),
+        "pipeline.v": pipeline_verilog(parameters),
+        "pipeline.vlt": waivers("pipeline"),
+        "pipeline.json": json.dumps(summary, indent=2) + "\n",
+        "pipeline_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
+        "pipeline_registers.h": header,
+        "pipeline_registers.rdl": system_rdl(registers, "pipeline"),
+        "pipeline.core": core_file("pipeline", "Depth-first pipeline"),
     }

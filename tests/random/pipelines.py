@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.gateware.pipeline.registers import fused_register_map
+from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.lower.pipeline.program import OverlapLine, PipelineProgram, TileProgram
 from tests.gateware.pipeline.bench import Stimulus
 
@@ -21,7 +21,7 @@ def stimuli(program: PipelineProgram, maps: Maps) -> list[Stimulus]:
     words = _weight_words(program)
     load = [Stimulus({}, {"i_weights": words}, control=4)] if words else []
     assert len(program.weights) == sum(-(-len(word) // beat) * beat for word in words)
-    known = {register.name for register in fused_register_map(program.parameters)}
+    known = {register.name for register in pipeline_register_map(program.parameters)}
     found = []
     for tile in program.tiles:
         streams = {

@@ -11,7 +11,7 @@
 `default_nettype none
 `timescale 1ns / 1ps
 
-module fused_harness #(
+module pipeline_harness #(
     parameter int Index = 0,
     parameter int Reads = 1,  // streams from DRAM
     parameter int Writes = 1,  // streams to DRAM

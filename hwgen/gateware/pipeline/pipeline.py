@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.pipeline import (
     OUTPUT_QUEUE,
     ConvStage,
-    FusedParameters,
     GlobalPoolStage,
     JoinStage,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
     reads_of,
@@ -21,13 +21,13 @@ from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.pipeline.beats import Scatter, TileSource
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
 from hwgen.gateware.pipeline.overlap_port import MAP_BITS, OverlapIn, OverlapOut
-from hwgen.gateware.pipeline.registers import FusedRegisters
+from hwgen.gateware.pipeline.registers import PipelineRegisters
 from hwgen.gateware.pipeline.stages.conv import Convolution
 from hwgen.gateware.pipeline.stages.join import Join
 from hwgen.gateware.pipeline.stages.pool import GlobalPooling, Pooling
 from hwgen.gateware.pipeline.stages.shuffle import Shuffle
 
-__all__ = ["Fused"]
+__all__ = ["Pipeline"]
 
 _Part = Convolution | Pooling | GlobalPooling | Join | Shuffle
 _OWN_SETTINGS = ("first_column", "columns", "multiplier", "shift", "relu", "ceiling")
@@ -39,7 +39,7 @@ def _beats(direction: str, bytes_: int) -> wiring.Member:
     return In(signature) if direction == "in" else Out(signature)
 
 
-class Fused(wiring.Component):
+class Pipeline(wiring.Component):
     """A pipeline for one stack: maps with their rings, and the stages between them.
 
     All byte streams have pixels in scan order, channels innermost, every pixel on a new beat; beside each, ``*_keep``
@@ -53,7 +53,7 @@ class Fused(wiring.Component):
     Members
     -------
     cfg : In(TcdmSignature)
-        Registers, see `fused_register_map`.
+        Registers, see `pipeline_register_map`.
     irq : Out(1)
         A tile, or the load of weights, has ended or failed; until cleared.
     i_weights : In(stream)
@@ -72,7 +72,7 @@ class Fused(wiring.Component):
         map numbers, one for each line of that map's overlap.
     """
 
-    def __init__(self, parameters: FusedParameters) -> None:
+    def __init__(self, parameters: PipelineParameters) -> None:
         self.parameters = parameters
         p = parameters
         ports: dict[str, wiring.Member] = {"cfg": In(TcdmSignature()), "irq": Out(1)}
@@ -114,7 +114,7 @@ class Fused(wiring.Component):
 class _Assembly:
     """One elaboration of a pipeline: its module, and what the parts have to tell the whole."""
 
-    top: Fused
+    top: Pipeline
     module: Module = field(default_factory=Module)
     moved: list[Value] = field(default_factory=list)
     unfinished: list[Value] = field(default_factory=list)
@@ -127,7 +127,7 @@ class _Assembly:
 
     def __post_init__(self) -> None:
         m, p = self.module, self.top.parameters
-        m.submodules.registers = self.registers = registers = FusedRegisters(p)
+        m.submodules.registers = self.registers = registers = PipelineRegisters(p)
         self.settings = registers.settings
         connect(m, registers.port, flipped(self.top.cfg))
         self.begin, load, loading = Signal(), Signal(), Signal()

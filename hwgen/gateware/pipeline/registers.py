@@ -4,20 +4,20 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.pipeline import FusedParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.hwc.registers import Register, Status
 from hwgen.gateware.hwc.settings import Setting
-from hwgen.gateware.pipeline.settings import fused_settings, fused_settings_signature
+from hwgen.gateware.pipeline.settings import pipeline_settings, pipeline_settings_signature
 
-__all__ = ["FusedControl", "FusedError", "FusedRegisters", "fused_register_map"]
+__all__ = ["PipelineControl", "PipelineError", "PipelineRegisters", "pipeline_register_map"]
 
 IDENTITY = 0x46555331
 """Reads "FUS1"."""
 SETTINGS_BASE = 0x40
 
 
-class FusedError(enum.Enum, shape=8):
+class PipelineError(enum.Enum, shape=8):
     """Why a tile did not start, or stopped."""
 
     NONE = 0
@@ -30,7 +30,7 @@ class FusedError(enum.Enum, shape=8):
     WATCHDOG = 16
 
 
-class FusedControl(data.Struct):
+class PipelineControl(data.Struct):
     """Written: ``start`` begins a tile, ``load`` the weights; ``clear`` acknowledges, and forgets an error."""
 
     start: 1
@@ -48,7 +48,7 @@ _FIXED = (
 )
 
 
-def fused_register_map(parameters: FusedParameters) -> tuple[Register, ...]:
+def pipeline_register_map(parameters: PipelineParameters) -> tuple[Register, ...]:
     """Every register of a pipeline, by address."""
     fixed = [
         Register(4 * i, entry.name, entry.width, entry.name in ("control", "watchdog"), entry.meaning)
@@ -56,12 +56,12 @@ def fused_register_map(parameters: FusedParameters) -> tuple[Register, ...]:
     ]
     settings = [
         Register(SETTINGS_BASE + 4 * i, entry.name, entry.width, True, entry.meaning)
-        for i, entry in enumerate(fused_settings(parameters))
+        for i, entry in enumerate(pipeline_settings(parameters))
     ]
     return (*fixed, *settings)
 
 
-class FusedRegisters(wiring.Component):
+class PipelineRegisters(wiring.Component):
     """The configuration port of a pipeline.
 
     Parameters
@@ -86,12 +86,12 @@ class FusedRegisters(wiring.Component):
         It has ended or failed; until cleared.
     """
 
-    def __init__(self, parameters: FusedParameters) -> None:
+    def __init__(self, parameters: PipelineParameters) -> None:
         self.parameters = parameters
         super().__init__(
             {
                 "port": In(TcdmSignature()),
-                "settings": Out(fused_settings_signature(parameters)),
+                "settings": Out(pipeline_settings_signature(parameters)),
                 "start": Out(1),
                 "load": Out(1),
                 "running": Out(1),
@@ -105,13 +105,13 @@ class FusedRegisters(wiring.Component):
         m = Module()
         status, fault_address = Signal(Status), Signal(32)
         cycles, watchdog, still = Signal(32), Signal(32), Signal(32)
-        error = Signal(FusedError)
+        error = Signal(PipelineError)
         m.d.comb += [
             status.busy.eq(self.running),
             status.error.eq(error.as_value()),
             self.irq.eq(status.done | status.failed),
         ]
-        held = {entry.name: Signal(entry.width, name=entry.name) for entry in fused_settings(self.parameters)}
+        held = {entry.name: Signal(entry.width, name=entry.name) for entry in pipeline_settings(self.parameters)}
         m.d.comb += [getattr(self.settings, name).eq(value) for name, value in held.items()]
         fixed: dict[str, Value | int] = {
             "identity": IDENTITY,
@@ -123,16 +123,16 @@ class FusedRegisters(wiring.Component):
         control, refusal = self._accesses(m, {**held, "watchdog": watchdog}, fixed)
 
         unsound, begins, loads, fails = self._unsound(m), Signal(), Signal(), Signal()
-        sound = (error == FusedError.NONE) & ~self.running
+        sound = (error == PipelineError.NONE) & ~self.running
         m.d.comb += [
-            begins.eq(control.start & sound & (unsound == FusedError.NONE)),
+            begins.eq(control.start & sound & (unsound == PipelineError.NONE)),
             loads.eq(control.load & sound & ~control.start),
             fails.eq(self.running & (watchdog != 0) & (still == watchdog)),
             self.start.eq(begins),
             self.load.eq(loads),
         ]
         with m.If(control.clear):
-            m.d.sync += [status.done.eq(0), status.failed.eq(0), error.eq(FusedError.NONE)]
+            m.d.sync += [status.done.eq(0), status.failed.eq(0), error.eq(PipelineError.NONE)]
         with m.If(begins | loads):
             m.d.sync += [self.running.eq(1), status.done.eq(0), cycles.eq(0), still.eq(0)]
         with m.Elif(self.running):
@@ -141,27 +141,27 @@ class FusedRegisters(wiring.Component):
                 m.d.sync += still.eq(0)
         with m.If(control.start & ~begins):
             m.d.sync += status.failed.eq(1)
-            with m.If(error == FusedError.NONE):
+            with m.If(error == PipelineError.NONE):
                 m.d.sync += error.eq(unsound)
-        with m.If(refusal != FusedError.NONE):
-            with m.If(error == FusedError.NONE):
+        with m.If(refusal != PipelineError.NONE):
+            with m.If(error == PipelineError.NONE):
                 m.d.sync += [error.eq(refusal), fault_address.eq(self.port.add)]
         with m.If(self.running & self.ended):
             m.d.sync += [self.running.eq(0), status.done.eq(1)]
         with m.Elif(fails):
-            m.d.sync += [self.running.eq(0), status.failed.eq(1), error.eq(FusedError.WATCHDOG)]
+            m.d.sync += [self.running.eq(0), status.failed.eq(1), error.eq(PipelineError.WATCHDOG)]
         return m
 
     def _accesses(
         self, m: Module, writable: dict[str, Signal], fixed: dict[str, Value | int]
     ) -> tuple[data.View, Signal]:
         """What is written to control in this cycle, and why an access is refused."""
-        port, registers = self.port, fused_register_map(self.parameters)
+        port, registers = self.port, pipeline_register_map(self.parameters)
         readable = {**fixed, **writable}
         known, may_write, permitted, is_control = Signal(), Signal(), Signal(32), Signal()
-        writes, accepted, refusal = Signal(), Signal(), Signal(FusedError)
+        writes, accepted, refusal = Signal(), Signal(), Signal(PipelineError)
         m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
-        m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(refusal != FusedError.NONE)]
+        m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(refusal != PipelineError.NONE)]
         with m.If(port.req):
             m.d.sync += port.r_rdata.eq(0)
             with m.Switch(port.add):
@@ -178,15 +178,15 @@ class FusedRegisters(wiring.Component):
                             with m.If(accepted):
                                 m.d.sync += writable[register.name].eq(port.wdata)
             with m.If(~known):
-                m.d.comb += refusal.eq(FusedError.UNKNOWN_REGISTER)
+                m.d.comb += refusal.eq(PipelineError.UNKNOWN_REGISTER)
             with m.Elif(writes & ~may_write):
-                m.d.comb += refusal.eq(FusedError.READ_ONLY_REGISTER)
+                m.d.comb += refusal.eq(PipelineError.READ_ONLY_REGISTER)
             with m.Elif(writes & (((port.wdata & ~permitted) != 0) | ~port.be.all())):
-                m.d.comb += refusal.eq(FusedError.VALUE_TOO_WIDE)
+                m.d.comb += refusal.eq(PipelineError.VALUE_TOO_WIDE)
             with m.Elif(writes & self.running & ~(is_control & ~port.wdata[0] & ~port.wdata[2])):
-                m.d.comb += refusal.eq(FusedError.WRITTEN_WHILE_BUSY)
-        m.d.comb += accepted.eq(writes & (refusal == FusedError.NONE))
-        control = Signal(FusedControl)
+                m.d.comb += refusal.eq(PipelineError.WRITTEN_WHILE_BUSY)
+        m.d.comb += accepted.eq(writes & (refusal == PipelineError.NONE))
+        control = Signal(PipelineControl)
         with m.If(accepted & is_control):
             m.d.comb += control.eq(port.wdata)
         return control, refusal
@@ -194,14 +194,14 @@ class FusedRegisters(wiring.Component):
     def _unsound(self, m: Module) -> Signal:
         """The first reason why these settings cannot be started."""
         settings = self.settings
-        unsound = Signal(FusedError)
+        unsound = Signal(PipelineError)
         for number, one in reversed(list(enumerate(self.parameters.maps))):
             line, lines = getattr(settings, f"map{number}_line"), getattr(settings, f"map{number}_lines")
             for kind, most in (("overlap", one.overlap_in), ("saved", one.overlap_out)):
                 if most:
                     columns = getattr(settings, f"map{number}_{kind}")
                     with m.If((columns > most) | (columns > line)):
-                        m.d.comb += unsound.eq(FusedError.OVERLAP)
+                        m.d.comb += unsound.eq(PipelineError.OVERLAP)
             with m.If((line > one.line) | (lines > one.lines)):
-                m.d.comb += unsound.eq(FusedError.LINE)
+                m.d.comb += unsound.eq(PipelineError.LINE)
         return unsound

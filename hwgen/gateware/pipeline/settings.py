@@ -5,16 +5,16 @@ from amaranth.lib.wiring import Out
 
 from hwgen.arch.pipeline import (
     ConvStage,
-    FusedParameters,
     GlobalPoolStage,
     JoinStage,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
 )
 from hwgen.gateware.hwc.settings import Setting
 from hwgen.gateware.pipeline.window_walk import WindowSettings
 
-__all__ = ["MULTIPLIER_BITS", "fused_settings", "fused_settings_signature"]
+__all__ = ["MULTIPLIER_BITS", "pipeline_settings", "pipeline_settings_signature"]
 
 MULTIPLIER_BITS = 17
 AVERAGE_SHIFT_BITS = 6
@@ -37,7 +37,7 @@ _AVERAGE = (
 )
 
 
-def fused_settings(parameters: FusedParameters) -> tuple[Setting, ...]:
+def pipeline_settings(parameters: PipelineParameters) -> tuple[Setting, ...]:
     """Every run-time setting of a pipeline, in register order."""
     found = []
     for number, one in enumerate(parameters.maps):
@@ -64,7 +64,7 @@ def fused_settings(parameters: FusedParameters) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def _stage_settings(parameters: FusedParameters, number: int) -> list[Setting]:
+def _stage_settings(parameters: PipelineParameters, number: int) -> list[Setting]:
     stage, maps = parameters.stages[number], parameters.maps
     match stage:
         case ConvStage():
@@ -88,12 +88,12 @@ def _stage_settings(parameters: FusedParameters, number: int) -> list[Setting]:
             return [*found, *(_SUM if stage.kind == "add" else ())]
 
 
-def _window_settings(parameters: FusedParameters, stage: ConvStage | PoolStage) -> list[Setting]:
+def _window_settings(parameters: PipelineParameters, stage: ConvStage | PoolStage) -> list[Setting]:
     source = parameters.maps[stage.reads]
     signature = WindowSettings(line=source.line, lines=source.lines, kernel=stage.kernel)
     return [Setting(name, signature.members[name].shape, meaning) for name, meaning in _WINDOW.items()]
 
 
-def fused_settings_signature(parameters: FusedParameters) -> wiring.Signature:
+def pipeline_settings_signature(parameters: PipelineParameters) -> wiring.Signature:
     """The settings as ports, one each, seen from the registers that hold them."""
-    return wiring.Signature({setting.name: Out(setting.width) for setting in fused_settings(parameters)})
+    return wiring.Signature({setting.name: Out(setting.width) for setting in pipeline_settings(parameters)})

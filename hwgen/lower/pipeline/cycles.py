@@ -7,9 +7,9 @@ from typing import Literal
 from hwgen.arch.pipeline import (
     OUTPUT_QUEUE,
     ConvStage,
-    FusedParameters,
     GlobalPoolStage,
     JoinStage,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
 )
@@ -35,14 +35,14 @@ from hwgen.model.pipeline.cycles import (
 __all__ = ["in_time", "predict_tile", "tile_pipeline"]
 
 
-def predict_tile(parameters: FusedParameters, tile: TileProgram) -> int:
+def predict_tile(parameters: PipelineParameters, tile: TileProgram) -> int:
     """Cycles of a tile if no stream ever waits; -1 if it comes to a standstill."""
     incoming = tuple(line.map for line in tile.overlap_in)
     outgoing = tuple(line.map for line in tile.overlap_out)
     return play(tile_pipeline(parameters, tile.registers), incoming, outgoing).cycles
 
 
-def in_time(parameters: FusedParameters, tile: TileProgram, way: Literal["in", "out"]) -> list[int]:
+def in_time(parameters: PipelineParameters, tile: TileProgram, way: Literal["in", "out"]) -> list[int]:
     """The order of the overlap port: as the maps want their lines, or have them, where nothing else holds them up."""
     pipeline = tile_pipeline(parameters, tile.registers)
     if not any(one.overlap if way == "in" else one.saved for one in pipeline.maps):
@@ -56,7 +56,7 @@ def _free(pipeline: Pipeline) -> PlayedTile:
     return play(pipeline)
 
 
-def tile_pipeline(parameters: FusedParameters, registers: Mapping[str, int]) -> Pipeline:
+def tile_pipeline(parameters: PipelineParameters, registers: Mapping[str, int]) -> Pipeline:
     """A pipeline in one tile, by its registers."""
     sources: list[Source] = []
     maps = []
@@ -83,7 +83,7 @@ def tile_pipeline(parameters: FusedParameters, registers: Mapping[str, int]) -> 
     return Pipeline(tuple(maps), stages, tuple(_branches(parameters, registers, maps)), tuple(sources))
 
 
-def _stage(parameters: FusedParameters, registers: Mapping[str, int], index: int) -> Stage:
+def _stage(parameters: PipelineParameters, registers: Mapping[str, int], index: int) -> Stage:
     stage, steps, name = parameters.stages[index], parameters.steps(index), f"stage{index}"
     queue = parameters.maps[stage.makes].queue
     match stage:
@@ -105,7 +105,7 @@ def _stage(parameters: FusedParameters, registers: Mapping[str, int], index: int
             return Stage(SHUFFLE, stage.reads, stage.makes, steps, stage.factor, columns=columns, first_column=first)
 
 
-def _branches(parameters: FusedParameters, registers: Mapping[str, int], maps: list[Map]) -> list[Branch]:
+def _branches(parameters: PipelineParameters, registers: Mapping[str, int], maps: list[Map]) -> list[Branch]:
     found = []
     for number, (one, at) in enumerate(zip(parameters.maps, maps, strict=True)):
         if one.written:

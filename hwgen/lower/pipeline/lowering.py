@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from hwgen.arch.hwc import ParameterError
 from hwgen.arch.pipeline import (
     ConvStage,
-    FusedParameters,
     GlobalPoolStage,
     JoinStage,
     MapParameters,
     Operand,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
     Stage,
@@ -41,7 +41,7 @@ OVERLAP_BEAT = 4
 WEIGHT_BEAT = 4
 CEILING = 127
 
-OverlapOrder = Callable[[FusedParameters, TileProgram, Literal["in", "out"]], list[int]]
+OverlapOrder = Callable[[PipelineParameters, TileProgram, Literal["in", "out"]], list[int]]
 """Which map's line comes next at the overlap port, for a tile: map numbers, each as often as it has lines."""
 
 
@@ -149,7 +149,7 @@ def _readers(plan: StackPlan, number: int) -> list[tuple[int, int, EdgePlan]]:
 # --- parameters ---
 
 
-def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycles: int) -> FusedParameters:
+def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycles: int) -> PipelineParameters:
     maps = []
     for one in numbering.maps:
         source = plan.by_number[one.graph_number]
@@ -163,7 +163,7 @@ def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycl
         else:
             maps.append(_map(source, beat))
     stages = tuple(_stage(plan, numbering, index, chosen, cycles) for index, chosen in enumerate(lanes))
-    return with_even_queues(FusedParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT))
+    return with_even_queues(PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT))
 
 
 def _map(one: MapPlan, beat: int) -> MapParameters:
@@ -213,7 +213,7 @@ def _operand(plan: StackPlan, numbering: _Numbering, place: tuple[int, int], ent
 # --- streams and tiles ---
 
 
-def _streams(plan: StackPlan, numbering: _Numbering, parameters: FusedParameters) -> tuple[Stream, ...]:
+def _streams(plan: StackPlan, numbering: _Numbering, parameters: PipelineParameters) -> tuple[Stream, ...]:
     streams = []
     for number, one in enumerate(numbering.maps):
         source, beat = plan.by_number[one.graph_number], parameters.maps[number].beat
@@ -234,7 +234,7 @@ def _streams(plan: StackPlan, numbering: _Numbering, parameters: FusedParameters
 def _tile(
     plan: StackPlan,
     numbering: _Numbering,
-    parameters: FusedParameters,
+    parameters: PipelineParameters,
     rows: Mapping[str, RowData] | None,
     tile: int,
     order: OverlapOrder,
@@ -330,7 +330,7 @@ def _overlap_lines(
 # --- weights ---
 
 
-def _weight_bytes(plan: StackPlan, parameters: FusedParameters, rows: Mapping[str, RowData]) -> bytes:
+def _weight_bytes(plan: StackPlan, parameters: PipelineParameters, rows: Mapping[str, RowData]) -> bytes:
     parts: list[NDArray[np.uint8]] = []
     for index, stage in enumerate(parameters.stages):
         if not isinstance(stage, ConvStage):

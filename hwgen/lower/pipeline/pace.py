@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from hwgen.arch.pipeline import (
     ConvStage,
-    FusedParameters,
     GlobalPoolStage,
     JoinStage,
+    PipelineParameters,
     PoolStage,
     ShuffleStage,
 )
@@ -14,12 +14,12 @@ from hwgen.arch.pipeline import (
 __all__ = ["slowest_stage", "stage_cycles"]
 
 
-def slowest_stage(parameters: FusedParameters, registers: Mapping[str, int]) -> int:
+def slowest_stage(parameters: PipelineParameters, registers: Mapping[str, int]) -> int:
     """Cycles that the stage with the most work is busy in a tile, if it never waits."""
     return max(stage_cycles(parameters, registers, index) for index in range(len(parameters.stages)))
 
 
-def stage_cycles(parameters: FusedParameters, registers: Mapping[str, int], index: int) -> int:
+def stage_cycles(parameters: PipelineParameters, registers: Mapping[str, int], index: int) -> int:
     """Cycles that a stage is busy in a tile: with windows, padding included, and with pixels that complete none."""
     stage, steps, name = parameters.stages[index], parameters.steps(index), f"stage{index}"
     match stage:

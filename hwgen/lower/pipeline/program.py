@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hwgen.arch.pipeline import FusedParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.lower.pipeline.tiles import StackPlan
 
 __all__ = ["KINDS", "Columns", "Kind", "OverlapLine", "PipelineMap", "PipelineProgram", "Stream", "TileProgram"]
@@ -91,7 +91,7 @@ class PipelineProgram:
     """
 
     plan: StackPlan
-    parameters: FusedParameters
+    parameters: PipelineParameters
     maps: tuple[PipelineMap, ...]
     streams: tuple[Stream, ...]
     tiles: tuple[TileProgram, ...]

@@ -12,8 +12,8 @@ from math import ceil
 from hwgen.arch.pipeline import (
     OUTPUT_QUEUE,
     ConvStage,
-    FusedParameters,
     JoinStage,
+    PipelineParameters,
     PoolStage,
     Stage,
     reads_of,
@@ -22,7 +22,7 @@ from hwgen.arch.pipeline import (
 __all__ = ["with_even_queues"]
 
 
-def with_even_queues(parameters: FusedParameters) -> FusedParameters:
+def with_even_queues(parameters: PipelineParameters) -> PipelineParameters:
     """The pipeline with queues deep enough for its strides and its skips."""
     depths = [OUTPUT_QUEUE] * len(parameters.maps)
     for number, stage in enumerate(parameters.stages):
@@ -46,7 +46,7 @@ def with_even_queues(parameters: FusedParameters) -> FusedParameters:
     return _with_skips(replace(parameters, maps=tuple(maps)))
 
 
-def _with_skips(parameters: FusedParameters) -> FusedParameters:
+def _with_skips(parameters: PipelineParameters) -> PipelineParameters:
     """Operands of joins wait for the pixels that are under way on the longest path."""
     held = [0] * len(parameters.maps)
     """Pixels that may be under way before each map: in stages, in queues and in flight."""

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hwgen.arch.pipeline import FusedParameters, JoinStage, MapParameters, ShuffleStage, Stage
+from hwgen.arch.pipeline import JoinStage, MapParameters, PipelineParameters, ShuffleStage, Stage
 from hwgen.ir.document import InputError
 
 __all__ = ["shared_pipeline"]
 
 
-def shared_pipeline(pipelines: Sequence[FusedParameters]) -> FusedParameters:
+def shared_pipeline(pipelines: Sequence[PipelineParameters]) -> PipelineParameters:
     """The smallest pipeline that runs what each of the given ones runs; they may differ in their tiles only."""
     maps = tuple(_largest(column) for column in zip(*(one.maps for one in pipelines), strict=True))
     stages = tuple(_longest(column) for column in zip(*(one.stages for one in pipelines), strict=True))

@@ -12,8 +12,8 @@ from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from cosim.pipeline.pace import pace_of
 from hwgen.arch.pipeline import JoinStage
-from hwgen.campaigns.pipeline_cases import FusedCase, small_cases, whole_stack
-from hwgen.gateware.pipeline.registers import FusedError
+from hwgen.campaigns.pipeline_cases import PipelineCase, small_cases, whole_stack
+from hwgen.gateware.pipeline.registers import PipelineError
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.model.pipeline.cost import stack_cost
@@ -23,7 +23,7 @@ SEEDS, NETWORKS, WAYS = (4, 6, 7), 8, 5
 CASES = {case.name: case for case in small_cases()}
 
 
-def prepared(case: FusedCase, **options: Any) -> StackRun:
+def prepared(case: PipelineCase, **options: Any) -> StackRun:
     (stack,) = case.solution.stacks
     data = random_network_data(case.solution.network, np.random.default_rng(1))
     return prepare(case.name, case.solution, stack, data, macs=options.pop("macs", 32), **options)
@@ -91,7 +91,7 @@ def test_rings_and_queues_that_are_too_small_are_noticed() -> None:
     stages = tuple(narrow if one == join else one for one in parameters.stages)
     undersized = replace(parameters, maps=tuple(maps), stages=stages)
     (result,) = run_stacks([replace(run, pipeline=undersized)], fast=False)
-    assert result.result.status[-1] >> 8 == FusedError.WATCHDOG.value
+    assert result.result.status[-1] >> 8 == PipelineError.WATCHDOG.value
     assert not result.passed
 
 
@@ -113,7 +113,7 @@ def test_tiles_that_bring_nothing_new_are_followed_by_others() -> None:
     ]  # fmt: skip
     source = {"name": "input", "channels": 1, "height": 5, "width": 3}
     network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": rows})
-    assert not failures(run_stacks([prepared(FusedCase("odd", whole_stack(network, 6)))], simulator="icarus"))
+    assert not failures(run_stacks([prepared(PipelineCase("odd", whole_stack(network, 6)))], simulator="icarus"))
 
 
 @pytest.mark.usefixtures("icarus")
@@ -131,7 +131,7 @@ def test_fully_connected_layers_behind_a_global_pool() -> None:
     ]  # fmt: skip
     source = {"name": "input", "channels": 6, "height": 3, "width": 4}
     network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": rows})
-    (result,) = run_stacks([prepared(FusedCase("fc", whole_stack(network, 1)))], simulator="icarus")
+    (result,) = run_stacks([prepared(PipelineCase("fc", whole_stack(network, 1)))], simulator="icarus")
     assert not result.failures
     assert result.measured.output == 4
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from amaranth.sim import Simulator
 
-from hwgen.arch.pipeline import FusedParameters
-from hwgen.gateware.pipeline.pipeline import Fused
-from hwgen.gateware.pipeline.registers import FusedError, fused_register_map
+from hwgen.arch.pipeline import PipelineParameters
+from hwgen.gateware.pipeline.pipeline import Pipeline
+from hwgen.gateware.pipeline.registers import PipelineError, pipeline_register_map
 
 __all__ = ["Outcome", "Stimulus", "run_pipeline"]
 
@@ -30,15 +30,15 @@ class Outcome:
     outputs: dict[str, list[int]] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
     cycles: list[int] = field(default_factory=list)
-    error: FusedError = FusedError.NONE
+    error: PipelineError = PipelineError.NONE
 
 
 class _Bench:
-    def __init__(self, parameters: FusedParameters, stimuli: Sequence[Stimulus], pauses: float, seed: int) -> None:
-        self.top = Fused(parameters)
+    def __init__(self, parameters: PipelineParameters, stimuli: Sequence[Stimulus], pauses: float, seed: int) -> None:
+        self.top = Pipeline(parameters)
         self.stimuli, self.pauses = stimuli, pauses
         self.rng = random.Random(seed)
-        self.addresses = {register.name: register.address for register in fused_register_map(parameters)}
+        self.addresses = {register.name: register.address for register in pipeline_register_map(parameters)}
         self.seen = Outcome()
         members = self.top.signature.members
         self.inputs = [n for n in members if n.startswith("i_") and not n.endswith("_keep")]
@@ -69,9 +69,9 @@ class _Bench:
             await self.access(ctx, "control", stimulus.control)
             while not ctx.get(self.top.irq):
                 await ctx.tick()
-            self.seen.error = FusedError(await self.access(ctx, "status") >> 8)
+            self.seen.error = PipelineError(await self.access(ctx, "status") >> 8)
             self.seen.cycles.append(await self.access(ctx, "cycles"))
-            if self.seen.error != FusedError.NONE:
+            if self.seen.error != PipelineError.NONE:
                 return
             await self.access(ctx, "control", 2)
         assert not any(self.waiting.values()), self.waiting
@@ -131,7 +131,7 @@ def _bound(work: Callable[[Any, str], Awaitable[None]], name: str) -> Callable[[
 
 
 def run_pipeline(
-    parameters: FusedParameters, stimuli: Sequence[Stimulus], *, pauses: float = 0.0, seed: int = 1
+    parameters: PipelineParameters, stimuli: Sequence[Stimulus], *, pauses: float = 0.0, seed: int = 1
 ) -> Outcome:
     """Load and run what is given, with streams that pause at random with that probability."""
     return _Bench(parameters, stimuli, pauses, seed).run()

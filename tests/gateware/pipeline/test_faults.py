@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hwgen.arch.pipeline import ConvStage, FusedParameters, JoinStage, MapParameters
-from hwgen.gateware.pipeline.registers import FusedError, FusedRegisters, fused_register_map
+from hwgen.arch.pipeline import ConvStage, JoinStage, MapParameters, PipelineParameters
+from hwgen.gateware.pipeline.registers import PipelineError, PipelineRegisters, pipeline_register_map
 from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.program import PipelineProgram
 from tests.gateware.pipeline.bench import run_pipeline
 from tests.gateware.pipeline.test_stages import lowered, network
 from tests.random.pipelines import Maps, expected_streams, stimuli
 
-PARAMETERS = FusedParameters(
+PARAMETERS = PipelineParameters(
     (MapParameters(2, 6, 4, 4, source=True, overlap_in=2), MapParameters(2, 0, 4, 4, written=True, overlap_out=1)),
     (ConvStage(0, 1, (2, 2), (1, 1)),),
 )
@@ -49,7 +49,7 @@ def test_the_ring_of_the_model_is_enough_for_a_skip_and_the_watchdog_sees_when_t
     tight = (*program.parameters.maps[:2], replace(early, pixels=1), program.parameters.maps[3])
     small = replace(program, parameters=replace(program.parameters, maps=tight))
     seen = run_pipeline(small.parameters, stimuli(small, maps))
-    assert seen.error == FusedError.WATCHDOG
+    assert seen.error == PipelineError.WATCHDOG
     assert len(seen.outputs["o_map3"]) < len(expected_streams(program, maps)["o_map3"])
     assert predict_tile(small.parameters, small.tiles[0]) == -1
 
@@ -57,9 +57,9 @@ def test_the_ring_of_the_model_is_enough_for_a_skip_and_the_watchdog_sees_when_t
 class _Port:
     """Register accesses, and what the answer is."""
 
-    def __init__(self, ctx: Any, registers: FusedRegisters) -> None:
+    def __init__(self, ctx: Any, registers: PipelineRegisters) -> None:
         self.ctx, self.registers = ctx, registers
-        self.addresses = {one.name: one.address for one in fused_register_map(registers.parameters)}
+        self.addresses = {one.name: one.address for one in pipeline_register_map(registers.parameters)}
 
     async def access(self, address: int, value: int | None, enable: int = 15) -> tuple[int, bool]:
         port, ctx = self.registers.port, self.ctx
@@ -76,15 +76,15 @@ class _Port:
     async def read(self, name: str) -> int:
         return (await self.access(self.addresses[name], None))[0]
 
-    async def error(self) -> FusedError:
+    async def error(self) -> PipelineError:
         """The error of the last accesses, which is cleared."""
-        code = FusedError(await self.read("status") >> 8)
+        code = PipelineError(await self.read("status") >> 8)
         await self.write("control", 2)
         return code
 
 
 def simulate(bench: Any) -> None:
-    registers = FusedRegisters(PARAMETERS)
+    registers = PipelineRegisters(PARAMETERS)
 
     async def run(ctx: Any) -> None:
         await bench(ctx, registers, _Port(ctx, registers))
@@ -96,18 +96,18 @@ def simulate(bench: Any) -> None:
 
 
 def test_registers_hold_what_is_written_and_refuse_the_rest() -> None:
-    async def bench(ctx: Any, registers: FusedRegisters, port: _Port) -> None:
+    async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
         assert await port.read("identity") == 0x46555331
-        for number, one in enumerate(fused_register_map(PARAMETERS)[6:]):
+        for number, one in enumerate(pipeline_register_map(PARAMETERS)[6:]):
             assert not await port.write(one.name, number % (1 << one.width))
-        for number, one in enumerate(fused_register_map(PARAMETERS)[6:]):
+        for number, one in enumerate(pipeline_register_map(PARAMETERS)[6:]):
             assert await port.read(one.name) == number % (1 << one.width)
             assert ctx.get(getattr(registers.settings, one.name)) == number % (1 << one.width)
         for address, value, enable, code in (
-            (0x3C, None, 15, FusedError.UNKNOWN_REGISTER),
-            (port.addresses["cycles"], 1, 15, FusedError.READ_ONLY_REGISTER),
-            (port.addresses["map0_line"], 8, 15, FusedError.VALUE_TOO_WIDE),
-            (port.addresses["map0_line"], 1, 7, FusedError.VALUE_TOO_WIDE),
+            (0x3C, None, 15, PipelineError.UNKNOWN_REGISTER),
+            (port.addresses["cycles"], 1, 15, PipelineError.READ_ONLY_REGISTER),
+            (port.addresses["map0_line"], 8, 15, PipelineError.VALUE_TOO_WIDE),
+            (port.addresses["map0_line"], 1, 7, PipelineError.VALUE_TOO_WIDE),
         ):
             _, refused = await port.access(address, value, enable)
             assert refused
@@ -120,15 +120,15 @@ def test_registers_hold_what_is_written_and_refuse_the_rest() -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"map0_line": 5}, FusedError.LINE),
-        ({"map1_lines": 5}, FusedError.LINE),
-        ({"map0_overlap": 3}, FusedError.OVERLAP),
-        ({"map0_line": 1, "map0_overlap": 2}, FusedError.OVERLAP),
-        ({"map1_saved": 2}, FusedError.OVERLAP),
+        ({"map0_line": 5}, PipelineError.LINE),
+        ({"map1_lines": 5}, PipelineError.LINE),
+        ({"map0_overlap": 3}, PipelineError.OVERLAP),
+        ({"map0_line": 1, "map0_overlap": 2}, PipelineError.OVERLAP),
+        ({"map1_saved": 2}, PipelineError.OVERLAP),
     ],
 )
-def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int], code: FusedError) -> None:
-    async def bench(ctx: Any, registers: FusedRegisters, port: _Port) -> None:
+def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int], code: PipelineError) -> None:
+    async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
         sound = {"map0_line": 4, "map0_lines": 4, "map0_overlap": 2, "map1_line": 4, "map1_lines": 4, "map1_saved": 1}
         for name, value in {**sound, **change}.items():
             await port.write(name, value)
@@ -141,7 +141,7 @@ def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int]
         await port.write("control", 1)
         assert ctx.get(registers.running)
         assert await port.write("map0_line", 1)
-        assert await port.error() == FusedError.WRITTEN_WHILE_BUSY
+        assert await port.error() == PipelineError.WRITTEN_WHILE_BUSY
         ctx.set(registers.ended, 1)
         await ctx.tick()
         assert not ctx.get(registers.running)
@@ -151,7 +151,7 @@ def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int]
 
 
 def test_the_watchdog_counts_cycles_without_movement() -> None:
-    async def bench(ctx: Any, registers: FusedRegisters, port: _Port) -> None:
+    async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
         await port.write("watchdog", 10)
         await port.write("control", 1)
         for cycle in range(60):
@@ -162,6 +162,6 @@ def test_the_watchdog_counts_cycles_without_movement() -> None:
         for _ in range(12):
             await ctx.tick()
         assert not ctx.get(registers.running)
-        assert await port.error() == FusedError.WATCHDOG
+        assert await port.error() == PipelineError.WATCHDOG
 
     simulate(bench)

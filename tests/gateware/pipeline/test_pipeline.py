@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.pipeline.data import random_network_data
-from hwgen.gateware.pipeline.registers import FusedError
+from hwgen.gateware.pipeline.registers import PipelineError
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.cycles import in_time, predict_tile
 from hwgen.lower.pipeline.lowering import lower_stack
@@ -46,7 +46,7 @@ def test_random_stacks(seed: int, pauses: float) -> None:
     assert case is not None
     program, maps = case
     seen = run_pipeline(program.parameters, stimuli(program, maps), pauses=pauses, seed=seed)
-    assert seen.error == FusedError.NONE
+    assert seen.error == PipelineError.NONE
     assert seen.outputs == expected_streams(program, maps)
     cycles, predicted = (
         seen.cycles[-len(program.tiles) :],

@@ -7,7 +7,7 @@ import pytest
 
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage
-from hwgen.gateware.pipeline.registers import FusedError
+from hwgen.gateware.pipeline.registers import PipelineError
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.cycles import in_time, predict_tile
 from hwgen.lower.pipeline.lowering import lower_stack
@@ -62,7 +62,7 @@ def lowered(table: Network, *, factor: int = 1, macs: int = 16, seed: int = 1) -
 
 def check(program: PipelineProgram, maps: Maps) -> None:
     seen = run_pipeline(program.parameters, stimuli(program, maps))
-    assert seen.error == FusedError.NONE
+    assert seen.error == PipelineError.NONE
     assert seen.outputs == expected_streams(program, maps)
     cycles = [predict_tile(program.parameters, tile) for tile in program.tiles]
     assert seen.cycles[-len(cycles) :] == cycles

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hwgen.arch.pipeline import FusedParameters, JoinStage
+from hwgen.arch.pipeline import JoinStage, PipelineParameters
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network
@@ -51,7 +51,7 @@ def random_program(rng: random.Random) -> PipelineProgram | None:
         return None
 
 
-def with_least_queues(parameters: FusedParameters) -> FusedParameters:
+def with_least_queues(parameters: PipelineParameters) -> PipelineParameters:
     """One pixel before each operand of a join, whatever is under way on other paths."""
     stages = (
         replace(stage, operands=tuple(replace(operand, queue=1) for operand in stage.operands))
@@ -62,7 +62,7 @@ def with_least_queues(parameters: FusedParameters) -> FusedParameters:
     return replace(parameters, stages=tuple(stages))
 
 
-def runs(program: PipelineProgram, parameters: FusedParameters) -> bool:
+def runs(program: PipelineProgram, parameters: PipelineParameters) -> bool:
     """Whether all tiles end, with the overlap port served in time."""
     for tile in program.tiles:
         incoming, outgoing = (tuple(in_time(parameters, tile, way)) for way in ("in", "out"))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosim.pipeline.data import random_network_data
-from hwgen.arch.pipeline import ConvStage, FusedParameters, MapParameters
+from hwgen.arch.pipeline import ConvStage, MapParameters, PipelineParameters
 from hwgen.ir.excerpt import excerpt
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.resolution import at_resolution
@@ -28,7 +28,7 @@ def test_depths() -> None:
         ConvStage(1, 2, (3, 3), (2, 2), input_lanes=2, output_lanes=2, groups=1),  # 18, and 1 for every second pixel
         ConvStage(2, 3, (1, 1), (1, 1), output_lanes=1),  # 32
     )
-    even = with_even_queues(FusedParameters(maps, stages))
+    even = with_even_queues(PipelineParameters(maps, stages))
     # 5/4 of a line would pile up, one at most; 19 of 32 parts of what is made in a line are taken meanwhile
     assert [one.queue for one in even.maps] == [2, 2 + 40, 2 + 9, 2]
 

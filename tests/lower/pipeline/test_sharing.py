@@ -2,7 +2,7 @@
 
 import pytest
 
-from hwgen.arch.pipeline import FusedParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.campaigns.pipeline_cases import PARTS, Part, whole_stack
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.lowering import lower_stack
@@ -10,7 +10,7 @@ from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.lower.pipeline.tiles import plan_stack
 
 
-def pipelines(part: Part, macs: int) -> list[FusedParameters]:
+def pipelines(part: Part, macs: int) -> list[PipelineParameters]:
     solutions = (whole_stack(part.made(small=False), factor) for factor in (1, 2, 3))
     plans = [plan_stack(one, one.stacks[0]) for one in solutions]
     return [lower_stack(plan, None, macs=macs, order=lambda *_: []).parameters for plan in plans]

@@ -2,7 +2,7 @@
 //
 // One array holds all memory: the DRAM from address 0 on, and the TCDM at the end of it, where no AXI address reaches.
 // Descriptors' words, a fetched program and the times at which descriptors were done lie in the same array. As in
-// `harness.sv` there are no ports: the test bench drives the variables of the first block, which are registered before
+// `hwc.sv` there are no ports: the test bench drives the variables of the first block, which are registered before
 // they are used, and the native run loop drives the clock.
 
 `default_nettype none
