@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwgen.golden.convolution import convolution as golden
+from hwgen.golden import convolution as golden
 from hwgen.golden.convolution import convolve, requantise, safe_product_shift
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
