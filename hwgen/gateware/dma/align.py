@@ -1,4 +1,4 @@
-"""Moves a run of bytes from one alignment to another: beats of the bus to lines of the TCDM, or the other way."""
+"""Realigns a run of bytes: from beats of the AXI bus to lines of the TCDM, or from lines to beats."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -10,16 +10,16 @@ __all__ = ["ByteAligner", "aligned_layout"]
 
 
 def aligned_layout(unit_bytes: int) -> data.StructLayout:
-    """A unit of bytes: which of them belong to the run, whether it is the run's first or last; its ``joins`` too."""
+    """A unit of bytes: byte enables of the run, flags for the run's first and last unit, and the run's ``joins``."""
     return data.StructLayout({"data": 8 * unit_bytes, "enable": unit_bytes, "first": 1, "last": 1, "joins": 1})
 
 
 class ByteAligner(wiring.Component):
-    """Takes the units (beats, lines) in which a run comes and gives those in which it goes.
+    """Shifts the bytes of a run from their offset in the source units (beats or lines) to that in the target units.
 
-    The first unit in has ``source`` bytes before the run, the first unit out ``target``. A unit in and a unit out in
-    the same cycle; where the target lies lower in its unit than the source, the first unit in costs a cycle of its
-    own, and where it lies higher, a run may end with a cycle in which nothing comes in. Runs follow without a pause.
+    The run starts at byte ``source`` of its first source unit and at byte ``target`` of its first target unit.
+    Throughput is one unit a cycle. If ``target < source``, the first source unit takes an extra cycle. If
+    ``target > source``, the last target unit may need no further source unit. There is no gap between runs.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class ByteAligner(wiring.Component):
     Members
     -------
     i_run : In(stream)
-        ``source``, ``target``, ``length`` in bytes. ``keeps``: its last unit in is the next run's first one, too.
-        ``joins``: its last unit out belongs together with the next run's first one.
+        ``source``, ``target``, ``length`` in bytes. ``keeps``: the next run starts in its last source unit.
+        ``joins``: the next run continues in its last target unit.
     i_unit : In(stream)
     wants : Out(1)
-        A unit would be used in this cycle, whether or not it is taken.
+        A source unit is needed in this cycle, whether or not ``i_unit`` is accepted.
     o_unit : Out(stream of `aligned_layout`)
     busy : Out(1)
-        Inside a run.
+        A run is in progress.
     """
 
     def __init__(self, unit_bytes: int, length_bits: int) -> None:
@@ -117,7 +117,7 @@ class ByteAligner(wiring.Component):
 
 
 def _rotated(value: Value, count: Value, unit_bytes: int) -> Value:
-    """Byte b goes to lane (b + count) mod ``unit_bytes``."""
+    """Rotate: byte b moves to lane (b + count) mod ``unit_bytes``."""
     for bit in range(unit_bytes.bit_length() - 1):
         amount = 8 << bit
         value = Mux(count[bit], value.rotate_left(amount), value)

@@ -1,4 +1,4 @@
-"""What load and store have in common: from the words of descriptors to bursts, and to runs."""
+"""The front end of the load and store channels: from descriptor words to AXI bursts and to runs."""
 
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
@@ -19,7 +19,7 @@ inside a burst."""
 
 
 def way_layout(parameters: DmaParameters, *, scatters: bool) -> data.StructLayout:
-    """What the data of a run need to know about its descriptor: fields of a descriptor that was checked."""
+    """The fields of a checked descriptor that the data path of a run uses."""
     bits = parameters.tcdm_address_bits
     fields = {"ring_end": bits + 1, "ring_size": bits + 1, "fold": LENGTH_BITS, "slow_stride": bits}
     if scatters:
@@ -28,42 +28,42 @@ def way_layout(parameters: DmaParameters, *, scatters: bool) -> data.StructLayou
 
 
 def placed_layout(parameters: DmaParameters, *, scatters: bool) -> data.StructLayout:
-    """A ``run`` and the ``way`` of its descriptor."""
+    """A ``run`` with the data-path fields (``way``) of its descriptor."""
     return data.StructLayout({"run": run_layout(parameters), "way": way_layout(parameters, scatters=scatters)})
 
 
 class ChannelFront(wiring.Component):
-    """Reads, checks and walks descriptors, and sends out the bursts of their DRAM side, ahead of the data.
+    """Reads and checks descriptors, walks their runs, and issues their DRAM bursts ahead of the data.
 
     Parameters
     ----------
     parameters
         What the DMA is generated for.
     scatters
-        Whether bytes may lie apart.
+        Whether scattered descriptors are allowed.
 
     Members
     -------
     i_word : In(stream)
     settings : In
     o_burst : Out(stream)
-        A burst stays until it is taken; ``last``: with it a descriptor ends.
+        ``last``: the final burst of a descriptor. A burst is never withdrawn.
     asks, length : Out
-        A burst is about to be offered (a pulse), and its beats less one.
+        A pulse in the cycle before a burst is offered, and the number of its beats less one.
     hold : In(1)
-        Offer none from the next cycle on.
+        Offer no burst from the next cycle on.
     o_run : Out(stream of `placed_layout`)
-        Runs; their bursts may come before or after them.
+        Runs, independent of the bursts: a run may precede or follow its bursts.
     bursting : Out(1)
         A burst is offered.
     busy : Out(1)
-        Descriptors that have been checked are here, or runs of theirs.
+        Checked descriptors, or runs of them, are pending.
     empty : Out(1)
         No descriptor is being read.
     awaits : Out(1)
-        The last descriptor that was checked cannot end without the next one.
+        The last checked descriptor is continued by the next one, which has not arrived.
     error, error_address : Out
-        Why the next descriptor is refused, or `DmaError.NONE`.
+        Why the next descriptor is refused; `DmaError.NONE` otherwise.
     """
 
     def __init__(self, parameters: DmaParameters, *, scatters: bool) -> None:
@@ -104,7 +104,7 @@ class ChannelFront(wiring.Component):
         connect(m, splitter.o_burst, burst.i_payload)
         connect(m, burst.o_payload, flipped(self.o_burst))
 
-        # A descriptor is walked twice: for its bursts at once, for its data when they come.
+        # Two walkers for each descriptor: one issues its bursts at once, the other follows the data.
         m.d.comb += [
             ahead.i_descriptor.valid.eq(checked.valid & waiting.w_rdy),
             ahead.i_descriptor.payload.eq(checked.payload),

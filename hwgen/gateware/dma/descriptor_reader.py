@@ -1,4 +1,4 @@
-"""Takes descriptors word by word, and lets none pass that would leave its windows."""
+"""Assembles descriptors from words, and refuses those that leave their address windows."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -15,9 +15,9 @@ _TCDM = ("tcdm_address", "tcdm_stride_1", "tcdm_stride_2", "fast_stride", "slow_
 
 
 def checked_layout(parameters: DmaParameters) -> data.StructLayout:
-    """A sound descriptor: its fields, narrowed to what they can be, and the end and size of its ring.
+    """A valid descriptor: its fields at their used widths, and the end and size of its ring.
 
-    A descriptor without a ring has an end that no address reaches; a packed one has a fold that no run exceeds.
+    Without a ring, ``end`` is beyond every address. If the bytes are not scattered, ``fold`` exceeds every run.
     """
     widths = {entry.name: entry.width for entry in FIELDS if entry.name != "ring"}
     widths |= {name: min(widths[name], parameters.tcdm_address_bits) for name in _TCDM}
@@ -27,28 +27,28 @@ def checked_layout(parameters: DmaParameters) -> data.StructLayout:
 
 
 class DescriptorReader(wiring.Component):
-    """Assembles descriptors and checks each as a whole, while the one before it is being moved.
+    """Assembles and checks a descriptor while the previous one is being executed.
 
     Parameters
     ----------
     parameters
         What the DMA is generated for.
     scatters
-        Whether fast strides other than 1 are sound here, and descriptors that another one continues.
+        Whether fast strides other than 1, and descriptors that are continued by the next one, are valid.
 
     Members
     -------
     i_word : In(stream)
-        The words of one descriptor after the other.
+        Words of consecutive descriptors.
     o_descriptor : Out(stream of `checked_layout`)
     settings : In
     empty : Out(1)
-        Nothing of a descriptor is here.
+        No word of a descriptor has been read.
     awaits : Out(1)
-        The last descriptor said that another one continues it.
+        The last descriptor is continued by the next one.
     error, error_address : Out
-        Why a descriptor was refused, and its DRAM or TCDM address: `DmaError.NONE` if none was. From then on nothing
-        passes until reset.
+        Why a descriptor was refused, and its DRAM or TCDM address; `DmaError.NONE` if none was. After an error no
+        descriptor passes until reset.
     """
 
     def __init__(self, parameters: DmaParameters, *, scatters: bool) -> None:
@@ -70,8 +70,8 @@ class DescriptorReader(wiring.Component):
         fields = {entry.name: Signal(entry.width, name=entry.name) for entry in FIELDS}
         index = Signal(range(SCATTERED_WORDS))
         word = self.i_word.payload
-        # Where each side ends if nothing wraps, summed up while the words arrive: a product with each stride, added
-        # with the next word. (What comes of the words of the scattering is not looked at: it is for rings only.)
+        # The end address of each side without wrapping, accumulated while the words arrive: the product with each
+        # stride is added in the next word's cycle. (Scattered descriptors are in rings only: their sums are unused.)
         product, factor = Signal(48), Signal(16)
         dram_end, tcdm_end = Signal(50), Signal(50)
         last = Mux(fields["scattered"], SCATTERED_WORDS - 1, PACKED_WORDS - 1)
@@ -119,7 +119,7 @@ class DescriptorReader(wiring.Component):
         return m
 
     def _continued(self, m: Module, fields: dict[str, Signal], dram_end: Value) -> Value:
-        """Whether this descriptor is not the one that the last one said would continue it."""
+        """Whether the previous descriptor is continued, and this descriptor does not continue it."""
         address, tag = Signal(32), Signal.like(fields["tag"])
         with m.If(self.o_descriptor.valid & self.o_descriptor.ready):
             m.d.sync += [self.awaits.eq(fields["continues"]), address.eq(dram_end), tag.eq(fields["tag"])]
@@ -128,7 +128,7 @@ class DescriptorReader(wiring.Component):
     def _judge(
         self, m: Module, fields: dict[str, Signal], dram_end: Value, tcdm_end: Value, strays: Value, now: Value
     ) -> None:
-        """In one cycle, ``now``: keep the ring's end and size, and what is wrong."""
+        """In the cycle ``now``, register the end and size of the ring, and the error."""
         settings, offered = self.settings, self.o_descriptor.payload
         width = len(settings.tcdm_end)
         end, size = Signal(width), Signal(width)

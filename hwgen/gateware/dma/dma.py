@@ -1,4 +1,4 @@
-"""The DMA: a load and a store channel and the fetch of programs, on one AXI4 port and ports to the TCDM."""
+"""The DMA: a load channel, a store channel and a program fetcher on one AXI4 port and several TCDM ports."""
 
 from amaranth.hdl import Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
@@ -18,10 +18,10 @@ CHANNELS = ("load", "store", "program")
 
 
 class Dma(wiring.Component):
-    """Moves what descriptors name between DRAM and TCDM, and fetches the program that they come from.
+    """Executes load and store descriptors between DRAM and TCDM, and fetches the program that contains them.
 
-    The three have an AXI ID each (`StreamId`) and keep their own order; nothing keeps one of them waiting for another
-    but the bus. Bursts end at multiples of `burst_window`: where they begin and end depends on descriptors alone.
+    Each of the three has its own AXI ID (`StreamId`) and keeps its own order; they share only the bus. Bursts end at
+    multiples of `burst_window`, so their boundaries depend on the descriptors alone.
 
     Parameters
     ----------
@@ -30,23 +30,23 @@ class Dma(wiring.Component):
     Members
     -------
     i_load, i_store : In(stream)
-        The words of one descriptor after the other (`hwgen.arch.descriptor`).
+        Words of consecutive descriptors (`hwgen.arch.descriptor`).
     load_done, store_done : Out(1)
-        A pulse for each descriptor, in order: all its writes to the TCDM, all its bursts have been answered.
+        A pulse for each descriptor, in order: all of its TCDM writes, or all of its bursts, have been answered.
     program_start, program_address, program_words : In
     o_program : Out(stream)
     {load,store,program}_idle : Out(1)
-        Nothing is under way.
+        No access is outstanding.
     {load,store,program}_error, {load,store,program}_error_address : Out
-        A `DmaError` other than ``NONE``: it has stopped, lets what is under way come to its end, and is idle then.
+        Other than `DmaError.NONE`: the channel has stopped. It completes outstanding accesses and becomes idle.
     settings : In
     halt : In(1)
-        Nothing new goes out; what is under way comes to its end.
+        Issue nothing new; outstanding accesses complete.
     clear : In(1)
-        While all are idle: forget errors, and descriptors that have not been begun.
+        While all are idle: clear errors, and discard descriptors that have not been started.
     axi : Out(AxiSignature)
     load, store : Out(TcdmSignature), arrays
-        Ports that only write, and ports that only read.
+        Write-only ports and read-only ports.
     """
 
     def __init__(self, parameters: DmaParameters) -> None:
@@ -105,7 +105,7 @@ class Dma(wiring.Component):
         return m
 
     def _reads(self, m: Module, load: LoadChannel, program: ProgramFetcher) -> None:
-        """AR and R: the program first, which is short."""
+        """AR and R channels: the program has priority, since its bursts are short."""
         axi = self.axi
         m.submodules.read = read = Register(address_layout(id=StreamId))
         burst = read.i_payload
@@ -144,7 +144,7 @@ class Dma(wiring.Component):
             m.d.comb += [beat.data.eq(axi.rdata), beat.response.eq(axi.rresp), beat.last.eq(axi.rlast)]
 
     def _writes(self, m: Module, store: StoreChannel) -> None:
-        """AW, W and B."""
+        """AW, W and B channels."""
         axi, burst, beat = self.axi, store.o_burst, store.o_beat
         m.d.comb += [
             axi.awvalid.eq(burst.valid),

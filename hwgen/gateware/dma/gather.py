@@ -1,4 +1,4 @@
-"""Reads runs from the TCDM line by line, through several ports that need not answer at the same time."""
+"""Reads runs from the TCDM line by line, through several ports whose answers may come in different cycles."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -14,11 +14,11 @@ from hwgen.gateware.dma.walk import LENGTH_BITS
 __all__ = ["LINES_AHEAD", "LineReader"]
 
 LINES_AHEAD = 8
-"""Lines that are asked for and not yet used: as many as cover the way to the TCDM and back."""
+"""Outstanding lines: enough to cover the round trip to the TCDM."""
 
 
 class LineReader(wiring.Component):
-    """Reads the words of a run, a line (a word for each port) a cycle.
+    """Reads a run, one line (a word for each port) a cycle.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ class LineReader(wiring.Component):
     i_run : In(stream)
         ``tcdm`` address and ``length`` in bytes; the ring's ``end`` and ``size``.
     o_line : Out(stream)
-        Lines of the run; what lies before or behind it is random.
+        Lines of the run; bytes outside of the run are undefined.
     port : Out(TcdmSignature), an array
     idle : Out(1)
         No access is under way.
     busy : Out(1)
-        Inside a run, or lines wait to be taken.
+        A run is in progress, or lines are queued.
     fault, fault_address : Out
     """
 
@@ -60,9 +60,9 @@ class LineReader(wiring.Component):
         p = self.parameters
         run = Signal.like(self.i_run.payload)
         walking, first = Signal(), Signal()
-        line, left = Signal(p.tcdm_address_bits), Signal(LENGTH_BITS + 1)  # left: bytes from the line's first on
+        line, left = Signal(p.tcdm_address_bits), Signal(LENGTH_BITS + 1)  # left: bytes to the end of the run
 
-        # One line at a time is on its way to the ports.
+        # One line at a time is being requested at the ports.
         addresses = [Signal(p.tcdm_address_bits, name=f"address_{i}") for i in range(p.ports)]
         enables = [Signal(WORD_BYTES, name=f"enable_{i}") for i in range(p.ports)]
         pending, taken = Signal(p.ports), Signal(p.ports)
@@ -103,9 +103,9 @@ class LineReader(wiring.Component):
     def _answers(
         self, m: Module, requests: list[tuple[Value, Value, Signal, Signal]], asks: Signal, used: Signal
     ) -> Value:
-        """A port each for the words of a line: bring them together again. Whether a line is given.
+        """Request each word of a line at its port, and join the answers to lines. Returns whether a line is complete.
 
-        A request is pending, is taken, has an address and an enable; ``used``: words of the line that is asked for.
+        ``used``: the words of the requested line that belong to the run.
         """
         p, gives = self.parameters, Signal()
         m.submodules.shapes = shapes = SyncFIFO(width=p.ports, depth=LINES_AHEAD)

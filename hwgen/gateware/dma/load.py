@@ -1,4 +1,4 @@
-"""The load channel of the DMA: descriptors, bursts of reads, and what comes back into the TCDM."""
+"""The load channel of the DMA: descriptors, read bursts, and writes of their data to the TCDM."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -25,10 +25,10 @@ def beat_layout(parameters: DmaParameters) -> data.StructLayout:
 
 
 class LoadChannel(wiring.Component):
-    """Executes load descriptors in their order: DRAM to TCDM.
+    """Executes load descriptors in order: DRAM to TCDM.
 
-    Addresses run ahead of the data, across runs and descriptors. An error ends the channel: no further burst is asked
-    for, what is under way is taken and dropped, nothing of it is written.
+    Bursts are requested ahead of the data, across runs and descriptors. After an error the channel requests no
+    further burst; it accepts and discards the beats of outstanding bursts, and writes none of them.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class LoadChannel(wiring.Component):
     port : Out(TcdmSignature), an array
     settings : In
     halt : In(1)
-        Ask for no further burst.
+        Request no further burst.
     done : Out(1)
-        A pulse: all bytes of the next descriptor have arrived in the TCDM.
+        A pulse: all bytes of the next descriptor are in the TCDM.
     idle : Out(1)
-        Nothing is under way.
+        No burst and no TCDM write is outstanding.
     error, error_address : Out
-        Why the channel stopped; `DmaError.NONE`, it did not. Until reset.
+        Why the channel stopped, until reset; `DmaError.NONE` if it has not.
     """
 
     def __init__(self, parameters: DmaParameters) -> None:
@@ -85,13 +85,13 @@ class LoadChannel(wiring.Component):
             moving.eq(front.busy | placing),
             self.idle.eq(~on_bus & (failed | self.halt | (front.empty & ~moving))),
         ]
-        # A descriptor is refused when those before it have ended, unless they wait for it.
+        # A descriptor's error is reported after the previous descriptors have completed, unless they wait for it.
         with m.If(~failed & (front.error != DmaError.NONE) & (front.awaits | (~on_bus & ~moving))):
             m.d.sync += [self.error.eq(front.error), self.error_address.eq(front.error_address)]
         return m
 
     def _account(self, m: Module, front: ChannelFront, failed: Signal) -> Value:
-        """Hold bursts back when enough are under way; whether any is."""
+        """Limit the outstanding bursts. Returns whether any is outstanding."""
         p = self.parameters
         last = Signal()
         bursts, beats = Signal(range(p.outstanding + 1)), Signal(range(p.beats_ahead + MAX_BEATS + 1))
@@ -107,7 +107,7 @@ class LoadChannel(wiring.Component):
         return bursts != 0
 
     def _place(self, m: Module, front: ChannelFront, failed: Signal) -> tuple[Value, Value]:
-        """From beats to the TCDM: whether a run is being placed, and whether anything is being written."""
+        """From beats to TCDM writes. Returns whether a run is in progress, and whether a write is outstanding."""
         p = self.parameters
         m.submodules.segmenter = segmenter = Segmenter(p, scatters=True)
         m.submodules.aligner = aligner = ByteAligner(p.beat_bytes, LENGTH_BITS)
@@ -119,7 +119,7 @@ class LoadChannel(wiring.Component):
         next_run, next_way = front.o_run.payload.run, front.o_run.payload.way
         next_segment = segmenter.o_segment.payload
         segment, way = Signal.like(next_segment), Signal.like(next_way)
-        # Runs whose bytes lie apart take another way; one kind waits until the other has gone.
+        # Scattered and contiguous runs use different paths; a run waits until the other path is empty.
         apart, segments_begin, bytes_begin = Signal(), Signal(), Signal()
         m.d.comb += [
             apart.eq(next_way.fast_stride != 1),
@@ -164,9 +164,9 @@ class LoadChannel(wiring.Component):
         begin: Value,
         failed: Signal,
     ) -> None:
-        """Hand beats on; one that is an error, and all that follow it, are dropped.
+        """Pass beats on; discard a beat with an error response and all that follow it.
 
-        ``begins``: a run or a segment does, at DRAM address ``begin``.
+        ``begins``: a run or segment starts, at DRAM address ``begin``.
         """
         low = (self.parameters.beat_bytes - 1).bit_length()
         beat = self.i_beat.payload
@@ -199,7 +199,7 @@ class LoadChannel(wiring.Component):
         writer: LineWriter,
         segment: data.View,
     ) -> None:
-        """Lines for the writer: of a segment, one behind the other in its ring; else single bytes."""
+        """Lines for the writer: consecutive lines of a segment in its ring, or single scattered bytes."""
         p = self.parameters
         unit = aligner.o_unit.payload
         line, later = Signal(p.tcdm_address_bits), Signal(p.tcdm_address_bits)

@@ -1,4 +1,4 @@
-"""Fetches a program from DRAM: a stream of its words."""
+"""Fetches a program from DRAM as a stream of words."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -21,7 +21,7 @@ CHUNKS_AHEAD = 2
 
 
 class ProgramFetcher(wiring.Component):
-    """Fetches ``words`` words from ``address`` on, as far ahead as there is room: what comes back always has it.
+    """Fetches ``words`` words from ``address`` on. A burst is requested only if its buffer space is reserved.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ class ProgramFetcher(wiring.Component):
         A multiple of `CHUNK_BYTES`.
     words : In(32)
     settings : In
-        The program lies inside the DRAM window.
+        The program must be inside the DRAM window.
     o_word : Out(stream)
     o_burst : Out(stream)
     i_beat : In(stream of `beat_layout`)
     halt : In(1)
-        Ask for no further burst.
+        Request no further burst.
     idle : Out(1)
-        No burst is under way, and none will be.
+        No burst is outstanding or pending.
     error, error_address : Out
-        Why fetching ended early; `DmaError.NONE`, it did not. Until reset.
+        Why fetching stopped early, until reset; `DmaError.NONE` if it has not.
     """
 
     def __init__(self, parameters: DmaParameters) -> None:
@@ -72,7 +72,7 @@ class ProgramFetcher(wiring.Component):
         chunk, per_beat = CHUNK_BYTES // p.beat_bytes, p.ports
         room = CHUNKS_AHEAD * chunk
         m.submodules.beats = beats = SyncFIFO(width=p.axi_bits, depth=room)
-        next_address, to_ask, to_give = Signal(32), Signal(32), Signal(32)  # the latter two in words
+        next_address, to_ask, to_give = Signal(32), Signal(32), Signal(32)  # both in words
         promised, coming = Signal(range(room + 1)), Signal(range(room + 1))
         failed, asks, given = Signal(), Signal(), Signal()
         burst = self.o_burst.payload.burst
@@ -91,13 +91,13 @@ class ProgramFetcher(wiring.Component):
             asks.eq(offered & self.o_burst.ready),
             self.idle.eq(~offered & (coming == 0) & (failed | self.halt | (to_ask == 0))),
         ]
-        # Once it stands on the bus it stays, whatever else happens.
+        # A request on the bus is never withdrawn.
         with m.If(asks):
             m.d.sync += [offered.eq(0), next_address.eq(next_address + CHUNK_BYTES), to_ask.eq(to_ask - words)]
         with m.Elif(~offered & (to_ask != 0) & (promised <= room - chunk) & ~failed & ~self.halt):
             m.d.sync += offered.eq(1)
 
-        # A beat's place is free again with its last word.
+        # The space of a beat is freed with its last word.
         word = Signal(range(max(2, per_beat)))
         leaves = Signal()
         m.d.comb += [
@@ -122,7 +122,7 @@ class ProgramFetcher(wiring.Component):
         return m
 
     def _check(self, m: Module, failed: Signal, coming: Signal) -> None:
-        """Errors: of the bus, with the beat's address, and of a program that lies elsewhere."""
+        """Errors: of the bus, with the address of the beat, and of a program outside of the DRAM window."""
         beat, end = Signal(32), Signal(35)
         response = self.i_beat.payload.response
         m.d.comb += end.eq(self.address + (self.words << 2))

@@ -1,4 +1,4 @@
-"""Spreads the bytes of a run over the TCDM: weights that lie dense in DRAM and in the order of their use here."""
+"""Scatters the bytes of a run over the TCDM: weights are dense in DRAM, and in fetch order in the TCDM."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -24,10 +24,10 @@ class Scatterer(wiring.Component):
     Members
     -------
     i_run : In(stream)
-        ``source`` (the first byte's place in its beat), ``tcdm``, ``length``, ``last``; ``joins``: the
-        next run's first byte is the one behind its last.
+        ``source`` (offset of the first byte in its beat), ``tcdm``, ``length``, ``last``; ``joins``: the
+        next run starts at the next byte of the same beat.
     way : In
-        Constant while a run is taken and until it ends.
+        Constant from the cycle in which a run is accepted until its end.
     i_unit : In(stream)
         Beats.
     o_line : Out(stream of `write_layout`)
@@ -116,7 +116,7 @@ class Scatterer(wiring.Component):
     def _next(
         self, m: Module, place: tuple[Value, Value, Value], way: data.View, k: int
     ) -> tuple[Value, Value, Value]:
-        """Where the byte behind one lies: its address, that of its fold's first byte, its number in the fold."""
+        """The next byte: its address, the address of the first byte of its fold, its index in the fold."""
         at, row, position = place
         bits = self.parameters.tcdm_address_bits
         next_at, next_row, next_position = (

@@ -1,4 +1,4 @@
-"""Cuts runs into the segments that lie together in the TCDM."""
+"""Cuts runs into segments that are contiguous in the TCDM."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -13,9 +13,9 @@ __all__ = ["Segmenter", "segment_layout"]
 
 
 def segment_layout(parameters: DmaParameters) -> data.StructLayout:
-    """A segment: where its first byte lies on both sides, bytes, its ring.
+    """A segment: the addresses of its first byte in DRAM and TCDM, its length in bytes, its ring.
 
-    ``joins``: its last byte and the next segment's first one share a beat; ``last``: it ends a descriptor.
+    ``joins``: the next segment starts in the beat of its last byte; ``last``: the final segment of a descriptor.
     """
     bits = parameters.tcdm_address_bits
     return data.StructLayout(
@@ -32,7 +32,7 @@ def segment_layout(parameters: DmaParameters) -> data.StructLayout:
 
 
 class Segmenter(wiring.Component):
-    """Offers the segments of runs, one a cycle; the next run follows without a pause.
+    """Offers the segments of runs, one a cycle, without a gap between runs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Settings of a DMA at run time, and why it stops."""
+"""Run-time settings of a DMA, and its error codes."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import enum, wiring
@@ -10,7 +10,7 @@ __all__ = ["DmaError", "DmaSettings", "StreamId", "wrapped"]
 
 
 class DmaError(enum.Enum, shape=8):
-    """Why a channel of the DMA stopped; the address that goes with it is a descriptor's, a beat's or an access'."""
+    """Why a channel stopped. The address reported with it is that of a descriptor, a beat or a TCDM access."""
 
     NONE = 0
     DESCRIPTOR = 48
@@ -22,7 +22,7 @@ class DmaError(enum.Enum, shape=8):
 
 
 class StreamId(enum.Enum, shape=2):
-    """AXI IDs: whose bursts they are."""
+    """AXI IDs of the three initiators."""
 
     LOAD = 0
     STORE = 1
@@ -30,14 +30,14 @@ class StreamId(enum.Enum, shape=2):
 
 
 class DmaSettings(wiring.Signature):
-    """Run-time settings, constant while anything is moved; ends are the first address behind.
+    """Run-time settings, constant during transfers. Ends are exclusive.
 
     Members
     -------
     dram_base, dram_end : Out(32)
-        What descriptors may touch in DRAM.
+        The DRAM addresses that descriptors may access.
     tcdm_base, tcdm_end : Out
-        What they may touch in the TCDM; the rings lie inside.
+        The TCDM addresses that they may access; the rings are inside.
     ring_i_end, ring_i_size, ring_w_end, ring_w_size, ring_o_end, ring_o_size : Out
         Bytes, multiples of 4; a ring holds two lines (of an AXI beat's width) at least.
     """
@@ -52,7 +52,7 @@ class DmaSettings(wiring.Signature):
 
 
 def wrapped(m: Module, address: ValueLike, end: Value, size: Value, name: str) -> Value:
-    """The address, or ``size`` less from ``end`` on."""
+    """The address wrapped into its ring: from ``end`` on, reduced by ``size``."""
     exact = Signal(len(Value.cast(address)), name=f"{name}_exact")
     m.d.comb += exact.eq(address)
     return Mux(exact >= end, exact - size, exact)[: len(end)]

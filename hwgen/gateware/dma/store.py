@@ -1,4 +1,4 @@
-"""The store channel of the DMA: descriptors, what they name in the TCDM, and bursts of writes."""
+"""The store channel of the DMA: descriptors, reads from the TCDM, and write bursts."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -24,10 +24,10 @@ def write_beat_layout(parameters: DmaParameters) -> data.StructLayout:
 
 
 class StoreChannel(wiring.Component):
-    """Executes store descriptors in their order: TCDM to DRAM.
+    """Executes store descriptors in order: TCDM to DRAM.
 
-    An error ends the channel: no further burst is announced, and the beats that are owed to those that were are sent
-    without a strobe.
+    After an error the channel issues no further burst, and completes the bursts that it has issued with beats whose
+    strobes are 0.
 
     Parameters
     ----------
@@ -40,18 +40,18 @@ class StoreChannel(wiring.Component):
         Words of descriptors.
     o_burst : Out(stream)
     o_beat : Out(stream of `write_beat_layout`)
-        Beats in the order of the bursts, none before its burst.
+        Beats in the order of the bursts, none before the burst that it belongs to.
     i_response : In(stream of Response)
-        One for each burst, in their order; always taken.
+        One for each burst, in order; always accepted.
     port : Out(TcdmSignature), an array
     settings : In
     halt : In(1)
-        Announce no further burst.
+        Issue no further burst.
     done : Out(1)
         A pulse: all bursts of the next descriptor have been answered.
     idle : Out(1)
     error, error_address : Out
-        Why the channel stopped; `DmaError.NONE`, it did not. Until reset.
+        Why the channel stopped, until reset; `DmaError.NONE` if it has not.
     """
 
     def __init__(self, parameters: DmaParameters) -> None:
@@ -89,13 +89,13 @@ class StoreChannel(wiring.Component):
             moving.eq(front.busy | fetching),
             self.idle.eq(~on_bus & (failed | self.halt | (front.empty & ~moving))),
         ]
-        # A descriptor is refused when those before it have ended.
+        # A descriptor's error is reported after the previous descriptors have completed.
         with m.If(~failed & (front.error != DmaError.NONE) & ~on_bus & ~moving):
             m.d.sync += [self.error.eq(front.error), self.error_address.eq(front.error_address)]
         return m
 
     def _answer(self, m: Module, front: ChannelFront, failed: Signal) -> Value:
-        """Take the responses; whether bursts are without one."""
+        """Accept the responses. Returns whether any burst has no response yet."""
         p = self.parameters
         unanswered = Signal(range(p.outstanding + 1))
         answer = data.StructLayout({"address": 32, "last": 1})
@@ -123,13 +123,13 @@ class StoreChannel(wiring.Component):
         return unanswered != 0
 
     def _send(self, m: Module, aligner: ByteAligner, failed: Signal) -> Value:
-        """Send the beats that the bursts were announced with; whether any is owed."""
+        """Send the beats of the issued bursts. Returns whether any beat is still to be sent."""
         p = self.parameters
         m.submodules.beat = beat = Register(write_beat_layout(p))
         m.submodules.owed = owed = SyncFIFO(width=8, depth=p.outstanding)
         connect(m, beat.o_payload, flipped(self.o_beat))
         number, unit = Signal(8), aligner.o_unit
-        # The bytes of a beat that belong to the segment before.
+        # Bytes of the beat that belong to the previous segment.
         joined, joined_enable = Signal(p.axi_bits), Signal(p.beat_bytes)
         together = Cat(
             Mux(joined_enable[b], joined.word_select(b, 8), unit.payload.data.word_select(b, 8))
@@ -153,7 +153,7 @@ class StoreChannel(wiring.Component):
         return owed.r_rdy | beat.o_payload.valid
 
     def _fetch(self, m: Module, front: ChannelFront, aligner: ByteAligner, failed: Signal) -> tuple[Value, Value]:
-        """Read the runs from the TCDM: whether there are any, and whether an access is under way."""
+        """Read the runs from the TCDM. Returns whether a run is in progress, and whether an access is outstanding."""
         p = self.parameters
         m.submodules.lines = lines = LineReader(p)
         for i in range(p.ports):

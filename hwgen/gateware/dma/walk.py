@@ -1,4 +1,4 @@
-"""From a descriptor to its runs, and from a run to the bursts of its DRAM side."""
+"""From descriptors to runs, and from runs to AXI bursts."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -17,9 +17,9 @@ LENGTH_BITS = next(entry.width for entry in FIELDS if entry.name == "length")
 
 
 def run_layout(parameters: DmaParameters) -> data.StructLayout:
-    """One run: DRAM and TCDM address of its first byte, and bytes.
+    """One run: DRAM and TCDM address of its first byte, and its length in bytes.
 
-    ``joins``: the next one begins in DRAM where it ends; ``last``: it is the last of its descriptor.
+    ``joins``: the next run is contiguous with it in DRAM; ``last``: the final run of a descriptor.
     """
     return data.StructLayout(
         {"dram": 32, "tcdm": parameters.tcdm_address_bits, "length": LENGTH_BITS, "joins": 1, "last": 1, "tag": 4}
@@ -27,7 +27,7 @@ def run_layout(parameters: DmaParameters) -> data.StructLayout:
 
 
 class RunWalker(wiring.Component):
-    """Walks the runs of a descriptor, one a cycle; the next descriptor follows without a pause.
+    """Offers the runs of descriptors, one a cycle, without a gap between descriptors.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class RunWalker(wiring.Component):
     i_descriptor : In(stream of `checked_layout`)
     o_run : Out(stream of `run_layout`)
     descriptor : Out(`checked_layout`)
-        The one that the run belongs to.
+        The descriptor of the offered run.
     busy : Out(1)
     """
 
@@ -103,7 +103,7 @@ class RunWalker(wiring.Component):
 
 
 class BurstSplitter(wiring.Component):
-    """Gathers runs that join, and cuts their DRAM side into bursts at the multiples of `burst_window`.
+    """Merges runs that are contiguous in DRAM, and cuts them into bursts at multiples of `burst_window`.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ class BurstSplitter(wiring.Component):
     -------
     i_run : In(stream of `run_layout`)
     o_burst : Out(stream)
-        A burst; ``last``: with it a descriptor ends.
+        ``last``: the final burst of a descriptor.
     hold : In(1)
-        Let no further burst out.
+        Offer no further burst.
     """
 
     def __init__(self, parameters: DmaParameters) -> None:
@@ -134,7 +134,7 @@ class BurstSplitter(wiring.Component):
         window, beat = burst_window(self.parameters.axi_bits), self.parameters.beat_bytes
         low = (beat - 1).bit_length()
         run, burst = self.i_run.payload, self.o_burst.payload.burst
-        # What is left of the run, and the burst that is being gathered.
+        # The rest of the run, and the burst that is being assembled.
         inside, rest, later = Signal(), Signal(LENGTH_BITS), Signal(32)
         gathers, begin, gathered = Signal(), Signal(32), Signal(range(window + 1))
         address, left, start = Signal(32), Signal(LENGTH_BITS), Signal(32)

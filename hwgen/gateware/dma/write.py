@@ -1,4 +1,4 @@
-"""Writes lines into the TCDM through several ports, and tells when the last one has arrived."""
+"""Writes lines to the TCDM through several ports, and reports when a descriptor's last line has been answered."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
@@ -11,13 +11,13 @@ __all__ = ["LineWriter", "write_layout"]
 
 
 def write_layout(parameters: DmaParameters) -> data.StructLayout:
-    """What is written at once: a word for each port (none where ``enable`` is 0); ``last`` ends a descriptor."""
+    """A line: a word for each port (none where ``enable`` is 0); ``last``: the final line of a descriptor."""
     word = data.StructLayout({"address": parameters.tcdm_address_bits, "enable": 4, "data": 32})
     return data.StructLayout({"words": data.ArrayLayout(word, parameters.ports), "last": 1})
 
 
 class LineWriter(wiring.Component):
-    """Writes each word of a line as soon as its port takes it; the next line follows the last of them.
+    """Writes each word of a line as soon as its port grants it; the next line follows after the last grant.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ class LineWriter(wiring.Component):
     i_line : In(stream of `write_layout`)
     port : Out(TcdmSignature), an array
     done : Out(1)
-        A pulse: everything up to a line that was marked as last has been answered.
+        A pulse: all writes up to a line marked ``last`` have been answered.
     idle : Out(1)
     fault, fault_address : Out
-        An access was answered with an error; until reset.
+        An access was answered with an error; held until reset.
     """
 
     def __init__(self, parameters: DmaParameters) -> None:
@@ -59,7 +59,7 @@ class LineWriter(wiring.Component):
             connect(m, master.port, flipped(self.port[i]))
             word = line.words[i]
             m.d.comb += [
-                # Only one descriptor's end is waited for at a time.
+                # The end of only one descriptor is tracked at a time.
                 master.i_request.valid.eq(pending[i] & ~(line.last & drains)),
                 master.i_request.payload.address.eq(word.address & ~3),
                 master.i_request.payload.write.eq(1),
@@ -78,7 +78,7 @@ class LineWriter(wiring.Component):
             m.d.sync += [line.eq(self.i_line.payload)]
             m.d.sync += pending.eq(Cat(word.enable.any() for word in self.i_line.payload.words))
 
-        # Answers come in order: the last line has arrived when as many have come as are open when it goes out.
+        # Answers are in order: the last line is complete after the answers that were outstanding when it was issued.
         awaited = []
         for i, master in enumerate(masters):
             unanswered, open_then = Signal(3, name=f"open_{i}"), Signal(3, name=f"open_then_{i}")
