@@ -39,8 +39,9 @@ class ApbSignature(wiring.Signature):
 
 
 class ApbBridge(wiring.Component):
-    """A transfer's setup phase is a request on the other side, which has to be granted at once; its access phase is
-    as long as the answer takes.
+    """A bridge from APB to a port that grants every request at once.
+
+    The setup phase of a transfer makes the request. The access phase lasts until the answer.
 
     Members
     -------

@@ -1,4 +1,4 @@
-"""AXI4 as far as a DMA needs it: the port of a master that asks for INCR bursts of full beats."""
+"""The subset of AXI4 that the DMA uses: INCR bursts of full beats, seen from the master."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, enum, stream, wiring
@@ -37,9 +37,9 @@ class Response(enum.Enum, shape=2):
 
 
 class User(data.Struct):
-    """AxUSER: what a burst is counted as (an `OperandTag`), and the bytes of its last beat that nobody uses.
+    """AxUSER: the operand that a burst is counted as (an `OperandTag`), and the unused bytes of its last beat.
 
-    A burst's first byte is its address, so that together they tell to the byte what is wanted.
+    The address is that of the first used byte, so address and user field give the used bytes exactly.
     """
 
     tag: 4
@@ -58,19 +58,19 @@ class Address(data.Struct):
 
 
 def address_layout(**more: object) -> data.StructLayout:
-    """An `Address` together with what its sender wants to remember about it."""
+    """An `Address` with a tag that its sender gets back."""
     return data.StructLayout({"burst": Address, **more})
 
 
 def burst_window(data_bits: int) -> int:
-    """Bytes: bursts end at multiples of it, so that none has more than 256 beats or crosses 4 KiB."""
+    """Bytes. Bursts end at multiples of it, so none has more than 256 beats or crosses a 4 KiB boundary."""
     return min(PAGE_BYTES, MAX_BEATS * data_bits // 8)
 
 
 class AxiSignature(wiring.Signature):
     """An AXI4 port, seen from the master; the names are those of the standard.
 
-    Locks, caches, protection, quality of service and regions are left to whoever connects it: this master needs none.
+    AxLOCK, AxCACHE, AxPROT, AxQOS and AxREGION are not there: tie them to constants where the port is connected.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class AxiSignature(wiring.Signature):
 
 
 class Register(wiring.Component):
-    """One register in a stream: what it offers stays as it is until it is taken, whatever its source does.
+    """A register stage in a stream. Its payload is stable until accepted, even if the source changes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The port to the tightly coupled data memory: the PULP handshake, and a master that keeps it."""
+"""The port to the tightly coupled data memory: the PULP handshake, and a master for it."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
@@ -10,7 +10,7 @@ __all__ = ["Request", "TcdmMaster", "TcdmSignature", "read_request"]
 class TcdmSignature(wiring.Signature):
     """One 32-bit port, seen from the master.
 
-    A request (``req`` with everything that goes with it) is stable until ``gnt``. Every granted request, read or
+    A request (``req`` with its payload) is stable until ``gnt``. Every granted request, read or
     write, is answered by one ``r_valid``, in order, in a later cycle; ``r_opc`` marks an error.
 
     Members
@@ -59,9 +59,9 @@ def read_request(address: ValueLike, enable: ValueLike) -> Value:
 
 
 class TcdmMaster(wiring.Component):
-    """Turns a stream of requests into accesses and hands the data of reads back.
+    """Turns a stream of requests into accesses, and returns the data of reads.
 
-    The answers to reads cannot be held back: whoever asks must have room for them. Answers to writes end here.
+    Read data has no back-pressure: the requester must have room for it. Answers to writes are not passed on.
 
     Members
     -------
@@ -70,7 +70,7 @@ class TcdmMaster(wiring.Component):
         ``valid`` for one cycle per read, in order.
     port : Out(TcdmSignature)
     idle : Out(1)
-        Nothing is requested, granted or unanswered.
+        No request is pending and no access is outstanding.
     fault : Out(1)
         An access was answered with an error; ``fault_address`` is the address of the first one. Held until reset.
     fault_address : Out(32)
@@ -85,9 +85,9 @@ class TcdmMaster(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        # Granted and not yet answered: two at most, or one and the request that stands on the bus, so that the port's
-        # own registers and those of the request before tell where each went. An answer makes room at once: a memory
-        # that answers in the cycle after the grant takes a request in every cycle.
+        # At most two accesses are outstanding, or one and the request on the bus, so the registers of the port and of
+        # the previous request identify the owner of each answer. An answer frees its place in the same cycle: a
+        # memory that answers in the cycle after the grant is used in every cycle.
         unanswered, answered = Signal(range(3)), Signal(init=1)
         before, before_reads = Signal(32), Signal()
         granted = self.port.req & self.port.gnt

@@ -1,4 +1,4 @@
-"""The cluster: HWCs and a DMA on a shared memory of banks, led by a program that is fetched from DRAM."""
+"""The cluster: HWCs and a DMA on a shared banked memory, controlled by a program that is fetched from DRAM."""
 
 from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import data, wiring
@@ -22,11 +22,11 @@ __all__ = ["ClusterCore", "HwcModule"]
 
 
 class HwcModule(wiring.Component):
-    """An `Hwc` as an instance of the module ``hwc``, so that all of a cluster are one text.
+    """An instance of the Verilog module ``hwc``, so that all HWCs of a cluster share one module.
 
     Members
     -------
-    As `Hwc`'s.
+    Those of `Hwc`.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -42,7 +42,7 @@ class HwcModule(wiring.Component):
 
 
 class ClusterCore(wiring.Component):
-    """All of a cluster but its memory.
+    """A cluster without its memory.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ class ClusterCore(wiring.Component):
     tcdm : Out(TcdmPorts)
         To the memory, one port for each of ``parameters.masters``.
     moves : Out
-        For each HWC what the request on its output port belongs to (a `VectorMove`), for those who count.
+        For each HWC, the `VectorMove` that the request on its output port belongs to. For access counters only.
     conflicts : In
-        For each port the cycles in which it waited for another one.
+        For each port, the cycles in which it waited for another port.
     starts : Out(1)
-        A program begins.
+        A pulse: a program starts.
     irq : Out(1)
         The program has ended or was refused, until acknowledged.
     """
@@ -90,7 +90,7 @@ class ClusterCore(wiring.Component):
         hwcs = [HwcModule(p.hwc) for _ in range(p.hwcs)]
         for i, hwc in enumerate(hwcs):
             m.submodules[f"hwc_{i}"] = hwc
-        # Between programs the queues and all that they know stand in reset.
+        # Between programs the queues and their state are held in reset.
         rests = Signal()
         control = ClusterControl(hwcs=p.hwcs)
         reader, compute = CommandReader(hwcs=p.hwcs), ComputeQueue(hwcs=p.hwcs)
@@ -133,7 +133,7 @@ class ClusterCore(wiring.Component):
 
     @staticmethod
     def _read(m: Module, registers: ClusterRegisters, reader: CommandReader, dma: Dma, starting: Signal) -> None:
-        """The program comes from DRAM."""
+        """Fetch the program from DRAM."""
         settings = registers.settings
         connect(m, dma.o_program, reader.i_word)
         m.d.comb += [
@@ -181,7 +181,7 @@ class ClusterCore(wiring.Component):
         dma: Dma,
         moves: dict[Queue, MoveQueue],
     ) -> None:
-        """The DMA, its windows and rings."""
+        """The DMA with its address windows and rings."""
         connect(m, moves[Queue.LOAD].o_word, dma.i_load)
         connect(m, moves[Queue.STORE].o_word, dma.i_store)
         m.d.comb += [
@@ -197,7 +197,7 @@ class ClusterCore(wiring.Component):
 
     @staticmethod
     def _compute(m: Module, compute: ComputeQueue, control: ClusterControl, hwcs: list[HwcModule]) -> None:
-        """The queue writes to the HWCs' registers; nobody reads them."""
+        """The compute queue writes to the registers of the HWCs; they are never read."""
         m.d.comb += [control.waits_for_hwcs.eq(compute.waits_for_hwcs), control.hwcs_cleared.eq(compute.cleared)]
         for i, hwc in enumerate(hwcs):
             m.d.comb += [
@@ -213,7 +213,7 @@ class ClusterCore(wiring.Component):
             ]
 
     def _share(self, m: Module, dma: Dma, hwcs: list[HwcModule]) -> None:
-        """Everybody's ports, in the order of ``parameters.masters``."""
+        """Connect the ports of all masters, in the order of ``parameters.masters``."""
         ports = [getattr(hwc, f"tcdm_{name}") for hwc in hwcs for name in HWC_PORTS]
         ports += [*dma.load, *dma.store]
         for index, port in enumerate(ports):

@@ -1,4 +1,4 @@
-"""The three queues of commands, and who reads the program and fills them; the bits are those of `commands`."""
+"""The three command queues, and the program reader that fills them. The encoding is that of `commands`."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -12,34 +12,34 @@ from hwgen.gateware.hwc.registers import Control
 __all__ = ["COMMANDS_UNDER_WAY", "CommandReader", "ComputeQueue", "MoveQueue", "QueueState", "fields_of"]
 
 COMMANDS_UNDER_WAY = 32
-"""Commands of a DMA channel that have begun and not ended, at most."""
+"""Most commands of a DMA channel in progress at a time."""
 CONTROL_ADDRESS = 4
-"""Of an HWC's register that starts it."""
+"""Address of the HWC register that starts a layer."""
 SCATTERED = next(entry for entry in FIELDS if entry.name == "scattered")
 
 _HEADER = data.StructLayout({entry.name: entry.width for entry in HEADER})
 
 
 def fields_of(word: Value) -> data.View:
-    """A header word by fields."""
+    """The fields of a header word."""
     return data.View(_HEADER, word)
 
 
 class QueueState(wiring.Signature):
-    """What a queue's control shares with all of them, seen from the queue.
+    """The token and status signals of a queue, seen from the queue.
 
     Members
     -------
     available : In
-        One bit for each queue: it has posted a token that has not been taken.
+        One bit for each queue: a token from it is available.
     takes, posts : Out
-        Tokens that are taken from, posted to each queue in this cycle.
+        One bit for each queue: a token is taken from it, or posted to it, in this cycle.
     waits : Out
         The next command waits for a token of each of these queues.
     idle : Out(1)
-        Everything that has begun has ended.
+        Every command that was started has ended.
     address : Out(32)
-        Of the oldest command that has not ended.
+        Address of the oldest command that has not ended.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class QueueState(wiring.Signature):
 
 
 class _Command:
-    """The command at hand, the word that goes to its queue, and what is left of the program."""
+    """The current command, the word that goes to its queue, and the rest of the program."""
 
     def __init__(self) -> None:
         self.header, self.left, self.first = Signal(32), Signal(8), Signal()
@@ -66,31 +66,31 @@ class _Command:
 
 
 class CommandReader(wiring.Component):
-    """Takes the program word by word, checks headers, and hands every command to its queue.
+    """Reads the program word by word, checks headers, and pushes every command to its queue.
 
-    In a queue the command's own DRAM address comes first, then its words.
+    A queue receives the DRAM address of a command, then its words.
 
     Parameters
     ----------
     hwcs
-        How many there are.
+        Number of HWCs.
 
     Members
     -------
     start : In(1)
-        Begin with ``program_address``.
+        Start at ``program_address``.
     program_address, program_words : In
     i_word : In(stream)
         The program.
     o_words : Out(stream), one for each queue
     ended : Out(1)
-        END has been read, and all words behind it.
+        END and all words after it have been read.
     held_up : Out(1)
         A queue is full.
     illegal, endless : Out(1)
-        What comes is no command; the program has ended without END. Nothing happens from then on.
+        The next word is no valid header; the program has no END. The reader stops.
     address : Out(32)
-        Of the command at hand.
+        Address of the current command.
     """
 
     def __init__(self, *, hwcs: int) -> None:
@@ -138,7 +138,7 @@ class CommandReader(wiring.Component):
         return m
 
     def _give(self, m: Module, at: "_Command") -> None:
-        """A word to the queue that the header names."""
+        """Push a word to the queue that the header names."""
         room = Signal()
         m.d.comb += [at.sent.eq(at.sends & room), self.held_up.eq(at.sends & ~room), at.room.eq(room)]
         for queue in WORKING_QUEUES:
@@ -148,7 +148,7 @@ class CommandReader(wiring.Component):
             m.d.comb += output.payload.eq(at.word)
 
     def _take_header(self, m: Module, at: "_Command") -> None:
-        """Check it; then the address and the header go to the queue."""
+        """Check the header, then push address and header to the queue."""
         incoming = fields_of(self.i_word.payload)
         with m.State("Header"):
             m.d.comb += self.i_word.ready.eq(1)
@@ -178,7 +178,7 @@ class CommandReader(wiring.Component):
                     m.next = "Payload"
 
     def _take_payload(self, m: Module, at: "_Command") -> None:
-        """As long as the header says; that of a descriptor is as long as the descriptor says, too."""
+        """Push the payload. Its length is in the header, and for MOVE also follows from the descriptor."""
         length = Mux(at.word[SCATTERED.low], SCATTERED_WORDS, PACKED_WORDS)
         wrong = (fields_of(at.header).opcode == Opcode.MOVE) & at.first & (at.left != length)
         with m.State("Payload"):
@@ -195,7 +195,7 @@ class CommandReader(wiring.Component):
                 m.next = "Endless"
 
     def _illegal(self, header: data.View) -> Value:
-        """Whether a header is none."""
+        """Whether the word is no valid header."""
         legal: Value = Cat()
         for opcode, queues in QUEUES_OF.items():
             here = Cat(header.queue == queue for queue in queues).any() & (header.opcode == opcode)
@@ -210,18 +210,18 @@ class CommandReader(wiring.Component):
 
 
 class MoveQueue(wiring.Component):
-    """Descriptors on their way to a channel of the DMA, and the tokens that they post when they have arrived.
+    """Sends descriptors to a channel of the DMA, and posts their tokens when they have completed.
 
-    The channel works on several at a time; their ends come in order.
+    The channel works on several descriptors at a time; they complete in order.
 
     Members
     -------
     i_word : In(stream)
-        From the queue: address, header, payload of each command.
+        Address, header and payload of each command.
     o_word : Out(stream)
         Payloads.
     done : In(1)
-        A descriptor has been moved (a pulse).
+        A pulse: a descriptor has completed.
     state : Out(QueueState)
     """
 
@@ -277,26 +277,26 @@ class MoveQueue(wiring.Component):
 
 
 class ComputeQueue(wiring.Component):
-    """Writes the HWCs' registers, starts them, and waits for them.
+    """Writes the registers of the HWCs, starts them, and waits for them.
 
-    Out of reset it first takes back what the HWCs have to say about the last program.
+    After reset it first clears the state that the last program left in the HWCs.
 
     Parameters
     ----------
     hwcs
-        How many there are.
+        Number of HWCs.
 
     Members
     -------
     i_word : In(stream)
-        From the queue: address, header, payload of each command.
+        Address, header and payload of each command.
     write : Out
-        Write ``data`` to the register at ``register`` of these HWCs.
+        One bit for each HWC: write ``data`` to its register at address ``register``.
     register, data : Out
     hwc_busy : In
     waits_for_hwcs : Out(1)
     cleared : Out(1)
-        What the HWCs say is about this program.
+        The state of the HWCs belongs to this program.
     state : Out(QueueState)
     """
 

@@ -1,4 +1,4 @@
-"""What holds a cluster together: tokens between the queues, the end of a program, faults, the watchdog."""
+"""Control of a cluster: tokens between the queues, the end of a program, faults, the watchdog."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ CHANNELS = ("load", "store", "program")
 
 
 class TokenCounters(wiring.Component):
-    """A counter from each queue to each other one.
+    """A token counter from each queue to each other queue.
 
     Members
     -------
@@ -26,7 +26,7 @@ class TokenCounters(wiring.Component):
         See `QueueState`.
     available : Out, one for each queue
     overflow : Out
-        For each queue: it posts one token more than its counter holds.
+        For each queue: it posts a token to a full counter.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class TokenCounters(wiring.Component):
 
 @dataclass(frozen=True)
 class _Reason:
-    """One thing that can go wrong: whether it does, and what the registers say then."""
+    """One kind of fault: its condition, and what the registers report."""
 
     error: ClusterError
     happens: ValueLike
@@ -63,41 +63,41 @@ class _Reason:
 
 
 class ClusterControl(wiring.Component):
-    """From the start of a program to its end, or to a fault and until everything is quiet again.
+    """Controls a program from its start to its end, or to a fault and until all accesses have completed.
 
-    A fault halts the DMA and the HWCs; they let what is on their buses come to its end. The first fault is reported.
-    The watchdog counts cycles in which nothing at all goes on. If it runs out once more after a fault, because a bus
-    does not answer, the program ends all the same.
+    A fault halts the DMA and the HWCs, which complete their outstanding accesses. The first fault is reported. The
+    watchdog counts consecutive cycles without any progress. If it expires again after a fault, because a bus does not
+    answer, the program ends nevertheless.
 
     Parameters
     ----------
     hwcs
-        How many there are.
+        Number of HWCs.
 
     Members
     -------
     start : In(1)
     watchdog : In(32)
-        Cycles; 0: for ever.
+        Cycles; 0 disables it.
     busy : Out(1)
-        A program runs. Without, the queues are to stand in reset.
+        A program is running; otherwise the queues are held in reset.
     halt : Out(1)
     ended : Out(1)
         A pulse, with ``fault``.
     quiet : Out(1)
-        The DMA rests.
+        The DMA is idle.
     fault : Out(Fault)
     queues : In(QueueState), one for each queue
     read_ended, read_held_up, read_illegal, read_endless, read_address : In
-        Of the program's reader.
+        State of the program reader.
     queues_empty : In(1)
     hwc_state, hwc_fault : In, one for each HWC
     hwcs_cleared, waits_for_hwcs : In(1)
-        Of the compute queue.
+        State of the compute queue.
     {load,store,program}_idle, {load,store,program}_error, {load,store,program}_error_address : In
-        Of the DMA.
+        State of the DMA.
     progress : In(1)
-        Something went on.
+        An access, a command or an HWC made progress in this cycle.
     counting : Out
         See `COUNTERS`.
     """
@@ -186,7 +186,7 @@ class ClusterControl(wiring.Component):
         return m
 
     def _reasons(self, tokens: TokenCounters, tired: Signal) -> list[_Reason]:
-        """Whatever can go wrong, the first one first."""
+        """All faults, highest priority first."""
         queues = self.queues
         reasons = [
             _Reason(
@@ -216,7 +216,7 @@ class ClusterControl(wiring.Component):
         return reasons
 
     def _count(self, m: Module, working: Signal) -> None:
-        """What the counters count in this cycle."""
+        """Increments of the event counters in this cycle."""
         number = Signal(range(self._hwcs + 1))
         m.d.comb += number.eq(sum((bit for bit in working), Value.cast(0)))
         events: dict[str, ValueLike] = {

@@ -1,4 +1,4 @@
-"""The tightly coupled data memory of a cluster: word-interleaved banks that many masters share."""
+"""The tightly coupled data memory of a cluster: word-interleaved banks shared by many masters."""
 
 from functools import reduce
 from operator import or_
@@ -16,7 +16,7 @@ __all__ = ["TcdmBanks", "TcdmPorts", "join_port"]
 
 
 class TcdmPorts(wiring.Signature):
-    """The ports of several masters side by side: each signal of `TcdmSignature` once for each, packed from bit 0 up.
+    """The ports of several masters: each signal of `TcdmSignature` for all masters, packed from bit 0 up.
 
     Parameters
     ----------
@@ -42,23 +42,23 @@ class TcdmPorts(wiring.Signature):
 
 
 def join_port(m: Module, port: wiring.PureInterface, ports: wiring.PureInterface, index: int) -> None:
-    """Make a master's port, a `TcdmSignature`, one of several."""
+    """Connect a master's port (`TcdmSignature`) as number ``index`` of several."""
     for name, member in TcdmSignature().members.items():
         one, several = getattr(port, name), getattr(ports, name)[index]
         m.d.comb += several.eq(one) if member.flow is Out else one.eq(several)
 
 
 class TcdmBanks(wiring.Component):
-    """The masters' ports on the banks: word w lies in bank w modulo their number.
+    """Connects masters to banks. Word w is in bank w modulo the number of banks.
 
-    A bank serves one request a cycle. Of several masters that want the same bank it serves the next one in turn
-    behind the one that it served last; the others wait. The answer follows one cycle after the grant. What lies
-    outside of the memory is granted at once and answered with an error; nothing is written then.
+    A bank serves one request a cycle. Each bank has a round-robin arbiter: of several requesting masters it grants
+    the next one after the master that it granted last; the others wait. The answer follows one cycle after the grant.
+    An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters
     ----------
     parameters
-        What it is generated for.
+        Generation-time parameters of the memory.
 
     Members
     -------
@@ -66,7 +66,7 @@ class TcdmBanks(wiring.Component):
     clear : In(1)
         Set the counters to zero.
     conflicts : Out
-        For each master the cycles in which its request waited for another master's.
+        For each master, the cycles in which its request waited for another master's.
     """
 
     def __init__(self, parameters: TcdmParameters) -> None:
@@ -106,7 +106,7 @@ class TcdmBanks(wiring.Component):
         m.d.comb += ports.gnt.eq(reduce(or_, grants) | outside)
         m.d.sync += [ports.r_valid.eq(ports.req & ports.gnt), ports.r_opc.eq(outside)]
         for i in masters:
-            # Most cycles few masters read: a simulator passes over the rest.
+            # In most cycles few masters read, and a simulator skips the other branches.
             source, reads = Signal(select, name=f"source_{i}"), Signal(name=f"reads_{i}")
             m.d.sync += reads.eq(ports.req[i] & ports.gnt[i] & ports.wen[i])
             with m.If(ports.req[i]):
@@ -119,13 +119,13 @@ class TcdmBanks(wiring.Component):
         return m
 
     def _one_bank(self, m: Module, number: int, wanted: list[Signal], requests: list[Signal]) -> tuple[Signal, Value]:
-        """One bank: whom it serves in this cycle, one bit each, and what it has read in the last one."""
+        """One bank: the granted master of this cycle (one-hot), and the data read in the last cycle."""
         count = self.parameters.masters
         memory = Memory(shape=8 * WORD_BYTES, depth=self.parameters.depth, init=[])
         m.submodules[f"bank_{number}"] = memory
         read, write = memory.read_port(), memory.write_port(granularity=8)
         wants, grant = Signal(count, name=f"wants_{number}"), Signal(count, name=f"grant_{number}")
-        # Those that come before whoever was served last have their turn first.
+        # Masters after the one that was granted last have priority.
         behind, chosen = Signal(count, name=f"behind_{number}"), Signal(count, name=f"chosen_{number}")
         request = Signal.like(requests[0], name=f"request_{number}")
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""A memory of byte-wide banks: any run of consecutive bytes is read, a word's bytes are written, in one cycle."""
+"""A memory of byte-wide banks: reads a run of consecutive bytes and writes the bytes of a word in each cycle."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["WRITES", "ByteMemory"]
 
 WRITES = 4
-"""Bytes that are written in one cycle at most."""
+"""Most bytes written in one cycle."""
 
 
 class ByteMemory(wiring.Component):
-    """``depth`` lines of ``banks`` bytes: byte e lies in bank ``e % banks``, line ``e // banks``.
+    """``depth`` lines of ``banks`` bytes: byte e is in bank ``e % banks``, line ``e // banks``.
 
-    A run wraps at the memory's end. Addresses may be negative, down to one line before the first byte: what lies
-    before it is undefined, what follows is not.
+    A run wraps at the end of the memory. An address may be negative, down to one line before the first byte: bytes at
+    negative addresses are undefined, the others are read as usual.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ class ByteMemory(wiring.Component):
                 read.addr.eq(self._line(bank, read_bank, read_line, read_next)),
                 offset.eq(bank - write_bank),
             ]
-            # Most cycles write nothing: a simulator passes over the rest then.
+            # Most cycles write nothing, and a simulator skips this branch.
             with m.If(self.write_enable.any()):
                 m.d.comb += write.addr.eq(self._line(bank, write_bank, write_line, write_next))
                 with m.Switch(offset):
                     for i in range(WRITES):
                         with m.Case(i):
                             m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
-        # Rotate by one bit of the bank number at a time; the last stages only make what is read. The last one comes
-        # after the register: the rest of that cycle belongs to the reader.
+        # A barrel shifter, one stage for each bit of the bank number; the last stages compute only the bytes that are
+        # read. The last stage is after the register; the rest of that cycle is available to the reader.
         rotated = banks
         for bit in reversed(range(1, select)):
             rotated = self._rotated(m, rotated, bit, read_bank[bit])
@@ -89,7 +89,7 @@ class ByteMemory(wiring.Component):
         return m
 
     def _rotated(self, m: Module, values: Sequence[Value], bit: int, turns: Value) -> list[Value]:
-        """By ``1 << bit`` places, if it ``turns``."""
+        """Rotate by ``1 << bit`` places, if ``turns``."""
         needed = min(self._banks, self._lanes + (1 << bit) - 1)
         stage: list[Value] = [Signal(8, name=f"rotated_{bit}_{place}") for place in range(needed)]
         for place, value in enumerate(stage):
@@ -97,11 +97,11 @@ class ByteMemory(wiring.Component):
         return stage
 
     def _lines(self, m: Module, line: Value, name: str) -> tuple[Signal, Signal]:
-        """The line of a run's first byte, and the next one, which a run that goes on in bank 0 reaches."""
+        """The line of the first byte of a run, and the next line, which a run that wraps to bank 0 reaches."""
         first, following = Signal(len(line), name=f"{name}_line"), Signal(len(line), name=f"{name}_next")
         m.d.comb += [first.eq(line), following.eq(Mux(line == self._depth - 1, 0, line + 1))]
         return first, following
 
     def _line(self, bank: int, first: Value, line: Signal, following: Signal) -> Value:
-        """Where in ``bank`` a run lies that begins in bank ``first``."""
+        """The line in ``bank`` of a run that starts in bank ``first``."""
         return line if bank == self._banks - 1 else Mux(bank < first, following, line)

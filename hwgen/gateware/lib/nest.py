@@ -1,4 +1,4 @@
-"""Walking a loop nest: the odometer, and values that follow its loops."""
+"""Loop nests: the counters of all loops, and values that are stepped by the loops."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -14,7 +14,7 @@ __all__ = ["LevelRegister", "LoopNest", "Ranges"]
 
 @dataclass(frozen=True)
 class Ranges:
-    """The part of each dimension that an iteration covers, from ``low`` to below ``high``, and its ``size``."""
+    """The range of a dimension that an iteration covers: ``low`` (inclusive), ``high`` (exclusive), ``size``."""
 
     low: dict[str, ValueLike]
     high: dict[str, ValueLike]
@@ -22,15 +22,15 @@ class Ranges:
 
 
 class LoopNest(wiring.Component):
-    """The iterations of a loop nest, one after the other, edge iterations clipped.
+    """Steps through the iterations of a loop nest; edge iterations are clipped.
 
     Loop j covers ``[lo[j], hi[j])`` of its dimension inside the range of the next outer loop over the same dimension,
     or inside ``[0, extent)``.
 
-    Where every loop goes next is worked out ahead, from registers alone, for each loop that might turn; what it
-    begins with inside an outer loop's iteration is remembered. Which one turns is a register, too: that the nest
-    advances, which is known late in a cycle, only enables the registers. Extents and steps stand still from the cycle
-    before it starts.
+    The next range of every loop is computed in advance, from registers alone, for each loop that may turn; the first
+    range inside an iteration of an outer loop is kept in a register. Which loop turns is a register, too. ``advance``
+    is on the critical path, so it drives only register enables. Extents and steps must be constant from the cycle
+    before ``start``.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ class LoopNest(wiring.Component):
     step : In(bits), one per loop
         At most that of the next outer loop over the same dimension.
     start : In(1)
-        Go to the first iteration (after a reset).
+        Go to the first iteration. Only after a reset.
     advance : In(1)
         Go to the next iteration; after a reset or the last one to the first one.
     lo, hi, size : Out(bits), one per loop
-        Range that the current iteration covers, and how much that is.
+        Range that the current iteration covers, and its size.
     first, last : Out(len(loops))
-        Loop j is in its first, its last iteration.
+        Loop j is in its first iteration; in its last iteration.
     turning : Out(len(loops))
-        One-hot: the loop that ``advance`` would step (all inner ones start again); zero in the last iteration.
+        One-hot: the loop that ``advance`` steps (all inner loops restart); zero in the last iteration.
     ended : Out(len(loops) + 1)
-        All loops from j on are in their last iteration, so that one outside them turns; after a reset, too.
+        All loops from j on are in their last iteration, so a loop outside of them turns. Also set after a reset.
     finished : Out(1)
         This is the last iteration of all.
     """
@@ -83,7 +83,7 @@ class LoopNest(wiring.Component):
         )
 
     def follow(self, m: Module, settings: wiring.PureInterface) -> "Ranges":
-        """Take extents and steps of the first loops from the settings; the ranges that an iteration covers."""
+        """Connect extents and steps to the settings. Returns the ranges that an iteration covers."""
         low: dict[str, ValueLike] = dict.fromkeys(DIMS, 0)
         high: dict[str, ValueLike] = {dim: getattr(settings, f"extent_{dim}") for dim in DIMS}
         size = dict(high)
@@ -96,7 +96,7 @@ class LoopNest(wiring.Component):
         return Ranges(low, high, size)
 
     def chain(self, index: int) -> list[int]:
-        """Indices of a loop and of all outer loops over the same dimension, from the inside."""
+        """Indices of a loop and of all outer loops over the same dimension, innermost first."""
         return [j for j in range(index, -1, -1) if self.loops[j] == self.loops[index]]
 
     def _same_inside(self, index: int) -> list[int]:
@@ -110,9 +110,9 @@ class LoopNest(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         count = len(self.loops)
-        # Of the outer range, what lies behind the present iteration; right for every loop that may turn.
+        # The rest of the outer range after the current iteration; correct for every loop that may turn.
         self._left = [Signal(self._bits, name=f"left_{j}", reset_less=True) for j in range(count)]
-        # Whether a loop over the same dimension, inside it or itself, takes all of that if this one turns.
+        # For the loop and each inner loop over its dimension: whether it covers all of the rest if this loop turns.
         self._fills = [
             {i: Signal(name=f"fills_{j}_{i}", reset_less=True) for i in self._same_inside(j)} for j in range(count)
         ]
@@ -123,7 +123,7 @@ class LoopNest(wiring.Component):
         following = [self._following(m, j) for j in range(count)]
         lasts, ended = Signal(count), Signal(count + 1)
         m.d.comb += [
-            # If only inner loops turn, a loop stays where it is.
+            # If only inner loops turn, a loop keeps its iteration.
             lasts.eq(Cat(Mux(self.ended[j + 1], part.last, self.last[j]) for j, part in enumerate(following))),
             ended.eq(Cat(lasts[j:].all() for j in range(count + 1))),
         ]
@@ -147,15 +147,15 @@ class LoopNest(wiring.Component):
         return m
 
     def _following(self, m: Module, index: int) -> "_Part":
-        """What a loop covers in the next iteration, if it or an outer one turns.
+        """The range of a loop in the next iteration, if it or an outer loop turns.
 
-        If the loop or an outer one over the same dimension turns, it begins where that one ends. If a loop turns that
-        is not over its dimension, it begins again with the next outer loop over the same dimension; all that it does
-        then is remembered since that one has moved.
+        If the loop or an outer loop over the same dimension turns, the range starts where that loop's range ends. If
+        a loop over another dimension turns, it restarts at the start of the next outer loop over the same dimension;
+        this range was registered when that loop moved.
         """
         chain = self.chain(index)
         whole, only = self._whole(m, index, chain)
-        # Each if all loops from so many on have ended, unless one further down holds.
+        # Each choice holds if all loops from its number on have ended; the last choice that holds is taken.
         choices: list[tuple[int, _Part]] = []
         remembered: list[tuple[int, _Part]] = []
         for place, turns in enumerate(chain):
@@ -180,22 +180,24 @@ class LoopNest(wiring.Component):
         return following
 
     def _part(self, name: str, index: int, low: Value | None = None) -> "_Part":
-        """Signals for all that a loop covers."""
+        """Signals for the range of a loop."""
         widths = {"low": self._bits, "high": self._bits, "size": self._bits, "left": self._bits, "last": 1}
         signals = {of: Signal(width, name=f"{name}_{of}", reset_less=True) for of, width in widths.items()}
         fills = {j: Signal(name=f"{name}_fills_{j}", reset_less=True) for j in self._same_inside(index)}
         return _Part(**(signals if low is None else {**signals, "low": low}), fills=fills)
 
     def _last_of(self, choices: Sequence[tuple[int, Value]]) -> Value:
-        """The value of the last one of the choices that holds; where one does, all before it do."""
+        """The value of the last choice that holds. If a choice holds, all before it hold."""
         if len(choices) == 1:
             return choices[0][1]
         half = len(choices) // 2
         return Mux(self.ended[choices[half][0]], self._last_of(choices[half:]), self._last_of(choices[:half]))
 
     def _whole(self, m: Module, index: int, chain: list[int]) -> tuple["_Part", Value]:
-        """How a loop begins in its dimension's whole extent, and whether its step is all that the next outer loop's
-        is: decided by the settings before the nest starts."""
+        """The first range of a loop in its whole dimension; whether its step is that of the next outer loop.
+
+        Both follow from the settings before the nest starts.
+        """
         extent, step = self.extent[chain[-1]], self.step[index]
         part = self._part(f"whole_{index}", index, low=C(0))
         only = Signal(name=f"only_{index}", reset_less=True)
@@ -219,10 +221,10 @@ class LoopNest(wiring.Component):
         return part, only
 
     def _behind(self, m: Module, chain: list[int], place: int, only: Value) -> "_Part":
-        """Behind the iteration of a loop that turns: the loop itself, or one inside it over the same dimension.
+        """The range after the iteration of a loop that turns: its own, or that of an inner loop over its dimension.
 
-        It ends where the next outer one of the loop that turns does, at the latest: its step is at most that of the
-        loops between, whose own ends need not be waited for. That it does is known since that loop has moved.
+        It ends at the end of the next outer loop of the loop that turns, at the latest. Its step is at most that of
+        the loops between, so their ends do not limit it. Whether it does was registered when that loop moved.
         """
         index, turns, bits = chain[0], chain[place], self._bits
         step, left, fills = self.step[index], self._left[turns], self._fills[turns][index]
@@ -236,7 +238,7 @@ class LoopNest(wiring.Component):
             *(of.eq(~_below(self._sums[index, j], left)) for j, of in part.fills.items()),
         ]
         if place:
-            # The next outer loop moves, too.
+            # The next outer loop moves as well.
             outer = self.step[chain[1]]
             m.d.comb += part.last.eq(fills | only)
             with m.If(_below(outer, left)):
@@ -248,19 +250,19 @@ class LoopNest(wiring.Component):
 
 
 def _below(value: Value, limit: Value) -> Value:
-    """Whether an unsigned value is less than another one, by the sign of the difference.
+    """Whether an unsigned value is less than another, by the sign of the difference.
 
-    Written as a comparison, Yosys would take it from the opposite difference, if that is wanted too, and then see bit
-    by bit whether the two are equal.
+    If it were written as a comparison, Yosys would share the opposite difference where that exists, and add a
+    bit-by-bit comparison for equality.
     """
     return (value - limit)[max(len(value), len(limit))]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a loop covers: its range, how large that is, what is left behind it, and whether it is the last one.
+    """The range of a loop, its size, the rest of the outer range after it, and whether it is the last one.
 
-    ``fills`` tells for the loop, and for each inner one over its dimension, whether its step is at least ``left``.
+    ``fills``: for the loop and each inner loop over its dimension, whether its step is at least ``left``.
     """
 
     low: Value
@@ -271,13 +273,13 @@ class _Part:
     fills: dict[int, Value]
 
     def values(self) -> dict[str, Value]:
-        """All of it, by name."""
+        """All of its signals, by name."""
         single = {of.name: getattr(self, of.name) for of in fields(self) if of.name != "fills"}
         return {**single, **{f"fills_{j}": value for j, value in self.fills.items()}}
 
 
 class LevelRegister(wiring.Component):
-    """A value that each of some loops changes and that every inner loop starts again from.
+    """A value that is stepped by some loops; every inner loop restarts from the value of the outer ones.
 
     Parameters
     ----------
@@ -286,25 +288,25 @@ class LevelRegister(wiring.Component):
     inner
         Indices of the loops inside the iteration for which ``base`` is given, outermost first.
     step
-        For each loop that changes the value: a function from the value to the stepped value.
+        For each loop that steps the value: a function from the value to the stepped value.
     shape
         Shape of the value.
     from_zero
-        The value at the beginning is always 0; it is known early in a cycle then.
+        The initial value is always 0, which shortens the critical path.
 
     Members
     -------
     base : In(shape)
-        The value at the beginning, taken while ``fresh`` is set. Not ``from_zero``.
+        The initial value, loaded while ``fresh`` is set. Not if ``from_zero``.
     fresh : In(1)
-        This iteration is the first one with the present ``base``; ``from_zero``: the next iteration is the first one.
+        This iteration is the first with the current ``base``; if ``from_zero``, the next iteration is the first.
     turning : In(1), one per loop of the nest
         As `LoopNest.turning`.
     advance : In(1)
     value : Out(shape)
         The value of the current iteration.
     following : Out(shape)
-        That of the next iteration. Only ``from_zero``.
+        The value of the next iteration. Only if ``from_zero``.
     """
 
     def __init__(
@@ -349,7 +351,7 @@ class LevelRegister(wiring.Component):
         return m
 
     def _level(self, m: Module, name: str, following: Callable[[Value], Value]) -> Value:
-        """The value that the loops inside begin with."""
+        """The value that the inner loops restart from."""
         kept = Signal(self._shape, name=f"level_{name}")
         if self._from_zero:
             becomes = Signal(self._shape, name=f"following_{name}")

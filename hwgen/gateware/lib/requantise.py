@@ -24,7 +24,7 @@ class Requantise(wiring.Component):
     Members
     -------
     enable : In(1)
-        The value is wanted (else it is undefined).
+        The value is used (otherwise it is undefined).
     sum : In(signed(sum_bits))
     bias : In(signed(32))
     shift : In(shift_bits)
@@ -68,18 +68,18 @@ class Requantise(wiring.Component):
 
 
 class RoundingShift(wiring.Component):
-    """The first half: shifted right by one bit less than asked, so that the last bit rounds. Combinational.
+    """The first half: shifts right by one bit less than ``shift``, so that the last bit rounds. Combinational.
 
     Members
     -------
     enable : In(1)
-        The rest is wanted.
+        The result is used.
     sum : In(signed(sum_bits))
     shift : In(shift_bits)
     beyond : In(sum_bits + 1)
         For this shift, as `beyond` gives it.
     rest : Out(bits + 2)
-        What `Clip` needs: the low bits, the sign, and whether a bit above those wanted differs from the sign.
+        Input of `Clip`: the low bits, the sign, and whether a bit above the output differs from the sign.
     """
 
     def __init__(self, *, bits: int = 8, sum_bits: int = 32, shift_bits: int = 5) -> None:
@@ -115,7 +115,7 @@ class Clip(wiring.Component):
     Members
     -------
     enable : In(1)
-        The value is wanted.
+        The value is used.
     rest : In(bits + 2)
         From `RoundingShift`.
     relu : In(1)
@@ -138,7 +138,7 @@ class Clip(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         bits = self._bits
-        # Inside the range the sign is the uppermost of the bits that are left.
+        # Inside the range, the sign is the most significant remaining bit.
         low, negative, outside = self.rest[: bits + 1], self.rest[bits], self.rest[bits + 1]
         rounded = Signal(bits)
         with m.If(self.enable):
@@ -153,6 +153,6 @@ class Clip(wiring.Component):
 
 
 def beyond(shift: Value, bits: int, sum_bits: int) -> Value:
-    """The bits of a doubled sum that, shifted, lie above those that are wanted."""
+    """The bits of a doubled sum that are above the output after the shift."""
     width = sum_bits + 1
     return (Const((1 << width) - (1 << bits), width) << shift)[:width]

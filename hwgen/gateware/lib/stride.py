@@ -1,4 +1,4 @@
-"""Arithmetic with a stride of 1 to 4, of which the lower two bits tell all: no multiplier, no divider."""
+"""Arithmetic with a stride of 1 to 4, encoded in two bits: no multiplier, no divider."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 
@@ -35,6 +35,6 @@ def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tup
 
 
 def phase_base(settings: Value, phase: Value) -> Value:
-    """Where the columns of a stride phase begin in a line of the input memory."""
+    """The offset of the columns of a stride phase in a line of the input memory."""
     upper = Mux(phase[0], settings.input_phase_3, settings.input_phase_2)
     return Mux(phase[1], upper, Mux(phase[0], settings.input_phase_1, 0))

@@ -1,4 +1,4 @@
-"""The bookkeeping of a buffet: boxes that are announced, filled in order, handed over, released and freed."""
+"""The control of a buffet: tiles are pushed, filled in order, passed to the sequencer, released and freed."""
 
 from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -10,44 +10,44 @@ __all__ = ["BOXES_AHEAD", "BoxQueue", "WordQueue"]
 
 BOXES_AHEAD = 2
 WORDS_AHEAD = 3
-"""As many accesses as the bus answers in a row without a pause, and not one more."""
+"""Outstanding accesses: just enough for a word in every cycle."""
 
 
 class BoxQueue(wiring.Component):
-    """Keeps account of the boxes of one operand between its fetcher and the sequencer.
+    """Tracks the tiles of one operand between its fetcher and the sequencer.
 
-    Each box is announced with its token and with what it no longer needs of what the box before it left in the ring.
-    A box that is complete gives its token to the sequencer. When the sequencer releases a box, what the next one does
-    not keep becomes free: at once if the next one is announced already, else as soon as it is. So fetching runs ahead
-    as far as the ring has room, and no further than `BOXES_AHEAD` boxes.
+    Each tile is pushed with its token and with the number of units of the previous tile that it does not reuse. A
+    tile that is complete passes its token to the sequencer. When the sequencer releases a tile, the units that the
+    next tile does not reuse are freed: at once if the next tile has been pushed, otherwise when it is pushed. So
+    tiles are prefetched as far as the ring has room, at most `BOXES_AHEAD` of them.
 
     Parameters
     ----------
     token
-        Shape of what the sequencer learns about a box.
+        Shape of the token that the sequencer receives for a tile.
     capacity
-        Units of the ring (what a unit is, is up to the fetcher).
+        Units of the ring. The fetcher defines the unit.
     tells_alone
-        Whether somebody wants to know ``alone``.
+        Whether ``alone`` is used.
 
     Members
     -------
     i_box : In(stream)
-        A box begins: its ``token``; ``drop``, the units that it does not keep of the box before.
+        Pushes a tile: its ``token``; ``drop``: units of the previous tile that it does not reuse.
     claims : In(1)
-        Units of the ring are filled from now on.
+        Reserves units of the ring.
     claim : In
-        How many; known early in a cycle.
+        How many; not on the critical path.
     free : Out
-        Units not claimed, or free again.
+        Free units.
     completes : In(1)
-        The next box is complete (a pulse).
+        A pulse: the next tile is complete.
     o_token : Out(stream)
-        The next box that is complete.
+        The token of the next complete tile.
     release : In(1)
-        The box in use has been used for the last time.
+        The current tile has been used for the last time.
     alone : Out(1)
-        Every box before the last one is released, which may be announced just now. Where it is wanted.
+        Every tile before the last one pushed (perhaps in this cycle) is released. Only if ``tells_alone``.
     """
 
     def __init__(self, *, token: ShapeLike, capacity: int, tells_alone: bool = False) -> None:
@@ -72,7 +72,7 @@ class BoxQueue(wiring.Component):
         m.submodules.tokens = tokens = SyncFIFO(width=token_width, depth=BOXES_AHEAD)
         m.submodules.drops = drops = SyncFIFO(width=self._room, depth=BOXES_AHEAD)
 
-        # Announced: there is nothing before the first box that could be dropped.
+        # Pushed. The first tile has no predecessor to drop units of.
         is_first = Signal(init=1)
         taken = self.i_box.valid & self.i_box.ready
         m.d.comb += [
@@ -85,7 +85,7 @@ class BoxQueue(wiring.Component):
         with m.If(taken):
             m.d.sync += is_first.eq(0)
 
-        # Handed over. A box is announced before it is complete: its token is there.
+        # Passed to the sequencer. A tile is pushed before it is complete, so its token is present.
         complete = Signal(range(BOXES_AHEAD + 1))
         m.d.comb += [
             self.o_token.valid.eq(complete != 0),
@@ -103,7 +103,7 @@ class BoxQueue(wiring.Component):
             m.d.comb += self.alone.eq(~drops.r_rdy & (is_first | ~self.i_box.valid))
         with m.If(another | drops.r_en):
             m.d.sync += released.eq(released + another - drops.r_en)
-        # Whether units are claimed is known late in a cycle: it chooses between two sums.
+        # `claims` is on the critical path, so it only selects between two sums.
         freed = Signal(self._room)
         m.d.comb += freed.eq(self.free + Mux(drops.r_en, drops.r_data, 0))
         with m.If(self.claims | drops.r_en):
@@ -112,28 +112,28 @@ class BoxQueue(wiring.Component):
 
 
 class WordQueue(wiring.Component):
-    """Brings the answers of the memory together with what was asked for.
+    """Matches the answers of the memory with the requested words.
 
     Parameters
     ----------
     place
-        Shape of what the writer must know about a word; None: nothing, words go one behind the other.
+        Shape of the place of a word in the ring; None: words are written in consecutive places.
     waits
-        Whether the writer may let a word wait; else it takes each one as it comes. If it may, the data of a word that
-        is taken follow three cycles later.
+        Whether the writer has back-pressure; otherwise it accepts every word at once. With back-pressure the data of
+        an accepted word follow three cycles later.
 
     Members
     -------
     i_entry : In(stream)
-        A word was asked for (``word``), or a box ends (``end``) that needs none, or both: with this word it ends.
+        A word was requested (``word``), or a tile ends (``end``), or both: the tile ends with this word.
     i_response : In
-        Words as they come from the memory.
+        Words from the memory.
     o_word : Out(stream)
         An entry with its word.
     expected : Out(1)
-        The entry at hand has a word, whether or not it has come: known early in a cycle.
+        The current entry has a word, whether or not it has arrived. Not on the critical path.
     completes : Out(1)
-        A box is complete: all its words have been taken.
+        A tile is complete: all of its words have been accepted.
     """
 
     def __init__(self, *, place: ShapeLike | None, waits: bool) -> None:
@@ -174,11 +174,11 @@ class WordQueue(wiring.Component):
         return m
 
     def _keep(self, m: Module, taken: Signal) -> tuple[Value, Value]:
-        """A ring of words: whether there is one, and the one that was taken last.
+        """A ring of words. Returns whether it has a word, and the word that was accepted last.
 
-        As many words are on their way as entries wait for them, so there is always room for an answer; and the place
-        of a word that is taken is not written before the end of the third cycle after: an entry is free in the next
-        one, and a word comes two cycles after it was asked for, if not later.
+        There are as many outstanding words as waiting entries, so there is always room for an answer. The place of an
+        accepted word is not overwritten before the end of the third cycle after: its entry is free in the next cycle,
+        and a word arrives at least two cycles after its request.
         """
         m.submodules.answers = words = Memory(shape=32, depth=WORDS_AHEAD, init=[])
         write, read = words.write_port(), words.read_port(domain="comb")
