@@ -3,20 +3,29 @@
 from collections.abc import Sequence
 
 from hwgen.model.published.sousa import Npu, Reading, burst_count
+from hwgen.report.sousa.own_hardware import JudgedLayer
 from hwgen.report.sousa.rows import MODELS, PUBLISHED, LayerRow, ModelRow
 from hwgen.report.stoutchinin.claims import Claim
 
 __all__ = ["mapping_claims"]
 
 
-def mapping_claims(layers: Sequence[LayerRow], models: Sequence[ModelRow], npu: Npu) -> list[Claim]:
-    """All claims that what was computed says something about."""
+BETTER = "the burst-aware mapping is the better one"
+
+
+def mapping_claims(
+    layers: Sequence[LayerRow], models: Sequence[ModelRow], npu: Npu, judged: Sequence[JudgedLayer] = ()
+) -> list[Claim]:
+    """All claims that can be judged from what was computed."""
     readings = list(dict.fromkeys(row.reading for row in models))
     lines = [_bursts(npu)]
     for reading in readings:
         own = [row for row in models if row.reading == reading]
         lines += [_speedups(own), _fixed(own, "slicings"), _fixed(own, "flows"), _shares(own)]
-    return [*lines, _never_slower(layers), _roofs(layers, npu)]
+    lines.append(_by_the_objective(layers))
+    if judged:
+        lines.append(_by_cycles(judged))
+    return [*lines, _roofs(layers, npu)]
 
 
 def _bursts(npu: Npu) -> Claim:
@@ -50,8 +59,15 @@ def _speedups(models: Sequence[ModelRow]) -> Claim:
         f"{'; '.join(parts)} %",
         "In brackets with the kindest and with the first of the mappings that tie without bursts: there is nothing "
         "to choose between them but the tie-break, and it decides. The published times are those of a board; here "
-        "they are those of the model that guides the search. Which LeNet was run is not printed, and its times are "
-        "six times ours.",
+        "they are those of the model that guides the search." + _of_lenet(models),
+    )
+
+
+def _of_lenet(models: Sequence[ModelRow]) -> str:
+    """How far the published times of LeNet are from ours; nothing where LeNet was not run."""
+    ratios = [PUBLISHED[row.network].burst / row.burst for row in models if row.network == "lenet"]
+    return "".join(
+        f" Which LeNet was run is not printed, and its time is {ratio:.1f} times ours." for ratio in ratios
     )
 
 
@@ -96,14 +112,35 @@ def _shares(models: Sequence[ModelRow]) -> Claim:
     )
 
 
-def _never_slower(layers: Sequence[LayerRow]) -> Claim:
+def _by_the_objective(layers: Sequence[LayerRow]) -> Claim:
     worse = [f"{row.network} {row.layer}" for row in layers if row.burst > row.kindest or row.burst > row.volume]
     faster = sum(row.volume > row.burst for row in layers)
     return Claim(
-        "VI",
-        "the burst-aware mapping is the better one",
+        "VI, by Eq. 6",
+        BETTER,
         f"never slower in {len(layers)} cases, faster in {faster}" if not worse else f"not for {', '.join(worse)}",
-        "Cases are layers x readings. Both objectives search the same mappings.",
+        "True by construction, so no evidence: the burst-aware mapping minimises this very time over the same "
+        "mappings. It checks the search, and says how often bursts matter. Cases are layers x readings.",
+    )
+
+
+def _by_cycles(judged: Sequence[JudgedLayer]) -> Claim:
+    gains = [row.gain for row in judged if row.gain is not None]
+    slower = [row.layer for row in judged if row.gain is not None and row.gain < 1]
+    faster = sum(gain > 1 for gain in gains)
+    found = (
+        f"faster in {faster}, slower in {len(slower)}, equal in {len(gains) - faster - len(slower)} of {len(gains)}"
+    )
+    verdict = "reproduced" if not slower else f"not reproduced for {', '.join(slower)}"
+    return Claim(
+        "VI, by cycles of our own cluster",
+        BETTER,
+        f"{found} layers, {min(gains):.2f} to {max(gains):.2f} times as fast: {verdict}"
+        if gains
+        else "no layer has a program for both",
+        "An independent measure: a cycle model that neither objective knows, of hardware that overlaps transfers "
+        f"with MACs and loads once what several HWCs need. {len(judged) - len(gains)} of {len(judged)} layers are "
+        "left out, since our cluster cannot run one of their mappings.",
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hwgen.report.documents import csv_text
 from hwgen.report.own_cluster import OwnRun, own_runs
-from hwgen.report.sousa.own_hardware import OWN_TEXT, own_models
+from hwgen.report.sousa.own_hardware import OWN_TEXT, JudgedLayer, judged_lines, own_models
 from hwgen.report.sousa.rows import MODELS, PUBLISHED, LayerRow, ModelRow
 from hwgen.report.stoutchinin.claims import Claim
 
@@ -22,7 +22,7 @@ their Algorithm 3 reads."""
 
 FILES_TEXT = """\
 - `table2.csv`, `layers.csv`: times of each network and each layer; `own_layers.csv`: thousands of cycles on our own
-  cluster
+  cluster; `judged.csv`: layers of which the cycle model of our cluster judges both mappings
 - `fig5.png`, `fig6.png`, `fig7.png`, the same as `.svg`: speedups; what times are made of; MACs a second by MACs a
   byte"""
 
@@ -44,7 +44,11 @@ COLUMNS = (
 
 
 def mapping_files(
-    layers: Sequence[LayerRow], models: Sequence[ModelRow], own: Sequence[LayerRow], runs: Sequence[OwnRun]
+    layers: Sequence[LayerRow],
+    models: Sequence[ModelRow],
+    own: Sequence[LayerRow],
+    judged: Sequence[JudgedLayer],
+    runs: Sequence[OwnRun],
 ) -> dict[str, str]:
     """The CSV files by name."""
     files = {
@@ -52,11 +56,17 @@ def mapping_files(
         "layers.csv": csv_text(layers, ("speedup", "macs_per_byte", "gmacs")),
         "own_layers.csv": csv_text(own, ("speedup",)),
     }
+    if judged:
+        files["judged.csv"] = csv_text(judged, ("gain",))
     return files | ({"rtl.csv": csv_text(runs, ())} if runs else {})
 
 
 def mapping_readme(
-    models: Sequence[ModelRow], stated: Sequence[Claim], own: Sequence[ModelRow], runs: Sequence[OwnRun]
+    models: Sequence[ModelRow],
+    stated: Sequence[Claim],
+    own: Sequence[ModelRow],
+    judged: Sequence[JudgedLayer],
+    runs: Sequence[OwnRun],
 ) -> str:
     """The summary as Markdown: claims beside findings, Table II, and what is in which file."""
     sections = {
@@ -78,7 +88,13 @@ def mapping_readme(
             "|---" * len(COLUMNS) + "|",
             *_lines(models),
         ],
-        "## On our own cluster": [OWN_TEXT, "", *own_models(own), *(["", *own_runs(runs)] if runs else [])],
+        "## On our own cluster": [
+            OWN_TEXT,
+            "",
+            *own_models(own),
+            *(["", *judged_lines(judged)] if judged else []),
+            *(["", *own_runs(runs)] if runs else []),
+        ],
         "## Files": [FILES_TEXT],
     }
     return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))

@@ -1,6 +1,6 @@
-"""Tiles of publications on our own cluster, simulated: for ``hwgen paper PAPER --rtl``."""
+"""Tiles of publications on our own cluster: cycles by the model, and simulated (``hwgen paper PAPER --rtl``)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -10,10 +10,11 @@ from hwgen.cli.console import note, printable, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, load_hardware
-from hwgen.ir.schedule import ARRAYS
+from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.lower.cluster.cost import predicted_on_cluster
 from hwgen.report.own_cluster import OwnCase, OwnRun, own_hardware
 
-__all__ = ["DEFAULT", "calibrated", "simulated"]
+__all__ = ["DEFAULT", "calibrated", "cycles_on", "simulated"]
 
 DEFAULT = "cluster_ddr3"
 """The hardware of figures for our own cluster, unless another one is given."""
@@ -25,6 +26,18 @@ def calibrated(name: str) -> Cluster:
     if cluster is None or cluster.load is None:
         raise InputError(f"--hardware: {name}: expected cluster.load, as hwgen calibrate stores it")
     return cluster
+
+
+def cycles_on(cluster: Cluster) -> Callable[[Schedule], float]:
+    """Cycles of a nest by the cycle model of the cluster; raises `InputError` where it cannot run the nest."""
+    hardware = own_hardware(cluster)
+
+    def cycles_of(schedule: Schedule) -> float:
+        times = predicted_on_cluster(schedule, hardware).times
+        assert times is not None
+        return times.total
+
+    return cycles_of
 
 
 def simulated(cases: Sequence[OwnCase], cluster: Cluster) -> list[OwnRun]:
