@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cosim.cluster.run import ClusterJob, DramTiming
 from cosim.hwc.layer_data import LayerData, expected_output, random_data
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import Schedule
@@ -73,11 +74,11 @@ def prepare_cluster(
     timing = timing or _timing(program.cluster)
     dram = Dram(program.cluster.axi_bits, 1 << timing.row_log2, 1 << timing.bank_log2)
     prediction = predict_two_levels(program.schedule, program.cluster.hwcs, dram)
-    size = 4 * len(program.words)
+    size = WORD_BYTES * len(program.words)
     fetched = Counts({("dram", "P", "read"): program_access(program.layout, dram, size)})
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for region in (program.layout.output, program.layout.partial):  # what was there before must not matter
-        begin, end = region.base // 4, (region.base + region.size) // 4
+        begin, end = region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES
         image[begin:end] = rng.integers(0, 1 << 32, end - begin, dtype=np.uint32)
     moved = sum(access.bytes + 64 * access.axi_bursts for access in prediction.counts.at("dram").accesses.values())
     work = prediction.local.iterations + prediction.local.counts.total_words() + moved

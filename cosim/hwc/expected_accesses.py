@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import prod
 from typing import Literal
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import row_pitch
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -30,8 +31,6 @@ KINDS: dict[Kind, str] = {
     "output": "O write",
 }
 """Kinds of accesses, and what the counts call them."""
-
-WORD = 4
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -83,7 +82,7 @@ def _row_words(columns: tuple[int, ...], bits: int) -> list[tuple[int, int]]:
     words: dict[int, int] = defaultdict(int)
     size = bits // 8
     for column in columns:
-        words[column * size // WORD * WORD] |= ((1 << size) - 1) << column * size % WORD
+        words[column * size // WORD_BYTES * WORD_BYTES] |= ((1 << size) - 1) << column * size % WORD_BYTES
     return sorted(words.items())
 
 
@@ -127,10 +126,11 @@ def _weight_groups(program: Program) -> Iterator[Group]:
             if now not in places:
                 size = prod(len(part) for part in now) * program.schedule.bits.W // 8
                 places[now] = (at, size)
-                at += -(-size // WORD) * WORD
+                at += -(-size // WORD_BYTES) * WORD_BYTES
             start, size = places[now]
             accesses = [
-                Access(start + offset, False, (1 << min(WORD, size - offset)) - 1) for offset in range(0, size, WORD)
+                Access(start + offset, False, (1 << min(WORD_BYTES, size - offset)) - 1)
+                for offset in range(0, size, WORD_BYTES)
             ]
             yield Group(box, accesses if now != held else [])
             held = now
@@ -152,7 +152,7 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
         final = done[outputs] == reduction
         accesses: list[Access] = []
         if kind == "bias" and final:
-            accesses = [Access(layout.bias.base + WORD * m, False, 15) for m in first["m"]]
+            accesses = [Access(layout.bias.base + SUM_BYTES * m, False, 15) for m in first["m"]]
         elif kind == "output" and final:
             accesses = [
                 Access(layout.output.base + (m * extents["y"] + y) * pitch + offset, True, be)
@@ -162,7 +162,11 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
             ]
         elif (kind == "partial read" and before) or (kind == "partial write" and not final):
             accesses = [
-                Access(layout.partial.base + WORD * ((m * extents["y"] + y) * extents["x"] + x), "write" in kind, 15)
+                Access(
+                    layout.partial.base + SUM_BYTES * ((m * extents["y"] + y) * extents["x"] + x),
+                    "write" in kind,
+                    15,
+                )
                 for m in first["m"]
                 for y in first["y"]
                 for x in first["x"]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import LayerData, expected_output, random_data
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.gateware.hwc.registers import Control, register_map
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
@@ -78,7 +79,7 @@ def prepare(
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for name in ("output", "partial"):  # what was there before must not matter
         region = program.regions[name]
-        words = slice(region.base // 4, (region.base + region.size) // 4)
+        words = slice(region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES)
         image[words] = rng.integers(0, 1 << 32, words.stop - words.start, dtype=np.uint32)
     if folder is not None:
         np.save(folder / f"{index}.npy", image)

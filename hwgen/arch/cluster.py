@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from hwgen.arch.commands import MAX_HWCS
 from hwgen.arch.dma import DmaParameters
-from hwgen.arch.hwc import HwcParameters, ParameterError
+from hwgen.arch.errors import ParameterError
+from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.tcdm import TcdmParameters
 
 __all__ = ["ClusterParameters"]

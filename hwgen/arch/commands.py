@@ -33,6 +33,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
+
 __all__ = [
     "HEADER",
     "MAX_HWCS",
@@ -55,7 +57,7 @@ __all__ = [
     "sync",
 ]
 
-WORD = 1 << 32
+WORDS = 1 << WORD_BITS
 TOKENS = 255
 """Tokens that a counter holds; one more is a fault."""
 
@@ -165,9 +167,9 @@ class Command:
         most = MAX_PAYLOAD if self.opcode in WITH_PAYLOAD else 0
         if not least <= len(self.payload) <= most:
             raise CommandError(f"{name}: expected {least} to {most} payload words, got {len(self.payload)}")
-        if any(not 0 <= word < WORD for word in self.payload):
+        if any(not 0 <= word < WORDS for word in self.payload):
             raise CommandError(f"{name}: expected payload words of 32 bits")
-        if self.opcode is Opcode.CONFIGURE and (self.payload[0] % 4 or self.payload[0] >= 1 << 12):
+        if self.opcode is Opcode.CONFIGURE and (self.payload[0] % WORD_BYTES or self.payload[0] >= 1 << 12):
             raise CommandError(f"{name}: expected the byte address of a register, got {self.payload[0]:#x}")
 
     @property

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from hwgen.arch.hwc import ParameterError
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.errors import ParameterError
 
 __all__ = [
     "FIELDS",
@@ -100,7 +101,7 @@ class Ring:
     size: int
 
     def __post_init__(self) -> None:
-        if self.end % 4 or self.size % 4 or not 0 < self.size <= self.end:
+        if self.end % WORD_BYTES or self.size % WORD_BYTES or not 0 < self.size <= self.end:
             raise DescriptorError(
                 f"ring: expected 0 < size <= end, multiples of 4, got end {self.end}, size {self.size}"
             )

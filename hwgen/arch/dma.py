@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from hwgen.arch.hwc import WORD_BYTES, ParameterError
+from hwgen.arch.bus import AXI_WIDTHS, WORD_BYTES, beat_bytes, burst_window
+from hwgen.arch.errors import ParameterError
 
 __all__ = ["DmaParameters"]
 
@@ -33,7 +34,7 @@ class DmaParameters:
     beats_ahead: int = 128
 
     def __post_init__(self) -> None:
-        if self.axi_bits not in (32, 64, 128):
+        if self.axi_bits not in AXI_WIDTHS:
             raise ParameterError(f"axi_bits: expected 32, 64 or 128, got {self.axi_bits}")
         if not 10 <= self.tcdm_address_bits <= 31:
             raise ParameterError(f"tcdm_address_bits: expected 10 to 31, got {self.tcdm_address_bits}")
@@ -45,7 +46,12 @@ class DmaParameters:
     @property
     def beat_bytes(self) -> int:
         """Bytes of an AXI beat."""
-        return self.axi_bits // 8
+        return beat_bytes(self.axi_bits)
+
+    @property
+    def burst_window(self) -> int:
+        """Bytes: bursts end at multiples of it."""
+        return burst_window(self.axi_bits)
 
     @property
     def ports(self) -> int:

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.errors import ParameterError
+
 __all__ = [
     "DIMS",
     "LANES",
     "REDUCTION",
-    "WORD_BYTES",
     "HwcParameters",
-    "ParameterError",
     "halved_lanes",
     "memory_units",
 ]
@@ -16,12 +17,6 @@ __all__ = [
 DIMS = ("m", "c", "y", "x", "k", "l")
 REDUCTION = frozenset("ckl")
 LANES = 16
-WORD_BYTES = 4
-SUM_BYTES = 4
-
-
-class ParameterError(ValueError):
-    """A combination of parameters that cannot be built; the text says which and why."""
 
 
 def halved_lanes(lane_m: int, lane_y: int, lane_x: int) -> tuple[int, int, int]:

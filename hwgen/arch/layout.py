@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.schedule import Loop, Schedule
 
 __all__ = ["MemoryLayout", "Region", "element_type", "layout_of", "row_pitch"]
 
-WORD = 4
 ALIGNMENT = 64
 Elements = NDArray[np.signedinteger]
 Words = NDArray[np.uint32]
@@ -73,7 +73,7 @@ class MemoryLayout:
         memory[self.input.base : self.input.base + rows.nbytes] = rows.reshape(-1).view(np.int8)
         packed = pack_weights(self.schedule, weights)
         memory[self.weights.base : self.weights.base + packed.size] = packed
-        memory[self.bias.base : self.bias.base + 4 * bias.size] = bias.astype("<i4").view(np.int8)
+        memory[self.bias.base : self.bias.base + SUM_BYTES * bias.size] = bias.astype("<i4").view(np.int8)
         return memory.view("<u4")
 
     def output_of(self, words: Words) -> Elements:
@@ -82,8 +82,8 @@ class MemoryLayout:
         dtype = element_type(bits.O)
         in_row = row_pitch(layer.output_width, bits.O) // dtype.itemsize
         shape = (layer.output_channels, layer.output_height, in_row)
-        first = self.output.base // WORD
-        rows = np.ascontiguousarray(words[first : first + self.output.size // WORD]).view(dtype)
+        first = self.output.base // WORD_BYTES
+        rows = np.ascontiguousarray(words[first : first + self.output.size // WORD_BYTES]).view(dtype)
         return rows[: int(np.prod(shape))].reshape(shape)[:, :, : layer.output_width]
 
 
@@ -99,7 +99,7 @@ def _require(array: NDArray[np.generic], dtype: np.dtype[np.signedinteger], shap
 
 def row_pitch(width: int, bits: int) -> int:
     """Bytes from row to row: so many elements of these bits, rounded up to words."""
-    return -(-width * bits // 8 // WORD) * WORD
+    return -(-width * bits // 8 // WORD_BYTES) * WORD_BYTES
 
 
 def layout_of(schedule: Schedule) -> MemoryLayout:
@@ -108,9 +108,9 @@ def layout_of(schedule: Schedule) -> MemoryLayout:
     sizes = {
         "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I),
         "weights": _packed_size(schedule),
-        "bias": 4 * layer.output_channels,
+        "bias": SUM_BYTES * layer.output_channels,
         "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width, bits.O),
-        "partial": 4 * layer.output_elements if spills(schedule) else 0,
+        "partial": SUM_BYTES * layer.output_elements if spills(schedule) else 0,
     }
     regions, at = {}, 0
     for name, size in sizes.items():
@@ -169,7 +169,7 @@ def _box_sizes(ranges: Ranges) -> NDArray[np.int64]:
 
 def _packed_size(schedule: Schedule) -> int:
     sizes = _box_sizes(_fetch_boxes(schedule)[0])
-    return int((-(-sizes * (schedule.bits.W // 8) // WORD) * WORD).sum())
+    return int((-(-sizes * (schedule.bits.W // 8) // WORD_BYTES) * WORD_BYTES).sum())
 
 
 def pack_weights(schedule: Schedule, weights: Elements) -> NDArray[np.int8]:
@@ -179,7 +179,7 @@ def pack_weights(schedule: Schedule, weights: Elements) -> NDArray[np.int8]:
     """
     ranges, inner = _fetch_boxes(schedule)
     sizes = _box_sizes(ranges)
-    in_word = WORD // weights.itemsize
+    in_word = WORD_BYTES // weights.itemsize
     padded = -(-sizes // in_word) * in_word
     begin = np.cumsum(padded) - padded
     for loop in (*inner, Loop("m", 1)):  # the lanes along m come last

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from hwgen.arch.hwc import ParameterError
+from hwgen.arch.errors import ParameterError
 
 __all__ = [
     "BIAS_BYTES",

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from hwgen.arch.hwc import WORD_BYTES, ParameterError
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.errors import ParameterError
 
 __all__ = ["TcdmParameters"]
 

@@ -19,7 +19,8 @@ from typing import Protocol
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 
-from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_words import REST_BITS
 from hwgen.gateware.hwc.registers import ErrorCode, Register, register_map

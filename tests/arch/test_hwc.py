@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hwgen.arch.hwc import HwcParameters, ParameterError
+from hwgen.arch.errors import ParameterError
+from hwgen.arch.hwc import HwcParameters
 
 SOUND = HwcParameters(
     loops=tuple("myxcykml"),

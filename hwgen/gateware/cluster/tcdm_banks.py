@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.tcdm import TcdmParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 

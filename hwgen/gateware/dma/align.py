@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import ParameterError
+from hwgen.arch.errors import ParameterError
 
 __all__ = ["ByteAligner", "aligned_layout"]
 

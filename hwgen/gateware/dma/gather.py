@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dma import DmaParameters
-from hwgen.arch.hwc import WORD_BYTES
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 from hwgen.gateware.dma.settings import wrapped
 from hwgen.gateware.dma.walk import LENGTH_BITS

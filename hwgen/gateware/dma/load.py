@@ -4,9 +4,9 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.arch.bus import BURST_BEATS, WORD_BYTES
 from hwgen.arch.dma import DmaParameters
-from hwgen.arch.hwc import WORD_BYTES
-from hwgen.gateware.bus.axi import MAX_BEATS, Response, address_layout
+from hwgen.gateware.bus.axi import Response, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.align import ByteAligner
 from hwgen.gateware.dma.descriptor_front import ChannelFront
@@ -94,7 +94,7 @@ class LoadChannel(wiring.Component):
         """Limit the outstanding bursts. Returns whether any is outstanding."""
         p = self.parameters
         last = Signal()
-        bursts, beats = Signal(range(p.outstanding + 1)), Signal(range(p.beats_ahead + MAX_BEATS + 1))
+        bursts, beats = Signal(range(p.outstanding + 1)), Signal(range(p.beats_ahead + BURST_BEATS + 1))
         comes = self.i_beat.valid & self.i_beat.ready
         m.d.comb += [
             last.eq(comes & self.i_beat.payload.last),

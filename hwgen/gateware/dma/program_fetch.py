@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dma import DmaParameters
 from hwgen.gateware.bus.axi import Response, address_layout
@@ -76,12 +77,12 @@ class ProgramFetcher(wiring.Component):
         promised, coming = Signal(range(room + 1)), Signal(range(room + 1))
         failed, asks, given = Signal(), Signal(), Signal()
         burst = self.o_burst.payload.burst
-        words, length = Signal(range(CHUNK_BYTES // 4 + 1)), Signal(range(chunk + 1))
-        whole = to_ask >= CHUNK_BYTES // 4
+        words, length = Signal(range(CHUNK_BYTES // WORD_BYTES + 1)), Signal(range(chunk + 1))
+        whole = to_ask >= CHUNK_BYTES // WORD_BYTES
         offered = Signal()
         m.d.comb += [
             failed.eq(self.error != DmaError.NONE),
-            words.eq(Mux(whole, CHUNK_BYTES // 4, to_ask)),
+            words.eq(Mux(whole, CHUNK_BYTES // WORD_BYTES, to_ask)),
             length.eq((words + per_beat - 1) >> (per_beat - 1).bit_length()),
             burst.address.eq(next_address),
             burst.length.eq(length - 1),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.dma import DmaParameters
-from hwgen.gateware.bus.axi import address_layout, burst_window
+from hwgen.gateware.bus.axi import address_layout
 from hwgen.gateware.dma.descriptor_reader import checked_layout
 from hwgen.gateware.dma.settings import wrapped
 
@@ -131,7 +131,7 @@ class BurstSplitter(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        window, beat = burst_window(self.parameters.axi_bits), self.parameters.beat_bytes
+        window, beat = self.parameters.burst_window, self.parameters.beat_bytes
         low = (beat - 1).bit_length()
         run, burst = self.i_run.payload, self.o_burst.payload.burst
         # The rest of the run, and the burst that is being assembled.

@@ -4,7 +4,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import Request, read_request
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 from hwgen.gateware.lib.byte_memory import ByteMemory

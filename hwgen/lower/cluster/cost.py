@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -42,7 +43,7 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
         if hardware is not None:
             raise
         return OnCluster(found, refused=str(error))
-    counted = found.with_program(program_access(program.layout, dram, 4 * len(program.words)))
+    counted = found.with_program(program_access(program.layout, dram, WORD_BYTES * len(program.words)))
     rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
     return OnCluster(counted, program.parameters, cluster_cycles(program, timing), rings)
 

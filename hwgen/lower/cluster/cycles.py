@@ -5,6 +5,7 @@ from dataclasses import fields
 from functools import lru_cache
 from itertools import pairwise
 
+from hwgen.arch.bus import PAGE_BYTES, WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES, Command, Opcode, Queue
 from hwgen.arch.descriptor import Descriptor
@@ -20,8 +21,6 @@ from hwgen.model.hwc.cycles import cycles
 
 __all__ = ["cluster_cycles"]
 
-PAGE = 4096
-WORD_BYTES = 4
 NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
 MOVE_FIELDS = tuple(entry.name for entry in fields(Move))
 IMMEDIATE = DramTiming()
@@ -114,7 +113,10 @@ def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterato
     dma = DmaTiming(program.cluster.axi_bits // 8)
     for batch in _batches([one for one in program.commands if one.queue is queue and one.opcode is Opcode.MOVE]):
         moves = [_move(command) for command in batch]
-        base, tcdm = moves[0].dram_address // PAGE * PAGE, moves[0].tcdm_address // 4 * 4
+        base, tcdm = (
+            moves[0].dram_address // PAGE_BYTES * PAGE_BYTES,
+            moves[0].tcdm_address // WORD_BYTES * WORD_BYTES,
+        )
         shifted = tuple(_shifted(move, base, tcdm) for move in moves)
         yield from _timed(shifted, dma, timing, queue is Queue.LOAD)
 
@@ -139,7 +141,7 @@ def _move(command: Command) -> Move:
 def _shifted(move: Move, base: int, tcdm: int) -> Move:
     values = {name: getattr(move, name) for name in MOVE_FIELDS}
     # Where a ring ends makes no difference to the time; far ahead of it no address is negative.
-    place = (move.tcdm_address - tcdm) % 4 + 4 * PAGE
+    place = (move.tcdm_address - tcdm) % WORD_BYTES + 4 * PAGE_BYTES
     return Move(**{**values, "dram_address": move.dram_address - base + (1 << 30), "tcdm_address": place})
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.ir.layer import DIMS
@@ -16,7 +17,6 @@ from hwgen.model.dram.counts import DramLayout, DramRegion
 __all__ = ["Parts"]
 
 M, C, Y, X, K, L = range(len(DIMS))
-WORD = 4
 
 
 class Parts:
@@ -78,19 +78,19 @@ class Parts:
         return descriptors_of(boxes, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
 
     def _biases(self) -> list[Descriptor]:
-        box = StridedBox(0, 0, (Axis(WORD * self._layer.output_channels, 1, 1),))
+        box = StridedBox(0, 0, (Axis(WORD_BYTES * self._layer.output_channels, 1, 1),))
         return descriptors_of([box], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
 
     def _partial_sums(self, stay: Stay) -> list[Descriptor]:
         (x, x_end) = stay.box[X]
-        axes = ((stay.box[M],), (stay.box[Y],), ((WORD * x, WORD * x_end),))
-        return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD, axes, stay.origin)
+        axes = ((stay.box[M],), (stay.box[Y],), ((WORD_BYTES * x, WORD_BYTES * x_end),))
+        return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD_BYTES, axes, stay.origin)
 
     def _outputs(self, stay: Stay) -> list[Descriptor]:
         """Final outputs lie at the begin of the rows that their partial sums had, if there were any."""
         axes = ((stay.box[M],), (stay.box[Y],), (stay.box[X],))
         x = stay.box[X][0]
-        origin = stay.low - stay.box[Y][0] * self._placement.O.pitch - x // WORD * WORD
+        origin = stay.low - stay.box[Y][0] * self._placement.O.pitch - x // WORD_BYTES * WORD_BYTES
         return self._of_output(OperandTag.O, self._layout.output, 1, axes, origin)
 
     def _of_output(

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
@@ -91,11 +92,11 @@ class ClusterProgram:
     @property
     def dram_size(self) -> int:
         """Bytes of the DRAM from address 0 to behind the program."""
-        return self.layout.program + 4 * len(self.words)
+        return self.layout.program + WORD_BYTES * len(self.words)
 
     def image(self, inputs: NDArray[np.int8], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
         """The DRAM before the run, as 32-bit words from address 0."""
-        memory = np.zeros(-(-self.dram_size // 4) * 4, np.uint8)
+        memory = np.zeros(-(-self.dram_size // WORD_BYTES) * WORD_BYTES, np.uint8)
         for region, array in (
             (self.layout.inputs, inputs),
             (self.layout.weights, weights),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -92,7 +93,7 @@ class TileCommands:
         values |= self._output_bases(tile, part.box)
         reduction = [(part.box[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
         values |= {
-            "bias_base": 4 * part.box[M][0],
+            "bias_base": SUM_BYTES * part.box[M][0],
             "first_part": int(all(low == 0 for (low, _), _ in reduction)),
             "last_part": int(all(high == extent for (_, high), extent in reduction)),
         }
@@ -212,7 +213,7 @@ class TileCommands:
         # What is really fetched first must lie inside the ring, so that addresses wrap once at most.
         rows = input_lines(box[Y], box[K], layer.stride[0], layer.padding[0], layer.input_height)
         columns = input_lines(box[X], box[L], layer.stride[1], layer.padding[1], layer.input_width)
-        low = plane + rows[0][0] * ring.pitch + columns[0][0] // 4 * 4
+        low = plane + rows[0][0] * ring.pitch + columns[0][0] // WORD_BYTES * WORD_BYTES
         base = ring.physical(low) + address - low
         return {"input_base": (base - small.padding[0] * ring.pitch) % (1 << 32)}
 
@@ -238,8 +239,10 @@ class TileCommands:
         column = stay.box[X][0]
         row = stay.low + (box[M][0] - stay.box[M][0]) * ring.plane + (box[Y][0] - stay.box[Y][0]) * ring.pitch
         return {
-            "output_base": ring.physical(row + column % 4 + box[X][0] - column),
-            "partial_base": ring.physical(row + 4 * (box[X][0] - column)) if ring.element == 4 else ring.start,
+            "output_base": ring.physical(row + column % WORD_BYTES + box[X][0] - column),
+            "partial_base": ring.physical(row + SUM_BYTES * (box[X][0] - column))
+            if ring.element == SUM_BYTES
+            else ring.start,
         }
 
 

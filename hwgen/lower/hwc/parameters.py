@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from hwgen.arch.hwc import REDUCTION, HwcParameters, ParameterError, halved_lanes, memory_units
+from hwgen.arch.errors import ParameterError
+from hwgen.arch.hwc import REDUCTION, HwcParameters, halved_lanes, memory_units
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.layer import Dim

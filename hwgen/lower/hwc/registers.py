@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch
 from hwgen.ir.document import InputError
@@ -47,8 +48,8 @@ class Placement:
             output_pitch=out_row,
             output_plane=out_row * layer.output_height,
             partial_base=layout.partial.base,
-            partial_pitch=4 * layer.output_width,
-            partial_plane=4 * layer.output_width * layer.output_height,
+            partial_pitch=SUM_BYTES * layer.output_width,
+            partial_plane=SUM_BYTES * layer.output_width * layer.output_height,
         )
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import ParameterError
+from hwgen.arch.errors import ParameterError
 from hwgen.arch.pipeline import (
     ConvStage,
     GlobalPoolStage,

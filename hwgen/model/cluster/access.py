@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
@@ -30,7 +31,6 @@ from hwgen.model.dram.counts import Dram, dram_counts
 __all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
 
 Ints = NDArray[np.int64]
-WORD = 4
 AXES: tuple[tuple[Dim, Dim, int], ...] = (("y", "k", 0), ("x", "l", 1))
 
 
@@ -104,7 +104,7 @@ def _dma(schedule: Schedule, moved: Counts) -> Counts:
     if schedule.layer.stride[1] > 1:
         counts["tcdm_dma", "I", "read"] = Access(inputs.elements, inputs.bytes, _input_words(schedule))
     counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
-    counts["tcdm_dma", "B", "read"] = Access(biases, 4 * biases, biases)
+    counts["tcdm_dma", "B", "read"] = Access(biases, SUM_BYTES * biases, biases)
     return Counts(counts)
 
 
@@ -115,7 +115,9 @@ def _input_words(schedule: Schedule) -> int:
         if part.operand == "I":
             channels, rows, columns = part.axes
             lines = prod(sum(stop - start for start, stop in axis) for axis in (channels, rows))
-            words += lines * sum((stop * size - 1) // WORD - start * size // WORD + 1 for start, stop in columns)
+            words += lines * sum(
+                (stop * size - 1) // WORD_BYTES - start * size // WORD_BYTES + 1 for start, stop in columns
+            )
     return words
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -22,7 +23,6 @@ from hwgen.model.cluster.weight_packing import PackedWeights
 
 __all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
 
-WORD = 4
 ALIGNMENT = 64
 LEAST_RING = 32
 """Bytes: two beats of the widest AXI port, so that what the DMA writes wraps once at most."""
@@ -109,7 +109,7 @@ class TcdmPlacement:
 def place(schedule: Schedule) -> TcdmPlacement:
     """The rings of a schedule of 8-bit operands with a ``tcdm`` marker for each operand."""
     walk = TileWalk(schedule)
-    bias = _aligned(4 * schedule.layer.output_channels)
+    bias = _aligned(SUM_BYTES * schedule.layer.output_channels)
     inputs = _inputs(schedule, walk, bias)
     weights = _weights(schedule, walk, _aligned(inputs.end))
     outputs = _outputs(schedule, walk, _aligned(weights.end))
@@ -122,7 +122,7 @@ def bytes_needed(schedule: Schedule, most: int) -> int:
     Without the places of all boxes, and so in a fraction of the time where there are many.
     """
     walk = TileWalk(schedule)
-    bias = _aligned(4 * schedule.layer.output_channels)
+    bias = _aligned(SUM_BYTES * schedule.layer.output_channels)
     weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
     least = _aligned(_aligned(bias + LEAST_RING) + weights) + outputs
     if least > most:
@@ -225,7 +225,7 @@ def _aligned(address: int) -> int:
 
 
 def _words(size: int) -> int:
-    return -(-size // WORD) * WORD
+    return -(-size // WORD_BYTES) * WORD_BYTES
 
 
 # --- sizes of rings alone ---
@@ -253,9 +253,9 @@ def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
 def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
     first, end = _boxes_of(walk, "O", (M, Y, X))
     channels, rows, columns = (end - first).T
-    row = WORD * columns
+    row = WORD_BYTES * columns
     if not spills_from_local(schedule):
-        row = -(-end[:, 2] // WORD) * WORD - first[:, 2] // WORD * WORD
+        row = -(-end[:, 2] // WORD_BYTES) * WORD_BYTES - first[:, 2] // WORD_BYTES * WORD_BYTES
     pitch = int(row.max())
     return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
 
@@ -322,14 +322,14 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
             first_row, first_column = (min(one[axis][0][0] for one in joint) for axis in (1, 2))
             end_row, end_column = (max(one[axis][-1][1] for one in joint) for axis in (1, 2))
             rows = max(rows, end_row - first_row)
-            pitch = max(pitch, _words(end_column) - first_column // WORD * WORD)
+            pitch = max(pitch, _words(end_column) - first_column // WORD_BYTES * WORD_BYTES)
         last = at.touch
     plane, origin, end, stays = rows * pitch, 0, 0, []
     for at in touches:
         low = high = end
         if _present(at.touch):
             channels, (first_row, first_column) = _total(at.touch[0]), (axis[0][0] for axis in at.touch[1:])
-            corner = first_row * pitch + first_column // WORD * WORD
+            corner = first_row * pitch + first_column // WORD_BYTES * WORD_BYTES
             if not at.slides:
                 origin = end - corner
             low = origin + corner
@@ -355,7 +355,7 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 
 def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     """Partial sums take four bytes; outputs of one byte are then written over the partial sums of their own row."""
-    element = WORD if spills_from_local(schedule) else 1
+    element = WORD_BYTES if spills_from_local(schedule) else 1
     boxes = list(_merged(walk.iterations("O"), (M, Y, X)))
     rows = max(at.box[Y][1] - at.box[Y][0] for at in boxes)
     pitch = max(_output_row(at.box[X], element) for at in boxes)
@@ -364,7 +364,7 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
         touch = tuple((at.box[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.box[dim] for dim in (M, Y, X))
         resumes = any(at.box[dim][0] for dim in (C, K, L))
-        corner = y * pitch + (x * element // WORD) * WORD
+        corner = y * pitch + (x * element // WORD_BYTES) * WORD_BYTES
         high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + _output_row(at.box[X], element)
         stays.append(Stay(at.first, at.last, at.box, touch, touch if resumes else (), end - corner, end, high))
         end = high
@@ -373,6 +373,6 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 
 def _output_row(columns: tuple[int, int], element: int) -> int:
     """Bytes of a row: in whole words, outputs at their column modulo 4."""
-    if element == WORD:
-        return WORD * (columns[1] - columns[0])
-    return _words(columns[1]) - columns[0] // WORD * WORD
+    if element == WORD_BYTES:
+        return WORD_BYTES * (columns[1] - columns[0])
+    return _words(columns[1]) - columns[0] // WORD_BYTES * WORD_BYTES

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import Schedule
@@ -31,7 +32,6 @@ from hwgen.model.core.prediction import PerOperand
 __all__ = ["replicated_words", "shares"]
 
 Ints = NDArray[np.int64]
-WORD = 4
 
 
 def shares(schedule: Schedule, hwcs: int) -> tuple[Counts, ...]:
@@ -151,16 +151,16 @@ def _outputs(spread: _Spread) -> Shares:
         rounds *= len(pieces_of(nest, dim, execution))
     channels, rows, columns = (pieces_of(nest, dim, iteration) for dim in ("m", "y", "x"))
     final, partial = bits.O // 8, bits.acc // 8
-    row_words = int(((columns.stop * final - 1) // WORD - columns.start * final // WORD + 1).sum())
+    row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     lines = spread.shared(channels, channels.sizes, rows, rows.sizes)
     biases = spread.shared(channels, channels.sizes, rows, np.ones(len(rows), np.int64)) * len(columns)
     elements = lines * nest.layer.output_width
     swapped = elements * (rounds - 1)
     return [
-        ("O", "read_partial", (swapped, swapped * partial, swapped * -(-partial // WORD))),
-        ("O", "write_partial", (swapped, swapped * partial, swapped * -(-partial // WORD))),
+        ("O", "read_partial", (swapped, swapped * partial, swapped * -(-partial // WORD_BYTES))),
+        ("O", "write_partial", (swapped, swapped * partial, swapped * -(-partial // WORD_BYTES))),
         ("O", "write", (elements, elements * final, lines * row_words)),
-        ("B", "read", (biases, 4 * biases, biases)),
+        ("B", "read", (biases, SUM_BYTES * biases, biases)),
     ]
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
@@ -37,7 +38,6 @@ from hwgen.model.core.walk import (
 
 __all__ = ["TwoLevelWalk", "walk_two_levels"]
 
-WORD = 4
 _WALKS = {"I": walk_inputs, "W": walk_weights, "O": walk_outputs}
 
 
@@ -79,7 +79,7 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
     for array in ARRAYS:
         _WALKS[array](schedule, ((dram, run) for run in _tcdm_executions(schedule, array)))
     biases = schedule.layer.output_channels
-    dram["B", "read"] = Access(biases, 4 * biases)  # once, at the beginning
+    dram["B", "read"] = Access(biases, SUM_BYTES * biases)  # once, at the beginning
     tallies: list[Tally] = [defaultdict(Access) for _ in range(hwcs)]
     local_need = {
         array: _WALKS[array](schedule, ((tallies[place % hwcs], run) for place, run in _local(schedule, array)))
@@ -185,8 +185,8 @@ def _input_words(schedule: Schedule) -> int:
             touched = touched_inputs(schedule.layer, box)
             new = touched - held
             for channel, row, column in new:
-                first, last = column * size // WORD, (column * size + size - 1) // WORD
-                shared = (channel, row, column - 1) in new and (column * size - 1) // WORD == first
+                first, last = column * size // WORD_BYTES, (column * size + size - 1) // WORD_BYTES
+                shared = (channel, row, column - 1) in new and (column * size - 1) // WORD_BYTES == first
                 words += last - first + 1 - shared
             held = touched
     return words
@@ -221,10 +221,10 @@ def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Bo
         if array == "I":
             size = schedule.bits.I // 8
             yield from {
-                (*element[:-1], byte // WORD)
+                (*element[:-1], byte // WORD_BYTES)
                 for element in new
                 for byte in range(element[-1] * size, (element[-1] + 1) * size)
             }
         elif new:
-            number = -(-(len(new) * schedule.bits.W // 8) // WORD)
+            number = -(-(len(new) * schedule.bits.W // 8) // WORD_BYTES)
             yield from ((min(touched), max(touched), word) for word in range(number))

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.layer import Dim
 from hwgen.ir.schedule import Schedule
 from hwgen.model.dma.strided import Axis, StridedBox, Transfer, transfers_of
 
 __all__ = ["PackedWeights"]
 
-WORD = 4
 WEIGHTS: tuple[Dim, ...] = ("m", "c", "k", "l")
 Sizes = tuple[int, ...]
 
@@ -49,7 +49,7 @@ class PackedWeights:
         """Bytes of a box of these sizes over m, c, k, l, which the loops from the ``at``-th on cut further."""
         if at >= self._boxed:
             elements = sizes[0] * sizes[1] * sizes[2] * sizes[3]
-            return -(-elements * self._element // WORD) * WORD
+            return -(-elements * self._element // WORD_BYTES) * WORD_BYTES
         return sum(number * self.size(part, at + 1) for number, part in self._parts(sizes, at))
 
     def _parts(self, sizes: Sizes, at: int) -> list[tuple[int, Sizes]]:
@@ -93,7 +93,7 @@ class PackedWeights:
                 for begin in range(0, one.length, one.fold):
                     size = min(one.fold, one.length - begin)
                     first = tcdm + begin // one.fold * one.slow
-                    total += (first + size - 1) // WORD - first // WORD + 1 if one.fast == 1 else size
+                    total += (first + size - 1) // WORD_BYTES - first // WORD_BYTES + 1 if one.fast == 1 else size
         return total
 
     def boxes(self, sizes: Sizes) -> Iterator[StridedBox]:

@@ -25,6 +25,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -44,7 +45,6 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 Accesses = dict[tuple[str, Operand, Direction], Access]
-WORD = 4
 
 
 def predict(schedule: Schedule) -> Prediction:
@@ -57,8 +57,8 @@ def predict(schedule: Schedule) -> Prediction:
     need_bytes = need.in_bytes(schedule.bits)
     lanes_m, lanes_y, lanes_x = (schedule.lanes.get(dim, 1) for dim in ("m", "y", "x"))
     allocated = PerOperand(
-        I=_round_up(stored_inputs * schedule.bits.I // 8, max(WORD, lanes_x)) * lanes_y,
-        W=_round_up(need_bytes.W, max(WORD, lanes_m)),
+        I=_round_up(stored_inputs * schedule.bits.I // 8, max(WORD_BYTES, lanes_x)) * lanes_y,
+        W=_round_up(need_bytes.W, max(WORD_BYTES, lanes_m)),
         O=allocated_outputs * schedule.bits.acc // 8,
     )
     iterations = 1
@@ -159,7 +159,7 @@ def weight_words(boxes: Sequence[Ints], size: int) -> int:
         volume, number = size, 1
         for extent, occurrences in combination:
             volume, number = volume * extent, number * occurrences
-        words += number * -(-volume // WORD)
+        words += number * -(-volume // WORD_BYTES)
     return words
 
 
@@ -177,8 +177,8 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     columns = pieces_of(schedule, "x", iteration)
     final, partial = bits.O // 8, bits.acc // 8
     total, returned = layer.output_elements, (rounds - 1) * layer.output_elements
-    row_words = int(((columns.stop * final - 1) // WORD - columns.start * final // WORD + 1).sum())
-    swapped = Access(returned, returned * partial, returned * -(-partial // WORD))
+    row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
+    swapped = Access(returned, returned * partial, returned * -(-partial // WORD_BYTES))
     biases = layer.output_channels
     biases *= len(pieces_of(schedule, "y", iteration)) * len(columns)
     need = allocated = 1
@@ -190,7 +190,7 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
         ("tcdm", "O", "read_partial"): swapped,
         ("tcdm", "O", "write_partial"): swapped,
         ("tcdm", "O", "write"): Access(total, total * final, row_words * layer.output_channels * layer.output_height),
-        ("tcdm", "B", "read"): Access(biases, 4 * biases, biases),
+        ("tcdm", "B", "read"): Access(biases, SUM_BYTES * biases, biases),
     }
     return accesses, need, allocated
 
@@ -316,12 +316,12 @@ def column_words(window: Window, size: int) -> int:
     low = np.where(some, start * window.stride + offset, np.iinfo(np.int64).max).min(axis=1)
     high = np.where(some, (stop - 1) * window.stride + offset, -1).max(axis=1) + 1
     runs = np.where(some, stop - start, 0).sum(axis=1) == high - low
-    words = int(((high[runs] * size - 1) // WORD - low[runs] * size // WORD + 1).sum())
+    words = int(((high[runs] * size - 1) // WORD_BYTES - low[runs] * size // WORD_BYTES + 1).sum())
     if runs.all():
         return words
     start, stop, low = start[~runs], stop[~runs], low[~runs]
     some = stop > start
-    period = np.lcm(window.stride, WORD)
+    period = np.lcm(window.stride, WORD_BYTES)
     shift = low // period * (period // window.stride)
     shapes = np.hstack([np.where(some, start - shift[:, None], 0), np.where(some, stop - shift[:, None], 0)])
     distinct, occurrences = np.unique(shapes, axis=0, return_counts=True)
@@ -333,7 +333,7 @@ def column_words(window: Window, size: int) -> int:
             ]
         )
         touched = columns[:, None] * size + np.arange(size)
-        words += int(number) * len(np.unique(touched // WORD))
+        words += int(number) * len(np.unique(touched // WORD_BYTES))
     return words
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
@@ -46,7 +47,6 @@ Element = tuple[int, ...]
 Tally = dict[tuple[Operand, Direction], Access]
 Executions = Iterable[tuple[Tally, Iterable[Box]]]
 """For each execution of a marked loop where it is counted, and its iterations' boxes."""
-WORD = 4
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _row_words(elements: Iterable[Element], size: int) -> int:
     """Aligned words that hold a byte of the elements; rows (all but the last coordinate) start on a word."""
     return len(
         {
-            (*element[:-1], byte // WORD)
+            (*element[:-1], byte // WORD_BYTES)
             for element in elements
             for byte in range(element[-1] * size, (element[-1] + 1) * size)
         }
@@ -155,7 +155,7 @@ def _row_words(elements: Iterable[Element], size: int) -> int:
 
 
 def _words(size: int) -> int:
-    return -(-size // WORD)
+    return -(-size // WORD_BYTES)
 
 
 # --- the three operands ---
@@ -208,7 +208,7 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
         tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
         tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
         channels = len({element[0] for element in finished})  # each box of final outputs needs its biases
-        tally["B", "read"] += Access(channels, 4 * channels, channels)
+        tally["B", "read"] += Access(channels, SUM_BYTES * channels, channels)
 
     need = 0
     for tally, iterations in executions:

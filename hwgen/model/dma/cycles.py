@@ -8,6 +8,7 @@ looks at one direction at a time; what loads and stores cost each other at the D
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.model.dma.transfers import BLOCK_BYTES, DmaTiming, DramTiming, Move
 
 __all__ = ["DRAM_QUEUE", "Times", "load_times", "store_times"]
@@ -214,7 +215,7 @@ class _Loads:
             else:
                 for dram, tcdm, length, joins in move.segments():
                     keeps = joins and (dram + length) % width != 0
-                    step = aligner.run(dram % width, tcdm % 4, length, keeps=keeps, give=lambda at, last: at)
+                    step = aligner.run(dram % width, tcdm % WORD_BYTES, length, keeps=keeps, give=lambda at, last: at)
             self.ends.append(max(step + 4, self.ends[-1] + 1 if self.ends else 0))
         return Times(tuple(self._front.begins), tuple(self.ends))
 
@@ -314,7 +315,7 @@ class _Stores:
                     self._earliest = max(self._earliest, starts[-LINES_AHEAD] + 2)
                 starts.append(aligner.free)
                 self._joins = joins and (dram + length) % width != 0
-                aligner.run(tcdm % 4, dram % width, length, keeps=False, give=self._give)
+                aligner.run(tcdm % WORD_BYTES, dram % width, length, keeps=False, give=self._give)
         return Times(tuple(self._front.begins), tuple(self.ends))
 
 

@@ -15,17 +15,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES, beat_bytes, burst_window
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, Spans, loads, stores
 
-__all__ = ["PAGE", "Dram", "DramLayout", "DramRegion", "dram_counts", "dram_layout", "program_access", "runs_of"]
+__all__ = ["Dram", "DramLayout", "DramRegion", "dram_counts", "dram_layout", "program_access", "runs_of"]
 
 Ints = NDArray[np.int64]
 Key = tuple[Operand, Direction]
-PAGE = 4096
-BURST_BEATS = 256
 CHUNK = 1 << 20
 """Runs that are counted at once."""
 
@@ -58,12 +57,12 @@ class Dram:
     @property
     def beat_bytes(self) -> int:
         """Bytes of one AXI transfer."""
-        return self.axi_bits // 8
+        return beat_bytes(self.axi_bits)
 
     @property
     def window_bytes(self) -> int:
         """No burst extends over a multiple of this."""
-        return min(PAGE, BURST_BEATS * self.beat_bytes)
+        return burst_window(self.axi_bits)
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,14 @@ def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
     sizes = {
         "inputs": (layer.input_elements, bits.I // 8),
         "weights": (layer.weight_elements, bits.W // 8),
-        "bias": (layer.output_channels, 4),
+        "bias": (layer.output_channels, SUM_BYTES),
         "output": (layer.output_elements, bits.O // 8),
         "partial": (layer.output_elements if returned else 0, bits.acc // 8),
     }
     regions, at = {}, 0
     for name, (elements, element) in sizes.items():
         regions[name] = DramRegion(at, elements * element, element)
-        at = -(-(at + elements * element) // PAGE) * PAGE
+        at = -(-(at + elements * element) // PAGE_BYTES) * PAGE_BYTES
     return DramLayout(**regions, program=at)
 
 
@@ -128,7 +127,7 @@ def program_access(layout: DramLayout, dram: Dram, size: int) -> Access:
     blocks, beats, rows = (
         last // unit - layout.program // unit + 1 for unit in (dram.block_bytes, dram.beat_bytes, dram.row_bytes)
     )
-    return Access(size // 4, size, beats=beats, axi_bursts=blocks, blocks=blocks, jumps=1, row_misses=rows)
+    return Access(size // WORD_BYTES, size, beats=beats, axi_bursts=blocks, blocks=blocks, jumps=1, row_misses=rows)
 
 
 # --- runs ---

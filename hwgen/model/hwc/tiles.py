@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand
@@ -19,7 +20,6 @@ from hwgen.model.hwc.timing import Block, Nest
 __all__ = ["Tiles", "Timed"]
 
 Ints = NDArray[np.int64]
-WORD = 4
 MOST_TILES = 1 << 16
 OUTPUTS: tuple[Dim, ...] = ("m", "y", "x")
 REDUCTION: tuple[Dim, ...] = ("c", "k", "l")
@@ -105,7 +105,7 @@ class Timed:
             [np.append(self._size_steps, len(WEIGHTS))[turned]],
             [low[c] == 0, high[c] == layer.channels_per_group],
             low[k : l + 1],
-            [low[x] % WORD, (low[x] * layer.stride[1] - layer.padding[1]) % WORD],
+            [low[x] % WORD_BYTES, (low[x] * layer.stride[1] - layer.padding[1]) % WORD_BYTES],
         ]
         for d, image, axis in ((y, layer.input_height, 0), (x, layer.input_width, 1)):
             stride, before, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
@@ -158,7 +158,7 @@ class Timed:
             slab=slab,
             element=self._bits.I // 8,
             ring=buffers.I // self._lanes.get("y", 1),
-            weight_words=buffers.W // WORD,
+            weight_words=buffers.W // WORD_BYTES,
             weights_stay=marker_w < len(loops) and loops[marker_w].dim in ("y", "x"),
             vectors=buffers.O * 8 // (self._bits.acc * lanes),
             box_vectors=vectors,

@@ -7,6 +7,7 @@ above the marked loop of each operand, ``marked`` which that one is over.
 import numpy as np
 from numba import njit
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.model.dma.transfers import BLOCK_BYTES
 from hwgen.search.cluster.outer_tables import (
     ALIGNMENT,
@@ -40,7 +41,6 @@ from hwgen.search.cluster.outer_tables import (
     SPAN,
     TILES,
     W_BYTES,
-    WORD,
 )
 
 __all__ = ["explore", "forms_of"]
@@ -116,7 +116,7 @@ def _ring_of_weights(above, marked, rows, whole, area):  # type: ignore[no-untyp
 @njit(cache=True)
 def _ring_of_outputs(above, marked, rows, whole, wide):  # type: ignore[no-untyped-def]
     m, _, y, x, again = _inside(above, marked, 2, rows, whole)
-    line = WORD * x[BOX] if wide else x[ROW]
+    line = WORD_BYTES * x[BOX] if wide else x[ROW]
     box = m[BOX] * y[BOX] * line
     ring = box
     if marked[2] == M:
@@ -124,9 +124,9 @@ def _ring_of_outputs(above, marked, rows, whole, wide):  # type: ignore[no-untyp
     elif marked[2] == Y and y[TILES] > 1:
         ring = 2 * (m[BOX] - 1) * y[BOX] * line + y[PAIR] * line
     elif marked[2] == X and x[TILES] > 1:
-        ring = 2 * (m[BOX] * y[BOX] - 1) * line + (WORD * x[PAIR] if wide else x[PAIR_ROW])
+        ring = 2 * (m[BOX] * y[BOX] - 1) * line + (WORD_BYTES * x[PAIR] if wide else x[PAIR_ROW])
     if again:
-        ring = max(ring, box + m[EDGE] * y[EDGE] * (WORD * x[EDGE] if wide else x[EDGE_ROW]))
+        ring = max(ring, box + m[EDGE] * y[EDGE] * (WORD_BYTES * x[EDGE] if wide else x[EDGE_ROW]))
     return ring
 
 
@@ -180,7 +180,7 @@ def _time(above, marked, rows, of, price):  # type: ignore[no-untyped-def]
     """Time of the DRAM, at the least, as `hwgen.model.dram.time` has it."""
     inputs, weights, rounds = _moved(above, marked, rows, of)
     input_runs, weight_runs, runs = _runs(above, marked, rows, of)
-    partial, biases = of[RETURN_BYTES] // 2, WORD * of[FILTERS]
+    partial, biases = of[RETURN_BYTES] // 2, WORD_BYTES * of[FILTERS]
     busy, taken = np.int64(0), np.zeros(2, np.int64)
     for unit in (BLOCK_BYTES, price[BEAT_BYTES]):
         sums = rounds * _units(partial, runs, unit)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.axes import channels, window
@@ -18,7 +19,6 @@ __all__ = ["OuterTables", "constants", "outer_tables", "with_shares", "worth_whi
 
 Ints = NDArray[np.int64]
 ALIGNMENT = 64
-WORD = 4
 
 STEP, TILES, CUT, SLID, BOX, EDGE, PAIR = range(7)
 """Columns of a table, a row for each step, the last one for an extent that is not cut. The step; tiles; what is
@@ -120,10 +120,10 @@ def _lines(layer: Layer, axis: int) -> Ints:
         both = inside[1:] & inside[:-1]
         row[JOINT] = max(row[LINES], (end[1:] - begin[:-1])[both].max(initial=0))
         if axis == 1:
-            low, high = begin // WORD * WORD, -(-end // WORD) * WORD
+            low, high = begin // WORD_BYTES * WORD_BYTES, -(-end // WORD_BYTES) * WORD_BYTES
             row[SPAN] = (high - low)[inside].max(initial=0)
             row[JOINT_SPAN] = max(row[SPAN], (high[1:] - low[:-1])[both].max(initial=0))
-            bytes_of = -(-(last + 1) // WORD) * WORD - first // WORD * WORD
+            bytes_of = -(-(last + 1) // WORD_BYTES) * WORD_BYTES - first // WORD_BYTES * WORD_BYTES
             row[ROW], row[EDGE_ROW] = bytes_of.max(), bytes_of.min()
             row[PAIR_ROW] = (bytes_of[1:] + bytes_of[:-1]).max(initial=bytes_of.max())
     return table

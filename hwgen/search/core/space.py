@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
@@ -27,7 +28,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-WORD = 4
 IMPOSSIBLE = 1e15
 """Need of what the hardware cannot run: more than any buffer, and finite, so that products of it stay comparable."""
 
@@ -72,7 +72,7 @@ class Target:
         if not self.hardware:
             return (1, 1, 1)
         m, y, x = self.lanes
-        return (max(WORD, x) * y, max(WORD, m), 4 * m * y * x)
+        return (max(WORD_BYTES, x) * y, max(WORD_BYTES, m), SUM_BYTES * m * y * x)
 
     @property
     def least(self) -> tuple[int, int, int]:

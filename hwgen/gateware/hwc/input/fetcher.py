@@ -7,7 +7,8 @@ from amaranth.hdl._ast import Assign
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import Request, read_request
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
 from hwgen.gateware.hwc.input.placer import input_box

@@ -4,7 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.address import RowAddress
 from hwgen.gateware.hwc.output.vector_steps import together
 from hwgen.gateware.hwc.output.walk import OutputWalk

@@ -4,7 +4,8 @@ from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out
 
-from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import HwcParameters
 
 __all__ = ["Lanes", "Step", "VectorMove", "log2", "move_signature", "stores", "together"]
 

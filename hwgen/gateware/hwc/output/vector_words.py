@@ -3,7 +3,8 @@
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
-from hwgen.arch.hwc import WORD_BYTES, HwcParameters
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores, together
 from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond
 

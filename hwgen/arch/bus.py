@@ -1,0 +1,39 @@
+"""Widths of words and sums, and the AXI4 bursts of the DMA.
+
+A word is what one access of a 32-bit TCDM port moves. A burst has at most `BURST_BEATS` beats and does not cross a
+multiple of `PAGE_BYTES`, as AXI4 demands of INCR bursts. The DMA cuts what it moves at multiples of `burst_window`
+bytes, which keeps both limits, whatever the address.
+"""
+
+__all__ = [
+    "AXI_WIDTHS",
+    "BURST_BEATS",
+    "PAGE_BYTES",
+    "SUM_BYTES",
+    "WORD_BITS",
+    "WORD_BYTES",
+    "beat_bytes",
+    "burst_window",
+]
+
+WORD_BYTES = 4
+"""Bytes of a word of the TCDM, and of a register."""
+WORD_BITS = 8 * WORD_BYTES
+SUM_BYTES = 4
+"""Bytes of a partial sum and of a bias."""
+AXI_WIDTHS = (32, 64, 128)
+"""Bits of the AXI port's data."""
+BURST_BEATS = 256
+"""Most beats of an AXI4 burst."""
+PAGE_BYTES = 4096
+"""No AXI4 burst crosses a multiple of it. Regions of the DRAM begin on one."""
+
+
+def beat_bytes(axi_bits: int) -> int:
+    """Bytes of one beat of an AXI port of so many bits."""
+    return axi_bits // 8
+
+
+def burst_window(axi_bits: int) -> int:
+    """Bytes. Bursts end at multiples of it, so none has more than 256 beats or crosses a 4 KiB boundary."""
+    return min(PAGE_BYTES, BURST_BEATS * beat_bytes(axi_bits))
