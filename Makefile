@@ -9,7 +9,7 @@ STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test nightly bench regress regress-hwce synth lint format clean icarus chromium
+.PHONY: demo test nightly bench regress regress-hwce synth docs lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -39,6 +39,10 @@ regress-hwce: $(STAMP)
 # Area and clock of the demo's HWC of 1 KiB on an ECP5.
 synth: $(STAMP)
 	$(BIN)/hwgen synth stoutchinin_2019:alexnet --hardware alexnet_1KiB
+
+# The documentation, as a site in build/site that works from disk. Warnings are errors.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

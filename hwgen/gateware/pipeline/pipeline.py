@@ -57,8 +57,8 @@ class Pipeline(wiring.Component):
     irq : Out(1)
         A tile, or the load of weights, has ended or failed; until cleared.
     i_weights : In(stream)
-        For each convolution in order: words of weights [output block][tap][input block], of output lanes times input
-        lanes bytes, then words of biases. Every word begins on a new beat.
+        For each convolution in order: words of weights ``[output block][tap][input block]``, of output lanes times
+        input lanes bytes, then words of biases. Every word begins on a new beat.
     weights_bias : Out(1)
         The next beat has biases.
     i_map{m} : In(stream)

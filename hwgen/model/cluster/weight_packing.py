@@ -1,8 +1,8 @@
 """Weights in the order in which a nest first fetches them: sizes, places, and which of them lie at equal distances.
 
-Weights lie dense [m][c][k][l] in DRAM and, in the TCDM, in fetch order: the boxes at W's local marker one after the
-other, each on a word, and inside a box in the order of first use. Loops over the map use the same weights again and
-leave no trace in this order.
+Weights lie dense ``[m][c][k][l]`` in DRAM and, in the TCDM, in fetch order: the boxes at W's local marker one after
+the other, each on a word, and inside a box in the order of first use. Loops over the map use the same weights again
+and leave no trace in this order.
 """
 
 from collections.abc import Iterator

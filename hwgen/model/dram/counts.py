@@ -1,8 +1,8 @@
 """What the DRAM sees of a nest of two levels: beats, bursts, blocks, jumps and row misses, exactly.
 
-The tensors lie dense in regions that begin on 4 KiB: I and O planar [channel][row][column], W [m][c][k][l]. Every
-part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come in
-ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
+The tensors lie dense in regions that begin on 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``.
+Every part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come
+in ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
 
 The load, the store and the program stream each keep rows open, one in each bank: what matters is the order of blocks
 within a stream, so that none of these figures depends on timing.
