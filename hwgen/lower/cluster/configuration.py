@@ -1,4 +1,4 @@
-"""CONFIGURE commands that write only what has changed in the HWCs' registers."""
+"""CONFIGURE commands that write only the HWC registers whose values change."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,18 +8,18 @@ from hwgen.gateware.hwc.registers import Register
 __all__ = ["Configuration"]
 
 MOST_VALUES = 24
-"""Values of one command; it must fit the queue beside others."""
+"""Most values of one command, so that it fits the queue beside others."""
 GAP = 2
-"""So many registers that need not be written are written again rather than that a new command begins."""
+"""Gaps of up to this many unchanged registers are written again instead of starting a new command."""
 
 
 class Configuration:
-    """What the registers of every HWC hold.
+    """The current register values of every HWC.
 
     Parameters
     ----------
     registers
-        The writable ones, by address.
+        The writable registers, by address.
     """
 
     def __init__(self, registers: tuple[Register, ...]) -> None:
@@ -29,7 +29,7 @@ class Configuration:
         self._held: dict[int, dict[str, int]] = {}
 
     def shared(self, wanted: Mapping[int, Mapping[str, int]]) -> Iterator[Command]:
-        """Write what all of these HWCs want alike and not all of them hold."""
+        """Write the values that are the same for all of these HWCs and that some of them do not hold yet."""
         hwcs = list(wanted)
         first = wanted[hwcs[0]]
         alike = [name for name in self._names if all(wanted[hwc][name] == first[name] for hwc in hwcs)]
@@ -39,7 +39,7 @@ class Configuration:
             self._of(hwc).update({name: first[name] for name in alike})
 
     def own(self, hwc: int, wanted: Mapping[str, int]) -> Iterator[Command]:
-        """Write what one HWC wants and does not hold."""
+        """Write the values that one HWC does not hold yet."""
         changed = [name for name in self._names if self._of(hwc).get(name) != wanted[name]]
         yield from self._write(1 << hwc, changed, wanted, set(self._names))
         self._of(hwc).update(wanted)

@@ -1,4 +1,4 @@
-"""What a schedule of two memory levels costs on a cluster: its counts, the program's among them, and its cycles."""
+"""Cost of a schedule of two memory levels on a cluster: its counts, including the program's, and its cycles."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
 
 @dataclass(frozen=True)
 class OnCluster:
-    """What a schedule costs; of one that no cluster runs, without HWCs, cycles and rings, and why."""
+    """The cost of a schedule. If no cluster runs it: without HWCs, cycles and rings, but with the reason."""
 
     prediction: TwoLevelPrediction
     parameters: HwcParameters | None = None
@@ -32,7 +32,7 @@ class OnCluster:
 
 
 def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnCluster:
-    """The counts, the program's among them, and the cycles; raises `InputError` where the given hardware has none."""
+    """Counts, including the program's, and cycles; raises `InputError` where the given hardware cannot run it."""
     cluster = (hardware and hardware.cluster) or Cluster()
     timing = timing_of(cluster)
     dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
@@ -49,9 +49,9 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
 
 
 def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
-    """What `hwgen.search.cluster.optimal` asks: raises `InputError` for what has no program on this hardware.
+    """The check of `hwgen.search.cluster.optimal`: raises `InputError` if the schedule cannot run on this hardware.
 
-    With ``timed`` it tells how busy the lanes are in the program's cycles, else always 1.
+    Returns the utilisation of the lanes over the program's cycles if ``timed``, else 1.
     """
     cluster = hardware.cluster or Cluster()
 

@@ -1,4 +1,4 @@
-"""From a cluster's program to its cycles: what every command takes by itself, and then all of them together."""
+"""From a cluster's program to its cycles: the duration of each command alone, then the whole program."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -38,13 +38,13 @@ def cluster_cycles(program: ClusterProgram, timing: DramTiming = IMMEDIATE) -> C
 
 
 START = 6
-"""Cycles from the start to the program's first word, besides those of the DRAM."""
+"""Cycles from the start to the first word of the program, without the DRAM time."""
 ASK = 4
-"""The same from asking for another chunk of it."""
+"""Cycles from the request of another chunk to its first word, without the DRAM time."""
 
 
 def _fetch(program: ClusterProgram, timing: DramTiming) -> Fetch:
-    """How the program comes: in chunks of a block, one behind the other."""
+    """Timing of the program fetch: chunks of a block, one after another."""
     base, number = program.layout.program, -(-WORD_BYTES * len(program.words) // CHUNK_BYTES)
     rows: dict[int, int] = {}
     chunks = []
@@ -85,7 +85,7 @@ def _names(queues: Iterable[Queue]) -> frozenset[QueueName]:
 
 
 def _works(program: ClusterProgram) -> Iterator[float]:
-    """Cycles of what each START has its HWC do, in their order."""
+    """Cycles of the layer that each START begins, in program order."""
     schedule, parameters = program.schedule, program.parameters
     buffers = PerOperand(parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes)
     tiles = TileCommands(schedule, None, program.cluster.hwcs, program.placement, {})
@@ -109,7 +109,7 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 
 
 def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterator[dict[str, float]]:
-    """Of each move of a queue what `Step` has of it."""
+    """The fields of `Step` for each move of a queue."""
     dma = DmaTiming(program.cluster.axi_bits // 8)
     for batch in _batches([one for one in program.commands if one.queue is queue and one.opcode is Opcode.MOVE]):
         moves = [_move(command) for command in batch]
@@ -122,7 +122,7 @@ def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterato
 
 
 def _batches(commands: list[Command]) -> Iterator[list[Command]]:
-    """Moves that follow each other without a token between."""
+    """Groups of moves without a token between them."""
     batch: list[Command] = []
     for command in commands:
         if command.takes and batch:
@@ -140,7 +140,7 @@ def _move(command: Command) -> Move:
 
 def _shifted(move: Move, base: int, tcdm: int) -> Move:
     values = {name: getattr(move, name) for name in MOVE_FIELDS}
-    # Where a ring ends makes no difference to the time; far ahead of it no address is negative.
+    # The position of a ring does not change the time; an offset keeps all addresses positive.
     place = (move.tcdm_address - tcdm) % WORD_BYTES + 4 * PAGE_BYTES
     return Move(**{**values, "dram_address": move.dram_address - base + (1 << 30), "tcdm_address": place})
 
@@ -157,7 +157,7 @@ def _timed(moves: tuple[Move, ...], dma: DmaTiming, timing: DramTiming, loads: b
 
 
 def _needs(move: Move, cycles: float, dma: DmaTiming, timing: DramTiming, *, loads: bool) -> dict[str, float]:
-    """What a move needs of the DRAM and, if it loads, of the way back."""
+    """DRAM time of a move and, for a load, its time on the read data channel."""
     demand, width = _demand(move, timing), dma.beat_bytes
     if not loads:
         return {"demand": demand, "share": min(1.0, demand / max(cycles, 1))}
@@ -172,11 +172,11 @@ def _needs(move: Move, cycles: float, dma: DmaTiming, timing: DramTiming, *, loa
 
 
 LEAD = 19
-"""Cycles from the first word of a descriptor to its data, and from the last of these to its end."""
+"""Cycles from the first word of a descriptor to its first data, and from its last data to its end."""
 
 
 def _demand(move: Move, timing: DramTiming) -> float:
-    """Cycles in which the DRAM is busy with a move."""
+    """Cycles for which a move occupies the DRAM."""
     if timing.immediate:
         return 0
     busy, end = 0.0, -1

@@ -25,13 +25,13 @@ class Parts:
     Parameters
     ----------
     window
-        Bytes that no burst extends over a multiple of.
+        Bytes; no burst crosses a multiple of it.
 
     Members
     -------
     loads : phases that load for a tile: weights, inputs, biases, in this order, by tile and operand.
     resumes : the phase that loads the partial sums that a tile resumes.
-    stores : the phase that stores outputs or partial sums behind a tile.
+    stores : the phase that stores outputs or partial sums after a tile.
     """
 
     def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
@@ -87,7 +87,7 @@ class Parts:
         return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD_BYTES, axes, stay.origin)
 
     def _outputs(self, stay: Stay) -> list[Descriptor]:
-        """Final outputs lie at the begin of the rows that their partial sums had, if there were any."""
+        """Final outputs are at the start of the rows of their partial sums, if there were any."""
         axes = ((stay.box[M],), (stay.box[Y],), (stay.box[X],))
         x = stay.box[X][0]
         origin = stay.low - stay.box[Y][0] * self._placement.O.pitch - x // WORD_BYTES * WORD_BYTES

@@ -1,4 +1,4 @@
-"""Phases of a cluster's program, and the tokens that hold one back until others have ended."""
+"""Phases of a cluster's program, and the tokens that make a phase wait for others."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,9 +10,9 @@ __all__ = ["Phase", "interleaved", "with_tokens"]
 
 @dataclass(eq=False)
 class Phase:
-    """Commands of one queue that follow each other, and the phases of other queues that must have ended before.
+    """Consecutive commands of one queue, and the phases of other queues that must have ended before.
 
-    What waits is the first command that is not a CONFIGURE: registers may be written meanwhile.
+    The first command that is not a CONFIGURE waits, so that registers are written meanwhile.
     """
 
     queue: Queue
@@ -21,10 +21,10 @@ class Phase:
 
 
 def with_tokens(phases: Sequence[Phase]) -> None:
-    """Give commands the tokens that enforce ``after``.
+    """Add the tokens that enforce ``after`` to the commands.
 
-    ``phases`` is the program's order; each comes behind those that it waits for. As a queue works in order, the last
-    one of another queue is enough, and nothing is needed if that one was waited for before.
+    ``phases`` are in program order; each is after those that it waits for. A queue works in order, so waiting for the
+    last of another queue's phases is enough, and nothing is needed if that phase was waited for before.
     """
     numbers = {id(phase): number for number, phase in enumerate(phases)}
     known: dict[tuple[Queue, Queue], int] = {}
@@ -50,7 +50,7 @@ def _post(phase: Phase, queue: Queue) -> None:
 
 
 def interleaved(sequences: Iterable[Sequence[Command]]) -> Iterator[Command]:
-    """The commands of several sequences, each in its order, all of them as evenly as possible."""
+    """Interleave several sequences of commands as evenly as possible, each in its own order."""
     keyed = [
         ((i + 0.5) / len(sequence), number, i, command)
         for number, sequence in enumerate(sequences)

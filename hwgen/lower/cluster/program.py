@@ -1,8 +1,8 @@
 """From a two-level schedule to the program of a cluster: loads, small layers, stores, and the tokens between them.
 
-The program is one list. Tile by tile it holds what the HWCs do, beside it the loads of the next tile and the stores
-of the one before, so that all three go on at once as far as the rings allow: what is loaded for a tile may take the
-place of what the tile before the last one used.
+The program is one list. For each tile it contains the work of the HWCs, the loads of the next tile and the stores of
+the previous one, so that all three overlap as far as the rings allow (double buffering): the data of a tile may
+replace what the tile before the previous one used.
 """
 
 from collections.abc import Iterator
@@ -39,15 +39,15 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class ClusterProgram:
-    """What runs one layer on a cluster.
+    """The program of one layer on a cluster.
 
     Members
     -------
-    schedule : normalised.
-    parameters : of every HWC.
+    schedule : the normalised schedule.
+    parameters : those of every HWC.
     cluster : HWCs and shared memory.
     placement : the TCDM.
-    layout : the DRAM; the program lies behind the tensors.
+    layout : the DRAM; the program is after the tensors.
     commands : the program.
     """
 
@@ -76,7 +76,7 @@ class ClusterProgram:
 
     @property
     def settings(self) -> dict[str, int]:
-        """The cluster's registers by name: the program, and the windows and rings that it may move in."""
+        """The registers of the cluster by name: the program, and the address windows and rings of its transfers."""
         values = {
             "program_address": self.layout.program,
             "program_words": len(self.words),
@@ -91,7 +91,7 @@ class ClusterProgram:
 
     @property
     def dram_size(self) -> int:
-        """Bytes of the DRAM from address 0 to behind the program."""
+        """Bytes of the DRAM from address 0 to the end of the program."""
         return self.layout.program + WORD_BYTES * len(self.words)
 
     def image(self, inputs: NDArray[np.int8], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
@@ -107,7 +107,7 @@ class ClusterProgram:
         return memory.view("<u4")
 
     def output(self, words: Words) -> NDArray[np.int8]:
-        """The output [M, E, F] that the run left in the DRAM."""
+        """The output [M, E, F] in the DRAM after the run."""
         layer, region = self.schedule.layer, self.layout.output
         content = np.ascontiguousarray(words).view(np.int8)[region.base : region.base + region.size]
         return content.reshape(layer.output_channels, layer.output_height, layer.output_width)
@@ -126,7 +126,7 @@ def compile_cluster(
 
     Parameters
     ----------
-    hardware : the cluster; None: the smallest HWCs that run the schedule, in a cluster as it is by default.
+    hardware : the cluster; None: the smallest HWCs that run the schedule, in the default cluster.
     shift, relu, ceiling : of the requantisation.
     serial : for comparison: load, compute and store one after the other.
     """
@@ -182,7 +182,7 @@ class _Writer:
     # --- order ---
 
     def _side_by_side(self) -> Iterator[list[Phase]]:
-        """Groups of phases; those of a group are written between each other."""
+        """Groups of phases; the phases of a group are interleaved."""
         self._connect()
         parts, left = self._parts, dict(self._parts.stores)
         yield from ([phase] for phase in self._loads(0))
@@ -192,7 +192,7 @@ class _Writer:
             yield [*others[-1:], *parts.loads.get(tile + 1, {}).values(), *stored]
             resumes = parts.resumes.get(tile + 1)
             if resumes is not None:
-                # The very box that is stored behind this tile may be wanted again.
+                # The tile that is stored after this one may be loaded again.
                 if left.get(tile) in resumes.after:
                     yield [left.pop(tile)]
                 yield [resumes]
@@ -209,12 +209,12 @@ class _Writer:
                 before = phases[-1:] or before
 
     def _loads(self, tile: int) -> list[Phase]:
-        """In the order of the load queue."""
+        """Loads in the order of the load queue."""
         resumes = self._parts.resumes.get(tile)
         return [*self._parts.loads.get(tile, {}).values(), *([] if resumes is None else [resumes])]
 
     def _connect(self) -> None:
-        """What each phase waits for."""
+        """The phases that each phase waits for."""
         waves, parts = self._waves, self._parts
         for tile, (first, *_) in enumerate(waves):
             first.after += self._loads(tile)[-1:]
@@ -236,7 +236,7 @@ class _Writer:
                 parts.resumes[stay.first].after.append(parts.stores[outputs[needed].last])
             seen[place] = number
 
-    # --- what the HWCs do ---
+    # --- work of the HWCs ---
 
     def _waves_of(self, tile: int) -> list[Phase]:
         """The first slices of a tile, one for each HWC at most; then the others and the wait for all of them.

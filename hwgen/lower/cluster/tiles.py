@@ -1,4 +1,4 @@
-"""What the HWCs of a cluster do for each tile: small layers of their own, and the registers that say so."""
+"""The work of the HWCs for each tile of a cluster: slices as small layers, and their register values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ NOWHERE = Placement(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one HWC does at once: what it covers, and which HWC it is."""
+    """The part of a tile that one HWC runs as one layer: its ranges, and the number of the HWC."""
 
     box: Box
     hwc: int
@@ -34,7 +34,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class _Corner:
-    """Where a slice's input begins in the feature map; ``touches`` is false where all of it is padding."""
+    """The first row and column of a slice's input; ``touches`` is false where all of it is padding."""
 
     row: int
     column: int
@@ -42,7 +42,7 @@ class _Corner:
 
 
 class TileCommands:
-    """The slices of every tile, and what the HWCs' registers hold for them.
+    """The slices of every tile, and their register values.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ class TileCommands:
     hardware
         The HWCs; None: the smallest ones.
     hwcs
-        How many share the work.
+        Number of HWCs.
     placement
-        Where everything lies in the TCDM.
+        The operands' places in the TCDM.
     settings
-        Registers of the arithmetic by name.
+        Values of the requantisation registers by name.
 
     Members
     -------
-    slices : by tile.
+    slices : the slices of each tile.
     parameters : the HWC that runs all of them.
     """
 
@@ -85,7 +85,7 @@ class TileCommands:
         self.parameters = _parameters([self._small(layer) for layer in layers], hardware)
 
     def registers(self, tile: int, part: Slice) -> dict[str, int]:
-        """The registers of one slice, by name, in their order."""
+        """The register values of one slice, by name, in register order."""
         shape, corner = self._shape(part.box)
         values = dict(self._values(shape))
         values |= self._input_base(tile, part.box, shape, corner)
@@ -124,7 +124,7 @@ class TileCommands:
     # --- small layers ---
 
     def _shape(self, box: Box) -> tuple[Layer, _Corner]:
-        """The small layer that a slice is, and where its input begins."""
+        """The small layer of a slice, and the start of its input."""
         layer = self._layer
         (m, m_end), (c, c_end) = box[M], box[C]
         size = layer.outputs_per_group
@@ -161,7 +161,7 @@ class TileCommands:
         return small, _Corner(rows.first, columns.first, touches)
 
     def _small_schedule(self, layer: Layer) -> Schedule:
-        """The nest below the slices, its steps as far as the small layer goes."""
+        """The nest below the slices, its steps limited to the small layer."""
         left = dict(layer.extents)
         nest: list[Loop | Marker] = []
         for item in self._local:
@@ -175,7 +175,7 @@ class TileCommands:
         )
 
     def _register_values(self, layer: Layer) -> dict[str, int]:
-        """The registers of a small layer wherever it lies."""
+        """The register values of a small layer that do not depend on addresses."""
         rings = self._placement
         where = replace(
             NOWHERE,
@@ -193,7 +193,7 @@ class TileCommands:
             values |= {f"ring_{name}_end": ring.end, f"ring_{name}_size": ring.size}
         return values
 
-    # --- where a slice's operands lie ---
+    # --- addresses of a slice's operands ---
 
     def _stay(self, ring: Placed, tile: int) -> Stay:
         index = _stay_of(ring.stays)[tile]
@@ -210,7 +210,7 @@ class TileCommands:
             held += min(max(channel - start, 0), stop - start)
         plane = stay.origin + held * ring.plane
         address = plane + corner.row * ring.pitch + corner.column
-        # What is really fetched first must lie inside the ring, so that addresses wrap once at most.
+        # The first address that is fetched must be inside the ring, so that addresses wrap at most once.
         rows = input_lines(box[Y], box[K], layer.stride[0], layer.padding[0], layer.input_height)
         columns = input_lines(box[X], box[L], layer.stride[1], layer.padding[1], layer.input_width)
         low = plane + rows[0][0] * ring.pitch + columns[0][0] // WORD_BYTES * WORD_BYTES
@@ -218,7 +218,7 @@ class TileCommands:
         return {"input_base": (base - small.padding[0] * ring.pitch) % (1 << 32)}
 
     def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:
-        """The packing of a box of weights in the TCDM, and how many of its loops cut it into slices' boxes."""
+        """The packing of a tile of weights in the TCDM, and how many of its loops cut it into slices."""
         marked = self._schedule.marked_loop("W", "tcdm")
         assert marked is not None
         loops = self._schedule.loops[marked + 1 : depth + len(self._between)]
@@ -248,7 +248,7 @@ class TileCommands:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Lines of the input that a slice sees: the first, how many, and lines of padding before and behind them."""
+    """Rows or columns of the input of a slice: the first, how many, and the padding before and after them."""
 
     first: int
     size: int
@@ -260,19 +260,19 @@ def _window(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: i
     first = outputs[0] * stride + taps[0] - pad
     end = (outputs[1] - 1) * stride + taps[1] - pad
     low, high = max(first, 0), min(end, extent)
-    if low >= high:  # nothing but padding: all of it before a line that is never reached
+    if low >= high:  # only padding: all of it before a line that is never reached
         return _Window(0, 1, end - first, 0)
     return _Window(low, high - low, low - first, end - high)
 
 
 @lru_cache(maxsize=8)
 def _stay_of(stays: tuple[Stay, ...]) -> list[int]:
-    """The stay of every tile."""
+    """The resident tile of the operand during every tile of the schedule."""
     return [index for index, stay in enumerate(stays) for _ in range(stay.first, stay.last + 1)]
 
 
 def _below(schedule: Schedule, depth: int) -> tuple[Loop | Marker, ...]:
-    """What stands below so many loops; markers right above the next one are part of it."""
+    """The nest below the first ``depth`` loops, with the markers right above the next loop."""
     loops = 0
     result: list[Loop | Marker] = []
     for item in schedule.nest:
@@ -286,7 +286,7 @@ def _below(schedule: Schedule, depth: int) -> tuple[Loop | Marker, ...]:
 
 
 def _parameters(schedules: list[Schedule], hardware: Hardware | None) -> HwcParameters:
-    """The HWC on which all of these run."""
+    """The HWC that runs all of these."""
     found = []
     for schedule in schedules:
         check_format(schedule)

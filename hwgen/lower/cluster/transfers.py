@@ -1,4 +1,4 @@
-"""Parts of operands as descriptors of the DMA."""
+"""From parts of operands to descriptors of the DMA."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ __all__ = ["Side", "descriptors_of", "joined", "planar_boxes"]
 
 @dataclass(frozen=True)
 class Side:
-    """What all descriptors of a part have in common: its tag, its ring, and the addresses that offsets count from.
+    """The common fields of the descriptors of a part: its tag, its ring, and its base addresses.
 
     ``ring`` is None for a fixed place in the TCDM. ``tcdm`` is a linear address where there is a ring.
     """
@@ -27,10 +27,10 @@ class Side:
 
 
 def planar_boxes(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[int]) -> Iterator[StridedBox]:
-    """The product of three axes (channels, rows, columns) with these bytes from one to the next on either side.
+    """Descriptors of a product of three axes (channels, rows, columns) with the given strides in DRAM and TCDM.
 
-    Offsets count from coordinate 0 on all axes, but for channels in the TCDM: those that are held follow each other,
-    however far apart they are in DRAM.
+    Offsets are relative to coordinate 0 on all axes, except for channels in the TCDM: resident channels are
+    consecutive there, wherever they are in DRAM.
     """
     before = 0
     pieces: list[list[StridedBox]] = [[], [], []]
@@ -53,7 +53,7 @@ def planar_boxes(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[i
 
 
 def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
-    """Ranges as (start, length, count, stride): those of one length at one distance together."""
+    """Ranges as (start, length, count, stride): ranges of equal length and distance are merged."""
     at = 0
     while at < len(segments):
         start, stop = segments[at]
@@ -69,16 +69,16 @@ def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
 
 
 def descriptors_of(boxes: Iterable[StridedBox], side: Side) -> list[Descriptor]:
-    """Descriptors that move these boxes, whose bytes lie apart, in ascending order of DRAM addresses."""
+    """Descriptors of tiles whose bytes are scattered, in ascending order of DRAM addresses."""
     scatters = side.tag is OperandTag.W
     return [_descriptor(transfer, side) for transfer in transfers_of(boxes, scatters=scatters)]
 
 
 def joined(descriptors: Sequence[Descriptor], window: int) -> list[Descriptor]:
-    """Loads of one part, each told whether the next one goes on where it ends, so that they share bursts.
+    """Mark the loads of one part that the next one continues in DRAM, so that they share bursts.
 
-    No burst extends over a multiple of ``window`` bytes. Raises `DescriptorError` where more share one than the DMA
-    has room for: what one burst brings must have been asked for before any of it comes.
+    No burst crosses a multiple of ``window`` bytes. Raises `DescriptorError` if more descriptors share a burst than
+    the DMA can hold: all descriptors of a burst must have been read before its data arrive.
     """
     result = [
         *(replace(one, continues=one.dram_end == following.dram_address) for one, following in pairwise(descriptors)),

@@ -1,11 +1,11 @@
-"""Exact counts and needs of a nest of two levels, without walking it.
+"""Exact counts and buffer needs of a nest of two memory levels, in closed form.
 
 The numbers are those of `hwgen.model.cluster.walk`. Both levels are nests of one level, whose closed form is that
 of `hwgen.model.core.access`:
 
-- What the DMA moves is what the nest fetches whose only markers are those of the TCDM.
-- What all HWCs together fetch is what the nest fetches whose only markers are those of the local buffers; the share
-  of one HWC (`hwgen.model.cluster.shares`) are the pieces of m and y that its slices cover.
+- The DMA moves what the nest with the TCDM markers alone fetches.
+- All HWCs together fetch what the nest with the local markers alone fetches. The share of one HWC
+  (`hwgen.model.cluster.shares`) is given by the ranges of m and y that its slices cover.
 """
 
 from collections import Counter
@@ -40,12 +40,12 @@ class TwoLevelPrediction:
 
     Members
     -------
-    counts : accesses at ``dram``, at ``tcdm`` (of all HWCs) and at ``tcdm_dma``. The program is not among them.
-    hwcs : what each HWC's ports move at ``tcdm``.
-    tcdm_need, tcdm_need_bytes : what each operand needs in the TCDM; O ``acc`` bits an element if partial sums leave
-        the local buffer.
-    local : the HWCs' local buffers, as for one level.
-    replicated : words that several HWCs read alike.
+    counts : accesses at ``dram``, at ``tcdm`` (of all HWCs) and at ``tcdm_dma``. Without the program.
+    hwcs : the accesses of each HWC's ports at ``tcdm``.
+    tcdm_need, tcdm_need_bytes : what each operand needs in the TCDM. An element of O has ``acc`` bits if partial sums
+        are spilled from the local buffer.
+    local : the prediction for the local buffers, as for one level.
+    replicated : words that several HWCs read, counted once for each HWC but one.
     """
 
     counts: Counts
@@ -56,11 +56,11 @@ class TwoLevelPrediction:
     replicated: PerOperand
 
     def with_program(self, program: Access) -> "TwoLevelPrediction":
-        """The same, the program's traffic among the counts."""
+        """The same with the traffic of the program."""
         return replace(self, counts=Counts({**self.counts.accesses, ("dram", "P", "read"): program}))
 
     def as_json(self, *, elements: bool = False) -> dict[str, Any]:
-        """The keys of one level, ``buffer`` the local one; and those of the second level and the HWCs."""
+        """The keys of one level, where ``buffer`` is the local one, and those of the TCDM and of the HWCs."""
         return {
             **self.local.as_json(elements=elements),
             "counts": self.counts.as_json(elements=elements),
@@ -74,7 +74,7 @@ class TwoLevelPrediction:
 
 
 def predict_two_levels(schedule: Schedule, hwcs: int = 1, dram: Dram | None = None) -> TwoLevelPrediction:
-    """Counts and needs of a schedule on so many HWCs; raises `InputError` for what is no nest of two levels."""
+    """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels."""
     schedule = normalised(schedule, hwcs)
     local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
     spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
@@ -92,12 +92,12 @@ def predict_two_levels(schedule: Schedule, hwcs: int = 1, dram: Dram | None = No
 
 
 def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
-    """Bytes of I, W and O that the DMA moves: the closed form alone."""
+    """Bytes of I, W and O that the DMA moves, from the closed form alone."""
     return predict(outer_level(normalised(schedule, hwcs))).total_bytes
 
 
 def _dma(schedule: Schedule, moved: Counts) -> Counts:
-    """Accesses of the DMA's ports: aligned words of rows without gaps, weights as they are packed, the biases."""
+    """Accesses of the DMA's TCDM ports: aligned words of rows without gaps, packed weights, the biases."""
     inputs = moved["tcdm", "I", "read"]
     weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
     counts = {("tcdm_dma", operand, way): access for (_, operand, way), access in moved.accesses.items()}
@@ -109,7 +109,7 @@ def _dma(schedule: Schedule, moved: Counts) -> Counts:
 
 
 def _input_words(schedule: Schedule) -> int:
-    """Words with which the DMA writes the input: behind a gap between columns it begins anew."""
+    """Words with which the DMA writes the input: a new access starts after each gap between columns."""
     size, words = schedule.bits.I // 8, 0
     for part in loads(schedule):
         if part.operand == "I":
@@ -122,7 +122,7 @@ def _input_words(schedule: Schedule) -> int:
 
 
 def _weight_words(schedule: Schedule) -> int:
-    """Words with which the DMA writes weights: as many as the folds of a box, which its sizes tell, have of them."""
+    """Words with which the DMA writes weights: the words of all folds of a tile, which depend on its sizes."""
     marked = schedule.marked_loop("W", "tcdm")
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
@@ -134,7 +134,7 @@ def _weight_words(schedule: Schedule) -> int:
 
 
 def tcdm_need(schedule: Schedule) -> PerOperand:
-    """Elements that two consecutive iterations of each operand's loop touch together, at most; normalised nests."""
+    """The most elements that two consecutive iterations of each operand's loop touch together; normalised nests."""
     return PerOperand(*(_need(schedule, array) for array in ARRAYS))
 
 
@@ -155,7 +155,7 @@ def _need(schedule: Schedule, array: ArrayName) -> int:
 
 
 def _volumes(iterations: Iterations, dims: tuple[Dim, ...]) -> tuple[Ints, Ints]:
-    """Elements of each box, and how many it shares with the next one: all, or none."""
+    """Elements of each tile, and how many it shares with the next one: all or none."""
     size, same = np.ones(len(iterations), np.int64), np.ones(len(iterations) - 1, np.bool_)
     for dim in dims:
         start, stop = iterations.start[dim], iterations.stop[dim]
@@ -187,6 +187,6 @@ def _inputs(schedule: Schedule, iterations: Iterations) -> tuple[Ints, Ints]:
 
 
 def _overlap(start: Ints, stop: Ints) -> Ints:
-    """How much each range shares with the one before."""
+    """Length of the overlap of each range with the previous one."""
     overlap: Ints = np.maximum(np.minimum(stop[1:], stop[:-1]) - np.maximum(start[1:], start[:-1]), 0)
     return overlap

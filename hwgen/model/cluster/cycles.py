@@ -1,10 +1,10 @@
-"""Cycles of a cluster's program: three queues in order, tokens between them, HWCs and DMA at work at the same time.
+"""Cycles of a cluster's program: three in-order queues, tokens between them, HWCs and DMA in parallel.
 
-What one command takes by itself is given; what is found here is when each of them begins. Loads and stores share the
-DRAM: where they want more of it together than there is, each gets what it wants, but no more than half if the other
-wants that too. The program comes from there as well, chunk by chunk, each behind the loads that were asked for before
-it, and takes from both what it needs. All else is as the hardware has it (`hwgen.gateware.cluster.command_queues`):
-the program is read command by command and stops where a queue is full; a queue's next command waits for its tokens.
+The duration of each command alone is given; this model finds when each command starts. Loads and stores share the
+DRAM: if their total demand exceeds its bandwidth, each gets its demand, but at most half if the other demands that
+too. The program is fetched from the DRAM as well, chunk by chunk, each after the loads that were requested before it,
+and takes its bandwidth from both. The rest is as in the hardware (`hwgen.gateware.cluster.command_queues`): the
+program is read command by command and stalls while a queue is full; the next command of a queue waits for its tokens.
 """
 
 from collections import defaultdict
@@ -17,9 +17,9 @@ __all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate"]
 QueueName = Literal["load", "compute", "store"]
 QUEUES: tuple[QueueName, ...] = ("load", "compute", "store")
 _READ = 3
-"""Cycles in which the reader takes a command's header and hands on its address and the header itself."""
+"""Cycles in which the reader accepts the header of a command and pushes its address and header."""
 _TAKE = 2
-"""Cycles in which a queue takes a command: its address, its header."""
+"""Cycles in which a queue pops the address and the header of a command."""
 _END = 4
 """Cycles from the end of the last command to that of the program."""
 
@@ -30,16 +30,16 @@ class Step:
 
     Members
     -------
-    queue : that does it.
-    payload : words behind its header.
-    takes, posts : queues that it takes a token from, and posts one to.
-    cycles : of a move, where the one before it is still under way; 0: it is none.
-    lead : additional cycles of a move that nothing is before.
-    demand : cycles of the DRAM that the move takes.
-    share : part of its time in which something that is read, or written, would hold it up.
-    ahead : cycles of it that have been asked for ahead of what comes.
-    mask : HWCs that it waits for, as bits.
-    starts : cycles for which it makes the HWCs in ``mask`` work; 0: it starts none.
+    queue : the queue that executes it.
+    payload : words after its header.
+    takes, posts : queues that it takes a token from; queues that it posts a token to.
+    cycles : of a move that follows another without a gap; 0 for other commands.
+    lead : additional cycles of a move that starts with the channel idle.
+    demand : cycles for which the move occupies the DRAM.
+    share : fraction of its time in which a competing access to the DRAM would stall it.
+    ahead : cycles of DRAM time requested ahead of the data.
+    mask : bit mask of the HWCs that it waits for.
+    starts : cycles of the layer that it starts on the HWCs in ``mask``; 0 if it starts none.
     """
 
     queue: QueueName
@@ -57,16 +57,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Fetch:
-    """How the program comes.
+    """Timing of the program fetch.
 
     Members
     -------
-    first : cycles from the start to the first word, besides those of the DRAM.
-    ask : the same from asking for another chunk.
-    latency : from an address to its first beat, at the least.
-    chunks : cycles of the DRAM for each chunk.
-    beats : for which each one occupies the way back.
-    words, room : of a chunk; that there is room for.
+    first : cycles from the start to the first word, without the DRAM time.
+    ask : cycles from the request of another chunk to its first word, without the DRAM time.
+    latency : least cycles from an address to its first beat.
+    chunks : DRAM cycles of each chunk.
+    beats : beats of each chunk on the read data channel.
+    words, room : words of a chunk; words that the buffer holds.
     """
 
     first: float
@@ -80,13 +80,13 @@ class Fetch:
 
 @dataclass(frozen=True)
 class ClusterTimes:
-    """What a program takes.
+    """The cycles of a program.
 
     Members
     -------
     total : from the start to the end.
-    busy : cycles in which a queue is at work: a channel moves something, some HWC works.
-    waits : (who, for whom): cycles in which a queue's next command waits for a token of another one.
+    busy : for each queue, cycles in which its channel transfers data or some HWC computes.
+    waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
     """
 
     total: float
@@ -96,11 +96,11 @@ class ClusterTimes:
 
 @dataclass
 class _Server:
-    """A queue and what it is doing.
+    """The state of a queue.
 
-    ``left`` is what remains of the command that is under way, in cycles by itself, ``takes`` what it takes in all,
-    ``behind`` what will hold up the one after it; while it is being taken, a command of the compute queue has not
-    begun to wait for HWCs.
+    ``left``: remaining cycles of the current command if it runs alone. ``takes``: its total cycles. ``behind``:
+    cycles by which it delays the next command. A command of the compute queue waits for HWCs only after it was
+    popped.
     """
 
     name: QueueName
@@ -116,14 +116,14 @@ class _Server:
 
 
 def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None = None) -> ClusterTimes:
-    """Go through a program of commands.
+    """Play a program of commands.
 
     Parameters
     ----------
     room : words that each queue holds.
-    fetch : how the program comes; None: it is there.
+    fetch : timing of the program fetch; None if the program is available at once.
 
-    Raises ValueError if the program stops for ever.
+    Raises ValueError if the program deadlocks.
     """
     return _Simulation(steps, room, fetch).run()
 
@@ -144,7 +144,7 @@ class _Simulation:
         self._waits: dict[tuple[QueueName, QueueName], float] = defaultdict(float)
 
     def run(self) -> ClusterTimes:
-        """From event to event until nothing is left."""
+        """Advance from event to event until all commands have ended."""
         while True:
             while self._settle():
                 pass
@@ -156,10 +156,10 @@ class _Simulation:
             raise ValueError("program: some command waits for a token that never comes")
         return ClusterTimes(self._now + _END, self._busy, dict(self._waits))
 
-    # --- what happens at once ---
+    # --- events at one time ---
 
     def _settle(self) -> bool:
-        """Let whatever can begin or end do so; whether anything did."""
+        """Start and end every command that can. Returns whether anything changed."""
         changed = self._ask()
         if self._next < len(self._steps) and self._reading <= 1e-9:
             changed = self._read(self._steps[self._next]) or changed
@@ -168,7 +168,7 @@ class _Simulation:
         return changed
 
     def _ask(self) -> bool:
-        """Take the chunks of the program that have come, and ask for others; whether anything did."""
+        """Accept arrived chunks of the program, and request others. Returns whether anything changed."""
         fetch, changed = self._fetch, False
         if fetch is None:
             return False
@@ -187,7 +187,7 @@ class _Simulation:
                 if server.present is not None and server.at_work:
                     taken = max(cycles, fetch.beats) if server is load else cycles
                     taken *= server.present.share * rates[server.name]
-                    # What has been asked for before is not held up, but what comes behind it.
+                    # Requests made before are not delayed; the following ones are.
                     if server.left > server.present.ahead:
                         server.left += taken
                     else:
@@ -197,7 +197,7 @@ class _Simulation:
         return changed
 
     def _read(self, step: Step) -> bool:
-        """Go on with the command at hand: words, header, room for it, payload; whether anything changed."""
+        """Advance the reader: words, header, room in the queue, payload. Returns whether anything changed."""
         server = self._servers[step.queue]
         if self._stage == "words" and self._words >= 1 + step.payload:
             self._words -= 1 + step.payload
@@ -214,7 +214,7 @@ class _Simulation:
         return True
 
     def _is_read(self, step: Step) -> bool:
-        """Whether all of a command that has been handed on has come."""
+        """Whether all words of a pushed command have arrived."""
         return self._stage != "payload" or self._steps[self._next] is not step
 
     def _begin(self, server: _Server) -> bool:
@@ -227,7 +227,7 @@ class _Simulation:
         for source in step.takes:
             self._tokens[source, server.name] -= 1
         server.commands.pop(0)
-        if server.name != "compute":  # the channel takes the words, and several commands
+        if server.name != "compute":  # the channel buffers the words of several commands
             server.room += step.payload + 2
         server.present, server.at_work = step, step.cycles > 0
         server.taking = server.name == "compute"
@@ -266,7 +266,7 @@ class _Simulation:
     # --- time ---
 
     def _rates(self) -> dict[QueueName, float]:
-        """How fast each queue's command goes on: 1 is by itself."""
+        """The rate at which the command of each queue advances; 1 if it runs alone."""
         load, store = self._servers["load"], self._servers["store"]
         rates: dict[QueueName, float] = dict.fromkeys(QUEUES, 1.0)
         if load.present is None or store.present is None or not (load.at_work and store.at_work):
@@ -278,7 +278,7 @@ class _Simulation:
         return rates
 
     def _events(self) -> list[float]:
-        """How long until the next thing happens, at the present rates."""
+        """Time until the next event, at the current rates."""
         rates = self._rates()
         times = [one.left / rates[one.name] for one in self._servers.values() if one.present and one.left > 1e-9]
         times += [left for left in self._hwcs.values() if left > 1e-9]

@@ -1,4 +1,4 @@
-"""Energy of a schedule on a cluster, as so much for every byte of each memory and for every multiply-accumulate."""
+"""Energy of a schedule on a cluster: a constant for each byte of each memory and for each multiply-accumulate."""
 
 from hwgen.ir.hardware import EnergyCost
 from hwgen.ir.layer import Layer
@@ -8,10 +8,10 @@ __all__ = ["energy"]
 
 
 def energy(layer: Layer, bits: Bits, cost: EnergyCost, *, dram_bytes: int, tcdm_bytes: int) -> float:
-    """What a layer takes whose DMA moves so many bytes of I, W and O, and whose HWCs fetch and write so many.
+    """Energy of a layer, from the bytes of I, W and O that the DMA moves, and those that the HWCs read and write.
 
-    The TCDM sees both of these. The local buffers see the HWCs' bytes, and for every multiply-accumulate an element
-    of I, one of W, and a sum that is read and written: what lanes share counts for each of them.
+    The TCDM serves both. The local buffers serve the bytes of the HWCs and, for each multiply-accumulate, an element
+    of I, an element of W, and a sum that is read and written; a value shared by lanes counts once for each lane.
     """
     operands = layer.macs * (bits.I + bits.W + 2 * bits.acc) // 8
     return (

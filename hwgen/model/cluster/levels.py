@@ -1,6 +1,6 @@
-"""Nests of two memory levels, spread over several HWCs: what makes one, and the nests of one level in it.
+"""Nests of two memory levels spread over several HWCs: their rules, and the one-level nests that they contain.
 
-A tile is one iteration of the innermost loop that has a `tcdm` marker: what the HWCs work on between two transfers.
+A tile is one iteration of the innermost loop with a `tcdm` marker: the work of the HWCs between two transfers.
 """
 
 from dataclasses import replace
@@ -13,25 +13,25 @@ __all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loo
 
 
 def is_two_level(schedule: Schedule) -> bool:
-    """Whether the nest has a marker of the TCDM."""
+    """Whether the nest has a `tcdm` marker."""
     return any(isinstance(item, Marker) and item.level == "tcdm" for item in schedule.nest)
 
 
 def tile_depth(schedule: Schedule) -> int:
-    """Loops around one tile, that of the innermost `tcdm` marker among them."""
+    """Number of loops around one tile, including that of the innermost `tcdm` marker."""
     return 1 + max(_marked(schedule, array) for array in ARRAYS)
 
 
 def over_loops(schedule: Schedule) -> tuple[int, ...]:
-    """The loops that are spread over HWCs: their indices, outermost first."""
+    """Indices of the loops that are spread over HWCs, outermost first."""
     return tuple(index for index, loop in enumerate(schedule.loops) if loop.over)
 
 
 def normalised(schedule: Schedule, hwcs: int) -> Schedule:
     """The same nest with every spread loop below the loops that have `tcdm` markers.
 
-    Where such a loop is itself spread, iterations that run at the same time are one: a loop over groups of so many is
-    put around it. Raises `InputError` for what is no nest of two levels.
+    If such a loop is itself spread, concurrent iterations count as one: a loop over groups of ``hwcs`` iterations is
+    put around it. Raises `InputError` if the nest has not two levels.
     """
     _require(schedule)
     over, depth = over_loops(schedule), tile_depth(schedule)
@@ -51,11 +51,11 @@ def normalised(schedule: Schedule, hwcs: int) -> Schedule:
 
 
 def local_level(schedule: Schedule) -> Schedule:
-    """The nest as one HWC with all of the layer in its TCDM would run it.
+    """The nest as a single HWC would run it with the whole layer in the TCDM.
 
-    What all HWCs fetch together is what this nest fetches: the markers of the local buffers lie below the tiles and
-    the slices, so that no local execution extends from one to the next. And in the TCDM, too, a byte of I or O lies
-    at its column modulo 4.
+    It fetches what all HWCs fetch together: the local markers are below the tiles and the slices, so no local
+    execution extends over more than one of them. Words are the same, too: in the TCDM a byte of I or O is at its
+    column modulo 4.
     """
     nest = tuple(
         replace(item, over=None) if isinstance(item, Loop) else item
@@ -66,9 +66,9 @@ def local_level(schedule: Schedule) -> Schedule:
 
 
 def outer_level(schedule: Schedule) -> Schedule:
-    """The nest whose local buffers are the TCDM: what it fetches is what the DMA moves.
+    """The nest with the TCDM as its local buffers: it fetches what the DMA moves.
 
-    Halves keep nothing from one iteration to the next: their marker stands inside of the loop, above one of a single
+    Double buffering in halves reuses nothing between iterations: its marker goes inside the loop, above a loop of one
     iteration.
     """
     nest: list[Loop | Marker] = []

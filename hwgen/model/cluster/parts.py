@@ -1,8 +1,8 @@
-"""What the DMA moves, tile by tile, in the order of its two streams: the one place that knows this order.
+"""What the DMA moves, tile by tile, in the order of its load and store streams. Only this module knows that order.
 
 A tile is one iteration of the innermost loop with a `tcdm` marker. Where an iteration of an operand's own marked
-loop begins with a tile, its new part is loaded before that tile; what is dropped is stored after the last tile that
-had it.
+loop starts with a tile, its new part is loaded before that tile; what is dropped is stored after the last tile that
+uses it.
 
 - Loads of one tile: weights, inputs, biases (all of the layer's, once, with the first tile), partial sums.
 - Stores: outputs, in the order in which they are dropped.
@@ -28,7 +28,7 @@ __all__ = ["Iterations", "Part", "Spans", "iterations_of", "loads", "stores", "t
 
 Ints = NDArray[np.int64]
 Spans = tuple[tuple[int, int], ...]
-"""Disjoint half-open ranges of indices, ascending, as few as possible."""
+"""Disjoint half-open ranges of indices, ascending and merged."""
 
 _ORDER: dict[Operand, int] = {"W": 0, "I": 1, "B": 2, "O": 3}
 _REDUCTION: tuple[Dim, ...] = ("c", "k", "l")
@@ -36,12 +36,12 @@ _REDUCTION: tuple[Dim, ...] = ("c", "k", "l")
 
 @dataclass(frozen=True)
 class Part:
-    """What is moved at once of one operand.
+    """The part of one operand that is moved for a tile.
 
     Members
     -------
     tile : loaded before this tile, or stored after it.
-    axes : indices along the axes of the tensor, the product of which is moved. I: channels, rows, columns; W: m, c,
+    axes : index sets along the axes of the tensor; their product is moved. I: channels, rows, columns; W: m, c,
         k, l; O: m, y, x; B: m.
     """
 
@@ -53,9 +53,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Iterations:
-    """The iterations of the innermost of some loops in program order: what each covers, and how it was reached.
+    """The iterations of the innermost of some loops in program order: their ranges, and the loop that turned.
 
-    ``turned`` is the outermost loop that went on with it: all loops inside of that one began anew. -1 for the first.
+    ``turned``: the outermost loop that advanced to reach the iteration; all inner loops restarted. -1 for the first.
     """
 
     start: dict[Dim, Ints]
@@ -88,7 +88,7 @@ def tiles(schedule: Schedule) -> Iterations:
 
 
 def loads(schedule: Schedule) -> Iterator[Part]:
-    """Everything that the load stream moves, in its order."""
+    """All loads, in the order of the stream."""
     turned = tiles(schedule).turned
     biases = Part(0, "B", "read", (((0, schedule.layer.output_channels),),))
     streams = (_weights(schedule, turned), _inputs(schedule, turned), iter((biases,)), _returns(schedule, turned))
@@ -96,7 +96,7 @@ def loads(schedule: Schedule) -> Iterator[Part]:
 
 
 def stores(schedule: Schedule) -> Iterator[Part]:
-    """Everything that the store stream moves, in its order."""
+    """All stores, in the order of the stream."""
     extents = schedule.layer.extents
     last = None
     for visit in _visits(schedule, "O", tiles(schedule).turned):
@@ -108,12 +108,12 @@ def stores(schedule: Schedule) -> Iterator[Part]:
 
 
 def weight_loads(schedule: Schedule) -> Iterator[Part]:
-    """The loads of weights alone."""
+    """The loads of weights only."""
     return _weights(schedule, tiles(schedule).turned)
 
 
 def touched_axes(layer: Layer, array: ArrayName, box: dict[Dim, tuple[int, int]]) -> tuple[Spans, ...]:
-    """What a box touches of an array, axis by axis; padding is not part of it."""
+    """What an iteration touches of an array, axis by axis, without padding."""
     match array:
         case "I":
             return (
@@ -132,7 +132,7 @@ def touched_axes(layer: Layer, array: ArrayName, box: dict[Dim, tuple[int, int]]
 
 @dataclass(frozen=True)
 class _Visit:
-    """One iteration: its first tile, what it touches, and what is kept of the iteration before it."""
+    """One iteration: its first tile, what it touches, and what of the previous iteration is resident."""
 
     tile: int
     axes: tuple[Spans, ...]
@@ -169,7 +169,7 @@ def _weights(schedule: Schedule, turned: Ints) -> Iterator[Part]:
 
 
 def _returns(schedule: Schedule, turned: Ints) -> Iterator[Part]:
-    """Partial sums that were stored before: those of every box whose reduction has begun."""
+    """Loads of partial sums that were stored before: those of every iteration whose reduction has begun."""
     for visit in _visits(schedule, "O", turned):
         if visit.axes != visit.before and any(start for start, _ in visit.reduced):
             yield Part(visit.tile, "O", "read_partial", visit.axes)
@@ -181,7 +181,7 @@ def _way(visit: _Visit, extents: dict[Dim, int]) -> Direction:
 
 
 def _new(axes: tuple[Spans, ...], before: tuple[Spans, ...]) -> tuple[Spans, ...]:
-    """What one product has and the other has not: they differ along one axis at most."""
+    """The difference of two products of index sets, which differ along one axis at most."""
     if axes == before:
         return ((),) * len(axes)
     if not all(before):
@@ -208,7 +208,7 @@ def _without(spans: Spans, others: Spans) -> Spans:
 
 @cache
 def _channels(outputs: int, inputs: int, m: tuple[int, int], c: tuple[int, int]) -> Spans:
-    """Channels of the groups that a range of output channels meets."""
+    """Input channels of the groups that a range of output channels belongs to."""
     groups = range(m[0] // outputs, (m[1] - 1) // outputs + 1)
     return _joined(tuple((group * inputs + c[0], group * inputs + c[1]) for group in groups))
 

@@ -1,9 +1,9 @@
-"""Where the operands of a two-level schedule lie in the TCDM: three rings whose contents never move.
+"""Placement of the operands of a two-level schedule in the TCDM: three ring buffers whose contents never move.
 
-Each operand has a ring. What it holds lies at linear addresses that only ever count on; the byte in the TCDM is the
-linear address modulo the ring's size. Where rows or columns slide, the linear address of an element that stays is the
-same before and after, so nothing is copied; where everything is replaced, the new box begins behind the end of the
-last one. Byte addresses of I and of 8-bit outputs are those of their columns modulo 4.
+Each operand has a ring buffer. Linear addresses only increase; the TCDM address is the linear address modulo the size
+of the ring. Where rows or columns slide, a resident element keeps its linear address, so nothing is copied. Where
+everything is replaced, the new tile starts after the end of the last one. Bytes of I and of 8-bit outputs are at
+their column modulo 4.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ __all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place
 
 ALIGNMENT = 64
 LEAST_RING = 32
-"""Bytes: two beats of the widest AXI port, so that what the DMA writes wraps once at most."""
+"""Bytes: two beats of the widest AXI port, so that a DMA write wraps at most once."""
 Range = tuple[int, int]
 Segments = tuple[Range, ...]
 """Disjoint half-open ranges, ascending."""
@@ -35,16 +35,16 @@ M, C, Y, X, K, L = range(len(DIMS))
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A box of one operand, for as long as it stays the same in the TCDM.
+    """A tile of one operand, for the time in which it is resident unchanged in the TCDM.
 
     Members
     -------
-    first, last : tiles.
-    box : what the tiles cover together.
-    touch : along each axis what is held: I: channels, rows, columns; W: m, c, k, l; O: m, y, x.
-    new : the same of what has to be fetched for it; empty where nothing is. O: the partial sums that it resumes.
+    first, last : the first and the last tile of the schedule that use it.
+    box : the index ranges that these tiles cover together.
+    touch : what is resident, along each axis. I: channels, rows, columns; W: m, c, k, l; O: m, y, x.
+    new : what is fetched for it, along each axis; empty if nothing is. O: the partial sums that it resumes.
     origin : linear address of row 0, column 0 of the feature map in the first plane; of W's first byte.
-    low, high : linear addresses, from the first byte on up to behind the last one, in whole words.
+    low, high : linear addresses of the first byte and after the last byte, in whole words.
     """
 
     first: int
@@ -66,7 +66,7 @@ class Placed:
     start, size : bytes.
     pitch, plane : bytes from row to row, from channel to channel (held ones); for W both are 0.
     element : bytes of an element.
-    stays : in program order.
+    stays : the resident tiles in program order.
     """
 
     start: int
@@ -78,7 +78,7 @@ class Placed:
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """The address after its last byte."""
         return self.start + self.size
 
     def physical(self, linear: int) -> int:
@@ -88,7 +88,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class TcdmPlacement:
-    """Biases at address 0, behind them the rings of I, W and O."""
+    """Biases at address 0, then the rings of I, W and O."""
 
     walk: TileWalk
     bias: int
@@ -117,9 +117,9 @@ def place(schedule: Schedule) -> TcdmPlacement:
 
 
 def bytes_needed(schedule: Schedule, most: int) -> int:
-    """What `TcdmPlacement.size` would be; where that is more than ``most``, something between the two.
+    """`TcdmPlacement.size`; if that is more than ``most``, a value between the two.
 
-    Without the places of all boxes, and so in a fraction of the time where there are many.
+    It does not place every tile, which takes a fraction of the time where there are many.
     """
     walk = TileWalk(schedule)
     bias = _aligned(SUM_BYTES * schedule.layer.output_channels)
@@ -131,7 +131,7 @@ def bytes_needed(schedule: Schedule, most: int) -> int:
 
 
 def spills_from_local(schedule: Schedule) -> bool:
-    """Whether partial sums leave the local buffer: some reduction loop around O's loop has several iterations."""
+    """Whether partial sums are spilled: some reduction loop around O's local loop has several iterations."""
     marked = schedule.marked_loop("O")
     left = dict(schedule.layer.extents)
     for loop in schedule.loops[: len(schedule.loops) if marked is None else marked]:
@@ -145,7 +145,7 @@ def spills_from_local(schedule: Schedule) -> bool:
 
 
 def input_channels(layer: Layer, outputs: tuple[int, int], inputs: tuple[int, int]) -> Segments:
-    """Input channels that these output channels read; ``inputs`` counts inside a group."""
+    """Input channels that these output channels read; ``inputs`` is a range inside a group."""
     size, groups = (
         layer.channels_per_group,
         range(outputs[0] // layer.outputs_per_group, (outputs[1] - 1) // layer.outputs_per_group + 1),
@@ -157,7 +157,7 @@ def input_channels(layer: Layer, outputs: tuple[int, int], inputs: tuple[int, in
 
 @lru_cache(maxsize=1 << 16)
 def input_lines(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: int, size: int) -> Segments:
-    """Rows (or columns) of the input that these output rows touch with these kernel rows; padding is none of them."""
+    """Rows (or columns) of the input that these output rows touch with these kernel rows, without padding."""
     first, last = taps[0] - pad, taps[1] - pad
     if taps[1] - taps[0] >= stride or outputs[1] - outputs[0] == 1:
         spans = [(outputs[0] * stride + first, (outputs[1] - 1) * stride + last)]
@@ -167,7 +167,7 @@ def input_lines(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pa
 
 
 def _without(lines: Segments, held: Segments) -> Segments:
-    """What of the first is not in the second."""
+    """The difference: the first without the second."""
     result: list[tuple[int, int]] = []
     for start, stop in lines:
         at = start
@@ -187,7 +187,7 @@ def _total(segments: Segments) -> int:
 
 
 def _merged(iterations: list[Iteration], dims: tuple[int, ...]) -> Iterator[Iteration]:
-    """Consecutive iterations of one execution that cover the same along these dimensions, as one."""
+    """Merge consecutive iterations of one execution that cover the same along these dimensions."""
     held: Iteration | None = None
     for iteration in iterations:
         same = (
@@ -207,7 +207,7 @@ def _merged(iterations: list[Iteration], dims: tuple[int, ...]) -> Iterator[Iter
 
 
 def _ring(start: int, pitch: int, plane: int, element: int, stays: list[Stay]) -> Placed:
-    """The smallest ring that holds every two consecutive boxes."""
+    """The smallest ring that holds every two consecutive tiles."""
     size = max(stay.high - stay.low for stay in stays)
     for stay, following in pairwise(stays):
         size = max(size, following.high - stay.low)
@@ -215,7 +215,7 @@ def _ring(start: int, pitch: int, plane: int, element: int, stays: list[Stay]) -
 
 
 def _ring_of(sizes: NDArray[np.int64]) -> int:
-    """The size of a ring, see `_ring`, for boxes that follow each other."""
+    """The size of a ring, see `_ring`, for consecutive tiles."""
     two = sizes[:-1] + sizes[1:]
     return max(int(sizes.max()), int(two.max(initial=0)), LEAST_RING)
 
@@ -265,7 +265,7 @@ def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """What the inputs' ring holds for some tiles; ``slides`` if a part of what was there before may stay."""
+    """A resident tile of the input; ``slides`` if a part of the previous one may be reused."""
 
     first: int
     last: int
@@ -276,7 +276,7 @@ class _Touch:
 
 
 def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
-    """The input's boxes. From one iteration to the next rows change, or columns, or channels, or nothing."""
+    """The tiles of the input. From one iteration to the next rows, columns, channels or nothing changes."""
     layer, execution = schedule.layer, -1
     result: list[_Touch] = []
     held: tuple[Segments, ...] = ()
@@ -308,7 +308,7 @@ def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
 
 
 def _present(touch: tuple[Segments, ...]) -> bool:
-    """Whether there is anything at all."""
+    """Whether it is not empty."""
     return bool(touch) and all(touch)
 
 
@@ -354,7 +354,7 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 
 
 def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
-    """Partial sums take four bytes; outputs of one byte are then written over the partial sums of their own row."""
+    """Partial sums have four bytes; 8-bit outputs are written over the partial sums of their own row."""
     element = WORD_BYTES if spills_from_local(schedule) else 1
     boxes = list(_merged(walk.iterations("O"), (M, Y, X)))
     rows = max(at.box[Y][1] - at.box[Y][0] for at in boxes)
@@ -372,7 +372,7 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 
 
 def _output_row(columns: tuple[int, int], element: int) -> int:
-    """Bytes of a row: in whole words, outputs at their column modulo 4."""
+    """Bytes of a row in whole words, with outputs at their column modulo 4."""
     if element == WORD_BYTES:
         return WORD_BYTES * (columns[1] - columns[0])
     return _words(columns[1]) - columns[0] // WORD_BYTES * WORD_BYTES

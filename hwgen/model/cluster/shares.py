@@ -1,8 +1,7 @@
-"""What each of several HWCs fetches of what all of them fetch, and which words several of them read alike.
+"""The accesses of each of several HWCs, and the words that several of them read.
 
 Slices are spread along m and y only. Sums over iterations factor into sums over the axes (m, c), (y, k) and (x, l),
-see `hwgen.model.core.access`; so the share of an HWC is the sum over those pairs of pieces of m and y that lie in its
-slices.
+see `hwgen.model.core.access`. So the share of an HWC is the sum over the pairs of ranges of m and y in its slices.
 """
 
 from collections import Counter
@@ -50,7 +49,7 @@ def shares(schedule: Schedule, hwcs: int) -> tuple[Counts, ...]:
 
 
 class _Spread:
-    """Which HWC a piece of m and a piece of y belong to."""
+    """The HWC that a range of m and a range of y belong to."""
 
     def __init__(self, schedule: Schedule, hwcs: int) -> None:
         self.nest, self.hwcs = local_level(schedule), hwcs
@@ -66,7 +65,7 @@ class _Spread:
         self.outer: Dim = schedule.loops[over[0]].dim if over else "m"
 
     def slices(self, dim: Dim, pieces: Pieces) -> tuple[Ints, Ints]:
-        """For each piece of a dimension the number of its slice, and of how many."""
+        """For each range of a dimension, the number of its slice and the number of slices."""
         if dim not in self.places:
             return np.zeros(len(pieces), np.int64), np.ones(len(pieces), np.int64)
         start, place, number = self.places[dim]
@@ -74,12 +73,12 @@ class _Spread:
         return place[at], number[at]
 
     def distinct(self, dim: Dim, pieces: Pieces, start: int, stop: int) -> tuple[tuple[Ints, Ints], Ints]:
-        """The slices that a range of pieces belongs to, each once, and which of these each piece belongs to."""
+        """The distinct slices of some ranges, and the index of the slice of each range."""
         place, number = self.slices(dim, pieces)
         return _distinct((place[start:stop], number[start:stop]))
 
     def hwc(self, m: tuple[Ints, Ints], y: tuple[Ints, Ints]) -> Ints:
-        """The HWC of every pair of a slice of m and one of y, each as (number, of how many)."""
+        """The HWC of every pair of a slice of m and a slice of y, each given as (number, number of slices)."""
         (place_m, number_m), (place_y, number_y) = (m[0][:, None], m[1][:, None]), (y[0][None], y[1][None])
         place: Ints = (
             place_m * number_y + place_y if self.outer == "m" else place_y * number_m + place_m
@@ -87,7 +86,7 @@ class _Spread:
         return place
 
     def shared(self, m: Pieces, of_m: Ints, y: Pieces, of_y: Ints) -> Ints:
-        """For each HWC the sum of products over its pairs of pieces."""
+        """For each HWC, the sum of products over its pairs of ranges."""
         slices_m, sum_m = _summed(self.slices("m", m), of_m)
         slices_y, sum_y = _summed(self.slices("y", y), of_y)
         sums = np.zeros(self.hwcs, np.int64)
@@ -101,7 +100,7 @@ def _distinct(slices: tuple[Ints, Ints]) -> tuple[tuple[Ints, Ints], Ints]:
 
 
 def _summed(slices: tuple[Ints, Ints], values: Ints) -> tuple[tuple[Ints, Ints], Ints]:
-    """Every slice once, with the sum of its pieces' values."""
+    """Each distinct slice with the sum of the values of its ranges."""
     distinct, at = _distinct(slices)
     sums = np.zeros(len(distinct[0]), np.int64)
     np.add.at(sums, at, values)
@@ -135,7 +134,7 @@ def _weights(spread: _Spread) -> Shares:
 
 
 def _words_by_piece(nest: Schedule, outputs: Pieces) -> Ints:
-    """Words of all boxes of weights that a piece of m has."""
+    """Words of all weight tiles of a range of m."""
     iteration = depths(nest, "W")[1]
     rest = [pieces_of(nest, dim, iteration).sizes for dim in ("c", "k", "l")]
     sizes, at = np.unique(outputs.sizes, return_inverse=True)
@@ -164,11 +163,11 @@ def _outputs(spread: _Spread) -> Shares:
     ]
 
 
-# --- what several HWCs read alike ---
+# --- words that several HWCs read ---
 
 
 def replicated_words(schedule: Schedule, hwcs: int) -> PerOperand:
-    """Of each word of a tile all reads but those of the HWC that reads it most often; the nest is normalised."""
+    """For each word of a tile, all reads but those of the HWC that reads it most often; the nest is normalised."""
     if hwcs == 1 or not over_loops(schedule):
         return PerOperand(0, 0, 0)
     spread, depth = _Spread(schedule, hwcs), tile_depth(schedule)
@@ -196,7 +195,7 @@ def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
 
 @dataclass(frozen=True)
 class _Reads:
-    """How often each slice of a tile reads each group, or each row; slices as (number, of how many)."""
+    """How often each slice of a tile reads each group or row; slices as (number, number of slices)."""
 
     slice_bytes: bytes
     read_bytes: bytes
@@ -247,12 +246,12 @@ def _row_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Read
 
 
 def _within(tiles: Pieces, pieces: Pieces) -> list[tuple[int, int]]:
-    """For each tile the range of its pieces."""
+    """For each tile, its ranges."""
     return list(pairwise(np.append(np.searchsorted(pieces.start, tiles.start), len(pieces)).tolist()))
 
 
 def _replicated_weights(schedule: Schedule, spread: _Spread, depth: int) -> int:
-    """Slices of y read the words of a slice of m as often as they execute."""
+    """Slices of y read the words of a slice of m once for each execution."""
     nest = spread.nest
     execution, iteration = depths(nest, "W")
     outputs, rows = pieces_of(nest, "m", iteration), pieces_of(nest, "y", execution)

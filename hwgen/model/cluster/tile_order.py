@@ -1,4 +1,4 @@
-"""The tiles of a two-level schedule in program order, and which of them an operand stays in the TCDM for."""
+"""The tiles of a two-level schedule in program order, and the tiles for which an operand is resident in the TCDM."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,18 +13,18 @@ __all__ = ["Box", "Iteration", "TileWalk", "tile_depth"]
 
 Ints = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
-"""What is covered of each dimension, in the order of `DIMS`: half-open."""
+"""Half-open ranges, one for each dimension in the order of `DIMS`."""
 
 
 def tile_depth(schedule: Schedule) -> int:
-    """Loops around and including the innermost one with a ``tcdm`` marker: one iteration of that is a tile."""
+    """Number of loops down to the innermost one with a ``tcdm`` marker, whose iterations are the tiles."""
     marked = [schedule.marked_loop(array, "tcdm") for array in ARRAYS]
     return 1 + max(-1 if place is None else place for place in marked)
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration of a loop: its execution's number, what it covers, and its first tile and last tile."""
+    """One iteration of a loop: number of its execution, its ranges, its first and last tile."""
 
     execution: int
     box: Box
@@ -37,7 +37,7 @@ class TileWalk:
 
     Members
     -------
-    depth : loops down to the tiles.
+    depth : number of loops down to the tiles.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -55,11 +55,11 @@ class TileWalk:
 
     @cached_property
     def tiles(self) -> list[Box]:
-        """What each tile covers."""
+        """The ranges of each tile."""
         return self._boxes_at(self.depth)
 
     def bounds(self, array: ArrayName) -> tuple[Ints, Ints, Ints]:
-        """The same as `iterations`, as arrays: number of the execution; first and end [iteration, dimension]."""
+        """As `iterations`, in arrays: number of the execution; first and end [iteration, dimension]."""
         depth = self._depth_of(array)
         low, high = self._boxes[depth]
         first, end = (np.stack([side[dim] for dim in DIMS], axis=1) for side in (low, high))
@@ -92,7 +92,7 @@ class TileWalk:
 
 
 def _split(low: dict[Dim, Ints], high: dict[Dim, Ints], loop: Loop) -> tuple[dict[Dim, Ints], dict[Dim, Ints], Ints]:
-    """Every box replaced by the iterations of a loop over it, and the box that each came from."""
+    """Each iteration replaced by those of a loop inside it, and the index of the iteration that each came from."""
     numbers = -(-(high[loop.dim] - low[loop.dim]) // loop.step)
     parents = np.repeat(np.arange(len(numbers)), numbers)
     offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)

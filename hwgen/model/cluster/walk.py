@@ -1,14 +1,14 @@
 """The literal oracle for two memory levels and several HWCs: sets of elements, iteration by iteration.
 
-Like `hwgen.model.core.walk`, whose rules for one marked loop it uses for both levels, slow and obvious on purpose.
+Slow and obvious on purpose. Both levels use the rules of `hwgen.model.core.walk` for one marked loop.
 
-- At `dram` count the fetches and drops of the loops with `tcdm` markers. What several HWCs do at the same time is
-  one iteration there: spread loops lie below, see `hwgen.model.cluster.levels.normalised`.
+- At `dram` the fetches and drops of the loops with `tcdm` markers count. Concurrent iterations of several HWCs are
+  one iteration there: spread loops are below, see `hwgen.model.cluster.levels.normalised`.
 - At `tcdm` every local execution counts for the HWC that it runs on: iteration i of a spread loop runs on HWC
   i mod N; of two, i counts through the inner one first.
-- The DMA loads an iteration's data while those of the iteration before are in use. So X needs room for what two
-  consecutive iterations of its loop touch together, also across executions; in halves, for twice the largest touch.
-- Words that several HWCs read alike: of each word of a tile, all reads but those of the HWC that reads it most often.
+- The DMA prefetches the data of an iteration while those of the previous one are in use. So X needs room for what
+  two consecutive iterations of its loop touch together, also across executions; in halves, for twice the largest.
+- Replicated words: of each word of a tile, all reads but those of the HWC that reads it most often.
 """
 
 from collections import Counter, defaultdict
@@ -48,11 +48,11 @@ class TwoLevelWalk:
     Members
     -------
     dram : elements and bytes at `dram`.
-    dma : words at `tcdm_dma` but for the weights, which depend on how they are packed.
-    hwcs : what each HWC's ports move at `tcdm`.
+    dma : words at `tcdm_dma` without those of the weights, which depend on the packing.
+    hwcs : the accesses of each HWC's ports at `tcdm`.
     tcdm_need, tcdm_need_bytes : of each operand, in the TCDM.
     local_need : elements that each local buffer must hold.
-    replicated : words of I and W (and none of O) that several HWCs read alike.
+    replicated : words of I and W (never of O) that several HWCs read.
     """
 
     dram: Counts
@@ -65,7 +65,7 @@ class TwoLevelWalk:
 
     @property
     def tcdm(self) -> Counts:
-        """What all HWCs move together."""
+        """The accesses of all HWCs together."""
         total = Counts()
         for counts in self.hwcs:
             total += counts
@@ -73,7 +73,7 @@ class TwoLevelWalk:
 
 
 def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
-    """Execute the nest once per operand and level; raises `InputError` for what is no nest of two levels."""
+    """Execute the nest once per operand and level; raises `InputError` if the nest has not two levels."""
     schedule = normalised(schedule, hwcs)
     dram: Tally = defaultdict(Access)
     for array in ARRAYS:
@@ -121,7 +121,7 @@ def _tcdm_executions(schedule: Schedule, array: ArrayName) -> Iterator[list[Box]
 
 
 def _local(schedule: Schedule, array: ArrayName, within: Box | None = None) -> Iterator[tuple[int, list[Box]]]:
-    """For each execution of the loop at which an array is in the local buffer: where it runs, and its iterations.
+    """For each execution of the loop at which an array is in the local buffer: its HWC, and its iterations.
 
     All of them, or those of one tile.
     """
@@ -133,7 +133,7 @@ def _local(schedule: Schedule, array: ArrayName, within: Box | None = None) -> I
 
 
 def _spread(box: Box, loops: tuple[Loop, ...], place: int) -> Iterator[tuple[int, Box]]:
-    """What the iterations of the innermost loop cover, each with its place among those that are spread over HWCs."""
+    """The ranges of the innermost iterations, each with its number among the iterations spread over HWCs."""
     if not loops:
         yield place, box
         return
@@ -163,7 +163,7 @@ def _tcdm_need(schedule: Schedule, array: ArrayName) -> int:
 
 
 def _dma(schedule: Schedule, dram: Tally) -> Counts:
-    """Accesses of the DMA's ports: aligned words of every row, of the input between gaps; the biases."""
+    """Accesses of the DMA's TCDM ports: aligned words of every row (of the input: between gaps); the biases."""
     words = {key: moved.words for key, moved in dram.items()}
     words["I", "read"] = _input_words(schedule)
     words["B", "read"] = dram["B", "read"].elements
@@ -177,7 +177,7 @@ def _dma(schedule: Schedule, dram: Tally) -> Counts:
 
 
 def _input_words(schedule: Schedule) -> int:
-    """Aligned words of new columns that follow each other: behind a gap the DMA begins anew."""
+    """Aligned words of runs of consecutive new columns: the DMA starts a new access after each gap."""
     size, words = schedule.bits.I // 8, 0
     for run in _tcdm_executions(schedule, "I"):
         held: set[Element] = set()
@@ -192,7 +192,7 @@ def _input_words(schedule: Schedule) -> int:
     return words
 
 
-# --- what several HWCs read alike ---
+# --- words that several HWCs read ---
 
 
 def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
@@ -212,7 +212,7 @@ def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
 
 
 def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Box]) -> Iterator[object]:
-    """Every word that one execution fetches, by a name of its own."""
+    """The words that one execution fetches, each by a unique name."""
     held: set[Element] = set()
     for box in iterations:
         touched = _touched(schedule, array, box)

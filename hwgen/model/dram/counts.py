@@ -1,11 +1,11 @@
-"""What the DRAM sees of a nest of two levels: beats, bursts, blocks, jumps and row misses, exactly.
+"""Exact DRAM counts of a nest of two levels: beats, bursts, blocks, jumps and row misses.
 
-The tensors lie dense in regions that begin on 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``.
+The tensors are dense, in regions aligned to 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``.
 Every part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come
 in ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
 
-The load, the store and the program stream each keep rows open, one in each bank: what matters is the order of blocks
-within a stream, so that none of these figures depends on timing.
+The load, the store and the program stream each keep one row open in each bank. Only the order of blocks within a
+stream matters, so none of these counts depends on timing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ __all__ = ["Dram", "DramLayout", "DramRegion", "dram_counts", "dram_layout", "pr
 Ints = NDArray[np.int64]
 Key = tuple[Operand, Direction]
 CHUNK = 1 << 20
-"""Runs that are counted at once."""
+"""Runs that are counted in one batch."""
 
 _KEYS: tuple[Key, ...] = (
     ("I", "read"),
@@ -40,13 +40,13 @@ _KEYS: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class Dram:
-    """What the counts depend on.
+    """The parameters that the counts depend on.
 
     Members
     -------
     axi_bits : width of the AXI port.
-    row_bytes, banks : row r of the memory lies in bank r mod banks.
-    block_bytes : what one access of the DRAM moves.
+    row_bytes, banks : row r of the memory is in bank r mod banks.
+    block_bytes : bytes of one DRAM access.
     """
 
     axi_bits: int = 64
@@ -61,7 +61,7 @@ class Dram:
 
     @property
     def window_bytes(self) -> int:
-        """No burst extends over a multiple of this."""
+        """Bytes. No burst crosses a multiple of it."""
         return burst_window(self.axi_bits)
 
 
@@ -76,7 +76,7 @@ class DramRegion:
 
 @dataclass(frozen=True)
 class DramLayout:
-    """Regions one after the other, each on 4 KiB; the program comes last, as nothing then depends on its length."""
+    """Consecutive regions, each aligned to 4 KiB. The program is last, so that nothing depends on its length."""
 
     inputs: DramRegion
     weights: DramRegion
@@ -86,14 +86,14 @@ class DramLayout:
     program: int
 
     def region(self, operand: Operand, direction: Direction) -> DramRegion:
-        """Where an operand is read or written."""
+        """The region in which an operand is read or written."""
         if operand == "O":
             return self.output if direction == "write" else self.partial
         return {"I": self.inputs, "W": self.weights, "B": self.bias}[operand]
 
 
 def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
-    """Where the tensors of a schedule lie in the DRAM."""
+    """The regions of a schedule's tensors in the DRAM."""
     schedule = normalised(schedule, hwcs)
     layer, bits = schedule.layer, schedule.bits
     returned = any(part.direction == "write_partial" for part in stores(schedule))
@@ -112,7 +112,7 @@ def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
 
 
 def dram_counts(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
-    """Everything at `dram` but the program, whose length is not known here: see `program_access`."""
+    """All counts at `dram` without the program, whose length is not known here: see `program_access`."""
     schedule = normalised(schedule, hwcs)
     layout = dram_layout(schedule)
     counts: dict[Key, Access] = {}
@@ -122,7 +122,7 @@ def dram_counts(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
 
 
 def program_access(layout: DramLayout, dram: Dram, size: int) -> Access:
-    """The program of so many bytes, fetched block by block, each block a burst."""
+    """The accesses of fetching a program of ``size`` bytes, block by block, each block a burst."""
     last = layout.program + size - 1
     blocks, beats, rows = (
         last // unit - layout.program // unit + 1 for unit in (dram.block_bytes, dram.beat_bytes, dram.row_bytes)
@@ -134,7 +134,7 @@ def program_access(layout: DramLayout, dram: Dram, size: int) -> Access:
 
 
 def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, Ints]:
-    """First byte of every run of a part, and the byte behind its last one; ascending."""
+    """Start and end (exclusive) of every run of a part, ascending."""
     layer = schedule.layer
     extents: dict[Operand, tuple[int, ...]] = {
         "I": (layer.input_channels, layer.input_height, layer.input_width),
@@ -149,7 +149,7 @@ def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, I
 
 @lru_cache(maxsize=512)
 def _runs(axes: tuple[Spans, ...], extents: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """Runs of elements in a dense tensor, from the innermost axis outwards."""
+    """Runs of elements in a dense tensor, built from the innermost axis outwards."""
     start, stop, block = np.zeros(1, np.int64), np.ones(1, np.int64), 1
     for spans, extent in zip(reversed(axes), reversed(extents), strict=True):
         if len(start) == 1 and stop[0] - start[0] == block:
@@ -193,7 +193,7 @@ def _count(schedule: Schedule, layout: DramLayout, dram: Dram, parts: Iterable[P
 
 
 def _chunks(schedule: Schedule, layout: DramLayout, parts: Iterable[Part]) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """First bytes, ends and kinds of a stream's runs, about a million at a time."""
+    """Starts, ends and kinds of the runs of a stream, in batches of about a million."""
     waiting: list[tuple[Ints, Ints, Ints]] = []
     number = 0
     for part in parts:
@@ -213,7 +213,7 @@ def _concatenated(chunks: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, In
 
 
 def _row_misses(first: Ints, last: Ints, open_rows: Ints) -> tuple[Ints, Ints]:
-    """How often each run, from one row to another, finds another row open; and which rows are open behind it."""
+    """Row misses of each run, which extends from one row to another; and the rows open after it."""
     banks = len(open_rows)
     numbers = last - first + 1
     run = np.repeat(np.arange(len(first)), numbers)
@@ -228,6 +228,6 @@ def _row_misses(first: Ints, last: Ints, open_rows: Ints) -> tuple[Ints, Ints]:
     begins = np.append(True, bank[1:] != bank[:-1])
     missed = (begins | np.append(True, row[1:] != row[:-1])) & (run >= 0)
     left = open_rows.copy()
-    left[bank] = row  # the last one of each bank stays
+    left[bank] = row  # the last row of each bank stays open
     misses: Ints = np.bincount(run[missed], minlength=len(first))
     return misses, left

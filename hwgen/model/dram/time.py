@@ -1,4 +1,4 @@
-"""How long the DRAM is at work for a schedule, if nothing else ever makes it wait."""
+"""The time that the DRAM takes for a schedule if it never waits for anything else."""
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster
@@ -7,20 +7,20 @@ from hwgen.model.dma.transfers import DramTiming
 __all__ = ["TICKS", "dram_ticks", "timing_of"]
 
 TICKS = 256
-"""Parts of a cycle in which the hardware counts the time of a block."""
+"""Time units in a cycle: the hardware counts the time of a block in fractions of a cycle."""
 
 
 def timing_of(cluster: Cluster) -> DramTiming:
-    """The DRAM behind a cluster; one that gives a beat in every cycle where the cluster says nothing of it."""
+    """The DRAM of a cluster; by default one that transfers a beat in every cycle."""
     return DramTiming() if cluster.dram is None else DramTiming(**cluster.dram.model_dump())
 
 
 def dram_ticks(counts: Counts, timing: DramTiming) -> int:
-    """Time of everything counted at `dram`, in parts of a cycle.
+    """Time of everything counted at `dram`, in fractions of a cycle.
 
-    The DRAM moves block after block, each in ``block_cycles``, with ``miss_cycles`` more where another row of the
-    bank was open; loads and stores share it. Nor is there more than a beat of either a cycle. Addresses are asked
-    for ahead, so that ``latency`` is in none of this.
+    The DRAM transfers one block after another, each in ``block_cycles``, with ``miss_cycles`` more on a row miss;
+    loads and stores share it. Loads and stores each have at most one beat a cycle. Bursts are requested ahead, so
+    ``latency`` does not count.
     """
     beats = {"read": 0, "write": 0}
     busy, block, miss = 0, round(timing.block_cycles * TICKS), timing.miss_cycles * TICKS

@@ -1,4 +1,4 @@
-"""The literal oracle of the DRAM's figures: every part as a set of bytes, every block in its turn.
+"""The literal oracle of the DRAM counts: every part is a set of bytes, visited block by block.
 
 Slow and obvious on purpose, and independent of `hwgen.model.cluster.parts`: tiles are walked, touches are sets.
 """
@@ -20,7 +20,7 @@ _IN_TURN: tuple[ArrayName, ...] = ("W", "I", "O")
 
 
 def walk_dram(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
-    """Everything at `dram` but the program."""
+    """All counts at `dram` without the program."""
     schedule = normalised(schedule, hwcs)
     layout = dram_layout(schedule)
     tally: dict[tuple[str, Operand, Direction], Access] = defaultdict(Access)
@@ -42,7 +42,7 @@ def walk_dram(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
 
 
 def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
-    """What is loaded and what is stored, part by part, in the order of the two streams; the nest is normalised."""
+    """Loads and stores, part by part, in the order of the two streams; the nest is normalised."""
     loaded: list[Moved] = []
     stored: list[Moved] = []
     marked = {array: schedule.marked_loop(array, "tcdm") for array in ARRAYS}
@@ -87,7 +87,7 @@ def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
 
 
 def _tiles(schedule: Schedule, depth: int) -> Iterator[tuple[int, list[Box]]]:
-    """For each tile the outermost loop that went on (-1: none yet), and the boxes around it, outermost first."""
+    """For each tile, the outermost loop that advanced (-1: the first tile), and the ranges of all loops around it."""
 
     def descend(path: list[Box], begun: int) -> Iterator[tuple[int, list[Box]]]:
         level = len(path) - 1
@@ -138,7 +138,7 @@ def _runs(addresses: list[int]) -> Iterator[list[int]]:
 
 
 def _access(run: list[int], dram: Dram) -> Access:
-    """One run: its bytes, the beats and blocks that it meets; a burst at its first beat, and at each window's."""
+    """One run: its bytes, beats and blocks; a burst at its first beat and at the first beat of each window."""
     beats = dict.fromkeys(address // dram.beat_bytes for address in run)
     return Access(
         bytes=len(run),
