@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import cosim.sim.compiling
-from cosim.sim.compiling import CommandFailed, compile_model, verilate
+from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
 from hwgen.tools.cache import sources_digest
 from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
@@ -28,7 +28,7 @@ SOURCES = ("hwc.sv", "configuration.sv", "tcdm_port.sv")
 FAST = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-fno-dfg", "-fno-table"]
 FAST_COMPILED = ["-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre"]
 QUICK = ["-O3", "--assert", "--output-split", "0"]
-QUICK_COMPILED = ["-O0"]
+QUICK_COMPILED = UNOPTIMISED
 _KEPT_SECONDS = 30 * 24 * 3600
 _UNFINISHED_SECONDS = 24 * 3600
 

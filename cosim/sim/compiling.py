@@ -3,6 +3,8 @@
 Verilator writes some ten C++ files for a design, and its makefile compiles, besides them, two precompiled headers and
 the runtime library, each time anew: two thirds of the time of a build. Here the files that run in every cycle are one
 unit and those that run once are another, which is not optimised; the runtime is an archive that all builds link.
+Without optimisation there is one unit, and the runtime's headers, half of what the compiler then reads, are
+precompiled.
 """
 
 import hashlib
@@ -16,14 +18,17 @@ import cocotb_tools.config
 from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import cache_folder, environment, fingerprint, verilator_root
 
-__all__ = ["CommandFailed", "compile_library", "compile_model", "verilate"]
+__all__ = ["UNOPTIMISED", "CommandFailed", "compile_library", "compile_model", "verilate"]
 
 DEFINES = ["-DVERILATOR=1", *(f"-DVM_{what}=0" for what in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST",
                                                              "TRACE_VCD", "TRACE_SAIF"))]  # fmt: skip
-RUNTIME_FLAGS = ["-O2", "-fPIC", "-fno-gnu-unique"]
-LIBRARY_FLAGS = ["-fPIC", "-fno-gnu-unique", "-shared", "-Wl,-Bsymbolic"]
+SHARED_FLAGS = ["-fPIC", "-fno-gnu-unique"]
+RUNTIME_FLAGS = ["-O2", *SHARED_FLAGS]
+LIBRARY_FLAGS = [*SHARED_FLAGS, "-shared", "-Wl,-Bsymbolic"]
 """Models that are loaded into one process must not share what the compiler would keep once for all libraries."""
-ONCE_FLAGS = ["-O0"]
+UNOPTIMISED = ["-O0", *SHARED_FLAGS]
+HEADERS = "runtime.h"
+RUNTIME_HEADERS = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h", "verilated_sym_props.h")
 
 
 class CommandFailed(Exception):
@@ -52,16 +57,18 @@ def compile_model(
     files = sorted(folder.glob("*.cpp"))
     bench = main is None
     main = main or cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
-    units = {
-        "often": ([file for file in files if "__Slow" not in file.name] + [*more, main], flags),
-        "once": ([file for file in files if "__Slow" in file.name], ONCE_FLAGS),
-    }
+    slow = [file for file in files if "__Slow" in file.name]
+    units = {"often": ([*(file for file in files if file not in slow), *more, main], list(flags))}
+    if flags == UNOPTIMISED:
+        units["often"][0].extend(slow)
+    else:
+        units["once"] = (slow, UNOPTIMISED)
     runtime = _runtime(_runtime_sources(folder), log)
     commands = []
     for name, (sources, optimisation) in units.items():
-        unit = folder / f"{name}.cc"
-        unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
-        commands.append([*_compiler(), f"-I{folder}", *optimisation, "-c", str(unit), "-o", f"{unit}.o"])
+        unit = _unit(folder / f"{name}.cc", sources)
+        command = [*_compiler(), *_headers(optimisation, log), f"-I{folder}", *optimisation]
+        commands.append([*command, "-c", str(unit), "-o", f"{unit}.o"])
     _run(commands, log)
     libraries = cocotb_tools.config.libs_dir
     linker = ["g++", "-rdynamic", *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
@@ -71,11 +78,11 @@ def compile_model(
 
 def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], log: Path) -> Path:
     """Compile what Verilator wrote into a folder, and further C++ files, to a library to be loaded; its path."""
-    unit, library = folder / "library.cc", folder / "model.so"
-    files = [*sorted(folder.glob("*.cpp")), *more]
-    unit.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
+    library = folder / "model.so"
+    unit = _unit(folder / "library.cc", [*sorted(folder.glob("*.cpp")), *more])
     runtime = _runtime(_runtime_sources(folder), log)
-    command = [*_compiler(), f"-I{folder}", *flags, *LIBRARY_FLAGS, str(unit), str(runtime), "-pthread"]
+    command = [*_compiler(), *_headers(flags, log), f"-I{folder}", *flags, *LIBRARY_FLAGS]
+    command += [str(unit), str(runtime), "-pthread"]
     _run([[*command, "-o", str(library)]], log)
     return library
 
@@ -83,6 +90,35 @@ def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], lo
 def _compiler() -> list[str]:
     include = verilator_root() / "include"
     return ["g++", f"-I{include}", f"-I{include / 'vltstd'}", *DEFINES]
+
+
+def _unit(file: Path, sources: Sequence[Path]) -> Path:
+    """A file that includes all of the sources."""
+    file.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+    return file
+
+
+def _headers(flags: Sequence[str], log: Path) -> list[str]:
+    """The options with which the compiler begins with the runtime's headers, precompiled unless they are there.
+
+    None if it optimises: reading headers is then little of its work, and each set of flags would need its own.
+    """
+    if list(flags) != UNOPTIMISED:
+        return []
+    key = " ".join([fingerprint("verilator"), str(verilator_root()), *DEFINES, *UNOPTIMISED])
+    folder = cache_folder() / "runtime" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.headers"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_suffix(".lock")):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+                fresh = Path(name) / "headers"
+                fresh.mkdir()
+                header = fresh / HEADERS
+                header.write_text("".join(f'#include "{file}"\n' for file in RUNTIME_HEADERS), encoding="utf-8")
+                precompile = [*_compiler(), *UNOPTIMISED, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+                _run([precompile], log)
+                fresh.rename(folder)
+    return ["-include", str(folder / HEADERS)]
 
 
 def _runtime_sources(folder: Path) -> list[Path]:
