@@ -1,4 +1,4 @@
-"""One run of a cluster against model and reference: counts at both levels, what is in memory, and what is wrong."""
+"""One run of a cluster against model and reference: counts at both levels, memory contents, and all failures."""
 
 import re
 from collections import defaultdict
@@ -17,7 +17,7 @@ from hwgen.tools.toolchain import Simulator
 __all__ = ["judge_cluster"]
 
 STALLS = ("busy_", "wait_", "stall_")
-"""How the names of the cluster's registers begin that count cycles."""
+"""Name prefixes of the cluster's cycle counters."""
 
 _AT_PORTS: dict[tuple[str, str], tuple[str, Operand, Direction]] = {
     ("i", "read"): ("tcdm", "I", "read"),
@@ -32,8 +32,8 @@ _AT_PORTS: dict[tuple[str, str], tuple[str, Operand, Direction]] = {
     ("load", "B"): ("tcdm_dma", "B", "read"),
     ("store", "O"): ("tcdm_dma", "O", "write"),
 }
-"""What accesses of the TCDM's ports are, by port and kind; any other is a failure. What the DMA's stores read of O's
-ring may be partial sums too."""
+"""The operand and direction of accesses at the TCDM ports, by port and kind; any other access is a failure. What the
+DMA's store channel reads from the ring of O may also be partial sums."""
 
 _MOVED: dict[tuple[OperandTag, bool], tuple[Operand, Direction]] = {
     (OperandTag.P, False): ("P", "read"),
@@ -44,7 +44,7 @@ _MOVED: dict[tuple[OperandTag, bool], tuple[Operand, Direction]] = {
     (OperandTag.O_PARTIAL, True): ("O", "write_partial"),
     (OperandTag.O, True): ("O", "write"),
 }
-"""What the DRAM's accesses are, by tag and whether they write; any other is a failure."""
+"""The operand and direction of DRAM accesses, by tag and whether they write; any other access is a failure."""
 
 
 def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulator = "verilator") -> LayerResult:
@@ -91,7 +91,7 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
 
 
 def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[str]]:
-    """The counts of all levels, and accesses that there should not be."""
+    """The counts of all levels, and the unexpected accesses."""
     found: dict[Key, Access] = defaultdict(Access)
     strays = []
     for (master, kind), (words, size) in outcome.tcdm.items():
@@ -112,7 +112,7 @@ def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[s
 
 
 def _key(master: str, kind: str) -> Key | None:
-    """What a master's accesses of a kind are."""
+    """The operand and direction of a master's accesses of one kind."""
     port = re.fullmatch(r"(?:hwc\d+_)?(i|w|o|load|store)(?:_\d+)?", master)
     return _AT_PORTS.get((port[1], kind)) if port else None
 
@@ -123,7 +123,7 @@ def _element(key: Key) -> int:
 
 
 def _stores_together(counts: Counts) -> Counts:
-    """The same with all that the DMA reads from O's ring as one: partial sums and outputs lie in the same place."""
+    """The same with all DMA reads from the ring of O as one: partial sums and outputs share their addresses."""
     accesses = dict(counts.accesses)
     partial = accesses.pop(("tcdm_dma", "O", "write_partial"), Access())
     final = accesses.get(("tcdm_dma", "O", "write"), Access())
@@ -133,7 +133,7 @@ def _stores_together(counts: Counts) -> Counts:
 
 
 def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
-    """What the ports of single HWCs did otherwise than predicted."""
+    """Differences between the counts of single HWCs and their predictions."""
     lines = []
     for number, predicted in enumerate(task.prediction.hwcs):
         found = {
@@ -151,7 +151,7 @@ def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
 
 
 def _timing(task: ClusterTask) -> DramTiming:
-    """The DRAM's, as the model has it."""
+    """The timing of the DRAM, in the form of the model."""
     timing = task.job.timing
     return DramTiming(
         timing.latency, timing.miss_cycles, timing.block_cycles, 1 << timing.row_log2, 1 << timing.bank_log2

@@ -1,8 +1,9 @@
-"""Executes the program of a cluster on byte arrays, in any order that its queues and tokens allow.
+"""Executes the program of a cluster on byte arrays, in a random order among those that queues and tokens allow.
 
-Nothing is timed: what happens next is drawn at random from what may happen next. A transfer goes run by run. What an
-HWC reads is read when it starts and again when it ends, and must be the same; what it writes is spoilt when it
-starts. So a program in which a token is missing gives wrong outputs, or an error, in some order.
+There is no timing: the next event is drawn at random from the possible events. A transfer proceeds run by run. An HWC
+reads its operands when it starts and again when it ends, and both must be equal; the bytes that it will write are
+overwritten with noise when it starts. So a program without a needed token gives wrong outputs, or an error, in some
+order.
 """
 
 from collections import Counter
@@ -27,16 +28,16 @@ __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 QUEUE_WORDS = {Queue.LOAD: 64, Queue.COMPUTE: 128, Queue.STORE: 64}
-"""Words that a queue holds; each command takes one more than its own."""
+"""Words that a queue holds; each command takes one more than it has."""
 
 
 class ProgramError(Exception):
-    """What no program may do; the text says what."""
+    """The program does something invalid; the text says what."""
 
 
 @dataclass
 class _Hwc:
-    """One HWC: its registers by address, and its run."""
+    """One HWC: its registers by address, and its current layer."""
 
     registers: dict[int, int]
     run: Iterator[None] | None = None
@@ -48,10 +49,10 @@ class Machine:
     Parameters
     ----------
     parameters : of each HWC.
-    hwcs : how many.
-    dram, tcdm : the memories' bytes, changed in place.
+    hwcs : number of HWCs.
+    dram, tcdm : bytes of the memories, modified in place.
     rings : of I, W and O.
-    rng : decides what happens next.
+    rng : selects the next event.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Machine:
         self._names = {register.name: register.address for register in register_map(parameters)}
 
     def run(self, words: list[int]) -> None:
-        """Execute a program to its END; `ProgramError` where it does what it may not, or cannot go on."""
+        """Execute a program to its END; raises `ProgramError` if it does something invalid, or deadlocks."""
         commands = [command for _, command in decode(words)][:-1]
         commands.reverse()
         while True:
@@ -112,7 +113,7 @@ class Machine:
         return resting and all(self._tokens[other, queue] for other in command.takes)
 
     def _step(self, queue: Queue) -> None:
-        """Begin the command in front, or go on with its transfer."""
+        """Start the oldest command, or continue its transfer."""
         command, move = self._queues[queue][0], self._moves[queue]
         if move is None:
             for other in command.takes:
@@ -170,7 +171,7 @@ class Machine:
     # --- an HWC ---
 
     def _layer(self, registers: dict[int, int]) -> Iterator[None]:
-        """Start, some time, end."""
+        """The start of a layer, an arbitrary delay, its end."""
         layer = _SmallLayer(self._parameters, {name: registers.get(at, 0) for name, at in self._names.items()})
         sources, target = layer.sources(), layer.target()
         read = [self._tcdm[places] for places in sources]
@@ -184,7 +185,7 @@ class Machine:
 
 
 class _SmallLayer:
-    """What the registers of an HWC say: which bytes it reads and writes, and what it computes."""
+    """A layer as the registers of an HWC describe it: the bytes that it reads and writes, and its computation."""
 
     def __init__(self, parameters: HwcParameters, values: dict[str, int]) -> None:
         self._parameters, self._values = parameters, values
@@ -208,7 +209,7 @@ class _SmallLayer:
         return wrapped
 
     def sources(self) -> list[Indices]:
-        """Bytes of the input that are touched [c, h, w], of the packed weights, the biases, the partial sums."""
+        """Addresses of the touched input [c, h, w], the packed weights, the biases and the partial sums."""
         v, e = self._values, self._extents
         channels = np.arange(self._groups * v["group_inputs"])
         rows, columns = self._lines
@@ -227,7 +228,7 @@ class _SmallLayer:
         ]
 
     def target(self) -> Indices:
-        """Bytes that are written, and those that held partial sums."""
+        """Addresses that are written, and those of the partial sums."""
         v, e = self._values, self._extents
         if not v["last_part"]:
             return self._partial_sums
@@ -251,7 +252,7 @@ class _SmallLayer:
         return self._in_ring(places, "o")
 
     def result(self, read: list[Bytes]) -> Bytes:
-        """The bytes to be written."""
+        """The bytes to write."""
         v, e, layer = self._values, self._extents, self._schedule.layer
         rows, columns = self._lines
         sums = np.zeros((e["m"], e["y"], e["x"]), np.int32)
@@ -269,7 +270,7 @@ class _SmallLayer:
         return outputs.view(np.uint8)
 
     def _unpacked(self, packed: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Weights [m, c, k, l], from where the packing puts the number of each."""
+        """Weights [m, c, k, l], read from the places that the packer gives them."""
         e = self._extents
         shape = (e["m"], e["c"], e["k"], e["l"])
         numbers = np.arange(1, int(np.prod(shape)) + 1).reshape(shape)

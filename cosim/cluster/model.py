@@ -1,4 +1,4 @@
-"""A cluster in its harness, simulated in this process: a library, built once and kept."""
+"""A cluster in its harness as a shared library that is simulated in this process, built once and cached."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ QUICK_COMPILED = ["-O1"]
 
 
 class ClusterModel(Model):
-    """A simulated cluster: variables of the harness, and its clock."""
+    """A simulated cluster: access to the variables of the harness, and its clock."""
 
     def __init__(self, library: Path, cluster: ClusterParameters) -> None:
         super().__init__(library, cluster.dma)
@@ -48,8 +48,8 @@ class ClusterModel(Model):
 def load_cluster(cluster: ClusterParameters, *, dram_log2: int = 20, fast: bool = False) -> ClusterModel:
     """The simulated cluster of these parameters, built unless it is there.
 
-    ``dram_log2`` is the size of its DRAM in 32-bit words, as a power of two; ``fast`` optimises for long runs, else
-    it is built in less time.
+    ``dram_log2`` is the size of its DRAM in 32-bit words, as a power of two; ``fast`` optimises for long runs;
+    otherwise the build is quicker.
     """
     return ClusterModel(_built(cluster, dram_log2, fast), cluster)
 

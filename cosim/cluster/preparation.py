@@ -1,4 +1,4 @@
-"""What one two-level schedule needs to be simulated on a cluster: test data, program, DRAM image, prediction."""
+"""Everything that the simulation of a two-level schedule needs: test data, program, DRAM image, prediction."""
 
 from dataclasses import dataclass, replace
 
@@ -18,19 +18,19 @@ from hwgen.model.dram.counts import Dram, program_access
 __all__ = ["ClusterTask", "prepare_cluster"]
 
 WATCHDOG = 1 << 20
-"""Cycles without any progress after which the cluster gives up."""
+"""Watchdog period: cycles without progress after which the cluster stops."""
 
 
 @dataclass(frozen=True)
 class ClusterTask:
-    """One schedule on its way through the simulator.
+    """One schedule, prepared for the simulator.
 
     Members
     -------
-    program, prediction : the schedule for the cluster, and what the model says about it.
-    counts : the prediction's, and the program's.
-    data : what the layer computes with.
-    job : what the simulator is told.
+    program, prediction : the compiled schedule, and its predicted cost.
+    counts : the predicted counts, including those of the program.
+    data : the operands.
+    job : the input of the simulator.
     expected : the output [M, E, F].
     """
 
@@ -58,12 +58,12 @@ def prepare_cluster(
 
     Parameters
     ----------
-    hardware : the cluster; None: as it is by default, with the smallest HWCs that run the schedule.
-    index : place among the schedules of a call.
-    seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
-    stalls : every channel to the DRAM and every port of the TCDM waits at random.
-    serial : the program for comparison in which nothing overlaps.
-    timing : the DRAM's; by default the hardware's.
+    hardware : the cluster; None: the default cluster with the smallest HWCs that run the schedule.
+    index : position among the schedules of a call.
+    seed, stream : of the random numbers; equal values give equal data. Without ``stream``: ``index``.
+    stalls : random stalls on every DRAM channel and every TCDM port.
+    serial : a program in which nothing overlaps, for comparison.
+    timing : of the DRAM; by default that of the hardware.
     data : what the layer computes with; random by default.
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
@@ -77,7 +77,7 @@ def prepare_cluster(
     size = WORD_BYTES * len(program.words)
     fetched = Counts({("dram", "P", "read"): program_access(program.layout, dram, size)})
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
-    for region in (program.layout.output, program.layout.partial):  # what was there before must not matter
+    for region in (program.layout.output, program.layout.partial):  # the previous contents must not matter
         begin, end = region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES
         image[begin:end] = rng.integers(0, 1 << 32, end - begin, dtype=np.uint32)
     moved = sum(access.bytes + 64 * access.axi_bursts for access in prediction.counts.at("dram").accesses.values())
@@ -109,7 +109,7 @@ def prepare_cluster(
 
 
 def _timing(cluster: Cluster) -> DramTiming:
-    """That of the hardware file."""
+    """The DRAM timing of the hardware file."""
     dram = cluster.dram
     if dram is None:
         return DramTiming()

@@ -1,4 +1,4 @@
-"""Two-level schedules through model and cluster: is every access the predicted one, and every output right?"""
+"""Two-level schedules in the model and on the simulated cluster: are all counts equal, and all outputs exact?"""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from hwgen.ir.schedule import Schedule
 __all__ = ["cosimulate_clusters", "dram_depth"]
 
 DEPTHS = (18, 20, 22, 24)
-"""Words of the simulated DRAM as a power of two: one of few, so that one build serves many layers."""
+"""log2 of the words of the simulated DRAM: a few sizes only, so that one build serves many layers."""
 
 
 def cosimulate_clusters(
@@ -42,9 +42,9 @@ def cosimulate_clusters(
     ----------
     hardware : the cluster; None: for each schedule the default one with the smallest HWCs that run it.
     seed, streams, dump, fast, progress : see `cosim.hwc.results.cosimulate`.
-    stalls : every channel to the DRAM and every port of the TCDM waits at random.
+    stalls : random stalls on every DRAM channel and every TCDM port.
     serial : nothing overlaps: load, compute and store one after the other.
-    timing : the DRAM's; by default the hardware's.
+    timing : of the DRAM; by default that of the hardware.
     """
     groups: dict[ClusterParameters, list[tuple[int, ClusterTask]]] = defaultdict(list)
     for index, schedule in enumerate(schedules):
@@ -68,5 +68,5 @@ def cosimulate_clusters(
 
 
 def dram_depth(words: int) -> int:
-    """What `load_cluster` is told of the DRAM for an image of so many words."""
+    """The ``dram_log2`` of `load_cluster` for an image of ``words`` words."""
     return next(depth for depth in DEPTHS if words <= 1 << depth)

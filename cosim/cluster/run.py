@@ -1,4 +1,4 @@
-"""Runs of a simulated cluster: a DRAM image and registers in; memory, counters and registers out."""
+"""Runs of a simulated cluster: takes a DRAM image and registers, gives memory, counters and registers."""
 
 import time
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ KINDS = {
     "load": ("I", "W", "O", "B"),
     "store": ("I", "W", "O", "B"),
 }
-"""What accesses of a port are counted as: of an HWC's ports, and of those of the DMA's channels (by the ring)."""
+"""Kinds of accesses that are counted: at the ports of an HWC, and at those of the DMA channels (by ring)."""
 
 
 @dataclass(frozen=True)
 class DramTiming:
-    """The harness' DRAM: see `dram.sv`. All zero: a beat in every cycle."""
+    """Timing of the DRAM in the harness, see `dram.sv`. All zero: a beat in every cycle."""
 
     latency: int = 0
     miss_cycles: int = 0
@@ -51,13 +51,13 @@ class ClusterJob:
 
     Parameters
     ----------
-    name : what reports call it.
-    image : the DRAM's first words.
+    name : its name in reports.
+    image : the first words of the DRAM.
     registers : the cluster's settings by name.
-    cycle_limit : cycles after which the run is given up.
-    random : start of the random numbers for stalls and for what nobody asked for; not 0.
+    cycle_limit : cycles after which the run is stopped.
+    random : seed of stalls and of noise in unmarked bytes; not 0.
     axi_stalls : cycles in 256 without handshake on AR, R, AW, W, B.
-    tcdm_stalls : cycles in 256 that let no new request through, for each master; or one rate for all.
+    tcdm_stalls : cycles in 256 in which no new request passes, for each master, or one rate for all.
     timing : of the DRAM.
     axi_error : (``read`` or ``write``, RRESP or BRESP, byte address): beats there are answered with an error.
     tcdm_error : (master, byte address): its accesses there are.
@@ -79,19 +79,19 @@ class ClusterJob:
 
 @dataclass(frozen=True)
 class ClusterResult:
-    """What came of it.
+    """The outcome of a run.
 
     Members
     -------
     registers : every register of the cluster, by name.
     refused : registers whose write was refused.
     irq : the interrupt after the run, before and after it was acknowledged.
-    timed_out : the cycle limit came before the interrupt.
+    timed_out : the cycle limit was reached before the interrupt.
     cycles : from the grant of the start write to the interrupt.
-    memory : the DRAM.
-    tcdm : (words, bytes) by master and kind (`KINDS`); what is absent is zero.
+    memory : the contents of the DRAM.
+    tcdm : (words, bytes) by master and kind (`KINDS`); absent entries are zero.
     dram : counters by operand tag and whether written.
-    violations : breaches of the protocols, by port.
+    violations : protocol violations, by port.
     """
 
     name: str
@@ -113,12 +113,12 @@ class ClusterResult:
 
     @property
     def done(self) -> bool:
-        """Whether the program came to its end."""
+        """Whether the program ended without an error."""
         return self.registers["status"] == 0b10 and not self.timed_out
 
 
 def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
-    """Reset the cluster unless told otherwise, and run one program."""
+    """Run one program, after a reset unless ``job.reset`` is false."""
     registers = cluster_register_map(model.cluster)
     addresses = {register.name: register.address for register in registers}
     memory = model.memory
@@ -150,7 +150,7 @@ def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
 
 
 def _control(model: ClusterModel, job: ClusterJob, control: int) -> None:
-    """Set the harness' controls, and have it take them over."""
+    """Set the controls of the harness, and make it load them."""
     masters = model.cluster.masters
     stalls = (job.tcdm_stalls,) * len(masters) if isinstance(job.tcdm_stalls, int) else job.tcdm_stalls
     rings = [(job.registers.get(f"ring_{ring}_end", 0), job.registers.get(f"ring_{ring}_size", 0)) for ring in "iwo"]

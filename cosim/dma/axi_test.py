@@ -1,4 +1,4 @@
-"""The DMA by itself, against somebody else's AXI memory: slow, and sharing nothing with the harness."""
+"""The DMA alone, against the AXI memory of cocotbext-axi: slow, and independent of our harness."""
 
 import json
 import tempfile
@@ -21,7 +21,7 @@ __all__ = ["BusRun", "run_on_bus"]
 
 @dataclass(frozen=True)
 class BusRun:
-    """The memories after a run, breaches of the protocol, and the bursts: channel, address, beats."""
+    """The memories after a run, protocol violations, and the bursts as (channel, address, beats)."""
 
     memories: Memories
     breaches: tuple[str, ...]
@@ -29,7 +29,7 @@ class BusRun:
 
 
 def run_on_bus(parameters: DmaParameters, job: DmaJob, *, stall_rate: int) -> BusRun:
-    """All loads of a job, then all stores, under Icarus; every channel pauses in so many of 256 cycles."""
+    """All loads of a job, then all stores, under Icarus; every channel pauses in a given number of 256 cycles."""
     require_tools("icarus", waves=False)
     rings = {
         name: job.rings.get(ring, Ring(4096, 1024)) for name, ring in zip("iwo", list(RingSelect)[1:], strict=True)

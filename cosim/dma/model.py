@@ -1,4 +1,4 @@
-"""The DMA between a DRAM and a TCDM, simulated in this process: the harness as a library, built once and kept."""
+"""The DMA between a DRAM and a TCDM as a shared library that is simulated in this process, built once and cached."""
 
 import ctypes
 import hashlib
@@ -37,7 +37,7 @@ FLAGS = ["-O2", "-fno-tree-vectorize"]
 
 
 def wrapper(parameters: DmaParameters) -> str:
-    """Verilog around the DMA that has its arrays of ports as vectors, as the harness wants them."""
+    """A Verilog wrapper that joins the DMA's port arrays to the vectors of the harness."""
     ports = range(parameters.ports)
     declared, connected = [], []
     for channel in ("load", "store"):
@@ -145,7 +145,7 @@ class Model:
 
     @property
     def memory(self) -> NDArray[np.uint32]:
-        """All memory: the DRAM, and behind it the TCDM."""
+        """All memory: the DRAM, followed by the TCDM."""
         return self._bytes("harness", "memory").view(np.uint32)
 
     def set(self, **values: int) -> None:
@@ -164,7 +164,7 @@ class Model:
         return self._bytes(scope, name).view(np.uint64).copy()
 
     def run(self, cycles: int, *, until_finished: bool = False) -> int:
-        """Run the clock; the cycles that it ran."""
+        """Run the clock; returns the number of cycles."""
         clock, finished = (self._bytes("harness", name).ctypes.data for name in ("clk", "finished"))
         return int(self._library.model_run(clock, finished if until_finished else None, cycles))
 

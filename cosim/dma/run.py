@@ -1,4 +1,4 @@
-"""Runs of the simulated DMA: descriptors in, memories, counters and times out; and what they should have done."""
+"""Runs of the simulated DMA: takes descriptors, gives memories, counters and times; and the expected memories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ __all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "Memories", "moved
 
 TCDM_BYTES = 4 << TCDM_LOG2
 DATA_BYTES = 3 << DRAM_LOG2
-"""DRAM that descriptors may use; their own words and the times lie in the last quarter."""
+"""Bytes of DRAM for the data; descriptors and times are in the last quarter."""
 
 COUNTERS = ("bytes", "beats", "bursts", "blocks", "jumps", "row_misses")
 Bytes = NDArray[np.uint8]
@@ -30,20 +30,20 @@ class Memories:
 
 @dataclass(frozen=True)
 class DmaJob:
-    """What one run does.
+    """One run.
 
     Parameters
     ----------
     loads, stores : descriptors of the two channels, in their order.
     rings : of I, W and O.
-    memories : at the beginning.
-    program : (byte address, words) of a program to be fetched meanwhile.
-    serial : a descriptor begins when the one before it is done.
-    stores_last : stores begin when all loads are done.
+    memories : their initial contents.
+    program : (byte address, words) of a program that is fetched in parallel.
+    serial : a descriptor starts after the previous one is done.
+    stores_last : stores start after all loads are done.
     stall_rates : cycles in 256 without handshake: AR, R, AW, W, B, TCDM grants, TCDM answers, words of the program.
     error : (kind, byte address): kind ``read`` or ``write`` of the DRAM, ``load`` or ``store`` of the TCDM.
     decode : a DRAM error is DECERR.
-    dram_window, tcdm_window : first byte address, and the one behind the last.
+    dram_window, tcdm_window : first byte address and end (exclusive).
     """
 
     loads: Sequence[Descriptor]
@@ -65,14 +65,14 @@ class DmaJob:
 
 @dataclass(frozen=True)
 class DmaResult:
-    """What it did.
+    """The outcome of a run.
 
     Members
     -------
     counts : (operand tag, written) -> counter by name.
-    begins, ends : of each descriptor, loads first: cycle of its first word, and of the pulse that it is done.
-    errors : (code, address) of the load and store channel and of the program's fetch.
-    accesses : words and bytes at the TCDM: of loads, of stores.
+    begins, ends : for each descriptor, loads first: the cycle of its first word, and that of its done pulse.
+    errors : (code, address) of the load channel, the store channel and the program fetch.
+    accesses : words and bytes at the TCDM, of loads and of stores.
     """
 
     memories: Memories
@@ -187,7 +187,7 @@ def _result(model: Model, job: DmaJob, at: int, count: int) -> DmaResult:
 
 
 def moved(job: DmaJob) -> Memories:
-    """The memories after the job, loads first: byte by byte, as the descriptors say."""
+    """The expected memories: descriptors executed byte by byte, loads first."""
     dram, tcdm = job.memories.dram.copy(), job.memories.tcdm.copy()
     for descriptors, loads in ((job.loads, True), (job.stores, False)):
         for descriptor in descriptors:

@@ -1,7 +1,7 @@
-"""The cocotb test that runs the DMA against cocotbext-axi's memory, with its bus watched, and a TCDM in Python.
+"""The cocotb test of the DMA: the AXI memory of cocotbext-axi, a bus monitor, and a TCDM in Python.
 
 Runs inside the simulator and knows numbers and handles only. ``HWGEN_DMA_JOB`` names the folder with ``job.json``,
-``dram.npy`` and ``tcdm.npy``; there the results go, too.
+``dram.npy`` and ``tcdm.npy``; results are written there, too.
 """
 
 import itertools
@@ -23,7 +23,7 @@ LIMIT = 200_000  # cycles
 
 
 class TcdmPort:
-    """The memory's side of one TCDM port: grants and answers at random."""
+    """The memory side of one TCDM port, with grants and answers after random delays."""
 
     def __init__(self, dut: Any, name: str, memory: np.ndarray, random: Random, stall_rate: int) -> None:
         names = ("req", "gnt", "add", "wen", "be", "wdata", "r_valid", "r_opc", "r_rdata")
@@ -59,7 +59,7 @@ class TcdmPort:
 
 
 class Watch:
-    """The rules of AXI, on what the master drives: stable until ready, burst lengths, 4 KiB, strobes, last beats."""
+    """Checks of the AXI master: stable until ready, burst lengths, 4 KiB boundaries, strobes, last beats."""
 
     def __init__(self, dut: Any, width: int) -> None:
         self.dut, self.width = dut, width
@@ -115,12 +115,12 @@ class Watch:
 
 
 def pauses(random: Random, rate: int) -> Iterator[bool]:
-    """Whether a channel pauses, cycle by cycle."""
+    """For each cycle, whether a channel pauses."""
     return (random.randrange(256) < rate for _ in itertools.count())
 
 
 async def feed(dut: Any, name: str, words: list[int]) -> None:
-    """Offer words one after the other."""
+    """Drive words on a stream."""
     payload, valid, ready = (getattr(dut, f"{name}__{each}") for each in ("payload", "valid", "ready"))
     for word in words:
         payload.value, valid.value = word, 1
@@ -131,7 +131,7 @@ async def feed(dut: Any, name: str, words: list[int]) -> None:
 
 
 def quiet(dut: Any, job: dict[str, Any]) -> None:
-    """In reset, with every input known and the settings in place."""
+    """Reset with all inputs defined and the settings applied."""
     dut.rst.value = 1
     for name in ("halt", "clear", "program_start", "program_address", "program_words", "o_program__ready"):
         getattr(dut, name).value = 0
@@ -158,7 +158,7 @@ def quiet(dut: Any, job: dict[str, Any]) -> None:
 
 @cocotb.test()
 async def run_dma(dut: Any) -> None:
-    """Loads, then stores."""
+    """All loads, then all stores."""
     folder = Path(os.environ["HWGEN_DMA_JOB"])
     job = json.loads((folder / "job.json").read_text())
     random, rate = Random(job["random"]), job["stall_rate"]
@@ -172,7 +172,7 @@ async def run_dma(dut: Any) -> None:
         await RisingEdge(dut.clk)
     ram = AxiRam(AxiBus.from_prefix(dut, "axi_"), dut.clk, dut.rst, size=1 << 20)
     for name in ("bid", "bresp", "rid", "rdata", "rresp", "rlast"):
-        getattr(dut, f"axi__{name}").value = 0  # AxiRam makes them unknown, and so `rready`, which it cannot stand
+        getattr(dut, f"axi__{name}").value = 0  # AxiRam fails if they are unknown: so would be `rready`
     ram.write(0, np.load(folder / "dram.npy").tobytes())
     for channel in (ram.write_if.aw_channel, ram.write_if.w_channel, ram.write_if.b_channel,
                     ram.read_if.ar_channel, ram.read_if.r_channel):  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random tiles of tensors for the DMA, of the kind that a schedule of two levels makes; what moving them takes."""
+"""Random tiles of tensors as two-level schedules have them, and the cycles that the DMA takes to move them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -25,7 +25,7 @@ RINGS = {
 
 
 def random_tile(random: Random, *, loads: bool) -> Descriptor:
-    """Channels, rows and columns out of a planar map, its rows on words in the TCDM; or weights."""
+    """A part of a planar map, with word-aligned rows in the TCDM, or a part of the weights."""
     ring = random.choice([RingSelect.I, RingSelect.O])
     start = RINGS[ring].start + random.randrange(0, RINGS[ring].size, 4)
     if loads and random.random() < 0.25:
@@ -52,7 +52,7 @@ def random_tile(random: Random, *, loads: bool) -> Descriptor:
 
 
 def _weights(random: Random) -> Descriptor:
-    """Weights of some channels, dense, or in the order in which lanes along m use them."""
+    """Weights of some channels, dense or in the fetch order of lanes along m."""
     taps, channels, lanes = random.choice([1, 9, 9, 25]), random.randint(1, 40), random.choice([1, 4, 8, 16])
     filters = lanes * random.randint(1, 3)
     whole = random.randint(channels, 3 * channels)
@@ -68,7 +68,7 @@ def _weights(random: Random) -> Descriptor:
 
 @dataclass(frozen=True)
 class TileTime:
-    """A tile, its cycles from the descriptor's first word to its end (or up to its end), measured and predicted."""
+    """A tile and its cycles, from the first word of its descriptor (or the previous end) to its end."""
 
     tile: Descriptor
     measured: int
@@ -76,18 +76,18 @@ class TileTime:
 
     @property
     def error(self) -> float:
-        """Relative."""
+        """Relative error of the prediction."""
         return abs(self.predicted - self.measured) / self.measured
 
     @property
     def transfer(self) -> Transfer:
-        """As the three parameters see it: runs are what is contiguous in DRAM."""
+        """The tile in the terms of the three-parameter model, whose runs are contiguous in DRAM."""
         joined = sum(joins for _, _, joins in _move_of(self.tile).runs())
         return Transfer(self.tile.count_1 * self.tile.count_2 - joined, self.tile.bytes, self.measured)
 
 
 def random_tiles(seed: object, count: int, *, loads: bool, apart: bool = True) -> list[Descriptor]:
-    """As many tiles; ``apart``: some of weights whose bytes are written one by one."""
+    """Random tiles; ``apart``: some of them scattered weights."""
     random = Random(f"{seed}")
     found: list[Descriptor] = []
     while len(found) < count:
@@ -100,7 +100,7 @@ def random_tiles(seed: object, count: int, *, loads: bool, apart: bool = True) -
 def measure_tiles(
     tiles: Sequence[Descriptor], parameters: DmaParameters, timing: DramTiming, *, loads: bool, serial: bool = True
 ) -> list[TileTime]:
-    """Move tiles one by one (else each as soon as the DMA takes it), and check that they arrive."""
+    """Move tiles, serially or as fast as the DMA accepts them, and check the memories."""
     generator = np.random.default_rng(len(tiles))
     memories = Memories(
         generator.integers(0, 256, DATA_BYTES, dtype=np.uint8), generator.integers(0, 256, TCDM_BYTES, dtype=np.uint8)
