@@ -18,6 +18,7 @@ from cosim.hwc.layer_data import expected_output, random_data
 from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, SOURCES
 from cosim.sim.runner import run_jobs
 from hwgen.export.hwc import verilog
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import Program, compile_layer
@@ -43,7 +44,7 @@ def layer_and_schedule() -> Schedule:
     )
     nest = (Loop("m", 6), Loop("y", 1), Loop("x", 13), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
             Loop("k", 1), Loop("m", 1), Loop("l", 1))  # fmt: skip
-    return Schedule(layer=layer, nest=nest, lanes={"x": 16})
+    return Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))
 
 
 @dataclass(frozen=True)

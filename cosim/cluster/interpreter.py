@@ -20,7 +20,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import pack_weights
 from hwgen.gateware.hwc.registers import register_map
 from hwgen.golden.convolution import convolve, requantise
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 
 __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
@@ -308,5 +308,4 @@ class _SmallLayer:
         for j, dim in enumerate(p.loops):
             nest += [Marker(("W",))] if j == p.weight_marker else []
             nest.append(Loop(dim, v[f"step_{j}_{dim}"]))  # type: ignore[arg-type]
-        lanes: dict[Dim, int] = {"m": p.lane_m, "y": p.lane_y, "x": p.lane_x}
-        return Schedule.model_construct(layer=layer, nest=tuple(nest), lanes=lanes)
+        return Schedule.model_construct(layer=layer, nest=tuple(nest), lanes=p.lanes)

@@ -72,7 +72,7 @@ class LayerResult:
     @property
     def utilisation(self) -> float:
         """Multiply-accumulates by what the lanes could have done in the measured time."""
-        lanes = self.hwcs * int(np.prod(list(self.schedule.lanes.values())))
+        lanes = self.hwcs * self.schedule.lanes.product
         return self.schedule.layer.macs / (self.cycles * lanes) if self.cycles else 0.0
 
     def as_json(self) -> dict[str, Any]:

@@ -4,42 +4,41 @@ from dataclasses import dataclass
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.errors import ParameterError
+from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
 
 __all__ = [
+    "ALONG_X",
     "DIMS",
     "LANES",
+    "OUTPUT_DIMS",
     "REDUCTION",
     "HwcParameters",
-    "halved_lanes",
+    "check_lanes",
     "memory_units",
 ]
 
-DIMS = ("m", "c", "y", "x", "k", "l")
-REDUCTION = frozenset("ckl")
+REDUCTION = frozenset(REDUCTION_DIMS)
 LANES = 16
+ALONG_X = Lanes(x=LANES)
 
 
-def halved_lanes(lane_m: int, lane_y: int, lane_x: int) -> tuple[int, int, int]:
-    """The lanes for 16-bit operands: half as many along x, else along m, else along y."""
-    if lane_x > 1:
-        return lane_m, lane_y, lane_x // 2
-    if lane_m > 1:
-        return lane_m // 2, lane_y, lane_x
-    return lane_m, lane_y // 2, lane_x
-
-
-def memory_units(lane_m: int, lane_y: int, lane_x: int, operand_bits: int = 8) -> tuple[int, int, int]:
-    """Bytes by which the input, weight and output memories of such lanes grow; raises `ParameterError`.
+def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
+    """Bytes by which the input, weight and output memories of such lanes grow.
 
     The input memory holds every element as often as there are lanes along y, which read rows of their own; a copy
     has a byte-wide bank for each byte that the lanes along x read, the weight memory one for each byte that the
     lanes along m read, and both at least the four that a word is written to. The output memory has a 32-bit sum for
     each lane.
     """
-    if lane_m * lane_y * lane_x != LANES or min(lane_m, lane_y, lane_x) < 1:
-        raise ParameterError(f"lanes: expected m times y times x to be {LANES}, got {lane_m} x {lane_y} x {lane_x}")
-    weights = lane_m if operand_bits == 8 else max(lane_m, 2 * halved_lanes(lane_m, lane_y, lane_x)[0])
-    return lane_y * max(WORD_BYTES, lane_x), max(WORD_BYTES, weights), SUM_BYTES * LANES
+    weights = lanes.m if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
+    return lanes.y * max(WORD_BYTES, lanes.x), max(WORD_BYTES, weights), SUM_BYTES * lanes.product
+
+
+def check_lanes(lanes: Lanes) -> None:
+    """Raise `ParameterError` unless the datapath can have these lanes."""
+    if lanes.product != LANES or lanes.outside(LANE_DIMS):
+        raise ParameterError(f"lanes: expected {LANES} along {', '.join(LANE_DIMS)} together, got {lanes}")
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ class HwcParameters:
         below the innermost loop: nothing is kept from one iteration to the next.
     input_bytes, weight_bytes, output_bytes
         Sizes of the three local memories: multiples of `memory_units`, at least two deep.
-    lane_m, lane_y, lane_x
+    lanes
         Output channels, rows and columns computed in one cycle: powers of two, 16 together.
     operand_bits
-        8, or 16: then layers with 16-bit operands run too, on `halved_lanes`.
+        8, or 16: then layers with 16-bit operands run too, on `wide_lanes`.
     position_bits
         Width of a coordinate; every extent is below ``2 ** position_bits``.
     cluster
@@ -73,9 +72,7 @@ class HwcParameters:
     input_bytes: int
     weight_bytes: int
     output_bytes: int
-    lane_m: int = 1
-    lane_y: int = 1
-    lane_x: int = 16
+    lanes: Lanes = ALONG_X
     operand_bits: int = 8
     position_bits: int = 16
     cluster: bool = False
@@ -94,7 +91,8 @@ class HwcParameters:
             )
         if self.operand_bits not in (8, 16):
             raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
-        units = memory_units(self.lane_m, self.lane_y, self.lane_x, self.operand_bits)
+        check_lanes(self.lanes)
+        units = memory_units(self.lanes, self.operand_bits)
         if self.cluster and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if not 8 <= self.position_bits <= 16:
@@ -107,15 +105,6 @@ class HwcParameters:
                 )
 
     @property
-    def lanes(self) -> int:
-        """Multiply-accumulates in one cycle."""
-        return self.lane_m * self.lane_y * self.lane_x
-
-    def lanes_along(self, dim: str) -> int:
-        """Lanes along one dimension."""
-        return {"m": self.lane_m, "y": self.lane_y, "x": self.lane_x}.get(dim, 1)
-
-    @property
     def loads_sums(self) -> bool:
         """Whether partial sums that were written may be loaded again."""
         return self.cluster or any(dim in REDUCTION for dim in self.loops[: self.output_marker])
@@ -126,29 +115,29 @@ class HwcParameters:
         return self.operand_bits == 16
 
     @property
-    def wide_lanes(self) -> tuple[int, int, int]:
-        """Lanes along m, y, x for 16-bit operands."""
-        return halved_lanes(self.lane_m, self.lane_y, self.lane_x)
+    def wide_lanes(self) -> Lanes:
+        """Lanes for 16-bit operands."""
+        return self.lanes.halved()
 
     @property
     def input_reads(self) -> int:
         """Consecutive bytes that are read for one lane row."""
-        return max(self.lane_x, 2 * self.wide_lanes[2]) if self.wide else self.lane_x
+        return max(self.lanes.x, 2 * self.wide_lanes.x) if self.wide else self.lanes.x
 
     @property
     def weight_reads(self) -> int:
         """Consecutive bytes that are read from the weight memory."""
-        return max(self.lane_m, 2 * self.wide_lanes[0]) if self.wide else self.lane_m
+        return max(self.lanes.m, 2 * self.wide_lanes.m) if self.wide else self.lanes.m
 
     @property
     def input_banks(self) -> int:
         """Byte-wide banks of one copy of the input memory."""
-        return max(WORD_BYTES, self.lane_x)
+        return max(WORD_BYTES, self.lanes.x)
 
     @property
     def input_elements(self) -> int:
         """Bytes that one copy of the input memory holds."""
-        return self.input_bytes // self.lane_y
+        return self.input_bytes // self.lanes.y
 
     @property
     def weight_banks(self) -> int:
@@ -168,7 +157,7 @@ class HwcParameters:
     @property
     def output_depth(self) -> int:
         """Vectors of one 32-bit sum per lane in the output memory."""
-        return self.output_bytes // (SUM_BYTES * self.lanes)
+        return self.output_bytes // (SUM_BYTES * self.lanes.product)
 
     @property
     def output_index_bits(self) -> int:

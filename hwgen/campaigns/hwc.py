@@ -21,6 +21,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.ledger import Ledger
 from hwgen.campaigns.plans import Configuration, Entry, Plan, make_plan
 from hwgen.export.cached import generated
+from hwgen.ir.lanes import LANE_DIMS
 from hwgen.ir.layer import Layer
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import predict
@@ -316,7 +317,7 @@ def simulate_task(wanted: tuple[tuple[Row, str], ...], seed: int, *, tell: Calla
 def _line(row: Row, result: LayerResult) -> dict[str, Any]:
     p = row.parameters
     hardware = {
-        "lanes": {"m": p.lane_m, "y": p.lane_y, "x": p.lane_x},
+        "lanes": {dim: p.lanes.along(dim) for dim in LANE_DIMS},
         "order": " ".join(
             loop if not marks else f"[{marks}] {loop}" for loop, marks in zip(p.loops, _marks(p), strict=True)
         ),

@@ -11,9 +11,11 @@ import hwgen.ir
 import hwgen.lower
 import hwgen.model
 import hwgen.search
+from hwgen.arch.hwc import ALONG_X
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware, Order
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.published.stoutchinin import FIG8, hwce
@@ -32,7 +34,6 @@ KINDS: dict[Kind, str] = {
     "published": "an HWC for each layer in the loop order of the paper's Fig. 8, lanes along x",
     "hwce": "the HWCE's nest, lanes along x",
 }
-ALONG_X: dict[Dim, int] = {"x": 16}
 BUSY: dict[Kind, tuple[float, float]] = {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)}
 """Mean utilisation asked for, and the most traffic by that of the optima: for HWCs whose lanes are always busy."""
 
@@ -50,7 +51,7 @@ class Configuration:
     budget: int
     utilisation: float | None = None
     ratio: float = 1.2
-    lanes: tuple[tuple[Dim, int], ...] = (("x", 16),)
+    lanes: Lanes = ALONG_X
     order: str | None = None
 
     @classmethod
@@ -71,7 +72,7 @@ class Configuration:
     @property
     def shape(self) -> str:
         """The lanes as text: ``x16``, ``m8x2``."""
-        return "".join(f"{dim}{number}" for dim, number in self.lanes)
+        return str(self.lanes)
 
     @property
     def items(self) -> Order | None:
@@ -169,7 +170,7 @@ def _shared(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
     if wanted.utilisation is not None:
         hardware, schedules = shared(layers, wanted.budget, wanted.utilisation, wanted.ratio, jobs=1)
         return [Entry(schedule, hardware) for schedule in schedules]
-    best = best_shared(layers, wanted.budget, dict(wanted.lanes), order=wanted.items)
+    best = best_shared(layers, wanted.budget, wanted.lanes, order=wanted.items)
     return [Entry(result.schedule, best.hardware) for result in best.results]
 
 
@@ -178,7 +179,7 @@ def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
     if wanted.utilisation is not None:
         chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, jobs=1)
         return [Entry(schedule, hardware) for schedule, hardware in chosen]
-    own = Hardware(name="per_layer", lanes=dict(wanted.lanes), budget=budget)
+    own = Hardware(name="per_layer", lanes=wanted.lanes, budget=budget)
     found = search_layers(layers, Request((budget,), own, order=wanted.items), jobs=1)
     return [Entry(result.schedule, None) for (result,) in found]
 

@@ -155,7 +155,7 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     and sum, the biases of a vector's channels, and for each row of a vector the outputs that do not fill a word yet.
     """
     operands = {"hwc.weight.memory": "W", "hwc.datapath": "O"}
-    operands |= {f"hwc.input.memory_{copy}": "I" for copy in range(parameters.lane_y)}
+    operands |= {f"hwc.input.memory_{copy}": "I" for copy in range(parameters.lanes.y)}
     bits: dict[str, int] = dict.fromkeys("IWO", 0)
     queues: dict[str, int] = {}
     for array in memories(verilog(parameters)):
@@ -165,11 +165,11 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
             block = array.instance.split(".")[1]
             queues[block] = queues.get(block, 0) + array.bits
     vectors = {
-        "drained_vector": 32 * parameters.lanes,
+        "drained_vector": 32 * parameters.lanes.product,
         "outgoing_word": WORD_BYTES * REST_BITS,
-        "products": 16 * parameters.lanes,
-        "biases": 32 * parameters.lane_m,
-        "outputs_that_wait_for_a_word": 24 * parameters.lane_m * parameters.lane_y,
+        "products": 16 * parameters.lanes.product,
+        "biases": 32 * parameters.lanes.m,
+        "outputs_that_wait_for_a_word": 24 * parameters.lanes.m * parameters.lanes.y,
     }
     beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
     return {

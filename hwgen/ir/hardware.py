@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from hwgen.ir.document import InputError, Name, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.lanes import LANE_DIMS, Lanes, LanesField
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
@@ -110,7 +111,7 @@ class Hardware(Value):
     """
 
     name: Name
-    lanes: dict[Dim, Annotated[int, Field(ge=1)]] = Field(default={"x": 16})
+    lanes: LanesField = Lanes(x=16)
     budget: int = Field(default=1024, ge=1, le=1 << 24)
     buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
     order: Order | None = None
@@ -128,6 +129,10 @@ class Hardware(Value):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if outside := self.lanes.outside(LANE_DIMS):
+            raise ValueError(
+                f"lanes: {outside[0]}: expected lanes along {', '.join(LANE_DIMS)}, as the datapath has them"
+            )
         if self.order is not None:
             check_markers(self.order, "order")
         if self.buffers is not None:

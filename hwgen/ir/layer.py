@@ -7,12 +7,18 @@ from pydantic import Field, model_validator
 
 from hwgen.ir.document import Name, Value
 
-__all__ = ["DIMS", "Dim", "Layer", "Padding", "Shape"]
+__all__ = ["DIMS", "OUTPUT_DIMS", "REDUCTION_DIMS", "WEIGHT_DIMS", "Dim", "Layer", "Padding", "Shape"]
 
 Dim = Literal["m", "c", "y", "x", "k", "l"]
 """Loop dimensions: output channel, input channel (of one group), output row and column, kernel row and column."""
 
 DIMS: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
+OUTPUT_DIMS: tuple[Dim, ...] = ("m", "y", "x")
+"""Dimensions that O has."""
+REDUCTION_DIMS: tuple[Dim, ...] = ("c", "k", "l")
+"""Dimensions that are summed over."""
+WEIGHT_DIMS: tuple[Dim, ...] = ("m", "c", "k", "l")
+"""Dimensions that W has."""
 
 Size = Annotated[int, Field(strict=True, ge=1, le=1 << 24)]
 Pad = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]

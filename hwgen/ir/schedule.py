@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.lanes import ONE_LANE, LanesField
 from hwgen.ir.layer import DIMS, Dim, Layer
 
 __all__ = ["Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
@@ -62,7 +63,7 @@ class Schedule(Value):
     layer: Layer
     bits: Bits = Bits()
     nest: tuple[Loop | Marker, ...]
-    lanes: dict[Dim, int] = Field(default_factory=dict)
+    lanes: LanesField = ONE_LANE
 
     @field_validator("nest", mode="before")
     @classmethod
@@ -78,11 +79,8 @@ class Schedule(Value):
             if not 1 <= loop.step <= left[loop.dim]:
                 raise ValueError(f"nest: {loop.dim}: {loop.step}: expected a step from 1 to {left[loop.dim]}")
             left[loop.dim] = loop.step
-        for dim, value in self.lanes.items():
-            if value < 1:
-                raise ValueError(f"lanes: {dim}: expected at least 1, got {value}")
         for dim, rest in left.items():
-            most = self.lanes.get(dim, 1)
+            most = self.lanes.along(dim)
             if rest > most:
                 raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
         check_markers(self.nest, "nest")
@@ -127,7 +125,7 @@ class Schedule(Value):
             "layer": self.layer.model_dump(mode="json"),
             "bits": self.bits.model_dump(),
             "nest": [item_data(item) for item in self.nest],
-            "lanes": dict(self.lanes),
+            "lanes": self.lanes.as_data(),
         }
 
     @classmethod

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
 from hwgen.model.published.sousa import Flow, Mapping, Npu, Slicing, filters_a_core
@@ -115,7 +116,7 @@ def own_runs(runs: Sequence[OwnRun]) -> list[str]:
 def own_hardware(cluster: Cluster) -> Hardware:
     """HWCs of 1 KiB for the nests of this module, in a cluster."""
     order = tuple(item if isinstance(item, Marker) else item.dim for item in INSIDE)
-    return Hardware(name="own", lanes={"x": LANES}, budget=1024, buffers=BUFFERS, order=order, cluster=cluster)
+    return Hardware(name="own", lanes=Lanes(x=LANES), budget=1024, buffers=BUFFERS, order=order, cluster=cluster)
 
 
 def tiled_on_cluster(layer: Layer, tile: Tile, hwcs: int) -> Schedule:
@@ -145,4 +146,4 @@ def _nest(layer: Layer, around: Around, steps: dict[Dim, int], shares: dict[Dim,
         if isinstance(item, Loop):
             left[item.dim] = min(left[item.dim], item.step)
         nest.append(item if isinstance(item, Marker) else Loop(item.dim, left[item.dim]))
-    return Schedule(layer=layer, nest=tuple(nest), lanes={"x": LANES})
+    return Schedule(layer=layer, nest=tuple(nest), lanes=Lanes(x=LANES))

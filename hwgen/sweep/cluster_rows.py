@@ -62,7 +62,7 @@ def cluster_row(
         cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}
         cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
         total = cells["dram_total_bytes_measured"]
-    lanes = configuration.cluster.hwcs * parameters.lanes
+    lanes = configuration.cluster.hwcs * parameters.lanes.product
     cells |= {
         "utilisation": round(schedule.layer.macs / (spent * lanes), 6) if spent else None,
         "bound_ratio": round(limit.ratio(total), 6),

@@ -55,7 +55,7 @@ class ClusterConfiguration:
     def hardware(self) -> Hardware:
         """As schedules are searched for."""
         return Hardware(
-            name="cluster", lanes=dict(self.hwc.lanes), budget=self.budget, order=self.hwc.items, cluster=self.cluster
+            name="cluster", lanes=self.hwc.lanes, budget=self.budget, order=self.hwc.items, cluster=self.cluster
         )
 
 

@@ -74,7 +74,7 @@ def row_of(
         cells["cycles_measured"] = spent = simulated["cycles"]["measured"]
         total = cells["total_bytes_measured"]
     cells |= {
-        "utilisation": round(schedule.layer.macs / (spent * p.lanes), 6) if spent else None,
+        "utilisation": round(schedule.layer.macs / (spent * p.lanes.product), 6) if spent else None,
         "optimum_ratio": round(total / optimum, 6),
         "bound_ratio": round(limit.ratio(total), 6),
         "status": status_of(simulated, reason, pending=pending),

@@ -180,7 +180,7 @@ def synthesise_hwc(
 ) -> Synthesis:
     """Area and clock of one HWC; a tool is given up after so many seconds."""
     memories = {"W": "weight.memory.", "O": "datapath."} | {
-        f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lane_y)
+        f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lanes.y)
     }
     return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds)
 

@@ -6,6 +6,7 @@ import pytest
 
 from hwgen.arch.errors import ParameterError
 from hwgen.arch.hwc import HwcParameters
+from hwgen.ir.lanes import Lanes
 
 SOUND = HwcParameters(
     loops=tuple("myxcykml"),
@@ -28,7 +29,8 @@ def test_depths_follow_from_the_bytes() -> None:
         ({"loops": ("m", "z")}, "loops: expected dimensions out of m c y x k l"),
         ({"input_marker": 9}, "input_marker: expected 0 to 8, got 9"),
         ({"output_marker": 0}, "output_marker: loop m carries no reuse of O"),
-        ({"lane_x": 8}, "lanes: expected m times y times x to be 16, got 1 x 1 x 8"),
+        ({"lanes": Lanes(x=8)}, "lanes: expected 16 along m, y, x together, got x8"),
+        ({"lanes": Lanes(c=4, x=4)}, "lanes: expected 16 along m, y, x together, got c4x4"),
         ({"input_bytes": 100}, "input_bytes: expected a multiple of 16 from 32 to 65536, got 100"),
         ({"weight_bytes": 4}, "weight_bytes: expected a multiple of 4 from 8 to 65536, got 4"),
         ({"output_bytes": 96}, "output_bytes: expected a multiple of 64 from 128 to 65536, got 96"),

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from hwgen.campaigns.plans import Configuration, make_plan
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
@@ -175,8 +176,8 @@ def test_the_hwce_leaves_out_what_it_cannot_hold(small: Path, tmp_path: Path) ->
     layers = layers_of(small)
     plan = make_plan(layers, Configuration("hwce", 1024), tmp_path)
     assert [entry.schedule for entry in plan.entries] == [
-        hwce(layers[0], lanes={"x": 16}),
-        hwce(layers[2], lanes={"x": 16}),
+        hwce(layers[0], lanes=Lanes(x=16)),
+        hwce(layers[2], lanes=Lanes(x=16)),
     ]
     assert plan.left_out == {"point": "1x1 kernel"}
     narrow = make_plan(layers, Configuration("hwce", 512), tmp_path)

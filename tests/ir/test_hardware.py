@@ -7,6 +7,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware, load_hardware, order_of, save_hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.ir.test_schedule import fig_8
 
@@ -31,7 +32,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert save_hardware(hardware, path)
     assert not save_hardware(hardware, path)
     assert load_hardware(path) == hardware
-    assert Hardware.from_data(PLAIN).lanes == {"x": 16}
+    assert Hardware.from_data(PLAIN).lanes == Lanes(x=16)
     measured = DmaCost(transfer=19.5, run=1, byte=0.13)
     cluster = Hardware(name="c", cluster=Cluster(hwcs=2, dram=Dram(latency=20, block_cycles=16.5), load=measured))
     assert Hardware.from_data(cluster.as_data()) == cluster
@@ -43,7 +44,7 @@ REJECTED = [
     ({**PLAIN, "format": 0}, "h.yaml: format: expected 1, got 0"),
     ({**PLAIN, "clock": 1}, "h.yaml: clock: unknown key"),
     ({**PLAIN, "name": "../h"}, "h.yaml: name: expected letters, digits and any of _ . + -, got '../h'"),
-    ({**PLAIN, "lanes": {"x": 0}}, "h.yaml: lanes.x: input should be greater than or equal to 1, got 0"),
+    ({**PLAIN, "lanes": {"x": 0}}, "h.yaml: lanes: x: expected at least 1, got 0"),
     ({**PLAIN, "budget": 0}, "h.yaml: budget: input should be greater than or equal to 1, got 0"),
     ({**PLAIN, "buffers": {"I": 4}}, "h.yaml: buffers: expected bytes for I, W and O"),
     (

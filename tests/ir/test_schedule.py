@@ -145,7 +145,7 @@ REJECTED = [
     (with_nest(9, {"buffer": "O"}), "f.yaml: nest: l: the innermost step leaves 3, the lanes do 1"),
     ({**fig_8(), "nest": [*fig_8()["nest"], {"buffer": {"tcdm": "O"}}]}, "f.yaml: nest: expected a loop below"),
     ({**fig_8(), "lanes": {"x": 0}}, "f.yaml: lanes: x: expected at least 1, got 0"),
-    ({**fig_8(), "lanes": {"z": 4}}, "f.yaml: lanes.z"),
+    ({**fig_8(), "lanes": {"z": 4}}, "f.yaml: lanes: z: expected one of m c y x k l"),
     ({**fig_8(), "bits": {"I": 0}}, "f.yaml: bits.I: input should be greater than or equal to 8, got 0"),
     ({**fig_8(), "bits": {"W": 12}}, "f.yaml: bits.W: input should be a multiple of 8, got 12"),
     (with_layer(input_width=-28), "f.yaml: layer.input_width: input should be greater than or equal to 1, got -28"),

@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
 __all__ = ["Best", "Shape", "above_idle_loops", "best_schedules", "every_nest", "operand_costs", "with_markers"]
@@ -68,8 +69,8 @@ def with_markers(
         if arrays:
             items.append(Marker(arrays))
         items.append(Loop(DIMS[dim], step))
-    shape: dict[Dim, int] = {dim: along for dim, along in zip(("m", "y", "x"), lanes, strict=True) if along > 1}
-    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes=shape)
+    m, y, x = lanes
+    return Schedule(layer=layer, bits=bits, nest=tuple(items), lanes=Lanes(m=m, y=y, x=x))
 
 
 def best_schedules(

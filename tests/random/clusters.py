@@ -43,19 +43,19 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
     for dim in slicing:
         left[dim] = min(left[dim], rng.choice((1, 2, -(-left[dim] // 4), -(-left[dim] // 2))))
         nest.append(Loop(dim, left[dim], "hwc"))
-    order, lanes = hardware.order or (), dict(hardware.lanes)
+    order, lanes = hardware.order or (), hardware.lanes
     last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
     for index, item in enumerate(order):
         if isinstance(item, Marker):
             nest.append(item)
             continue
-        most = lanes.get(item, 1)
+        most = lanes.along(item)
         if index < last[item]:
             left[item] = rng.choice((left[item], _step(rng, left[item])))
         else:
             left[item] = min(left[item], rng.choice((most, most, rng.randint(1, most))))
         nest.append(Loop(item, left[item]))
-    if any(rest > lanes.get(dim, 1) for dim, rest in left.items()):
+    if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
     return Schedule(layer=layer, nest=tuple(nest), lanes=lanes)
 

@@ -4,34 +4,31 @@ from collections.abc import Iterator
 from random import Random
 from typing import Literal
 
-from hwgen.arch.hwc import halved_lanes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.search.hwc.choices import lane_shapes
 
 __all__ = ["HWCS", "hwc", "order_from", "random_hwc", "random_layer", "schedules_for"]
 
-LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
-
 # Lanes, loop dimensions and markers, outermost first; a letter of I, W and O stands for its marker.
-HWCS: dict[str, tuple[dict[Dim, int], str]] = {
-    "fig8": ({"x": 16}, "m y x O c IW y k m l"),  # Stoutchinin et al. 2019, Fig. 8: rows slide, W stays for them
-    "two_tiles": ({"x": 16}, "m c y x O c y k W I m x l"),  # I held over m; partial sums leave; two splits
-    "inputs_far_out": ({"x": 16}, "W m I y x k l O c"),  # I slides along y over the whole width; W is held for all
-    "rows_of_kernel": ({"x": 16}, "x m c k O c I y W x m l k"),  # k split in two; I replaced along c
-    "kept_in_registers": ({"x": 16}, "m y x c k l"),  # no marker at all: everything is fetched in every iteration
-    "outputs_of_a_row": ({"x": 16}, "m c O y I x W k m l"),  # O's marker above a loop that keeps nothing of it
-    "partial_sums": ({"x": 16}, "c m k y x O l I m c y x k"),  # the kernel's loops around and inside O's
-    "channels_and_columns": ({"m": 8, "x": 2}, "m y x O c I k W l m y x"),
-    "channels": ({"m": 16}, "c m y x O c I k W l y x m"),  # a pixel for all lanes; partial sums leave
-    "squares": ({"y": 4, "x": 4}, "m y x O c IW k y m l x"),
-    "rows": ({"y": 16}, "m c I y x O k W l c m y"),  # a column of rows; I slides along y
-    "columns": ({"m": 4, "x": 4}, "m y O c k I x W l m y x"),  # I slides along x
-    "columns_of_kernel": ({"m": 8, "x": 2}, "m y x O c I l W k m x y"),  # ... and along l
-    "everything": ({"m": 2, "y": 2, "x": 4}, "x m y c O k I m y W x l c"),
+HWCS: dict[str, tuple[Lanes, str]] = {
+    "fig8": (Lanes(x=16), "m y x O c IW y k m l"),  # Stoutchinin et al. 2019, Fig. 8: rows slide, W stays for them
+    "two_tiles": (Lanes(x=16), "m c y x O c y k W I m x l"),  # I held over m; partial sums leave; two splits
+    "inputs_far_out": (Lanes(x=16), "W m I y x k l O c"),  # I slides along y over the whole width; W is held for all
+    "rows_of_kernel": (Lanes(x=16), "x m c k O c I y W x m l k"),  # k split in two; I replaced along c
+    "kept_in_registers": (Lanes(x=16), "m y x c k l"),  # no marker at all: everything is fetched in every iteration
+    "outputs_of_a_row": (Lanes(x=16), "m c O y I x W k m l"),  # O's marker above a loop that keeps nothing of it
+    "partial_sums": (Lanes(x=16), "c m k y x O l I m c y x k"),  # the kernel's loops around and inside O's
+    "channels_and_columns": (Lanes(m=8, x=2), "m y x O c I k W l m y x"),
+    "channels": (Lanes(m=16), "c m y x O c I k W l y x m"),  # a pixel for all lanes; partial sums leave
+    "squares": (Lanes(y=4, x=4), "m y x O c IW k y m l x"),
+    "rows": (Lanes(y=16), "m c I y x O k W l c m y"),  # a column of rows; I slides along y
+    "columns": (Lanes(m=4, x=4), "m y O c k I x W l m y x"),  # I slides along x
+    "columns_of_kernel": (Lanes(m=8, x=2), "m y x O c I l W k m x y"),  # ... and along l
+    "everything": (Lanes(m=2, y=2, x=4), "x m y c O k I m y W x l c"),
 }
 WIDE = {"columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"}
 """Those of them that compute with 16-bit operands too."""
@@ -41,7 +38,7 @@ def hwc(name: str) -> Hardware:
     """One of the HWCs above, with room for any small layer."""
     lanes, order = HWCS[name]
     bits: Literal[8, 16] = 16 if name in WIDE else 8
-    buffers = {"I": 96 * bits * lanes.get("y", 1), "W": 256, "O": 4096}
+    buffers = {"I": 96 * bits * lanes.y, "W": 256, "O": 4096}
     return Hardware(
         name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order), operand_bits=bits
     )
@@ -56,9 +53,9 @@ def random_hwc(rng: Random, name: str) -> Hardware:
     for index, loop in enumerate(loops):
         order += [Marker((array,)) for array in ARRAYS if places.get(array) == index]
         order.append(loop)
-    lanes = rng.choice(lane_shapes(16))
+    lanes = rng.choice(Lanes.shapes(16))
     bits: Literal[8, 16] = rng.choice((8, 16))
-    buffers = {"I": 1536 * lanes.get("y", 1), "W": 512, "O": 8192}
+    buffers = {"I": 1536 * lanes.y, "W": 512, "O": 8192}
     return Hardware(name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=tuple(order), operand_bits=bits)
 
 
@@ -115,11 +112,10 @@ def random_layer(rng: Random, name: str, most_macs: int) -> Layer:
 
 def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None:
     """Random steps for the loops of an order; None if the last loop of a dimension cannot get down to the lanes."""
-    order, lanes = hardware.order or (), dict(hardware.lanes)
+    order, lanes = hardware.order or (), hardware.lanes
     bits = rng.choice([8, hardware.operand_bits])
     if bits == 16:
-        halved = halved_lanes(*(lanes.get(dim, 1) for dim in LANE_DIMS))
-        lanes = {dim: number for dim, number in zip(LANE_DIMS, halved, strict=True) if number > 1}
+        lanes = lanes.halved()
     left = dict(layer.extents)
     last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
     nest: list[Loop | Marker] = []
@@ -127,11 +123,11 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None
         if isinstance(item, Marker):
             nest.append(item)
             continue
-        most = lanes.get(item, 1)
+        most = lanes.along(item)
         steps = _steps(rng, left[item], most) if index < last[item] else (most, most, rng.randint(1, most))
         left[item] = min(left[item], rng.choice(tuple(steps)))
         nest.append(Loop(item, left[item]))
-    if any(rest > lanes.get(dim, 1) for dim, rest in left.items()):
+    if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
     return Schedule(layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes)
 

@@ -5,6 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
@@ -88,14 +89,14 @@ def random_schedule(
     rng: Random,
     layer: Layer,
     *,
-    lane_dims: tuple[Dim, ...] = ("m", "y", "x"),
+    lane_dims: tuple[Dim, ...] = LANE_DIMS,
     most_lanes: int = 5,
     most_splits: int = 3,
     bits: Bits | None = None,
 ) -> Schedule:
     """Any nest of one memory level: each dimension cut up to ``most_splits`` times, markers anywhere or nowhere."""
-    lanes: dict[Dim, int] = {dim: rng.randint(1, most_lanes) for dim in lane_dims if rng.random() < 0.3}
-    chains = {dim: list(_steps(rng, layer.extents[dim], lanes.get(dim, 1), most_splits)) for dim in DIMS}
+    lanes = Lanes.from_data({dim: rng.randint(1, most_lanes) for dim in lane_dims if rng.random() < 0.3})
+    chains = {dim: list(_steps(rng, layer.extents[dim], lanes.along(dim), most_splits)) for dim in DIMS}
     loops: list[Loop | Marker] = []
     while any(chains.values()):
         dim = rng.choice([dim for dim in DIMS if chains[dim]])

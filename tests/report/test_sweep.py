@@ -14,6 +14,7 @@ from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Plan
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.access import predict_two_levels
@@ -43,7 +44,7 @@ def results(folder: Path, *, clusters: bool = False) -> Path:
     for kind in ("shared", "hwce"):
         for budget in BUDGETS:
             configuration = Configuration(kind, budget)
-            entries = tuple(Entry(hwce(layer, lanes={"x": 16}), None) for layer in layers)
+            entries = tuple(Entry(hwce(layer, lanes=Lanes(x=16)), None) for layer in layers)
             plan = Plan(configuration, entries, {}, {layer.name: 100 for layer in layers})
             asked = Question(layers, (configuration,)).asked(configuration)
             for row in rows_of(plan):

@@ -15,6 +15,7 @@ from typing import Any
 from hwgen.campaigns.hwc import Row
 from hwgen.campaigns.plans import Configuration, Entry, Plan
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
@@ -62,7 +63,7 @@ def perform(step: Step) -> dict[str, Any]:
 def _plan(layers: tuple[Layer, ...], configuration: Configuration) -> Plan:
     if configuration.budget < 64:
         raise InputError(f"nothing fits {configuration.budget} bytes")
-    schedules = [hwce(layer, lanes={"x": 16}) for layer in layers]
+    schedules = [hwce(layer, lanes=Lanes(x=16)) for layer in layers]
     optima = {layer.name: 1000 for layer in layers}
     return Plan(configuration, tuple(Entry(schedule, None) for schedule in schedules), {}, optima)
 

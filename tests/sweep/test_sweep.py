@@ -18,6 +18,7 @@ from hwgen.cli.commands.sweep import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.access import predict_two_levels
@@ -76,7 +77,7 @@ def test_scaled_layers_are_of_the_same_kind(changes: dict[str, Any], expected: d
 
 
 def plan_of(layer: Layer, budget: int = 1024) -> Plan:
-    return Plan(Configuration("hwce", budget), (Entry(hwce(layer, lanes={"x": 16}), None),), {}, {layer.name: 100})
+    return Plan(Configuration("hwce", budget), (Entry(hwce(layer, lanes=Lanes(x=16)), None),), {}, {layer.name: 100})
 
 
 def test_a_key_names_what_a_simulation_depends_on() -> None:
@@ -107,11 +108,11 @@ def test_a_store_holds_whole_records_only(tmp_path: Path) -> None:
 def test_lanes_and_orders_are_part_of_a_configuration(tmp_path: Path) -> None:
     layer = Layer.model_validate({**SMALL, "output_channels": 8})
     plain = make_plan([layer], Configuration("per-layer", 1024), tmp_path)
-    wanted = Configuration("per-layer", 1024, lanes=(("m", 8), ("x", 2)), order="MYX[O]C[I]k[W]lmyx")
+    wanted = Configuration("per-layer", 1024, lanes=Lanes(m=8, x=2), order="MYX[O]C[I]k[W]lmyx")
     assert wanted.name == "per-layer 1024 m8x2 MYX[O]C[I]k[W]lmyx"
     shaped = make_plan([layer], wanted, tmp_path)
     (row,), (other,) = rows_of(shaped), rows_of(plain)
-    assert (row.parameters.lane_m, row.parameters.lane_x, other.parameters.lane_x) == (8, 2, 16)
+    assert (row.parameters.lanes.m, row.parameters.lanes.x, other.parameters.lanes.x) == (8, 2, 16)
     assert row.parameters.loops == ("m", "y", "x", "c", "k", "l", "m", "y", "x")
     assert (row.parameters.output_marker, row.parameters.input_marker, row.parameters.weight_marker) == (3, 4, 5)
 

@@ -17,7 +17,8 @@ from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, print
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
-from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
@@ -30,7 +31,6 @@ from hwgen.tools.toolchain import require_tools
 __all__ = ["sweep", "terminated_like_interrupted"]
 
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-Lanes = tuple[tuple[Dim, int], ...]
 
 LayerSet = Annotated[str, typer.Argument(metavar="SET", help="A layer set: a file, or a built-in name.")]
 Buffers = Annotated[str, typer.Option("--buffers", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
@@ -238,7 +238,7 @@ def _lanes(text: str) -> Lanes:
     shape = lanes_of(text)
     if shape is None:
         raise InputError(f"--lanes: expected shapes such as x16,m8x2, got {text}")
-    return tuple(shape.items())
+    return shape
 
 
 def _order(text: str) -> str | None:

@@ -46,7 +46,7 @@ class Datapath(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        lanes = parameters.lanes
+        lanes = parameters.lanes.product
         layout = operation(parameters)
         sums = data.ArrayLayout(signed(32), lanes)
         super().__init__(
@@ -54,7 +54,7 @@ class Datapath(wiring.Component):
                 "settings": In(settings_signature(parameters)),
                 "i_operation": In(layout),
                 "input_address": Out(layout["input_address"].shape),
-                "input_data": In(data.ArrayLayout(8, parameters.lane_y * parameters.input_reads)),
+                "input_data": In(data.ArrayLayout(8, parameters.lanes.y * parameters.input_reads)),
                 "weight_address": Out(layout["weight_address"].shape),
                 "weight_data": In(data.ArrayLayout(8, parameters.weight_reads)),
                 "load_data": In(sums),
@@ -72,28 +72,28 @@ class Datapath(wiring.Component):
 
         # Address: the memories of the streams answer in the next cycle.
         op = self.i_operation
-        across = p.lane_y * p.lane_x
+        across = p.lanes.y * p.lanes.x
         used = Signal(across)
-        rows_inside, columns_inside = Signal(p.lane_y), Signal(p.lane_x)
-        for j in range(p.lane_y):
-            row, below = Signal(op.row.shape(), name=f"row_{j}"), Signal(range(4 * p.lane_y), name=f"below_{j}")
+        rows_inside, columns_inside = Signal(p.lanes.y), Signal(p.lanes.x)
+        for j in range(p.lanes.y):
+            row, below = Signal(op.row.shape(), name=f"row_{j}"), Signal(range(4 * p.lanes.y), name=f"below_{j}")
             m.d.sync += below.eq(times_stride(j, settings.stride_y))
             m.d.comb += [
                 row.eq(op.row + below),
                 rows_inside[j].eq((j < op.rows) & (row >= 0) & (row < settings.input_height)),
             ]
-        for i in range(p.lane_x):
+        for i in range(p.lanes.x):
             column, beside = (
                 Signal(op.column.shape(), name=f"column_{i}"),
-                Signal(range(4 * p.lane_x), name=f"beside_{i}"),
+                Signal(range(4 * p.lanes.x), name=f"beside_{i}"),
             )
             m.d.sync += beside.eq(times_stride(i, settings.stride_x))
             m.d.comb += [
                 column.eq(op.column + beside),
                 columns_inside[i].eq((i < op.columns) & (column >= 0) & (column < settings.input_width)),
             ]
-        for j in range(p.lane_y):
-            m.d.comb += used[j * p.lane_x : (j + 1) * p.lane_x].eq(Mux(rows_inside[j], columns_inside, 0))
+        for j in range(p.lanes.y):
+            m.d.comb += used[j * p.lanes.x : (j + 1) * p.lanes.x].eq(Mux(rows_inside[j], columns_inside, 0))
         m.d.comb += [
             self.input_address.eq(op.input_address),
             self.weight_address.eq(op.weight_address),
@@ -105,7 +105,7 @@ class Datapath(wiring.Component):
         products = self._multiply(m, multiply_used)
 
         # Accumulate: the sum was addressed with the operands, and stands in a register of its own.
-        m.submodules.memory = memory = Memory(shape=32 * p.lanes, depth=p.output_depth, init=[])
+        m.submodules.memory = memory = Memory(shape=32 * p.lanes.product, depth=p.output_depth, init=[])
         write = memory.write_port()
         read = memory.read_port(transparent_for=(write,))
         accumulate, chains = Signal(layout), Signal()
@@ -120,7 +120,7 @@ class Datapath(wiring.Component):
             self.loaded.eq(accumulate.load),
             self.unloaded.eq(accumulate.unload),
         ]
-        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes)]
+        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes.product)]
         for lane, before in enumerate(befores):
             begins = multiply.compute & multiply.fresh
             if p.wide:
@@ -135,7 +135,7 @@ class Datapath(wiring.Component):
             afters.append(after)
         if p.wide:
             # Eight sums: those of one half of the vector change, the others stay.
-            for lane in range(0, p.lanes, 2):
+            for lane in range(0, p.lanes.product, 2):
                 before = Signal(signed(32), name=f"half_before_{lane}")
                 after = Signal(signed(32), name=f"half_after_{lane}")
                 m.d.comb += [
@@ -146,7 +146,7 @@ class Datapath(wiring.Component):
                 for half in range(2):
                     kept = Mux(accumulate.half == half, after, befores[lane + half])
                     afters[lane + half] = Mux(settings.wide, kept, afters[lane + half])
-        for lane in range(p.lanes):
+        for lane in range(p.lanes.product):
             m.d.comb += [
                 write.data.word_select(lane, 32).eq(afters[lane]),
                 self.unload_data[lane].eq(unloads[lane]),
@@ -159,27 +159,27 @@ class Datapath(wiring.Component):
         """The products of all lanes. With 16-bit operands those of the even lanes, shifted: of their 32 bits the
         register of the odd lane beside holds the upper half."""
         p, wide = self.parameters, self.settings.wide if self.parameters.wide else None
-        across = p.lane_y * p.lane_x
+        across = p.lanes.y * p.lanes.x
         pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
         for n, pixel in enumerate(pixels):
-            row, column = divmod(n, p.lane_x)
+            row, column = divmod(n, p.lanes.x)
             m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * p.input_reads + column], 0))
-        weights = [self.weight_data[channel].as_signed() for channel in range(p.lane_m)]
-        held = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes)]
-        narrow = [pixels[lane % across] * weights[lane // across] for lane in range(p.lanes)]
+        weights = [self.weight_data[channel].as_signed() for channel in range(p.lanes.m)]
+        held = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes.product)]
+        narrow = [pixels[lane % across] * weights[lane // across] for lane in range(p.lanes.product)]
         if wide is None:
             m.d.sync += [product.eq(value) for product, value in zip(held, narrow, strict=True)]
             return list(held)
-        for lane in range(0, p.lanes, 2):
+        for lane in range(0, p.lanes.product, 2):
             shifted = self._shifted_product(m, used, lane, pixels[lane % across], weights[lane // across])
             m.d.sync += [held[lane].eq(shifted), held[lane + 1].eq(Mux(wide, shifted[16:], narrow[lane + 1]))]
-        pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes, 2)]
-        return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes)]
+        pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes.product, 2)]
+        return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes.product)]
 
     def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
         """Of an even lane, with one multiplier for operands of both widths."""
         p, wide = self.parameters, self.settings.wide
-        _, wide_rows, wide_columns = p.wide_lanes
+        wide_rows, wide_columns = p.wide_lanes.y, p.wide_lanes.x
         channel, place = divmod(lane // 2, wide_rows * wide_columns)
         row, column = divmod(place, wide_columns)
         first = row * p.input_reads + 2 * column
@@ -190,7 +190,7 @@ class Datapath(wiring.Component):
         )
         m.d.comb += [
             wide_pixel.eq(
-                Mux(used[row * p.lane_x + column], Cat(self.input_data[first], self.input_data[first + 1]), 0)
+                Mux(used[row * p.lanes.x + column], Cat(self.input_data[first], self.input_data[first + 1]), 0)
             ),
             wide_weight.eq(Cat(self.weight_data[2 * channel], self.weight_data[2 * channel + 1])),
             product.eq(Mux(wide, wide_pixel, pixel).as_signed() * Mux(wide, wide_weight, weight).as_signed()),

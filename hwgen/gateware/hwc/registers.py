@@ -258,7 +258,7 @@ class ControlRegisters(wiring.Component):
         checks += [_Check(ErrorCode.STEP, f"step_{j}_{dim}", 1) for j, dim in enumerate(p.loops)]
         for dim in DIMS:
             left = f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"
-            checks.append(_Check(ErrorCode.STEP, left, 0, p.lanes_along(dim)))
+            checks.append(_Check(ErrorCode.STEP, left, 0, p.lanes.along(dim)))
         return [
             *checks,
             *(_Check(ErrorCode.STRIDE, f"stride_{axis}", 1, 4) for axis in "yx"),

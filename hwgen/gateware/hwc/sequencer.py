@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import REDUCTION, HwcParameters
+from hwgen.arch.hwc import OUTPUT_DIMS, REDUCTION, HwcParameters
 from hwgen.gateware.hwc.settings import in_bytes, output_capacity, settings_signature
 from hwgen.gateware.hwc.token import column_shape, input_token, operation, quotient_shape, row_shape
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest
@@ -151,7 +151,9 @@ class Sequencer(wiring.Component):
         """The vector's place in the memory; whether it may be touched; whether its sum starts from zero."""
         p = self.parameters
         steps = {
-            j: _adding(getattr(self.settings, f"output_index_step_{j}")) for j in p.output_box if p.loops[j] in "myx"
+            j: _adding(getattr(self.settings, f"output_index_step_{j}"))
+            for j in p.output_box
+            if p.loops[j] in OUTPUT_DIMS
         }
         m.submodules.output_index = register = LevelRegister(
             loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits, from_zero=True
@@ -262,7 +264,7 @@ class Sequencer(wiring.Component):
         phase, quotient = values["place"][:2], values["place"][2:].as_signed()
         column = in_bytes(p, settings, quotient) + phase_base(settings, phase)
         lane_rows = [self._in_ring(values["ring"], values["line"], column)]
-        for j in range(1, p.lane_y):
+        for j in range(1, p.lanes.y):
             slab = Signal(token.ring.shape(), name=f"slab_{j}")
             m.d.comb += slab.eq(self._in_ring(getattr(settings, f"input_lane_row_{j}"), values["ring"]))
             lane_rows.append(self._in_ring(slab, values["line"], column))

@@ -6,7 +6,7 @@ from amaranth.hdl import Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from hwgen.arch.hwc import DIMS, HwcParameters
+from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
 
 __all__ = ["Setting", "in_bytes", "in_ring", "output_capacity", "settings_of", "settings_signature"]
 
@@ -91,7 +91,7 @@ def _input_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("input_slabs", flat, "slabs that the input memory holds"),
         *(
             Setting(f"input_lane_row_{j}", flat, f"bytes from lane row 0 to lane row {j}, modulo the memory")
-            for j in range(1, parameters.lane_y)
+            for j in range(1, parameters.lanes.y)
         ),
         *(Setting(f"input_phase_{p}", flat, f"where columns of stride phase {p} begin in a line") for p in (1, 2, 3)),
     ]
@@ -130,7 +130,7 @@ def _output_settings(parameters: HwcParameters) -> list[Setting]:
         Setting("output_box_vectors", index, "vectors of the largest box in the output memory"),
     ]
     for j in parameters.output_box:
-        if parameters.loops[j] in "myx":
+        if parameters.loops[j] in OUTPUT_DIMS:
             settings.append(Setting(f"output_index_step_{j}", index, f"vectors that loop {j} advances"))
     return settings
 

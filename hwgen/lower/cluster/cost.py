@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
@@ -59,7 +58,7 @@ def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
         program = compile_cluster(schedule, hardware)
         if not timed:
             return 1.0
-        lanes = cluster.hwcs * prod(hardware.lanes.values())
+        lanes = cluster.hwcs * hardware.lanes.product
         return schedule.layer.macs / (lanes * cluster_cycles(program, timing_of(cluster)).total)
 
     return judged

@@ -10,7 +10,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES, Command, Opcode, Queue
 from hwgen.arch.descriptor import Descriptor
 from hwgen.gateware.dma.program_fetch import CHUNK_BYTES, CHUNKS_AHEAD
-from hwgen.ir.layer import DIMS
+from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.cycles import ClusterTimes, Fetch, QueueName, Step, simulate
@@ -94,7 +94,7 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 
     def work(part: Slice) -> float:
         small = tiles.small(part)
-        reduction = [(part.box[DIMS.index(dim)], extents[dim]) for dim in ("c", "k", "l")]
+        reduction = [(part.box[DIMS.index(dim)], extents[dim]) for dim in REDUCTION_DIMS]
         resumes = any(low > 0 for (low, _), _ in reduction)
         goes_on = any(high < extent for (_, high), extent in reduction)
         key = repr((small.layer, small.nest)), resumes, goes_on

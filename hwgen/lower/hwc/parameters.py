@@ -1,12 +1,10 @@
 """The HWC that a schedule runs on: its generation parameters, and the schedule as it has it."""
 
-from collections.abc import Mapping
-
 from hwgen.arch.errors import ParameterError
-from hwgen.arch.hwc import REDUCTION, HwcParameters, halved_lanes, memory_units
+from hwgen.arch.hwc import REDUCTION, HwcParameters, check_lanes, memory_units
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
-from hwgen.ir.layer import Dim
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation
 
@@ -24,13 +22,14 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
     orders = (order_of(schedule), order_of(with_output_at_reduction(schedule)))
     schedule = with_output_at_reduction(schedule)
     need = allocation(schedule)
-    shape, operand_bits = _datapath(schedule, hardware)
+    lanes, operand_bits = _datapath(schedule, hardware)
     if hardware is not None and hardware.order is not None and hardware.order not in orders:
         raise InputError(f"{where}: nest: expected the loop order and markers of hardware {hardware.name}")
     try:
-        units = memory_units(*shape, operand_bits)
+        check_lanes(lanes)
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
+    units = memory_units(lanes, operand_bits)
     buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}
     if hardware is not None and hardware.buffers is not None:
         for array in ARRAYS:
@@ -56,9 +55,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             input_bytes=buffers["I"],
             weight_bytes=buffers["W"],
             output_bytes=buffers["O"],
-            lane_m=shape[0],
-            lane_y=shape[1],
-            lane_x=shape[2],
+            lanes=lanes,
             operand_bits=operand_bits,
         )
     except ParameterError as error:
@@ -87,21 +84,15 @@ def with_output_at_reduction(schedule: Schedule) -> Schedule:
     return schedule.model_copy(update={"nest": tuple(nest)})
 
 
-def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[tuple[int, int, int], int]:
-    """Lanes along m, y, x of the HWC for 8-bit operands, and the widest operands that it computes with."""
+def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[Lanes, int]:
+    """Lanes of the HWC for 8-bit operands, and the widest operands that it computes with."""
     wide = schedule.bits.I == WIDE
-    m, y, x = _shape(schedule.lanes)
     if hardware is None:
-        return ((m, y, 2 * x), WIDE) if wide else ((m, y, x), NARROW)
-    where, shape = schedule.layer.name, _shape(hardware.lanes)
+        return (schedule.lanes.doubled(), WIDE) if wide else (schedule.lanes, NARROW)
+    where = schedule.layer.name
     if hardware.operand_bits < schedule.bits.I:
         raise InputError(f"{where}: bits: hardware {hardware.name} computes with {hardware.operand_bits} bits")
-    expected = halved_lanes(*shape) if wide else shape
-    if (m, y, x) != expected:
-        lanes = dict(zip("myx", expected, strict=True))
-        raise InputError(f"{where}: lanes: expected {lanes} of hardware {hardware.name}, got {schedule.lanes}")
-    return shape, hardware.operand_bits
-
-
-def _shape(lanes: Mapping[Dim, int]) -> tuple[int, int, int]:
-    return lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)
+    expected = hardware.lanes.halved() if wide else hardware.lanes
+    if schedule.lanes != expected:
+        raise InputError(f"{where}: lanes: expected {expected} of hardware {hardware.name}, got {schedule.lanes}")
+    return hardware.lanes, hardware.operand_bits

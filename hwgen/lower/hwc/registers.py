@@ -7,7 +7,7 @@ from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import OUTPUT_DIMS, Dim
 from hwgen.ir.schedule import Schedule
 from hwgen.model.hwc.input_tiles import Range, boxes_meet, lines_touched, pieces_of
 
@@ -114,7 +114,7 @@ class RegisterValues:
             "input_line": line,
             "input_slab": slab,
             "input_slabs": slabs,
-            **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lane_y)},
+            **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lanes.y)},
             **{f"input_phase_{i}": sum(phases[:i]) * element for i in (1, 2, 3)},
         }
         for j in range(p.input_marker + 1, len(self.loops)):
@@ -164,7 +164,7 @@ class RegisterValues:
         if (
             not unbroken
             and len(extents) > 1
-            and (self.parameters.lane_y > 1 or self.parameters.inside(self.parameters.input_marker, "y"))
+            and (self.parameters.lanes.y > 1 or self.parameters.inside(self.parameters.input_marker, "y"))
         ):
             raise InputError(
                 f"{self.layer.name}: nest: I's boxes have gaps between their rows that differ from box to box"
@@ -219,9 +219,9 @@ class RegisterValues:
     def _output(self) -> dict[str, int]:
         p, at = self.parameters, self.placement
         depth = min(p.output_marker + 1, len(self.loops))
-        over: tuple[Dim, ...] = ("m", "y", "x")
         channels, rows, columns = (
-            max(self._pieces_of(dim, stop - start, depth) for start, stop in self.pieces(dim, depth)) for dim in over
+            max(self._pieces_of(dim, stop - start, depth) for start, stop in self.pieces(dim, depth))
+            for dim in OUTPUT_DIMS
         )
         values = {
             "weight_base": at.weight_base,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import local_level, normalised, outer_level
 from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
@@ -146,9 +146,9 @@ def _need(schedule: Schedule, array: ArrayName) -> int:
         case "I":
             size, shared = _inputs(schedule, iterations)
         case "W":
-            size, shared = _volumes(iterations, ("m", "c", "k", "l"))
+            size, shared = _volumes(iterations, WEIGHT_DIMS)
         case "O":
-            size, shared = _volumes(iterations, ("m", "y", "x"))
+            size, shared = _volumes(iterations, OUTPUT_DIMS)
     if schedule.in_halves(array):
         return 2 * int(size.max())
     return int(max(size.max(), (size[1:] + size[:-1] - shared).max(initial=0)))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.counts import Direction, Operand
-from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.levels import tile_depth
 
@@ -31,7 +31,6 @@ Spans = tuple[tuple[int, int], ...]
 """Disjoint half-open ranges of indices, ascending and merged."""
 
 _ORDER: dict[Operand, int] = {"W": 0, "I": 1, "B": 2, "O": 3}
-_REDUCTION: tuple[Dim, ...] = ("c", "k", "l")
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,9 @@ def touched_axes(layer: Layer, array: ArrayName, box: dict[Dim, tuple[int, int]]
                 _window(layer.stride[1], layer.padding[1], layer.input_width, box["x"], box["l"]),
             )
         case "W":
-            return tuple((box[dim],) for dim in ("m", "c", "k", "l"))
+            return tuple((box[dim],) for dim in WEIGHT_DIMS)
         case "O":
-            return tuple((box[dim],) for dim in ("m", "y", "x"))
+            return tuple((box[dim],) for dim in OUTPUT_DIMS)
 
 
 # --- visits: the iterations of one operand's marked loop ---
@@ -152,7 +151,7 @@ def _visits(schedule: Schedule, array: ArrayName, turned: Ints) -> Iterator[_Vis
     for number, (tile, kept) in enumerate(zip(first_tiles, continues.tolist(), strict=True)):
         box = {dim: (low[dim][number], high[dim][number]) for dim in DIMS}
         before, axes = axes if kept else None, touched_axes(schedule.layer, array, box)
-        yield _Visit(tile, axes, before, tuple(box[dim] for dim in _REDUCTION))
+        yield _Visit(tile, axes, before, tuple(box[dim] for dim in REDUCTION_DIMS))
 
 
 def _inputs(schedule: Schedule, turned: Ints) -> Iterator[Part]:
@@ -176,7 +175,7 @@ def _returns(schedule: Schedule, turned: Ints) -> Iterator[Part]:
 
 
 def _way(visit: _Visit, extents: dict[Dim, int]) -> Direction:
-    finished = all(stop == extents[dim] for dim, (_, stop) in zip(_REDUCTION, visit.reduced, strict=True))
+    finished = all(stop == extents[dim] for dim, (_, stop) in zip(REDUCTION_DIMS, visit.reduced, strict=True))
     return "write" if finished else "write_partial"
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.levels import local_level, over_loops, tile_depth
 from hwgen.model.core.access import (
@@ -136,7 +136,7 @@ def _weights(spread: _Spread) -> Shares:
 def _words_by_piece(nest: Schedule, outputs: Pieces) -> Ints:
     """Words of all weight tiles of a range of m."""
     iteration = depths(nest, "W")[1]
-    rest = [pieces_of(nest, dim, iteration).sizes for dim in ("c", "k", "l")]
+    rest = [pieces_of(nest, dim, iteration).sizes for dim in REDUCTION_DIMS]
     sizes, at = np.unique(outputs.sizes, return_inverse=True)
     words = [weight_words([np.array([size]), *rest], nest.bits.W // 8) for size in sizes]
     return np.array(words, np.int64)[at.ravel()]
@@ -146,9 +146,9 @@ def _outputs(spread: _Spread) -> Shares:
     nest, bits = spread.nest, spread.nest.bits
     execution, iteration = depths(nest, "O")
     rounds = 1
-    for dim in ("c", "k", "l"):
+    for dim in REDUCTION_DIMS:
         rounds *= len(pieces_of(nest, dim, execution))
-    channels, rows, columns = (pieces_of(nest, dim, iteration) for dim in ("m", "y", "x"))
+    channels, rows, columns = (pieces_of(nest, dim, iteration) for dim in OUTPUT_DIMS)
     final, partial = bits.O // 8, bits.acc // 8
     row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     lines = spread.shared(channels, channels.sizes, rows, rows.sizes)

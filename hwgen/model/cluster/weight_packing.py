@@ -10,13 +10,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.ir.layer import Dim
+from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 from hwgen.model.dma.strided import Axis, StridedBox, Transfer, transfers_of
 
 __all__ = ["PackedWeights"]
 
-WEIGHTS: tuple[Dim, ...] = ("m", "c", "k", "l")
 Sizes = tuple[int, ...]
 
 
@@ -36,9 +35,9 @@ class PackedWeights:
         loops = schedule.loops
         inner = len(loops) if marked is None else marked + 1
         self._loops: tuple[tuple[int, int], ...] = tuple(
-            (WEIGHTS.index(loop.dim), loop.step) for loop in loops[depth:] if loop.dim in WEIGHTS
+            (WEIGHT_DIMS.index(loop.dim), loop.step) for loop in loops[depth:] if loop.dim in WEIGHT_DIMS
         )
-        self._boxed = sum(loop.dim in WEIGHTS for loop in loops[depth:inner])
+        self._boxed = sum(loop.dim in WEIGHT_DIMS for loop in loops[depth:inner])
         self._element = schedule.bits.W // 8
         extents = schedule.layer.extents
         rows = self._element * extents["k"] * extents["l"]

@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.hwc import memory_units
 from hwgen.ir.counts import Access, Counts, Direction, Operand
-from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
 
@@ -55,10 +56,11 @@ def predict(schedule: Schedule) -> Prediction:
     outputs, needed_outputs, allocated_outputs = _outputs(schedule)
     need = PerOperand(needed_inputs, needed_weights, needed_outputs)
     need_bytes = need.in_bytes(schedule.bits)
-    lanes_m, lanes_y, lanes_x = (schedule.lanes.get(dim, 1) for dim in ("m", "y", "x"))
+    unit_i, unit_w, _ = memory_units(schedule.lanes)
+    copies = schedule.lanes.y
     allocated = PerOperand(
-        I=_round_up(stored_inputs * schedule.bits.I // 8, max(WORD_BYTES, lanes_x)) * lanes_y,
-        W=_round_up(need_bytes.W, max(WORD_BYTES, lanes_m)),
+        I=_round_up(stored_inputs * schedule.bits.I // 8 * copies, unit_i),
+        W=_round_up(need_bytes.W, unit_w),
         O=allocated_outputs * schedule.bits.acc // 8,
     )
     iterations = 1
@@ -142,7 +144,7 @@ def _moving(schedule: Schedule, array: ArrayName) -> Dim | None:
 def _weights(schedule: Schedule) -> tuple[Accesses, int]:
     """All weights once per piece of the map: a loop over the map keeps its box, any other one replaces all of it."""
     execution, iteration = depths(schedule, "W")
-    boxes = [pieces_of(schedule, dim, iteration).sizes for dim in ("m", "c", "k", "l")]
+    boxes = [pieces_of(schedule, dim, iteration).sizes for dim in WEIGHT_DIMS]
     times = len(pieces_of(schedule, "y", execution)) * len(pieces_of(schedule, "x", execution))
     elements, size = times * schedule.layer.weight_elements, schedule.bits.W // 8
     words = times * weight_words(boxes, size)
@@ -172,7 +174,7 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     layer, bits = schedule.layer, schedule.bits
     execution, iteration = depths(schedule, "O")
     rounds = 1
-    for dim in ("c", "k", "l"):
+    for dim in REDUCTION_DIMS:
         rounds *= len(pieces_of(schedule, dim, execution))
     columns = pieces_of(schedule, "x", iteration)
     final, partial = bits.O // 8, bits.acc // 8
@@ -182,10 +184,9 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     biases = layer.output_channels
     biases *= len(pieces_of(schedule, "y", iteration)) * len(columns)
     need = allocated = 1
-    over: tuple[Dim, ...] = ("m", "y", "x")
-    for dim in over:
+    for dim in OUTPUT_DIMS:
         need *= int(pieces_of(schedule, dim, iteration).sizes.max())
-        allocated *= _most_vectors(schedule, dim, iteration) * schedule.lanes.get(dim, 1)
+        allocated *= _most_vectors(schedule, dim, iteration) * schedule.lanes.along(dim)
     accesses: Accesses = {
         ("tcdm", "O", "read_partial"): swapped,
         ("tcdm", "O", "write_partial"): swapped,

@@ -20,7 +20,7 @@ from math import prod
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand, require_one_level
 
@@ -218,7 +218,7 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
             drop(held - touched, tally)
             read_back(touched - held, tally)
             for element in touched:
-                done[element] += prod(len(box[dim]) for dim in ("c", "k", "l"))
+                done[element] += prod(len(box[dim]) for dim in REDUCTION_DIMS)
             need = max(need, len(touched))
             held = touched
         drop(held, tally)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.input_tiles import boxes_meet
@@ -21,9 +21,6 @@ __all__ = ["Tiles", "Timed"]
 
 Ints = NDArray[np.int64]
 MOST_TILES = 1 << 16
-OUTPUTS: tuple[Dim, ...] = ("m", "y", "x")
-REDUCTION: tuple[Dim, ...] = ("c", "k", "l")
-WEIGHTS: tuple[Dim, ...] = ("m", "c", "k", "l")
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Timed:
     ) -> None:
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
         self._loops, self._markers = _as_in_hardware(schedule)
-        spills = resumes or any(len(self._pieces(dim, self._markers[2])[0]) > 1 for dim in REDUCTION)
+        spills = resumes or any(len(self._pieces(dim, self._markers[2])[0]) > 1 for dim in REDUCTION_DIMS)
         self.depth = 0 if spills else self._tile_depth()
         index_steps, vectors = self._steps_of_index()
         self._size_steps = self._steps_of_size()
@@ -92,7 +89,7 @@ class Timed:
     def nest_after(self, turned: int) -> Nest:
         """The nest of a tile before which a loop turned; -1: of the first one."""
         steps = self.nest.size_steps.copy()
-        steps[-1] = self._size_steps[turned] if turned >= 0 else len(WEIGHTS)
+        steps[-1] = self._size_steps[turned] if turned >= 0 else len(WEIGHT_DIMS)
         return self.nest._replace(size_steps=steps)
 
     def _kinds(self, low: Ints, high: Ints, turned: Ints) -> tuple[Ints, Ints]:
@@ -102,7 +99,7 @@ class Timed:
         features = [
             high - low,
             [low[m] % layer.outputs_per_group, np.diff(low[m] // layer.outputs_per_group, prepend=0)],
-            [np.append(self._size_steps, len(WEIGHTS))[turned]],
+            [np.append(self._size_steps, len(WEIGHT_DIMS))[turned]],
             [low[c] == 0, high[c] == layer.channels_per_group],
             low[k : l + 1],
             [low[x] % WORD_BYTES, (low[x] * layer.stride[1] - layer.padding[1]) % WORD_BYTES],
@@ -137,7 +134,7 @@ class Timed:
     def _block(self, buffers: PerOperand, vectors: int, spills: bool) -> Block:
         layer, loops = self._layer, self._loops
         marker_i, marker_w, marker_o = self._markers
-        lanes = int(np.prod(list(self._lanes.values())))
+        lanes = self._lanes.product
         line, slab = self._slab()
         return Block(
             marker_i=marker_i - self.depth,
@@ -157,12 +154,12 @@ class Timed:
             line=line,
             slab=slab,
             element=self._bits.I // 8,
-            ring=buffers.I // self._lanes.get("y", 1),
+            ring=buffers.I // self._lanes.y,
             weight_words=buffers.W // WORD_BYTES,
             weights_stay=marker_w < len(loops) and loops[marker_w].dim in ("y", "x"),
             vectors=buffers.O * 8 // (self._bits.acc * lanes),
             box_vectors=vectors,
-            lane_x=self._lanes.get("x", 1),
+            lane_x=self._lanes.x,
             lanes=lanes,
             spills=spills,
             resumes=False,
@@ -215,7 +212,7 @@ class Timed:
         """For each loop the factors of the size of W's box that change when it turns, one multiplied a cycle."""
         inner = [
             max((j for j, loop in enumerate(self._loops[: self._markers[1] + 1]) if loop.dim == dim), default=-1)
-            for dim in WEIGHTS
+            for dim in WEIGHT_DIMS
         ]
         return np.array([sum(place >= j for place in inner) for j in range(len(self._loops))])
 
@@ -224,7 +221,7 @@ class Timed:
         loops, marker = self._loops, self._markers[2]
         steps = np.zeros(len(loops), np.int64)
         vectors = 1
-        for dim in reversed(OUTPUTS):
+        for dim in reversed(OUTPUT_DIMS):
             inner = [j for j in range(marker, len(loops)) if loops[j].dim == dim]
             for at, j in enumerate(inner):
                 steps[j] = vectors * self._number_of_pieces(loops[j].step, inner[at + 1 :])
@@ -249,9 +246,9 @@ def _as_in_hardware(schedule: Schedule) -> tuple[tuple[Loop, ...], tuple[int, in
     arrays: tuple[ArrayName, ...] = ("I", "W", "O")
     places = [schedule.marked_loop(array) for array in arrays]
     marker_i, marker_w, marker_o = (len(loops) if place is None else place for place in places)
-    if marker_o < len(loops) and loops[marker_o].dim in OUTPUTS:
+    if marker_o < len(loops) and loops[marker_o].dim in OUTPUT_DIMS:
         marker_o += 1
-        if marker_o == len(loops) or loops[marker_o].dim in OUTPUTS:
+        if marker_o == len(loops) or loops[marker_o].dim in OUTPUT_DIMS:
             loops.insert(marker_o, Loop("c", schedule.iteration_size(marker_o)["c"]))
             marker_i, marker_w = (place + (place >= marker_o) for place in (marker_i, marker_w))
     return tuple(loops), (marker_i, marker_w, marker_o)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.hardware import Order
+from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
@@ -247,9 +248,7 @@ def _tile(steps: Mapping[Dim, Sequence[int]], shape: tuple[int, ...], flat: int)
 # --- engines that are nests ---
 
 
-def hwce(
-    layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS, lanes: Mapping[Dim, int] | None = None
-) -> Schedule:
+def hwce(layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:
     """The HWCE's nest (Stoutchinin et al. 2019, Fig. 11), the image cut into stripes of so many output columns.
 
     One input channel convolved into one output channel at a time, with a line buffer of kernel-height rows, one
@@ -265,12 +264,12 @@ def hwce(
         Loop("c", 1),
         Marker(("I", "W")),
         Loop("y", 1),
-        Loop("x", min((lanes or {}).get("x", 1), columns)),
+        Loop("x", min(lanes.x, columns)),
         Marker(("O",)),
         Loop("k", 1),
         Loop("l", 1),
     )
-    return Schedule(layer=layer, bits=bits, nest=nest, lanes=dict(lanes or {}))
+    return Schedule(layer=layer, bits=bits, nest=nest, lanes=lanes)
 
 
 def hwce_stripe(layer: Layer, budget: int, *, bits: Bits = EIGHT_BITS) -> int | None:
@@ -281,9 +280,8 @@ def hwce_stripe(layer: Layer, budget: int, *, bits: Bits = EIGHT_BITS) -> int | 
     return None
 
 
-def unbuffered(layer: Layer, *, bits: Bits = EIGHT_BITS, lanes: Mapping[Dim, int] | None = None) -> Schedule:
+def unbuffered(layer: Layer, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:
     """The canonical nest (Fig. 2) without any local buffer: every lane vector fetches and writes all it touches."""
-    across = dict(lanes or {})
     order: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
-    loops = tuple(Loop(dim, min(across.get(dim, 1), layer.extents[dim])) for dim in order)
-    return Schedule(layer=layer, bits=bits, nest=loops, lanes=across)
+    loops = tuple(Loop(dim, min(lanes.along(dim), layer.extents[dim])) for dim in order)
+    return Schedule(layer=layer, bits=bits, nest=loops, lanes=lanes)

@@ -58,7 +58,7 @@ def nest_text(schedule: Schedule) -> str:
         else:
             level = "" if item.level == "local" else f" in the {item.level}"
             lines.append(f"{indent}# buffered{level} at the loop below: {', '.join(item.arrays)}")
-    lanes = " x ".join(f"{number} along {dim}" for dim, number in schedule.lanes.items()) or "one"
+    lanes = " x ".join(f"{number} along {dim}" for dim, number in schedule.lanes.as_data().items()) or "one"
     lines.append(f"{'  ' * depth}multiply and accumulate  # lanes: {lanes}")
     return "\n".join(lines)
 

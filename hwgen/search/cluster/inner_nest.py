@@ -38,7 +38,7 @@ class Insides:
 
     def schedule(self, nest: tuple[Loop | Marker, ...]) -> Schedule:
         """A nest of this layer with the HWCs' lanes."""
-        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=self._target.lanes_by_dim)
+        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=self._target.lanes)
 
     def best(
         self,
@@ -106,7 +106,7 @@ class Insides:
         steps = np.arange(max(sizes) + 1)
         usable = steps >= 1
         if self._fixed is not None and dim in self._fixed.loop_set.stepped:
-            usable &= steps <= self._target.lane(dim)
+            usable &= steps <= self._target.lanes.along(dim)
         elif self._fixed is not None and dim in self._fixed.loop_set.whole:
             usable &= steps == steps[-1]
         for size in sizes if divided else ():

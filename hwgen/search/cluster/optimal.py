@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import local_level, outer_level
 from hwgen.model.cluster.placement import bytes_needed, place
@@ -332,7 +332,7 @@ class _Search:
         inside: tuple[Loop | Marker, ...] = (
             Marker(("I", "W", "O")),
             Loop("c", steps["c"]),
-            *(Loop(dim, min(self._target.lane(dim), steps[dim])) for dim in ("m", "y", "x")),
+            *(Loop(dim, min(self._target.lanes.along(dim), steps[dim])) for dim in OUTPUT_DIMS),
             Loop("c", 1),
             Loop("k", 1),
             Loop("l", 1),

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker
 from hwgen.search.cluster.outer_kernel import explore, forms_of
@@ -107,7 +108,7 @@ class OuterSpace:
     most_steps
         With more combinations of steps than this, only those that are worth while.
     shares, lanes
-        Into how many shares along m and along y a tile may be divided, and the lanes of m, y and x, for `demand`.
+        Into how many shares along m and along y a tile may be divided, and the lanes, for `demand`.
 
     Members
     -------
@@ -124,7 +125,7 @@ class OuterSpace:
         *,
         most_steps: int = MOST_STEPS,
         shares: Sequence[tuple[int, int]] = (),
-        lanes: tuple[int, int, int] = (1, 1, 1),
+        lanes: Lanes = ONE_LANE,
     ) -> None:
         self.size, self._most = size, 0
         self._price = BYTES if price is None else price

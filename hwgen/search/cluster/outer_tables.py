@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.axes import channels, window
@@ -54,14 +55,11 @@ def outer_tables(layer: Layer) -> OuterTables:
     return OuterTables(_outputs(layer), _inputs(layer.channels_per_group), _lines(layer, 0), _lines(layer, 1))
 
 
-def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: tuple[int, int, int]) -> OuterTables:
-    """The tables with how busy the HWCs are, for each number of shares of a tile along m and along y.
-
-    ``lanes``: those of m, y and x.
-    """
+def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: Lanes) -> OuterTables:
+    """The tables with how busy the HWCs are, for each number of shares of a tile along m and along y."""
     m, c, y, x = (table.copy() for table in tables)
     for number, (filters, rows) in enumerate(shares):
-        for table, parts, lane in ((m, filters, lanes[0]), (y, rows, lanes[1]), (x, 1, lanes[2])):
+        for table, parts, lane in ((m, filters, lanes.m), (y, rows, lanes.y), (x, 1, lanes.x)):
             for row in table:
                 step, extent = int(row[STEP]), int(table[-1, STEP])
                 if parts > 1 and min(parts, step) == 1:
@@ -129,17 +127,15 @@ def _lines(layer: Layer, axis: int) -> Ints:
     return table
 
 
-def worth_while(
-    tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lanes: tuple[int, int, int] = (1, 1, 1)
-) -> OuterTables:
+def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lanes: Lanes = ONE_LANE) -> OuterTables:
     """Without the steps that another one is no worse than in every column, but for how busy the HWCs are.
 
     With ``shares`` those too that are left, rounded up to what divides among so many HWCs and their lanes.
     """
     chosen = []
     filters, rows_of_tile = (sorted({share[axis] for share in shares}) for axis in (0, 1))
-    units_m, units_y = [lanes[0] * parts for parts in filters], [lanes[1] * parts for parts in rows_of_tile]
-    for table, units in zip(tables, (units_m, [], units_y, [lanes[2]] if shares else []), strict=True):
+    units_m, units_y = [lanes.m * parts for parts in filters], [lanes.y * parts for parts in rows_of_tile]
+    for table, units in zip(tables, (units_m, [], units_y, [lanes.x] if shares else []), strict=True):
         rows = np.delete(table[:-1, :SHARE], [STEP, EDGE, LEAST_LINES, EDGE_ROW, NEW_CUT, NEW_SLID], axis=1)
         worse = np.zeros(len(rows), np.bool_)
         for number, row in enumerate(rows):

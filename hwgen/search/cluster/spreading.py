@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.search.cluster.tile_tables import Span, cut
 from hwgen.search.core.orders import TILED
 from hwgen.search.core.space import Target
@@ -11,7 +11,6 @@ __all__ = ["Slices", "busiest", "grid_of", "shares_of", "slicings", "utilisation
 
 Slices = dict[Dim, int]
 """Steps of the spread loops over m and y."""
-OUTPUTS: tuple[Dim, ...] = ("m", "y", "x")
 
 
 def shares_of(hwcs: int) -> list[tuple[int, int]]:
@@ -41,16 +40,16 @@ def grid_of(layer: Layer, steps: Mapping[Dim, int], slices: Slices) -> dict[Dim,
 def busiest(layer: Layer, steps: Mapping[Dim, int], slices: Slices, target: Target) -> int:
     """Innermost iterations of the busiest HWC of each tile, added up, for one step of the reduction."""
     iterations = 1
-    for dim in OUTPUTS:
+    for dim in OUTPUT_DIMS:
         spans = cut([(0, layer.extents[dim])], steps[dim])
         sizes = (min(slices.get(dim, end - start), end - start) for start, end in spans)
-        iterations *= sum(-(-size // target.lane(dim)) for size in sizes)
+        iterations *= sum(-(-size // target.lanes.along(dim)) for size in sizes)
     return iterations
 
 
 def utilisation(layer: Layer, iterations: int, hwcs: int, target: Target) -> float:
     """MACs by what all lanes could do in so many iterations for each step of the reduction."""
     outputs, lanes = 1, hwcs
-    for dim in OUTPUTS:
-        outputs, lanes = outputs * layer.extents[dim], lanes * target.lane(dim)
+    for dim in OUTPUT_DIMS:
+        outputs, lanes = outputs * layer.extents[dim], lanes * target.lanes.along(dim)
     return outputs / (iterations * lanes)

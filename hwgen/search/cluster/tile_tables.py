@@ -49,10 +49,10 @@ def grid_tables(
         groups=groups,
         rows=rows,
         columns=columns,
-        m=_pieces(grid["m"], target.lane("m")),
-        c=_pieces(grid["c"]),
-        y=_pieces(grid["y"], target.lane("y")),
-        x=_pieces(grid["x"], target.lane("x"), bits.O // 8),
+        m=_pieces(grid["m"], target.lanes.m),
+        c=_pieces(grid["c"], target.lanes.c),
+        y=_pieces(grid["y"], target.lanes.y),
+        x=_pieces(grid["x"], target.lanes.x, bits.O // 8),
     )
 
 
@@ -66,7 +66,7 @@ def _groups(layer: Layer, spans: Sequence[Span], target: Target) -> Channels | N
                 return None
             groups = (end - start) // size
         counted[end - start, groups] = counted.get((end - start, groups), 0) + 1
-    tables = [(channels(extent, groups, target.lane("m")), number) for (extent, groups), number in counted.items()]
+    tables = [(channels(extent, groups, target.lanes.m), number) for (extent, groups), number in counted.items()]
     width = max(extent for extent, _ in counted)
     fetched = sum(number * _wide(table.fetched, width) for table, number in tables)
     need = np.maximum.reduce([_wide(table.need, width) for table, _ in tables])
@@ -93,7 +93,7 @@ class _Image:
         layer, target = self._layer, self._target
         stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
         size = (layer.input_height, layer.input_width)[axis]
-        lanes = target.lane("y" if axis == 0 else "x")
+        lanes = target.lanes.along("y" if axis == 0 else "x")
         counted: dict[tuple[int, ...], tuple[Span, int]] = {}
         for start, end in spans:
             before = padding - start * stride

@@ -32,7 +32,7 @@ def free_items(
     left = dict(extents)
     for position, loop in enumerate(loops):
         dim = DIM_OF_LOOP[loop]
-        step = min(left[dim], steps[dim] if loop < len(TILES) else target.lane(dim))
+        step = min(left[dim], steps[dim] if loop < len(TILES) else target.lanes.along(dim))
         marked = tuple(array for array, place in zip("IWO", places, strict=True) if place == position)
         if marked:
             nest.append(Marker(marked))  # type: ignore[arg-type]
@@ -95,11 +95,11 @@ def fixed_items(
             nest.append(item)
             continue
         loop = next(loops)
-        step = min(left[item], steps[item] if loop < len(TILES) else target.lane(item))
+        step = min(left[item], steps[item] if loop < len(TILES) else target.lanes.along(item))
         nest.append(Loop(item, step))
         left[item] = step
     return nest
 
 
 def _schedule(layer: Layer, bits: Bits, target: Target, nest: list[Item]) -> Schedule:
-    return Schedule(layer=layer, bits=bits, nest=tuple(nest), lanes=target.lanes_by_dim)
+    return Schedule(layer=layer, bits=bits, nest=tuple(nest), lanes=target.lanes)

@@ -176,7 +176,7 @@ def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | No
 
 def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:
     for dim, extent in layer.extents.items():
-        if dim not in fixed.order and extent > target.lane(dim):
+        if dim not in fixed.order and extent > target.lanes.along(dim):
             raise InputError(f"order: {layer.name}: {dim}: expected a loop over its {extent}")
 
 

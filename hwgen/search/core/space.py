@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.hwc import memory_units
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.lanes import ONE_LANE, Lanes
+from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Pieces, Window, channels, pieces, window
 from hwgen.search.core.orders import TILED, LoopSet
@@ -38,11 +39,11 @@ class Target:
 
     Members
     -------
-    lanes : (m, y, x) outputs that one innermost iteration covers.
+    lanes : what one innermost iteration covers.
     hardware : whether needs are allocations and only what the hardware runs counts.
     """
 
-    lanes: tuple[int, int, int] = (1, 1, 1)
+    lanes: Lanes = ONE_LANE
     hardware: bool = False
 
     @classmethod
@@ -50,29 +51,17 @@ class Target:
         """The target of a search."""
         if hardware is None:
             return cls()
-        return cls((hardware.lanes.get("m", 1), hardware.lanes.get("y", 1), hardware.lanes.get("x", 1)), True)
-
-    def lane(self, dim: Dim) -> int:
-        """Lanes along one dimension."""
-        return {"m": self.lanes[0], "y": self.lanes[1], "x": self.lanes[2]}.get(dim, 1)
+        return cls(hardware.lanes, True)
 
     @property
     def lane_dims(self) -> frozenset[Dim]:
         """Dimensions with more than one lane."""
-        return frozenset(dim for dim in DIMS if self.lane(dim) > 1)
-
-    @property
-    def lanes_by_dim(self) -> dict[Dim, int]:
-        """Lanes in the form that schedules use."""
-        return {dim: self.lane(dim) for dim in ("m", "y", "x") if self.lane(dim) > 1}
+        return frozenset(self.lanes.dims)
 
     @property
     def units(self) -> tuple[int, int, int]:
         """Multiples, in bytes, in which the I, W and O memories come."""
-        if not self.hardware:
-            return (1, 1, 1)
-        m, y, x = self.lanes
-        return (max(WORD_BYTES, x) * y, max(WORD_BYTES, m), SUM_BYTES * m * y * x)
+        return memory_units(self.lanes) if self.hardware else (1, 1, 1)
 
     @property
     def least(self) -> tuple[int, int, int]:
@@ -156,12 +145,12 @@ def tables(
     sizes = layer.extents
     width = bits.I // 8
     rows = window(
-        sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lane("y")
+        sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lanes.y
     )
     columns = window(
-        sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lane("x")
+        sizes["x"], sizes["l"], layer.stride[1], layer.padding[1], layer.input_width, width, target.lanes.x
     )
-    groups = channels(sizes["m"], layer.groups, target.lane("m"))
+    groups = channels(sizes["m"], layer.groups, target.lanes.m)
     needs = (rows.need, columns.need, groups.need)
     if target.hardware:
         needs = runnable(layer, rows, columns, groups)
@@ -173,10 +162,10 @@ def tables(
         groups=Channels(groups.fetched, needs[2]),
         rows=Lines(rows.fetched, rows.words, needs[0]),
         columns=Lines(columns.fetched, columns.words, needs[1]),
-        m=pieces(sizes["m"], target.lane("m")),
-        c=pieces(sizes["c"]),
-        y=pieces(sizes["y"], target.lane("y")),
-        x=pieces(sizes["x"], target.lane("x"), bits.O // 8),
+        m=pieces(sizes["m"], target.lanes.m),
+        c=pieces(sizes["c"], target.lanes.c),
+        y=pieces(sizes["y"], target.lanes.y),
+        x=pieces(sizes["x"], target.lanes.x, bits.O // 8),
     )
 
 
@@ -197,7 +186,7 @@ def gathered(
     """The tables of what the four axes cost."""
     sums = [m.largest, y.largest, x.largest]
     if target.hardware:
-        sums = [p.vectors * target.lane(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]  # type: ignore[arg-type]
+        sums = [p.vectors * target.lanes.along(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]
     return Tables(
         scale=scale_of(layer, bits, target),
         units=np.array(target.units, dtype=np.float64),
@@ -231,7 +220,7 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
     scale = Scale(
         i_bytes=width * layer.channels_per_group,
         i_lines=layer.channels_per_group,
-        i_element=width * (target.lane("y") if target.hardware else 1),
+        i_element=width * (target.lanes.y if target.hardware else 1),
         w_bytes=bits.W // 8 * layer.weight_elements,
         w_element=bits.W // 8,
         o_bytes=bits.O // 8 * layer.output_elements,
@@ -266,7 +255,7 @@ def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dic
     """Which steps each tile loop may take, [step]; step 0 never."""
     allowed: dict[Dim, NDArray[np.bool_]] = {}
     for dim in TILED:
-        extent, lane = layer.extents[dim], target.lane(dim)
+        extent, lane = layer.extents[dim], target.lanes.along(dim)
         steps = np.arange(extent + 1)
         usable = steps >= 1
         if loop_set is not None and dim in loop_set.stepped:

@@ -96,7 +96,7 @@ def splits_of(layers: Sequence[Layer], budget: int, target: Target, text: str) -
         vectors, sizes = range(2, 5), set()
         for layer in layers:
             filter_bytes = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
-            for at_once in range(target.lane("m"), layer.output_channels + 1, target.lane("m")):
+            for at_once in range(target.lanes.m, layer.output_channels + 1, target.lanes.m):
                 if at_once * filter_bytes >= budget:
                     break
                 sizes.add(at_once * filter_bytes)
@@ -139,7 +139,7 @@ def points(
     ).astype(np.int64)
     options = [_steps(layer, target, fixed, dim) for dim in TILED]
     factors = _factors(t, s, options)
-    most_iterations = layer.macs / (np.prod(target.lanes) * least_share)
+    most_iterations = layer.macs / (target.lanes.product * least_share)
     budget = float(splits.sum(axis=1).max()) if len(splits) else 0.0
     candidates = np.empty((4096, 11))
     while True:
@@ -164,7 +164,7 @@ def _steps(layer: Layer, target: Target, fixed: FixedOrder, dim: Dim) -> Ints:
         return np.array([extent])
     if dim == "c":
         return np.unique([*(step for step in CHANNEL_STEPS if step < extent), extent])
-    lane = target.lane(dim)
+    lane = target.lanes.along(dim)
     most = lane if dim in fixed.loop_set.stepped else extent
     return np.unique([*range(lane, most + 1, lane), min(most, extent)])
 

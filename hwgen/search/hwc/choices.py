@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.branch import GOALS
 from hwgen.search.core.optimal import Objective, Result, goal_of, search
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.order_candidates import LayerSet
 
-__all__ = ["BestOrder", "best_lanes", "best_order", "lane_shapes"]
+__all__ = ["BestOrder", "best_lanes", "best_order"]
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,6 @@ def best_order(
     raise RuntimeError(f"search of the best order: no order gives {best.bound}")
 
 
-def lane_shapes(lanes: int) -> list[dict[Dim, int]]:
-    """Every way to spread so many lanes over m, y and x; along x first."""
-    shapes: list[dict[Dim, int]] = []
-    for x in range(lanes, 0, -1):
-        for y in range(lanes // x, 0, -1):
-            if lanes % (x * y) == 0:
-                shape: dict[Dim, int] = {"m": lanes // (x * y), "y": y, "x": x}
-                shapes.append({dim: number for dim, number in shape.items() if number > 1} or {"x": 1})
-    return shapes
-
-
 def best_lanes(
     layer: Layer,
     buffer_bytes: int,
@@ -92,7 +82,7 @@ def best_lanes(
     """
     best = None
     refusal = InputError(f"{layer.name}: no shape of {lanes} lanes")
-    for shape in lane_shapes(lanes):
+    for shape in Lanes.shapes(lanes):
         try:
             (found,) = search(layer, [buffer_bytes], Hardware(name="lanes", lanes=shape), objective, bits=bits)
         except InputError as error:

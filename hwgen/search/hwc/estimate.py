@@ -71,7 +71,7 @@ class Waiting(NamedTuple):
     inner : [m y x, m y x c-tile c k l], whether the loop (below O's marker) is inside the vector loop.
     taps : iterations of k, of l, of c in all.
     weight_box : kernel elements of a box of W. fill_cycles : to write a word.
-    drain : words of a vector, for each word along its row. lane_y : copies of the input.
+    drain : words of a vector, for each word along its row. copies : copies of the input.
     vector_bytes : of a vector of sums.
     """
 
@@ -82,7 +82,7 @@ class Waiting(NamedTuple):
     weight_box: float
     fill_cycles: float
     drain: float
-    lane_y: float
+    copies: float
     vector_bytes: float
 
 
@@ -97,7 +97,6 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
     )
     states = np.unravel_index(fixed.orders.numbers[1], WEIGHT_STATES)
     box = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
-    lane_m, lane_y, _ = target.lanes
     return Waiting(
         inner,
         float(layer.kernel[0]),
@@ -105,8 +104,8 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
         float(layer.channels_per_group),
         float(box),
         float(min(layer.stride[1], 4)),
-        float(lane_m * lane_y),
-        float(lane_y),
+        float(target.lanes.m * target.lanes.y),
+        float(target.lanes.y),
         float(target.units[2]),
     )
 
@@ -117,7 +116,7 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Sh
     i = [int(state[0]) for state in np.unravel_index(numbers[0], INPUT_STATES)]
     w = [int(state[0]) for state in np.unravel_index(numbers[1], WEIGHT_STATES)]
     o = [int(state[0]) for state in np.unravel_index(numbers[2], OUTPUT_STATES)]
-    e, lane = layer.extents, target.lane
+    e, lanes = layer.extents, target.lanes
     width = bits.I // 8
     along = {
         "rows": (
@@ -127,7 +126,7 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Sh
             layer.padding[0],
             layer.input_height,
             width,
-            lane("y"),
+            lanes.y,
             i[2],
             False,
         ),
@@ -138,30 +137,30 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Sh
             layer.padding[1],
             layer.input_width,
             width,
-            lane("x"),
+            lanes.x,
             i[3],
             True,
         ),
     }
     windows = []
-    for extent, kernel, stride, padding, size, bytes_, lanes, state, words in along.values():
+    for extent, kernel, stride, padding, size, bytes_, across, state, words in along.values():
         table = np.zeros((extent + 1, KINDS, 4))
         mask, slide = PAIR_STATES[state]
-        _fill_boxes(mask, slide, extent, kernel, stride, padding, size, bytes_, lanes, words, table)
+        _fill_boxes(mask, slide, extent, kernel, stride, padding, size, bytes_, across, words, table)
         windows.append(table)
     cut = (0, 1, 0, 2, 1)[i[0]]  # a marked loop over m keeps the input, whatever the channel
     return Shapes(
         windows[0],
         windows[1],
-        _cut(e["m"], lane("m"), cut),
-        _cut(e["c"], 1, i[1]),
-        _cut(e["m"], lane("m"), w[0]),
-        _cut(e["c"], 1, w[1]),
-        _cut(e["y"], lane("y"), w[4]),
-        _cut(e["x"], lane("x"), w[5]),
-        _cut(e["m"], lane("m"), o[0]),
-        _cut(e["y"], lane("y"), o[1]),
-        _cut(e["x"], lane("x"), o[2]),
+        _cut(e["m"], lanes.m, cut),
+        _cut(e["c"], lanes.c, i[1]),
+        _cut(e["m"], lanes.m, w[0]),
+        _cut(e["c"], lanes.c, w[1]),
+        _cut(e["y"], lanes.y, w[4]),
+        _cut(e["x"], lanes.x, w[5]),
+        _cut(e["m"], lanes.m, o[0]),
+        _cut(e["y"], lanes.y, o[1]),
+        _cut(e["x"], lanes.x, o[2]),
     )
 
 
@@ -251,7 +250,7 @@ def estimate(b, q, m, c, y, x, needs, memories):  # type: ignore[no-untyped-def]
     ``needs``: bytes of I, W, O that are needed, elements of a row of a box of I (of all its channels), and its rows;
     ``memories``: bytes that there are. The input's memory holds whole rows.
     """
-    slack = np.floor(memories[0] / q.lane_y / needs[3]) * needs[3] - needs[3] * needs[4]
+    slack = np.floor(memories[0] / q.copies / needs[3]) * needs[3] - needs[3] * needs[4]
     cycles = _input(b, q, m, c, y, x, slack)
     cycles += _weight(b, q, m, c, y, x, needs[1], memories[1])
     return cycles + _output(b, q, m, c, y, x, (memories[2] - needs[2]) / q.vector_bytes)

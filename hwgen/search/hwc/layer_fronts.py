@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.core.access import predict
 from hwgen.search.core.batch import follow_the_parent, processors
@@ -44,8 +45,7 @@ class Choice:
     @property
     def utilisation(self) -> float:
         """Multiply-accumulates by lanes and estimated cycles."""
-        lanes = int(np.prod([self.hardware.lanes.get(dim, 1) for dim in ("m", "y", "x")]))
-        return self.schedule.layer.macs / (lanes * self.cycles)
+        return self.schedule.layer.macs / (self.hardware.lanes.product * self.cycles)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Field:
         layers: list[Layer],
         weights: Floats,
         budget: int,
-        shapes: list[dict[Dim, int]],
+        shapes: list[Lanes],
         *,
         everywhere: bool,
         jobs: int | None,
@@ -238,7 +238,7 @@ class Field:
         schedule = schedule_of(layer, target, text, point.steps)
         hardware = Hardware(
             name=f"hwc_{number}",
-            lanes=target.lanes_by_dim,
+            lanes=target.lanes,
             budget=self.budget,
             buffers=dict(zip(ARRAYS, memories, strict=True)),
             order=order_from_text(text),

@@ -106,7 +106,7 @@ class LayerSet:
         return found
 
     def _needs_loop(self, dim: Dim) -> bool:
-        return any(layer.extents[dim] > self.target.lane(dim) for layer in self.layers)
+        return any(layer.extents[dim] > self.target.lanes.along(dim) for layer in self.layers)
 
     def _variant(self, orders: Orders, loop_set: LoopSet, absent: tuple[Dim, ...], loops: int) -> Variant:
         allowed = tuple(steps_allowed(layer, self.target, loop_set) for layer in self.layers)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.branch import GOALS, Problem
@@ -67,7 +68,7 @@ class Shared:
 def best_shared(
     layers: Sequence[Layer],
     budget: int = 1024,
-    lanes: dict[Dim, int] | None = None,
+    lanes: Lanes | None = None,
     *,
     order: Order | None = None,
     objective: Objective = "traffic",
@@ -79,7 +80,7 @@ def best_shared(
     Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
-    machine = Hardware(name=name, lanes=lanes or {"x": 16}, budget=budget)
+    machine = Hardware(name=name, lanes=lanes or Lanes(x=16), budget=budget)
     together = LayerSet(tuple(layers), Target.of(machine), float(budget), GOALS[objective], bits or Bits())
     variants = [together.given(fixed_order(order, together.target.lane_dims))] if order else together.variants()
     best = _Division(together).solve(variants)

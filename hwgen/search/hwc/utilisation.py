@@ -21,11 +21,11 @@ import numpy as np
 
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.access import predict
 from hwgen.search.hwc.canonical import CANONICAL
-from hwgen.search.hwc.choices import lane_shapes
 from hwgen.search.hwc.layer_fronts import LANES, Choice, Field
 
 __all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
@@ -80,7 +80,7 @@ def per_layer(
     min_utilisation: float,
     max_ratio: float,
     *,
-    lanes: dict[Dim, int] | None = None,
+    lanes: Lanes | None = None,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> list[tuple[Schedule, Hardware]]:
@@ -95,7 +95,7 @@ def shared(
     min_utilisation: float,
     max_ratio: float,
     *,
-    lanes: dict[Dim, int] | None = None,
+    lanes: Lanes | None = None,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> tuple[Hardware, list[Schedule]]:
@@ -110,7 +110,7 @@ def plan_per_layer(
     min_utilisation: float,
     max_ratio: float,
     *,
-    lanes: dict[Dim, int] | None = None,
+    lanes: Lanes | None = None,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
@@ -144,7 +144,7 @@ def plan_shared(
     min_utilisation: float,
     max_ratio: float,
     *,
-    lanes: dict[Dim, int] | None = None,
+    lanes: Lanes | None = None,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
@@ -160,7 +160,7 @@ def _plan(
     budget: int,
     min_utilisation: float,
     max_ratio: float,
-    lanes: dict[Dim, int] | None,
+    lanes: Lanes | None,
     most_hardware: int,
     store: Path | None,
     jobs: int | None,
@@ -181,7 +181,7 @@ def _plan(
             "budget": budget,
             "utilisation": min_utilisation,
             "ratio": max_ratio,
-            "lanes": lanes,
+            "lanes": None if lanes is None else lanes.as_data(),
             "hardware": most_hardware,
         },
         sort_keys=True,
@@ -192,7 +192,7 @@ def _plan(
         return kept
     few = list(distinct.values())
     weights = np.array([float(keys.count(key)) for key in distinct])
-    shapes = [lanes] if lanes else lane_shapes(LANES)
+    shapes = [lanes] if lanes else Lanes.shapes(LANES)
     field = Field.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
     chosen = field.choose(min_utilisation, max_ratio, most_hardware)
     by_key = dict(zip(distinct, chosen, strict=True))

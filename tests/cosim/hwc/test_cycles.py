@@ -6,6 +6,7 @@ import pytest
 
 from cosim.hwc.results import LayerResult, cosimulate
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.model.hwc.test_cycles import LEAST, one_operation
@@ -14,19 +15,19 @@ from tests.random.layers import order_from, schedules_for
 LAYERS = 12
 # Lanes, order, and memories with little room beyond a box: elements of I, bytes of W, vectors of O.
 HWCS: dict[str, tuple[dict[Dim, int], str, tuple[int, int, int]]] = {
-    "outputs stay": ({"m": 8, "x": 2}, "m y x O c I k W l m y x", (64, 32, 16)),
-    "rows of lanes": ({"m": 8, "y": 2}, "m y x O c I k W l m y x", (96, 32, 16)),
-    "rows slide": ({"x": 16}, "m y x O c IW y k m l", (192, 32, 8)),
-    "sums leave": ({"m": 4, "x": 4}, "c m y x O k I m c y x l", (128, 64, 16)),
-    "input held": ({"m": 16}, "m c y x O c y k W I m x l", (256, 128, 32)),
-    "columns slide": ({"m": 4, "x": 4}, "m y O c k I x W l m y x", (64, 64, 32)),
-    "no marker": ({"x": 16}, "m y x c k l", (64, 16, 4)),
+    "outputs stay": (Lanes(m=8, x=2), "m y x O c I k W l m y x", (64, 32, 16)),
+    "rows of lanes": (Lanes(m=8, y=2), "m y x O c I k W l m y x", (96, 32, 16)),
+    "rows slide": (Lanes(x=16), "m y x O c IW y k m l", (192, 32, 8)),
+    "sums leave": (Lanes(m=4, x=4), "c m y x O k I m c y x l", (128, 64, 16)),
+    "input held": (Lanes(m=16), "m c y x O c y k W I m x l", (256, 128, 32)),
+    "columns slide": (Lanes(m=4, x=4), "m y O c k I x W l m y x", (64, 64, 32)),
+    "no marker": (Lanes(x=16), "m y x c k l", (64, 16, 4)),
 }
 
 
 def hwc(name: str) -> Hardware:
     lanes, order, (elements, weights, vectors) = HWCS[name]
-    buffers = {"I": elements * lanes.get("y", 1), "W": weights, "O": 64 * vectors}
+    buffers = {"I": elements * lanes.y, "W": weights, "O": 64 * vectors}
     return Hardware(name="tight", lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order))
 
 
@@ -47,7 +48,7 @@ def test_random_layers_in_tight_memories(name: str) -> None:
 
 
 def test_the_case_by_hand() -> None:
-    lanes: dict[Dim, int] = {"x": 16}
+    lanes = Lanes(x=16)
     buffers = {"I": LEAST.I, "W": LEAST.W, "O": LEAST.O}
     (result,) = cosimulate([one_operation()], Hardware(name="by_hand", lanes=lanes, buffers=buffers), fast=False)
     assert result.passed
@@ -71,7 +72,7 @@ def layer_of(kernel: int, stride: int, channels: int) -> Layer:
 
 def test_layers_of_many_tiles() -> None:
     """A hundred thousand cycles in the shape that layers at full size have: tiles of a kind are played once."""
-    lanes: dict[Dim, int] = {"m": 8, "x": 2}
+    lanes = Lanes(m=8, x=2)
     order = order_from("m y x O c I k W l m y x")
     schedules = []
     for layer in (layer_of(3, 1, 32), layer_of(1, 1, 128), layer_of(3, 2, 64)):

@@ -12,6 +12,7 @@ from cosim.hwc.jobs import Job, JobResult
 from cosim.hwc.preparation import Run, prepare
 from cosim.sim.runner import run_jobs
 from hwgen.export.hwc import verilog
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
@@ -27,7 +28,7 @@ def fig8_run() -> Run:
                   output_width=13, kernel=(3, 3), padding=(1, 1, 1, 1))  # fmt: skip
     steps = iter((2, 3, 13, 1, 1, 1, 1, 1))
     nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in HARDWARE.order or ())
-    return prepare(Schedule(layer=layer, nest=nest, lanes={"x": 16}), HARDWARE)
+    return prepare(Schedule(layer=layer, nest=nest, lanes=Lanes(x=16)), HARDWARE)
 
 
 RUN = fig8_run()

@@ -14,6 +14,7 @@ from cosim.hwc.preparation import Run, prepare
 from cosim.sim.runner import Bench, run_jobs
 from hwgen.export.hwc import verilog
 from hwgen.gateware.hwc.registers import ErrorCode, Register, register_map
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.random.layers import hwc
@@ -35,7 +36,7 @@ LAYER = Layer(
 STEPS = (2, 1, 2, 20, 1, 1, 1, 1, 16, 1)  # for the loops of `two_tiles`; partial sums leave
 LOOPS = iter(STEPS)
 NEST = tuple(item if isinstance(item, Marker) else Loop(item, next(LOOPS)) for item in HARDWARE.order or ())
-RUN = prepare(Schedule(layer=LAYER, nest=NEST, lanes={"x": 16}), HARDWARE)
+RUN = prepare(Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16)), HARDWARE)
 MAP = {register.name: register for register in register_map(RUN.program.parameters)}
 DONE, FAILED = 2, 4
 

@@ -7,6 +7,7 @@ from cosim.hwc.preparation import prepare
 from cosim.sim.runner import run_jobs
 from hwgen.export.hwc import verilog
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 
@@ -32,8 +33,8 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     """Cycles that were spent on multiplying, in waiting for the input, and for weights; the run must be right."""
     steps = [Loop("m", 12 // rows), Loop("y", rows), Loop("x", 14), Marker(("O",)), Loop("c", 1), Marker(("I",))]
     steps += [Loop("k", 1), Marker(("W",)), Loop("l", 1), Loop("m", 1), Loop("y", 1), Loop("x", 14)]
-    schedule = Schedule(layer=of, nest=tuple(steps), lanes={"x": 16})
-    run = prepare(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes={"x": 16}))
+    schedule = Schedule(layer=of, nest=tuple(steps), lanes=Lanes(x=16))
+    run = prepare(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes=Lanes(x=16)))
     (outcome,) = run_jobs(verilog(run.program.parameters), [run.job], fast=False)
     result = judge(run, outcome, "verilator")
     assert result.passed, result.failures

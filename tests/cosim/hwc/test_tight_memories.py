@@ -2,6 +2,7 @@
 
 from cosim.hwc.results import cosimulate
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.random.layers import order_from
@@ -24,7 +25,7 @@ def test_a_slab_of_few_channels_waits_for_as_much_room_as_one_of_many() -> None:
     steps = (3, 1, 3, 9, 1, 1, 1, 1, 4, 1)
     left = iter(steps)
     nest = tuple(item if isinstance(item, Marker) else Loop(item, next(left)) for item in order)
-    lanes = {"m": 4, "x": 4}
+    lanes = Lanes(m=4, x=4)
     schedule = Schedule(layer=layer, nest=nest, lanes=lanes)
     hardware = Hardware(
         name="tight", lanes=lanes, budget=1 << 12, buffers={"I": 128, "W": 64, "O": 1024}, order=order

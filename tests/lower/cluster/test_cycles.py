@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
@@ -23,10 +24,10 @@ LOCAL = (
     Loop("k", 1), Loop("m", 1), Loop("l", 1),
 )  # fmt: skip
 TILES = Schedule(
-    layer=LAYER, nest=(Marker(ARRAYS, "tcdm"), Loop("m", 8), Loop("m", 2, "hwc"), *LOCAL), lanes={"x": 16}
+    layer=LAYER, nest=(Marker(ARRAYS, "tcdm"), Loop("m", 8), Loop("m", 2, "hwc"), *LOCAL), lanes=Lanes(x=16)
 )
 HARDWARE = Hardware(
-    name="four", lanes={"x": 16}, buffers={"I": 192, "W": 144, "O": 640},
+    name="four", lanes=Lanes(x=16), buffers={"I": 192, "W": 144, "O": 640},
     order=("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l"), cluster=Cluster(),
 )  # fmt: skip
 
@@ -34,7 +35,7 @@ HARDWARE = Hardware(
 def test_work_hides_the_loads() -> None:
     program = compile_cluster(TILES)
     small = Schedule(
-        layer=Layer(**{**LAYER.model_dump(), "output_channels": 2}), nest=LOCAL, lanes={"x": 16}
+        layer=Layer(**{**LAYER.model_dump(), "output_channels": 2}), nest=LOCAL, lanes=Lanes(x=16)
     )  # one HWC's share of a tile
     p = program.parameters
     one = cycles(small, PerOperand(p.input_bytes, p.weight_bytes, p.output_bytes)).total

@@ -6,6 +6,7 @@ from random import Random
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Dram, EnergyCost, Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
@@ -28,7 +29,7 @@ __all__ = [
 
 Item = Loop | Marker
 TILED: tuple[Dim, ...] = ("m", "c", "y", "x")
-LANES: dict[Dim, int] = {"x": 16}
+LANES: dict[Dim, int] = Lanes(x=16)
 ORDER = (Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "x", "l")
 
 

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from hwgen.ir.counts import Counts
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
@@ -94,7 +95,7 @@ LOCAL = (
 def test_full_size_layer_by_hand() -> None:
     """All of the input stays, 32 filters a tile, 8 on each of four HWCs."""
     nest = (IN_TCDM, Loop("m", 32), Loop("m", 8, "hwc"), *LOCAL)
-    found = predict_two_levels(Schedule(layer=CONV3, nest=nest, lanes={"x": 16}), 4)
+    found = predict_two_levels(Schedule(layer=CONV3, nest=nest, lanes=Lanes(x=16)), 4)
     dram = found.counts.at("dram")
     assert dram["dram", "I", "read"].bytes == 256 * 169
     assert dram["dram", "I", "read"].axi_bursts == -(-256 * 169 // 2048)  # one run
@@ -114,7 +115,7 @@ def test_full_size_layer_by_hand() -> None:
 
 def test_json_form() -> None:
     nest = (IN_TCDM, Loop("m", 32), Loop("m", 8, "hwc"), *LOCAL)
-    found = predict_two_levels(Schedule(layer=CONV3, nest=nest, lanes={"x": 16}), 4)
+    found = predict_two_levels(Schedule(layer=CONV3, nest=nest, lanes=Lanes(x=16)), 4)
     data = found.as_json()
     assert list(data["counts"]) == ["dram", "tcdm", "tcdm_dma"]
     assert Counts.from_json(data["counts"])["dram", "W", "read"].row_misses > 0
@@ -135,7 +136,7 @@ def two_level_nest(layer: Layer) -> Schedule:
             Loop("m", steps["m"]), Marker(("W", "I"), "tcdm"), Loop("y", steps["y"]), Marker(("O",), "tcdm"),
             Loop("c", steps["c"]), Loop("m", slices, "hwc"), Loop("x", min(16, layer.output_width)), *LOCAL,
         ),
-        lanes={"x": 16},
+        lanes=Lanes(x=16),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
@@ -68,9 +69,9 @@ CORNERS = {
     "map smaller than the kernel": lambda s: s.layer.input_width < s.layer.kernel[1],
     "two splits": lambda s: 2 in _splits(s),
     "three splits": lambda s: max(_splits(s)) >= 3,
-    "lanes over m": lambda s: s.lanes.get("m", 1) > 1,
-    "lanes over y": lambda s: s.lanes.get("y", 1) > 1,
-    "lanes over x": lambda s: s.lanes.get("x", 1) > 1,
+    "lanes over m": lambda s: s.lanes.m > 1,
+    "lanes over y": lambda s: s.lanes.y > 1,
+    "lanes over x": lambda s: s.lanes.x > 1,
     "bits other than 8": lambda s: s.bits.I != 8 and s.bits.acc != 32,
     "smaller last tile": lambda s: any(s.layer.extents[loop.dim] % loop.step for loop in s.loops),
     "no marker for I": lambda s: s.marked_loop("I") is None,
@@ -101,7 +102,7 @@ def hwc_nest(layer: Layer, m: int, y: int, x: int) -> Schedule:
         Loop("x", min(x, layer.output_width)), Marker(("O",)), Loop("c", 1), Marker(("I", "W")), Loop("y", 1),
         Loop("k", 1), Loop("m", 1), Loop("l", 1),
     ]  # fmt: skip
-    return Schedule(layer=layer, nest=tuple(steps), lanes={"x": x})
+    return Schedule(layer=layer, nest=tuple(steps), lanes=Lanes(x=x))
 
 
 def test_full_size_layer_by_hand() -> None:
@@ -126,7 +127,7 @@ def test_allocation_counts_vectors_not_columns() -> None:
     schedule = Schedule(
         layer=CONV4_2,
         nest=(Loop("m", 3), Marker(("O",)), Loop("c", 1), Loop("y", 1), Loop("x", 12), *_ones("k", "m", "l")),
-        lanes={"x": 16},
+        lanes=Lanes(x=16),
     )
     assert predict(schedule).need.O == 3 * 28 * 28
     assert allocation(schedule).O == 3 * 28 * 3 * 16 * 4  # 28 columns in vectors of 12, 12 and 4
@@ -149,8 +150,8 @@ def test_allocation_of_columns_with_gaps() -> None:
 def test_allocation_rounds_up_the_need_of_every_box() -> None:
     """O in lane vectors, W in words or lanes, I so too and a copy for each lane along y, each found box by box."""
     for schedule in cases(77, 600):
-        across = schedule.lanes.get("x", 1)
-        lanes = across * schedule.lanes.get("y", 1) * schedule.lanes.get("m", 1)
+        across = schedule.lanes.x
+        lanes = across * schedule.lanes.y * schedule.lanes.m
         vectors = 0
         for _, iterations in executions(schedule, "O"):
             for box in iterations:
@@ -158,13 +159,13 @@ def test_allocation_rounds_up_the_need_of_every_box() -> None:
                 vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
         found, predicted = allocation(schedule), predict(schedule)
         assert found["O"] == vectors * lanes * schedule.bits.acc // 8, schedule.as_data()
-        unit_w = max(4, schedule.lanes.get("m", 1))
+        unit_w = max(4, schedule.lanes.m)
         weight_words = -(-predicted.need_bytes.W // unit_w)
         assert found["W"] == weight_words * unit_w
         assert found.I >= predicted.need_bytes.I
         if schedule.layer.stride[1] <= 1:
             unit = max(4, across)
-            assert found["I"] == -(-predicted.need_bytes.I // unit) * unit * schedule.lanes.get("y", 1)
+            assert found["I"] == -(-predicted.need_bytes.I // unit) * unit * schedule.lanes.y
 
 
 def _inside(schedule: Schedule) -> int:

@@ -4,6 +4,7 @@ import pytest
 
 from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.prediction import PerOperand
@@ -70,7 +71,7 @@ def test_no_marker_fetches_anew_in_every_innermost_iteration() -> None:
 
 
 def test_the_lanes_are_one_iteration() -> None:
-    schedule = Schedule(layer=LINE, nest=(Marker(("W",)), Loop("l", 1)), lanes={"x": 2})
+    schedule = Schedule(layer=LINE, nest=(Marker(("W",)), Loop("l", 1)), lanes=Lanes(x=2))
     assert counted(schedule)["I read"] == Access(6, 6, 3)  # columns 0 1, 1 2, 2 3: each pair in one word
     assert counted(schedule)["W read"] == Access(3, 3, 3)
     assert walk(schedule).need == PerOperand(I=2, W=1, O=2)
@@ -127,7 +128,7 @@ def test_groups_have_channels_of_their_own() -> None:
     held = Schedule(layer=layer, nest=(Marker(("I",)), Loop("m", 1), Loop("c", 1)))
     assert counted(held)["I read"].elements == 4  # two channels, twice used, then the other two
     assert walk(held).need.I == 2
-    across = Schedule(layer=layer, nest=(Loop("c", 1), Marker(("I",)), Loop("m", 3)), lanes={"m": 3})
+    across = Schedule(layer=layer, nest=(Loop("c", 1), Marker(("I",)), Loop("m", 3)), lanes=Lanes(m=3))
     assert counted(across)["I read"].elements == 2 * (2 + 0)  # outputs 0 1 2 meet both groups; 3 finds its own there
     assert walk(across).need.I == 2
 

@@ -6,6 +6,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
@@ -15,12 +16,12 @@ from hwgen.model.hwc.cycles import Cycles, cycles
 from tests.random.layers import order_from, schedules_for
 
 LEAST = PerOperand(128, 64, 128)
-ORDERS: dict[str, tuple[dict[Dim, int], str]] = {
-    "outputs stay": ({"m": 8, "x": 2}, "m y x O c I k W l m y x"),
-    "rows slide": ({"m": 4, "x": 4}, "m y x O c IW y k m l"),
-    "inputs outermost": ({"m": 8, "y": 2}, "m I y x O c k l m y W x"),
-    "no marker": ({"x": 16}, "m y x c k l"),
-    "sums leave": ({"m": 2, "x": 8}, "c m y x O k I m c y x l"),
+ORDERS: dict[str, tuple[Lanes, str]] = {
+    "outputs stay": (Lanes(m=8, x=2), "m y x O c I k W l m y x"),
+    "rows slide": (Lanes(m=4, x=4), "m y x O c IW y k m l"),
+    "inputs outermost": (Lanes(m=8, y=2), "m I y x O c k l m y W x"),
+    "no marker": (Lanes(x=16), "m y x c k l"),
+    "sums leave": (Lanes(m=2, x=8), "c m y x O k I m c y x l"),
 }
 
 
@@ -50,7 +51,7 @@ def one_operation() -> Schedule:
     )
     dims: tuple[Dim, ...] = ("m", "c", "y", "k", "l")
     nest = (Loop("x", 16), Marker(("I", "W", "O")), *(Loop(dim, 1) for dim in dims if dim != "m"), Loop("m", 1))
-    return Schedule(layer=layer, nest=nest, lanes={"x": 16})
+    return Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))
 
 
 def test_one_operation_by_hand() -> None:
@@ -97,11 +98,11 @@ def test_room_ahead_takes_stalls_away() -> None:
 def test_a_marker_of_the_output_above_a_loop_over_outputs_means_the_place_inside_it() -> None:
     layer = schedules("rows slide")[0].layer.model_copy(update={"name": "same"})
     inner: tuple[Dim, ...] = ("c", "k", "l", "m", "x", "y")
-    steps = {"m": 4, "x": 4}
+    steps = Lanes(m=4, x=4)
     plain = (Loop("m", min(4, layer.output_channels)),)
     rest = tuple(Loop(dim, min(steps.get(dim, 1), layer.extents[dim])) for dim in inner)
-    outside = Schedule(layer=layer, nest=(Marker(("O",)), *plain, *rest), lanes={"m": 4, "x": 4})
-    inside = Schedule(layer=layer, nest=(*plain, Marker(("O",)), *rest), lanes={"m": 4, "x": 4})
+    outside = Schedule(layer=layer, nest=(Marker(("O",)), *plain, *rest), lanes=Lanes(m=4, x=4))
+    inside = Schedule(layer=layer, nest=(*plain, Marker(("O",)), *rest), lanes=Lanes(m=4, x=4))
     memories = PerOperand(4096, 1024, 1 << 16)
     assert cycles(outside, memories) == cycles(inside, memories)
 

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from hwgen.ir.counts import Access
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
@@ -150,6 +151,6 @@ def test_without_buffers_every_operation_moves_everything() -> None:
     counts = predict(unbuffered(SMALL)).counts
     assert counts["tcdm", "I", "read"] == counts["tcdm", "W", "read"] == Access(SMALL.macs, SMALL.macs, SMALL.macs)
     assert counts["tcdm", "O", "write_partial"].elements == 6 * 36 * (4 * 9 - 1)
-    lanes = predict(unbuffered(SMALL, lanes={"x": 16}))
+    lanes = predict(unbuffered(SMALL, lanes=Lanes(x=16)))
     assert lanes.counts["tcdm", "W", "read"].elements == SMALL.macs // 6
     assert lanes.iterations == SMALL.macs // 6

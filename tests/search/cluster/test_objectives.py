@@ -8,6 +8,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Dram, EnergyCost, Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.lower.cluster.program import compile_cluster
@@ -92,7 +93,7 @@ def test_what_the_hardware_refuses_gives_way(
     sizes: tuple[int, int, int, int], kernel: tuple[int, int], tcdm: int
 ) -> None:
     """Weights in more pieces than the DMA joins in one burst: the search knows it from its judge."""
-    hardware = cluster(tcdm, fixed=False).model_copy(update={"lanes": {"m": 8, "x": 2}})
+    hardware = cluster(tcdm, fixed=False).model_copy(update={"lanes": Lanes(m=8, x=2)})
     layer = conv(sizes, kernel)
     with pytest.raises(InputError, match="pieces inside one burst"):
         compile_cluster(search_two_levels(layer, hardware, looks=2).schedule, hardware)

@@ -8,12 +8,12 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order, order_of
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer, with_output_at_reduction
 from hwgen.model.core.access import predict
 from hwgen.search.core.optimal import search
-from hwgen.search.hwc.choices import lane_shapes
 from tests.random.nests import layer_of_few_loops, random_layer
 
 LANES = 16
@@ -89,7 +89,7 @@ def every_schedule_on_hardware(layer: Layer, order: Order) -> Iterator[Schedule]
             x_step = step if item == "x" else x_step
             nest.append(Loop(item, step))
             index += 1
-        yield Schedule(layer=layer, nest=tuple(nest), lanes={"x": LANES})
+        yield Schedule(layer=layer, nest=tuple(nest), lanes=Lanes(x=LANES))
 
 
 def memories(schedule: Schedule) -> int:
@@ -135,7 +135,7 @@ def test_lowering_accepts_what_is_found_for_any_shape(seed: int) -> None:
     """Free orders, and random ones; what lowering accepts of the latter is never better."""
     rng = Random(seed)
     layer = random_layer(rng, most_macs=900, most_stride=4)
-    shape = rng.choice(lane_shapes(LANES))
+    shape = rng.choice(Lanes.shapes(LANES))
     hardware = Hardware(name="hwc", lanes=shape, budget=8192)
     for order in (None, random_order(rng, layer)):
         try:
@@ -163,7 +163,7 @@ def test_given_memories_hold_what_is_kept_in_them() -> None:
         layer = layer_of_few_loops(rng, most_x=12)
         order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "l", "x")
         buffers = {"I": 4 * rng.randint(2, 12), "W": 4 * rng.randint(2, 8), "O": 16 * rng.randint(2, 6)}
-        hardware = Hardware(name="given", lanes={"x": 4}, order=order, buffers=buffers)
+        hardware = Hardware(name="given", lanes=Lanes(x=4), order=order, buffers=buffers)
         try:
             (result,) = search(layer, [1024], hardware)
         except InputError:

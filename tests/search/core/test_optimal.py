@@ -5,7 +5,8 @@ import pytest
 from hwgen.ir.counts import DIRECTIONS
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.lanes import ONE_LANE, Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker
 from hwgen.model.core.access import predict
 from hwgen.model.core.walk import walk
@@ -15,16 +16,16 @@ from tests.random.brute_force import Best, Shape, best_schedules, every_nest, op
 from tests.random.nests import layer_of_few_loops
 
 LAYERS, HARDWARE_LAYERS = 516, 204
-SHAPES: tuple[dict[Dim, int], ...] = (
-    {"x": 2},
-    {"x": 4},
-    {"x": 8},
-    {"m": 2},
-    {"m": 8},
-    {"y": 2},
-    {"m": 2, "y": 2},
-    {"y": 4, "x": 2},
-    {"m": 4, "x": 2},
+SHAPES: tuple[Lanes, ...] = (
+    Lanes(x=2),
+    Lanes(x=4),
+    Lanes(x=8),
+    Lanes(m=2),
+    Lanes(m=8),
+    Lanes(y=2),
+    Lanes(m=2, y=2),
+    Lanes(y=4, x=2),
+    Lanes(m=4, x=2),
 )
 PARTS = 12
 """The random layers come in so many tests each, so that they can run side by side."""
@@ -32,7 +33,8 @@ LANES = 16
 
 
 def shape_of(hardware: Hardware | None) -> Shape:
-    return (1, 1, 1) if hardware is None else tuple(hardware.lanes.get(dim, 1) for dim in ("m", "y", "x"))  # type: ignore[return-value, arg-type]
+    lanes = ONE_LANE if hardware is None else hardware.lanes
+    return lanes.m, lanes.y, lanes.x
 
 
 def units_of(shape: Shape) -> tuple[int, int, int]:

@@ -5,12 +5,13 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order, order_of
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
 from hwgen.search.core.optimal import search
-from hwgen.search.hwc.choices import best_lanes, best_order, lane_shapes
+from hwgen.search.hwc.choices import best_lanes, best_order
 from tests.random.brute_force import operand_costs
 
 
@@ -88,24 +89,16 @@ def test_no_order_fits() -> None:
         best_order(layers, 5)
 
 
-def test_lane_shapes_are_all_products() -> None:
-    shapes = lane_shapes(16)
-    assert shapes[0] == {"x": 16}
-    assert {"m": 2, "y": 2, "x": 4} in shapes
-    assert len({tuple(sorted(shape.items())) for shape in shapes}) == len(shapes) == 15
-    assert lane_shapes(1) == [{"x": 1}]
-
-
 ORDER: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I",)), "k", Marker(("W",)), "l", "m", "y", "x")
 
 
-def schedules_on(layer: Layer, lanes: dict[Dim, int]) -> list[Schedule]:
+def schedules_on(layer: Layer, lanes: Lanes) -> list[Schedule]:
     """All steps of `ORDER` with the inner loops going to the lanes."""
     found = []
     tiled: tuple[Dim, ...] = ("m", "y", "x")
     for steps in product(*(range(1, layer.extents[dim] + 1) for dim in tiled)):
         outer = dict(zip(tiled, steps, strict=True))
-        inner = {dim: min(step, lanes.get(dim, 1)) for dim, step in outer.items()}
+        inner = {dim: min(step, lanes.along(dim)) for dim, step in outer.items()}
         dims = iter((*outer.items(), ("c", 1), ("k", 1), ("l", 1), *inner.items()))
         nest = tuple(item if isinstance(item, Marker) else Loop(*next(dims)) for item in ORDER)
         found.append(Schedule(layer=layer, nest=nest, lanes=lanes))
@@ -117,9 +110,9 @@ def test_lanes_over_any_dimensions(seed: int) -> None:
     """The best steps of one order (whose I never slides along columns), for random lanes over m, y and x."""
     rng = Random(seed)
     layer = layer_of(rng, ("m", "c", "y", "x", "k", "l"), 0)
-    lanes: dict[Dim, int] = {dim: rng.randint(2, 3) for dim in ("m", "y", "x") if rng.random() < 0.7} or {"m": 2}
+    lanes = Lanes(**({dim: rng.randint(2, 3) for dim in ("m", "y", "x") if rng.random() < 0.7} or {"m": 2}))
     hardware = Hardware(name="lanes", lanes=lanes)
-    m, y, x = (lanes.get(dim, 1) for dim in ("m", "y", "x"))
+    m, y, x = lanes.m, lanes.y, lanes.x
     units = (max(4, x) * y, max(4, m), 4 * m * y * x)
     found = []
     for schedule in schedules_on(layer, lanes):
@@ -130,7 +123,7 @@ def test_lanes_over_any_dimensions(seed: int) -> None:
     (result,) = search(layer, [size], hardware, order=ORDER)
     expected = min((total, words) for memories, total, words in found if memories <= size)
     assert (result.total_bytes, result.counts.total_words()) == expected
-    assert result.schedule.lanes == {dim: number for dim, number in lanes.items() if number > 1}
+    assert result.schedule.lanes == lanes
 
 
 def test_best_lanes_are_the_best_of_all_shapes() -> None:
@@ -138,7 +131,7 @@ def test_best_lanes_are_the_best_of_all_shapes() -> None:
     for objective in ("cycles", "traffic"):
         alone = [
             search(layer, [600], Hardware(name="lanes", lanes=shape), objective)[0]  # type: ignore[arg-type]
-            for shape in lane_shapes(8)
+            for shape in Lanes.shapes(8)
         ]
         best = best_lanes(layer, 600, 8, objective)  # type: ignore[arg-type]
         if objective == "cycles":

@@ -7,6 +7,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order, order_of
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Bits, Marker
@@ -156,7 +157,7 @@ def test_memories_for_a_given_order_are_the_best() -> None:
     for inputs in range(2 * UNITS[0], budget, UNITS[0]):
         for outputs in range(2 * UNITS[2], budget - inputs - 7, UNITS[2]):
             buffers = {"I": inputs, "W": (budget - inputs - outputs) // 4 * 4, "O": outputs}
-            hardware = Hardware(name="split", lanes={"x": LANES}, budget=budget, order=FIGURE_8, buffers=buffers)
+            hardware = Hardware(name="split", lanes=Lanes(x=LANES), budget=budget, order=FIGURE_8, buffers=buffers)
             try:
                 total = sum(search(layer, [budget], hardware)[0].total_bytes for layer in layers)
             except InputError:

@@ -8,6 +8,7 @@ import pytest
 import hwgen.search.hwc.layer_fronts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import order_of
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.core.access import predict
@@ -19,7 +20,7 @@ from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
 from hwgen.search.hwc.utilisation import Plan, per_layer, plan_per_layer, plan_shared, shared
 
 BUDGET = 512
-SHAPES = ({"m": 8, "x": 2}, {"m": 4, "y": 2, "x": 2}, {"y": 4, "x": 4}, {"x": 16}, {"m": 16})
+SHAPES = (Lanes(m=8, x=2), Lanes(m=4, y=2, x=2), Lanes(y=4, x=4), Lanes(x=16), Lanes(m=16))
 
 
 def small_layer(rng: Random, name: str = "small") -> Layer:
@@ -59,7 +60,7 @@ def brute_force(layer: Layer, target: Target) -> list[tuple[int, float]]:
         splits = splits_of([layer], BUDGET, target, text)
         ranges = []
         for dim in ("m", "c", "y", "x"):
-            extent, lane = layer.extents[dim], target.lane(dim)
+            extent, lane = layer.extents[dim], target.lanes.along(dim)
             steps = [*range(lane, extent + 1, lane), extent] if dim != "c" else [*CHANNEL_STEPS, extent]
             if dim == "c" and "C" not in text:
                 steps = [extent]
@@ -77,13 +78,13 @@ def brute_force(layer: Layer, target: Target) -> list[tuple[int, float]]:
 def test_one_layer_never_moves_more_than_the_best_of_brute_force(seed: int) -> None:
     """Points that save less than 0.05 % of the cycles are left out of the fronts: hence the larger demand."""
     layer, lanes = small_layer(Random(seed)), SHAPES[seed]
-    target = Target((lanes.get("m", 1), lanes.get("y", 1), lanes.get("x", 1)), True)
+    target = Target(lanes, True)
     everything = brute_force(layer, target)
     assert max(utilisation for _, utilisation in everything) > 0.1
     for demand in (0.1, 0.2, 0.4, 0.6, 0.8):
         expected = min((traffic for traffic, busy in everything if busy >= demand * 1.0006), default=None)
         try:
-            plan = plan_shared([layer], BUDGET, demand, 100, lanes=dict(lanes), jobs=1)  # type: ignore[arg-type]
+            plan = plan_shared([layer], BUDGET, demand, 100, lanes=lanes, jobs=1)  # type: ignore[arg-type]
         except InputError:
             assert expected is None
             continue
@@ -118,8 +119,8 @@ def test_more_utilisation_takes_no_less_traffic_and_one_hwc_for_all_no_less_than
     layers = some_layers()
     traffic = []
     for demand in (0.3, 0.5):
-        several = plan_per_layer(layers, BUDGET, demand, 10, lanes={"m": 8, "x": 2}, jobs=1)
-        one = plan_shared(layers, BUDGET, demand, 10, lanes={"m": 8, "x": 2}, jobs=1)
+        several = plan_per_layer(layers, BUDGET, demand, 10, lanes=Lanes(m=8, x=2), jobs=1)
+        one = plan_shared(layers, BUDGET, demand, 10, lanes=Lanes(m=8, x=2), jobs=1)
         check(several, layers, demand)
         check(one, layers, demand)
         assert len(one.hardware) == 1
@@ -134,12 +135,12 @@ def test_any_shape_does_no_worse_than_one_and_jobs_change_nothing() -> None:
     free = plan_shared(layers, BUDGET, 0.3, 10, jobs=2)
     assert free.choices == plan_shared(layers, BUDGET, 0.3, 10, jobs=1).choices
     check(free, layers, 0.3)
-    assert free.total_bytes <= plan_shared(layers, BUDGET, 0.3, 10, lanes={"m": 8, "x": 2}, jobs=1).total_bytes
+    assert free.total_bytes <= plan_shared(layers, BUDGET, 0.3, 10, lanes=Lanes(m=8, x=2), jobs=1).total_bytes
 
 
 def test_a_plan_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layers = some_layers()[:2]
-    lanes = {"m": 8, "x": 2}
+    lanes = Lanes(m=8, x=2)
     first = per_layer(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
     machine, schedules = shared(layers, BUDGET, 0.3, 10, lanes=lanes, store=tmp_path, jobs=1)  # type: ignore[arg-type]
     assert len(list(tmp_path.iterdir())) == 2
@@ -159,8 +160,8 @@ def test_what_cannot_be_reached_is_said() -> None:
     with pytest.raises(InputError, match="utilisation: expected at least one layer"):
         plan_shared([], BUDGET, 0.5, 2)
     with pytest.raises(InputError, match=r"^utilisation: no choice reaches 1 with 512 bytes; the highest mean found"):
-        plan_shared(layers, BUDGET, 1.0, 2, lanes={"m": 8, "x": 2}, jobs=1)
+        plan_shared(layers, BUDGET, 1.0, 2, lanes=Lanes(m=8, x=2), jobs=1)
     with pytest.raises(InputError, match=r"^utilisation: 0\.3 with 512 bytes takes [0-9.]+ times the least traffic"):
-        plan_shared(layers, BUDGET, 0.3, 1.0, lanes={"x": 16}, jobs=1)
+        plan_shared(layers, BUDGET, 0.3, 1.0, lanes=Lanes(x=16), jobs=1)
     with pytest.raises(InputError, match="small: utilisation: no schedule of the canonical orders fits"):
-        plan_shared([small_layer(Random(1))], 100, 0.1, 9, lanes={"m": 8, "x": 2}, jobs=1)
+        plan_shared([small_layer(Random(1))], 100, 0.1, 9, lanes=Lanes(m=8, x=2), jobs=1)

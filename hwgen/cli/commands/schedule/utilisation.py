@@ -5,8 +5,9 @@ from pathlib import Path
 
 from hwgen.cli.console import note, print_json, print_table, size_text
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware, save_hardware
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.hardware import save_hardware
+from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.access import predict
 from hwgen.search.hwc.layer_fronts import LANES, Choice
@@ -17,24 +18,20 @@ __all__ = ["lanes_of", "print_plan"]
 DEFAULT_RATIO = 1.2
 
 
-def lanes_of(text: str | None) -> dict[Dim, int] | None:
+def lanes_of(text: str | None) -> Lanes | None:
     """The shape that ``auto``, ``m8x2`` or ``{m: 8, x: 2}`` stands for; None for any."""
     if text in (None, "auto"):
         return None
-    plain = re.sub(r"[{}:,\s]", "", str(text))
-    parts = re.findall(r"([myx])([0-9]{1,3})", plain)
-    shape: dict[Dim, int] = {dim: int(number) for dim, number in parts}
-    product = 1
-    for number in shape.values():
-        product *= number
-    whole = plain == "".join(dim + number for dim, number in parts) and len(shape) == len(parts)
-    powers = all(number & (number - 1) == 0 for number in shape.values())
-    if not (whole and powers and product == LANES):
-        raise InputError(
-            f"--lanes: expected auto or {LANES} lanes over m, y, x such as m8x2 or {{m: 8, x: 2}}, "
-            f"got {str(text)[:40]!r}"
-        )
-    return {dim: number for dim, number in shape.items() if number > 1}
+    try:
+        lanes = Lanes.parse(re.sub(r"[{}:,\s]", "", str(text)))
+        if lanes in Lanes.shapes(LANES):
+            return lanes
+    except ValueError:
+        pass
+    raise InputError(
+        f"--lanes: expected auto or {LANES} lanes over {', '.join(LANE_DIMS)} such as m8x2 or {{m: 8, x: 2}}, "
+        f"got {str(text)[:40]!r}"
+    )
 
 
 def print_plan(
@@ -76,7 +73,7 @@ def print_plan(
         [
             choice.schedule.layer.name,
             choice.hardware.name,
-            _shape(choice.hardware),
+            str(choice.hardware.lanes),
             choice.total_bytes,
             choice.cycles,
             choice.utilisation,
@@ -91,10 +88,6 @@ def print_plan(
     )  # fmt: skip
 
 
-def _shape(hardware: Hardware) -> str:
-    return "".join(f"{dim}{number}" for dim, number in hardware.lanes.items())
-
-
 def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | None) -> Path | None:
     if output is None:
         return None
@@ -102,7 +95,7 @@ def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | Non
     path = output / hardware.name / f"{choice.schedule.layer.name}.yaml"
     layers = len(plan.choices)
     remarks = [
-        f"For {hardware.name} ({hardware.name}.hardware.yaml in the folder above), lanes {_shape(hardware)}:",
+        f"For {hardware.name} ({hardware.name}.hardware.yaml in the folder above), lanes {hardware.lanes}:",
         f"{choice.total_bytes} bytes, estimated utilisation {choice.utilisation:.3f}",
         f"(at least {min_utilisation:g} in the mean over {layers} layers).",
     ]

@@ -58,8 +58,8 @@ class InputStream(wiring.Component):
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
                 "o_token": Out(stream.Signature(input_token(parameters))),
                 "release": In(1),
-                "read_address": In(data.ArrayLayout(self.flat, parameters.lane_y)),
-                "read_data": Out(data.ArrayLayout(8, parameters.lane_y * parameters.input_reads)),
+                "read_address": In(data.ArrayLayout(self.flat, parameters.lanes.y)),
+                "read_data": Out(data.ArrayLayout(8, parameters.lanes.y * parameters.input_reads)),
                 "overflow": Out(1),
             }
         )
@@ -114,7 +114,7 @@ class InputStream(wiring.Component):
     def _hold(self, m: Module, fill: InputFill) -> None:
         """The ring, as often as there are lanes along y: each reads a row of its own."""
         p = self.parameters
-        for copy in range(p.lane_y):
+        for copy in range(p.lanes.y):
             memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads)
             m.submodules[f"memory_{copy}"] = memory
             m.d.comb += [

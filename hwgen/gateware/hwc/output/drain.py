@@ -71,17 +71,17 @@ class DrainedVectors(wiring.Component):
                 "next_place": Out(p.output_index_bits),
                 "next_is_final": Out(1),
                 "moves": Out(1),
-                "channels": Out(range(p.lane_m + 1)),
-                "rows": Out(range(p.lane_y + 1)),
-                "columns": Out(range(p.lane_x + 1)),
+                "channels": Out(range(p.lanes.m + 1)),
+                "rows": Out(range(p.lanes.y + 1)),
+                "columns": Out(range(p.lanes.x + 1)),
                 "ends_row": Out(1),
                 "ends_channels": Out(1),
                 "ends_box": Out(1),
                 "index_after": Out(p.output_index_bits),
                 "bias_address": Out(32),
                 "address": Out(32),
-                "steps": Out(range(p.lanes + 1)),
-                "beats": Out(range(p.lanes + 1)),
+                "steps": Out(range(p.lanes.product + 1)),
+                "beats": Out(range(p.lanes.product + 1)),
                 "tail": Out(WORD_BYTES),
                 "overflows": Out(1),
                 "merges": Out(1),
@@ -141,7 +141,11 @@ class DrainedVectors(wiring.Component):
         """How the vector is stored, from ``begin`` in a word on: counted while its address comes."""
         p = self.parameters
         packs = self.is_final & ~self.settings.wide if p.wide else self.is_final
-        lines, reach, words = Signal(range(p.lanes + 1)), Signal(range(p.lanes + 4)), Signal(range(p.lanes + 1))
+        lines, reach, words = (
+            Signal(range(p.lanes.product + 1)),
+            Signal(range(p.lanes.product + 4)),
+            Signal(range(p.lanes.product + 1)),
+        )
         reaches, last = Signal(), Signal(range(WORD_BYTES + 1))
         rest = self.columns[:2]
         m.d.comb += [
@@ -163,5 +167,5 @@ class DrainedVectors(wiring.Component):
                 merges = packs & (reach < WORD_BYTES) & ~self.ends_row
                 m.d.sync += self.merges.eq(merges)
                 with m.If(merges):
-                    m.d.sync += [lines.eq(1), self.beats.eq(p.lanes // WORD_BYTES)]
+                    m.d.sync += [lines.eq(1), self.beats.eq(p.lanes.product // WORD_BYTES)]
         m.d.sync += self.steps.eq(lines * self.beats)

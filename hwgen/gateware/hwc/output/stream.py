@@ -61,7 +61,7 @@ class OutputStream(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
         self.index_bits = parameters.output_index_bits
-        sums = data.ArrayLayout(signed(32), parameters.lanes)
+        sums = data.ArrayLayout(signed(32), parameters.lanes.product)
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
@@ -204,7 +204,7 @@ class OutputStream(wiring.Component):
         ahead = Signal(range(BOXES_AHEAD + 2))
         has_room, revisits, wants, begins, keeping, keeps, ends_box = (Signal() for _ in range(7))
         place = Signal(self.index_bits)
-        lines, steps = Signal(range(p.lanes + 1)), Signal(range(p.lanes + 1))
+        lines, steps = Signal(range(p.lanes.product + 1)), Signal(range(p.lanes.product + 1))
         box, last_box = Signal(len(Cat(*load.box))), Signal(len(Cat(*load.box)))
         offset = (
             load.index

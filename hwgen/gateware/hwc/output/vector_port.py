@@ -64,7 +64,7 @@ class VectorPort(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = p = parameters
-        self._sums = data.ArrayLayout(signed(32), p.lanes)
+        self._sums = data.ArrayLayout(signed(32), p.lanes.product)
         super().__init__(
             {
                 "settings": In(settings_signature(p)),
@@ -91,11 +91,11 @@ class VectorPort(wiring.Component):
         p = self.parameters
         step, leaving = Step(p, self.settings), Leaving(p, self.settings)
         self._active, self._columns = Signal(), Signal.like(self.i_move.columns)
-        self._biases, self._received = Signal(32 * p.lane_m), Lanes(p, "received")
+        self._biases, self._received = Signal(32 * p.lanes.m), Lanes(p, "received")
         # Answers that are still to come.
-        self._awaited, self._last_awaited = Signal(range(p.lanes + 1)), Signal()
+        self._awaited, self._last_awaited = Signal(range(p.lanes.product + 1)), Signal()
         # The vector is loaded; the lanes whose word has come. Nothing is under way, or the last bias is there.
-        self._loads, self._arrives, self._open = Signal(), Signal(p.lanes), Signal(init=1)
+        self._loads, self._arrives, self._open = Signal(), Signal(p.lanes.product), Signal(init=1)
         # A sum and its bias have a bit more than a sum: they are halved, as far as the shift allows. It is one bit
         # less then; which bits it leaves above those that are wanted.
         self._halves, shift = Signal(), Signal(range(31), name="shift_left_over")
@@ -131,12 +131,12 @@ class VectorPort(wiring.Component):
         p = self.parameters
         adds = Signal()
         m.d.comb += adds.eq(self.i_move.kind == VectorMove.STORE_OUTPUTS)
-        biases: list[Value] = [self._biases.word_select(channel, 32).as_signed() for channel in range(p.lane_m)]
-        _, wide_rows, wide_columns = p.wide_lanes
-        for lane in range(p.lanes):
+        biases: list[Value] = [self._biases.word_select(channel, 32).as_signed() for channel in range(p.lanes.m)]
+        wide_rows, wide_columns = p.wide_lanes.y, p.wide_lanes.x
+        for lane in range(p.lanes.product):
             total = Signal(signed(33), name=f"total_{lane}")
-            chosen = biases[lane // (p.lane_y * p.lane_x)]
-            if p.wide and lane < p.lanes // 2:
+            chosen = biases[lane // (p.lanes.y * p.lanes.x)]
+            if p.wide and lane < p.lanes.product // 2:
                 chosen = Mux(self.settings.wide, biases[lane // (wide_rows * wide_columns)], chosen)
             m.d.comb += total.eq(self.captured[lane])
             with m.If(adds):

@@ -37,7 +37,7 @@ class Leaving:
 
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
         self._parameters, self._settings = parameters, settings
-        lines = parameters.lane_m * parameters.lane_y
+        lines = parameters.lanes.m * parameters.lanes.y
         self.asks, self._write, self.move = Signal(), Signal(), Signal(VectorMove)
         self._address, self._enable = Signal(30), Signal(WORD_BYTES)
         # A sum, or what is left of four sums or of one that was shifted right: to be clipped.
@@ -98,7 +98,7 @@ class Leaving:
     def leave(self, m: Module, request: stream.Interface, *, goes: Value) -> None:
         """Outputs, clipped, are moved to their place in the word, after those of the row that wait."""
         p, waiting = self._parameters, self._waiting
-        across, rows = min(p.lane_x, WORD_BYTES), together(p)
+        across, rows = min(p.lanes.x, WORD_BYTES), together(p)
         word = Signal(32)
         m.d.comb += word.eq(self._value)
         if p.wide:

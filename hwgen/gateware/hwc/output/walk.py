@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import DIMS, REDUCTION, HwcParameters
+from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, REDUCTION, HwcParameters
 from hwgen.gateware.hwc.settings import output_capacity, settings_signature
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest
 
@@ -63,9 +63,9 @@ class OutputWalk(wiring.Component):
                 "channel": Out(p.position_bits),
                 "row": Out(p.position_bits),
                 "column": Out(p.position_bits),
-                "channels": Out(range(p.lane_m + 1)),
-                "rows": Out(range(p.lane_y + 1)),
-                "columns": Out(range(p.lane_x + 1)),
+                "channels": Out(range(p.lanes.m + 1)),
+                "rows": Out(range(p.lanes.y + 1)),
+                "columns": Out(range(p.lanes.x + 1)),
                 "leaves_row": Out(1),
                 "ends_row": Out(1),
                 "ends_channels": Out(1),
@@ -81,7 +81,7 @@ class OutputWalk(wiring.Component):
         p = self.parameters
         # Loops of the box over channels, then rows, then columns; reductions inside it need no steps here.
         outer = range(p.output_marker)
-        inner = {dim: [j for j in p.output_box if p.loops[j] == dim] for dim in "myx"}
+        inner = {dim: [j for j in p.output_box if p.loops[j] == dim] for dim in OUTPUT_DIMS}
         order = [*outer, *inner["m"], *inner["y"], *inner["x"]]
         m.submodules.nest = nest = LoopNest(loops=[p.loops[j] for j in order], bits=p.position_bits)
         low: dict[str, ValueLike] = dict.fromkeys(DIMS, 0)
@@ -89,14 +89,14 @@ class OutputWalk(wiring.Component):
         for at, j in enumerate(order):
             dim = p.loops[j]
             if at == p.output_marker:
-                m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, "myx", strict=True)]
+                m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, OUTPUT_DIMS, strict=True)]
             m.d.comb += [
                 nest.extent[at].eq(getattr(self.settings, f"extent_{dim}")),
                 nest.step[at].eq(getattr(self.settings, f"step_{j}_{dim}")),
             ]
             low[dim], high[dim] = nest.lo[at], nest.hi[at]
         if len(order) == p.output_marker:
-            m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, "myx", strict=True)]
+            m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, OUTPUT_DIMS, strict=True)]
         m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance)]
         with m.If(self.start):
             m.d.sync += self.valid.eq(1)

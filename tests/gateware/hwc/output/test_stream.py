@@ -13,6 +13,7 @@ from amaranth.sim import Simulator
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.golden.convolution import requantise
+from hwgen.ir.lanes import Lanes
 
 SHAPES = {
     "x16": (1, 1, 16),
@@ -91,9 +92,7 @@ class Task:
             input_bytes=256,
             weight_bytes=256,
             output_bytes=64 * self.depth(),
-            lane_m=m,
-            lane_y=y,
-            lane_x=x,
+            lanes=Lanes(m=m, y=y, x=x),
         )
 
     def pitch(self) -> int:

@@ -1,0 +1,124 @@
+"""The lanes of a datapath: how many iterations of each loop dimension it does in one cycle."""
+
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from hwgen.ir.layer import DIMS, Dim
+
+__all__ = ["LANE_DIMS", "ONE_LANE", "Lanes", "LanesField"]
+
+LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
+"""Dimensions along which the lanes of the generated datapath may lie. A schedule for the model alone may have lanes
+along any dimension."""
+
+_HALVED_FIRST: tuple[Dim, ...] = ("x", "m", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Lanes along each loop dimension; one iteration of the datapath covers their product.
+
+    Members
+    -------
+    m, c, y, x, k, l : iterations of the dimension that are done in one cycle, at least 1.
+    """
+
+    m: int = 1
+    c: int = 1
+    y: int = 1
+    x: int = 1
+    k: int = 1
+    l: int = 1  # noqa: E741 - the dimension's name
+
+    def __post_init__(self) -> None:
+        for dim in DIMS:
+            number = self.along(dim)
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise ValueError(f"{dim}: expected at least 1, got {reprlib.repr(number)}")
+
+    def along(self, dim: str) -> int:
+        """Lanes along one dimension."""
+        number: int = getattr(self, dim)
+        return number
+
+    @property
+    def product(self) -> int:
+        """Multiply-accumulates in one cycle."""
+        product = 1
+        for dim in DIMS:
+            product *= self.along(dim)
+        return product
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """Dimensions with more than one lane."""
+        return tuple(dim for dim in DIMS if self.along(dim) > 1)
+
+    def vectors(self, dim: Dim, extent: int) -> int:
+        """Cycles for ``extent`` iterations of a dimension: lane vectors, the last one perhaps partly idle."""
+        return -(-extent // self.along(dim))
+
+    def halved(self) -> "Lanes":
+        """Half as many lanes, as operands of twice the width have them: along x, else along m, else along y."""
+        dim = next((dim for dim in _HALVED_FIRST if self.along(dim) > 1), _HALVED_FIRST[-1])
+        if self.along(dim) == 1:
+            raise ValueError(f"lanes: expected more than one lane along {' or '.join(_HALVED_FIRST)} to halve")
+        return replace(self, **{dim: self.along(dim) // 2})
+
+    def doubled(self) -> "Lanes":
+        """Twice as many lanes along x; `halved` gives these again."""
+        return replace(self, x=2 * self.x)
+
+    def outside(self, dims: Sequence[Dim] = LANE_DIMS) -> tuple[Dim, ...]:
+        """Dimensions with more than one lane that are not among ``dims``."""
+        return tuple(dim for dim in self.dims if dim not in dims)
+
+    @classmethod
+    def shapes(cls, number: int, dims: Sequence[Dim] = LANE_DIMS) -> list["Lanes"]:
+        """Every way to spread ``number`` lanes over some dimensions; most lanes along the last dimension first."""
+        *others, last = dims
+        if not others:
+            return [cls(**{last: number})]
+        divisors = (along for along in range(number, 0, -1) if number % along == 0)
+        return [
+            replace(shape, **{last: along}) for along in divisors for shape in cls.shapes(number // along, others)
+        ]
+
+    @classmethod
+    def parse(cls, text: str) -> "Lanes":
+        """The lanes of a text such as ``m8x2``; raises ValueError."""
+        parts = re.findall(r"([a-z])([0-9]{1,3})", text)
+        if text != "".join(dim + number for dim, number in parts) or len({dim for dim, _ in parts}) < len(parts):
+            raise ValueError(f"expected lanes such as m8x2, got {reprlib.repr(text)}")
+        return cls.from_data({dim: int(number) for dim, number in parts})
+
+    def __str__(self) -> str:
+        return "".join(f"{dim}{self.along(dim)}" for dim in self.dims) or "1"
+
+    def as_data(self) -> dict[str, int]:
+        """Plain data in the file format: the dimensions with more than one lane."""
+        return {dim: self.along(dim) for dim in self.dims}
+
+    @classmethod
+    def from_data(cls, data: object) -> "Lanes":
+        """The lanes of a mapping from dimensions to numbers, or lanes themselves; raises ValueError."""
+        if isinstance(data, Lanes):
+            return data
+        if not isinstance(data, Mapping):
+            raise ValueError(f"expected a mapping of dimensions to lanes, got {reprlib.repr(data)}")
+        unknown = [key for key in data if key not in DIMS]
+        if unknown:
+            raise ValueError(f"{unknown[0]}: expected one of {' '.join(DIMS)}")
+        return cls(**data)
+
+
+ONE_LANE = Lanes()
+"""One iteration in a cycle: no lanes."""
+
+LanesField = Annotated[Lanes, BeforeValidator(Lanes.from_data), PlainSerializer(Lanes.as_data)]
+"""The type of a field of a file-backed value: read from plain data and written as such."""
