@@ -2,6 +2,7 @@
 
 import pytest
 
+from hwgen.ir.lanes import Lanes
 from hwgen.search.cluster.spreading import busiest, grid_of, shares_of, slicings, utilisation
 from hwgen.search.core.space import Target
 from tests.model.cluster.nests import conv
@@ -22,7 +23,7 @@ def test_shares() -> None:
 
 def test_how_busy() -> None:
     """Tiles of 10, 10 and 4 filters on two HWCs: shares of 5, 5 and 4, on 4 lanes two vectors, two and one."""
-    layer, target = conv((24, 1, 3, 8), (1, 1)), Target((4, 1, 8), hardware=True)
+    layer, target = conv((24, 1, 3, 8), (1, 1)), Target(Lanes(m=4, x=8), hardware=True)
     steps = {"m": 10, "c": 1, "y": 3, "x": 8}
     assert busiest(layer, steps, {"m": 5}, target) == (2 + 2 + 1) * 3
     assert utilisation(layer, 15, 2, target) == pytest.approx(24 * 3 * 8 / (15 * 2 * 32))

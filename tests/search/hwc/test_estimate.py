@@ -3,6 +3,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.core.access import predict
@@ -12,7 +13,7 @@ from hwgen.search.hwc.canonical import CANONICAL, order_from_text, schedule_of
 from hwgen.search.hwc.estimate import DRAIN_LATENCY, LATENCY, estimate, shapes_of, waiting_of
 from tests.random.nests import random_layer
 
-SHAPES = ((1, 1, 16), (8, 1, 2), (4, 2, 2), (16, 1, 1), (1, 16, 1), (2, 4, 2))
+SHAPES = tuple(Lanes.parse(text) for text in ("x16", "m8x2", "m4y2x2", "m16", "y16", "m2y4x2"))
 ROOMY = np.array([1e9, 1e9, 1e9])
 
 
@@ -65,7 +66,7 @@ TEXT = "MYX[O]C[I]k[W]lmyxc"
 
 def cycles(steps: tuple[int, int, int, int], spare: tuple[int, int, int] = (0, 0, 0), **tight: bool) -> float:
     """Lanes {m: 8, x: 2}; memories of just the size needed for the operands named and so much, roomy ones else."""
-    target = Target((8, 1, 2), True)
+    target = Target(Lanes(m=8, x=2), True)
     fixed = fixed_order(order_from_text(TEXT), target.lane_dims)
     needs = predict(schedule_of(POINTWISE, target, TEXT, steps)).allocation
     _, channels, rows, columns = steps
@@ -105,7 +106,7 @@ def test_vectors_wait_for_those_before_them_in_the_memory() -> None:
 
 def test_weights_that_stay_and_vectors_that_leave_one_by_one() -> None:
     """Each vector is a box of O: it stays for 64 iterations and leaves in 8 cycles."""
-    target, text, steps = Target((8, 1, 2), True), "M[W]X[I]Ymyx[O]ckl", (32, 64, 1, 8)
+    target, text, steps = Target(Lanes(m=8, x=2), True), "M[W]X[I]Ymyx[O]ckl", (32, 64, 1, 8)
     fixed = fixed_order(order_from_text(text), target.lane_dims)
     kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed), waiting_of(POINTWISE, target, fixed)
     vectors = 4 * 8 * 4
