@@ -15,8 +15,8 @@ Without arguments all rows: some minutes. ``python -m benchmarks.bench_clusters 
 import sys
 
 from cosim.cluster.results import cosimulate_clusters
-from cosim.cluster.run import DramTiming
 from cosim.hwc.comparison import LayerResult
+from hwgen.arch.dram import Dram
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.schedule import Schedule, load_schedule
@@ -31,11 +31,11 @@ MOST_OF_THE_LONGER = 1.10
 LEAST_SERIAL = 1.6
 BALANCE = (0.8, 1.2)
 TIMINGS = {
-    1: DramTiming(latency=20, miss_cycles=555, block_cycles=250.0),
-    2: DramTiming(latency=20, miss_cycles=10, block_cycles=221.0),
-    3: DramTiming(latency=20, miss_cycles=10, block_cycles=131.0),
-    4: DramTiming(latency=20, miss_cycles=10, block_cycles=230.0),
-    5: DramTiming(latency=20, miss_cycles=10, block_cycles=230.0),
+    1: Dram(latency=20, miss_cycles=555, block_cycles=250.0),
+    2: Dram(latency=20, miss_cycles=10, block_cycles=221.0),
+    3: Dram(latency=20, miss_cycles=10, block_cycles=131.0),
+    4: Dram(latency=20, miss_cycles=10, block_cycles=230.0),
+    5: Dram(latency=20, miss_cycles=10, block_cycles=230.0),
 }
 """For each row a DRAM whose blocks of 128 bytes take so long that transfers take about as long as the arithmetic."""
 
@@ -47,13 +47,13 @@ def row(number: int) -> Schedule:
     )
 
 
-def transfer_cycles(result: LayerResult, timing: DramTiming) -> float:
+def transfer_cycles(result: LayerResult, timing: Dram) -> float:
     """What the DRAM is occupied for by all that was moved."""
     moved = result.measured.at("dram").accesses.values()
     return sum(one.blocks * timing.block_cycles + one.row_misses * timing.miss_cycles for one in moved)
 
 
-def ends_cycles(schedule: Schedule, timing: DramTiming) -> float:
+def ends_cycles(schedule: Schedule, timing: Dram) -> float:
     """The same for what nothing can overlap: the loads of the first tile and the stores of the last one."""
     layout = dram_layout(schedule)
     last = len(tiles(schedule)) - 1
@@ -61,8 +61,8 @@ def ends_cycles(schedule: Schedule, timing: DramTiming) -> float:
     cycles = 0.0
     for part in parts:
         start, stop = runs_of(schedule, layout, part)
-        blocks, rows = (int(((stop - 1) // unit - start // unit + 1).sum()) for unit in (BLOCK, 1 << timing.row_log2))
-        misses = min(rows, int(stop[-1] - start[0] >> timing.row_log2) + 1)
+        blocks, rows = (int(((stop - 1) // unit - start // unit + 1).sum()) for unit in (BLOCK, timing.row_bytes))
+        misses = min(rows, int(stop[-1] - start[0]) // timing.row_bytes + 1)
         cycles += blocks * timing.block_cycles + misses * timing.miss_cycles
     return cycles
 

@@ -12,23 +12,23 @@ from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, run_dma
 from cosim.dma.tiles import RINGS, TileTime, measure_tiles, random_tiles
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dram import Dram
 from hwgen.model.dma.fit import fit_cost
-from hwgen.model.dma.transfers import DramTiming
 
 SHOWN = ("answers at once", "like DDR3")
 LEAST_RATE = 0.95
 MOST_ERROR = 0.02
 TILES = 100
 TIMINGS = {
-    "answers at once": DramTiming(),
-    "like DDR3": DramTiming(latency=25, miss_cycles=21, block_cycles=15),
-    "slow": DramTiming(latency=30, miss_cycles=10, block_cycles=64.3),
+    "answers at once": Dram(),
+    "like DDR3": Dram(latency=25, miss_cycles=21, block_cycles=15),
+    "slow": Dram(latency=30, miss_cycles=10, block_cycles=64.3),
 }
 """Like DDR3, at 500 MHz: 50 ns through controller and CAS, 42 ns (tRP + tRCD + CL) more for another row, 128 bytes in
 30 ns. Slow: a quarter of the width of the port."""
 
 
-def rate(axi_bits: int, timing: DramTiming, *, loads: bool) -> float:
+def rate(axi_bits: int, timing: Dram, *, loads: bool) -> float:
     """The part of the AXI width that rows of 4000 bytes at odd addresses get, 15 of them in one descriptor."""
     tag, start = OperandTag.I if loads else OperandTag.O, RINGS[RingSelect.I].start + 1
     rows = Descriptor(4000, tag, RingSelect.I, 0x10003, start, 15, 1, dram_stride_1=8005, tcdm_stride_1=4004)

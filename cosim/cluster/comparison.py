@@ -11,7 +11,6 @@ from cosim.hwc.comparison import LayerResult
 from hwgen.arch.descriptor import OperandTag
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.lower.cluster.cycles import cluster_cycles
-from hwgen.model.dma.transfers import DramTiming
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["judge_cluster"]
@@ -81,7 +80,7 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
         measured=measured,
         equal=equal,
         output_exact=exact,
-        predicted_cycles=round(cluster_cycles(task.program, _timing(task)).total),
+        predicted_cycles=round(cluster_cycles(task.program, task.job.timing).total),
         cycles=outcome.cycles,
         seconds=outcome.seconds,
         failures=tuple(failures),
@@ -148,11 +147,3 @@ def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
             for (_, operand, direction), quantity, mine, theirs in predicted.differences(Counts(found))
         ]
     return lines
-
-
-def _timing(task: ClusterTask) -> DramTiming:
-    """The timing of the DRAM, in the form of the model."""
-    timing = task.job.timing
-    return DramTiming(
-        timing.latency, timing.miss_cycles, timing.block_cycles, 1 << timing.row_log2, 1 << timing.bank_log2
-    )

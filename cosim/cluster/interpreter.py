@@ -160,7 +160,7 @@ class Machine:
             if dram + descriptor.length > len(self._dram):
                 raise ProgramError(f"DRAM address {dram:#x} of a transfer is outside")
             places = tcdm + offsets
-            places = places if ring is None else ring.start + (places - ring.start) % ring.size
+            places = places if ring is None else ring.wrap(places)
             part = slice(dram, dram + descriptor.length)
             if loads:
                 self._tcdm[places] = self._dram[part]

@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.run import ClusterJob, DramTiming
+from cosim.cluster.run import ClusterJob
 from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
-from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
-from hwgen.model.dram.counts import Dram, program_access
+from hwgen.model.dram.counts import program_access
 
 __all__ = ["ClusterTask", "prepare_cluster"]
 
@@ -51,7 +52,7 @@ def prepare_cluster(
     stream: int | None = None,
     stalls: bool = False,
     serial: bool = False,
-    timing: DramTiming | None = None,
+    timing: Dram | None = None,
     data: LayerData | None = None,
 ) -> ClusterTask:
     """Make everything for one schedule; raises `InputError` where the cluster cannot run it.
@@ -71,11 +72,11 @@ def prepare_cluster(
     program = compile_cluster(
         schedule, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling, serial=serial
     )
-    timing = timing or _timing(program.cluster)
-    dram = Dram(program.cluster.axi_bits, 1 << timing.row_log2, 1 << timing.bank_log2)
-    prediction = predict_two_levels(program.schedule, program.cluster.hwcs, dram)
+    timing = timing or program.cluster.dram or Dram()
+    port = DramPort(program.cluster.axi_bits, timing)
+    prediction = predict_two_levels(program.schedule, program.cluster.hwcs, port)
     size = WORD_BYTES * len(program.words)
-    fetched = Counts({("dram", "P", "read"): program_access(program.layout, dram, size)})
+    fetched = Counts({("dram", "P", "read"): program_access(program.layout, port, size)})
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for region in (program.layout.output, program.layout.partial):  # the previous contents must not matter
         begin, end = region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES
@@ -106,12 +107,3 @@ def prepare_cluster(
         job,
         expected_output(schedule.layer, data),
     )
-
-
-def _timing(cluster: Cluster) -> DramTiming:
-    """The DRAM timing of the hardware file."""
-    dram = cluster.dram
-    if dram is None:
-        return DramTiming()
-    rows, banks = dram.row_bytes.bit_length() - 1, dram.banks.bit_length() - 1
-    return DramTiming(dram.latency, dram.miss_cycles, dram.block_cycles, rows, banks)

@@ -7,10 +7,11 @@ from pathlib import Path
 from cosim.cluster.comparison import judge_cluster
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import ClusterTask, prepare_cluster
-from cosim.cluster.run import DramTiming, run_cluster
+from cosim.cluster.run import run_cluster
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import dump_layer, file_names
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 
@@ -28,7 +29,7 @@ def cosimulate_clusters(
     streams: Sequence[int] | None = None,
     stalls: bool = False,
     serial: bool = False,
-    timing: DramTiming | None = None,
+    timing: Dram | None = None,
     dump: Path | None = None,
     fast: bool = True,
     progress: Callable[[LayerResult], None] = lambda result: None,

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.model import ClusterModel
+from cosim.dma.dram import dram_controls
 from hwgen.arch.descriptor import OperandTag
+from hwgen.arch.dram import Dram
 from hwgen.gateware.cluster.registers import cluster_register_map
 from hwgen.gateware.hwc.registers import Control
 
-__all__ = ["KINDS", "ClusterJob", "ClusterResult", "DramTiming", "run_cluster"]
+__all__ = ["KINDS", "ClusterJob", "ClusterResult", "run_cluster"]
 
 START = Control.const({"start": 1}).as_bits()
 CLEAR = Control.const({"clear": 1}).as_bits()
@@ -32,17 +34,6 @@ KINDS = {
     "store": ("I", "W", "O", "B"),
 }
 """Kinds of accesses that are counted: at the ports of an HWC, and at those of the DMA channels (by ring)."""
-
-
-@dataclass(frozen=True)
-class DramTiming:
-    """Timing of the DRAM in the harness, see `dram.sv`. All zero: a beat in every cycle."""
-
-    latency: int = 0
-    miss_cycles: int = 0
-    block_cycles: float = 0.0
-    row_log2: int = 11
-    bank_log2: int = 3
 
 
 @dataclass(frozen=True)
@@ -71,7 +62,7 @@ class ClusterJob:
     random: int = 1
     axi_stalls: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
     tcdm_stalls: int | tuple[int, ...] = 0
-    timing: DramTiming = field(default_factory=DramTiming)
+    timing: Dram = field(default_factory=Dram)
     axi_error: tuple[str, int, int] | None = None
     tcdm_error: tuple[str, int] | None = None
     reset: bool = True
@@ -165,9 +156,7 @@ def _control(model: ClusterModel, job: ClusterJob, control: int) -> None:
         random_start=job.random,
         axi_rate=_packed(job.axi_stalls, 8),
         tcdm_rate=_packed(stalls, 8),
-        timing=job.timing.latency | job.timing.miss_cycles << 16,
-        block_rate=round(256 * job.timing.block_cycles),
-        geometry=job.timing.row_log2 | job.timing.bank_log2 << 5,
+        **dram_controls(job.timing),
         axi_error_enable={"read": 1, "write": 2}.get(kind, 0),
         axi_error_code=code,
         axi_error_address=address,

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.dma.dram import dram_controls
 from cosim.dma.model import DRAM_LOG2, TCDM_LOG2, Model
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
-from hwgen.model.dma.transfers import DramTiming
+from hwgen.arch.dram import Dram
 
 __all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "Memories", "moved", "run_dma"]
 
-TCDM_BYTES = 4 << TCDM_LOG2
+TCDM_BYTES = WORD_BYTES << TCDM_LOG2
 DATA_BYTES = 3 << DRAM_LOG2
 """Bytes of DRAM for the data; descriptors and times are in the last quarter."""
 
@@ -53,7 +55,7 @@ class DmaJob:
     program: tuple[int, int] = (0, 0)
     serial: bool = False
     stores_last: bool = False
-    timing: DramTiming = field(default_factory=DramTiming)
+    timing: Dram = field(default_factory=Dram)
     stall_rates: tuple[int, ...] = (0,) * 8
     random: int = 1
     error: tuple[str, int] | None = None
@@ -93,10 +95,10 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
     """Reset the DMA and run one job."""
     memory = model.memory
     dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
-    dram[: DATA_BYTES // 4] = job.memories.dram.view(np.uint32)
+    dram[: DATA_BYTES // WORD_BYTES] = job.memories.dram.view(np.uint32)
     tcdm[:] = job.memories.tcdm.view(np.uint32)
     words = [[word for each in side for word in each.encode()] for side in (job.loads, job.stores)]
-    at = DATA_BYTES // 4
+    at = DATA_BYTES // WORD_BYTES
     places = []
     for side in words:
         dram[at : at + len(side)] = side
@@ -130,9 +132,7 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
         random_start=job.random,
         stall_rate=sum(rate << 8 * i for i, rate in enumerate(rates[:5])),
         tcdm_rate=rates[5] | rates[6] << 8,
-        timing=job.timing.latency | job.timing.miss_cycles << 16,
-        block_rate=round(job.timing.block_cycles * 256),
-        geometry=job.timing.row_bytes.bit_length() - 1 | (job.timing.banks.bit_length() - 1) << 5,
+        **dram_controls(job.timing),
         error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
         error_address=job.error[1] if job.error else 0,
         error_code=3 if job.decode else 2,
@@ -167,7 +167,7 @@ def _result(model: Model, job: DmaJob, at: int, count: int) -> DmaResult:
         )
         violations[channel] = sum(model.get("violations", scope) for scope in scopes)
     return DmaResult(
-        memories=Memories(dram[: DATA_BYTES // 4].copy().view(np.uint8), tcdm.copy().view(np.uint8)),
+        memories=Memories(dram[: DATA_BYTES // WORD_BYTES].copy().view(np.uint8), tcdm.copy().view(np.uint8)),
         counts={
             (tag, written): {name: int(counted[name][2 * tag + written]) for name in COUNTERS}
             for tag in OperandTag
@@ -196,7 +196,7 @@ def moved(job: DmaJob) -> Memories:
             for source, target in descriptor.runs():
                 places = target + offsets
                 if ring is not None:
-                    places = ring.start + (places - ring.start) % ring.size
+                    places = ring.wrap(places)
                 if loads:
                     tcdm[places] = dram[source : source + descriptor.length]
                 else:

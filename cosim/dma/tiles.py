@@ -1,7 +1,7 @@
 """Random tiles of tensors as two-level schedules have them, and the cycles that the DMA takes to move them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -10,9 +10,9 @@ from cosim.dma.model import load_model
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dram import Dram
 from hwgen.model.dma.cycles import Times, load_times, store_times
 from hwgen.model.dma.fit import Transfer
-from hwgen.model.dma.transfers import DmaTiming, DramTiming, Move
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["RINGS", "TileTime", "measure_tiles", "random_tile", "random_tiles"]
@@ -82,7 +82,7 @@ class TileTime:
     @property
     def transfer(self) -> Transfer:
         """The tile in the terms of the three-parameter model, whose runs are contiguous in DRAM."""
-        joined = sum(joins for _, _, joins in _move_of(self.tile).runs())
+        joined = sum(joins for _, _, joins in self.tile.joined_runs())
         return Transfer(self.tile.count_1 * self.tile.count_2 - joined, self.tile.bytes, self.measured)
 
 
@@ -92,13 +92,13 @@ def random_tiles(seed: object, count: int, *, loads: bool, apart: bool = True) -
     found: list[Descriptor] = []
     while len(found) < count:
         tile = random_tile(random, loads=loads)
-        if apart or not _move_of(tile).apart:
+        if apart or not tile.apart:
             found.append(tile)
     return found
 
 
 def measure_tiles(
-    tiles: Sequence[Descriptor], parameters: DmaParameters, timing: DramTiming, *, loads: bool, serial: bool = True
+    tiles: Sequence[Descriptor], parameters: DmaParameters, timing: Dram, *, loads: bool, serial: bool = True
 ) -> list[TileTime]:
     """Move tiles, serially or as fast as the DMA accepts them, and check the memories."""
     generator = np.random.default_rng(len(tiles))
@@ -110,12 +110,7 @@ def measure_tiles(
     same = np.array_equal(result.memories.dram, expected.dram) and np.array_equal(result.memories.tcdm, expected.tcdm)
     if result.timed_out or not same:
         raise ToolError("the DMA has not moved what it should")
-    dma = DmaTiming(parameters.beat_bytes, parameters.outstanding, parameters.beats_ahead)
-    predicted = (load_times if loads else store_times)([_move_of(tile) for tile in tiles], dma, timing, serial=serial)
+    predicted = (load_times if loads else store_times)(tiles, parameters, timing, serial=serial)
     measured = Times(tuple(result.begins), tuple(result.ends))
     pairs = (measured.cycles, predicted.cycles) if serial else (measured.ends, predicted.ends)
     return [TileTime(tile, *both) for tile, both in zip(tiles, zip(*pairs, strict=True), strict=True)]
-
-
-def _move_of(descriptor: Descriptor) -> Move:
-    return Move(**{entry.name: getattr(descriptor, entry.name) for entry in fields(Move)})

@@ -13,9 +13,14 @@ that the next one, which has the same tag, continues it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING, TypeVar
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "FIELDS",
@@ -27,11 +32,13 @@ __all__ = [
     "OperandTag",
     "Ring",
     "RingSelect",
+    "TransferArithmetic",
 ]
 
 PACKED_WORDS = 8
 SCATTERED_WORDS = 10
 """Words of a descriptor: a packed one ends where the fields of the scattering begin."""
+Places = TypeVar("Places", int, "NDArray[np.int64]")
 
 
 class DescriptorError(ParameterError):
@@ -111,13 +118,98 @@ class Ring:
         """Lowest address."""
         return self.end - self.size
 
-    def wrap(self, address: int) -> int:
-        """The address in the ring that is a multiple of the size away; below the start nothing is defined."""
+    def wrap(self, address: Places) -> Places:
+        """The address in the ring that is a multiple of the size away, of one or of many addresses.
+
+        Below the start nothing is defined.
+        """
         return self.start + (address - self.start) % self.size
 
 
+class TransferArithmetic:
+    """What the fields of a transfer say: its runs, its segments, and the TCDM address of every byte.
+
+    The fields are those of `FIELDS`, by name. Addresses in the TCDM are linear: they wrap in the ring afterwards.
+    """
+
+    length: int
+    dram_address: int
+    tcdm_address: int
+    count_1: int
+    count_2: int
+    dram_stride_1: int
+    dram_stride_2: int
+    tcdm_stride_1: int
+    tcdm_stride_2: int
+    scattered: bool
+    continues: bool
+    fold: int
+    fast_stride: int
+    slow_stride: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are moved."""
+        return self.length * self.count_1 * self.count_2
+
+    @property
+    def dram_end(self) -> int:
+        """The address behind the last DRAM byte."""
+        return (
+            self.dram_address
+            + (self.count_1 - 1) * self.dram_stride_1
+            + (self.count_2 - 1) * self.dram_stride_2
+            + self.length
+        )
+
+    @property
+    def words(self) -> int:
+        """Words of the descriptor."""
+        return SCATTERED_WORDS if self.scattered else PACKED_WORDS
+
+    @property
+    def apart(self) -> bool:
+        """Whether its bytes are not contiguous in the TCDM, so that each is written by itself."""
+        return self.scattered and self.fast_stride != 1
+
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """DRAM and TCDM address of every run, in order; the latter before it wraps."""
+        for i in range(self.count_2):
+            for j in range(self.count_1):
+                yield (
+                    self.dram_address + i * self.dram_stride_2 + j * self.dram_stride_1,
+                    self.tcdm_address + i * self.tcdm_stride_2 + j * self.tcdm_stride_1,
+                )
+
+    def offsets(self) -> list[int]:
+        """Where the bytes of a run lie in the TCDM, from the run's address on, before they wrap."""
+        if not self.scattered:
+            return list(range(self.length))
+        return [b % self.fold * self.fast_stride + b // self.fold * self.slow_stride for b in range(self.length)]
+
+    def joined_runs(self) -> Iterator[tuple[int, int, bool]]:
+        """DRAM and TCDM address of every run, and whether the next one begins in DRAM where it ends."""
+        starts = list(self.runs())
+        for (dram, tcdm), (following, _) in zip(starts, [*starts[1:], (-1, 0)], strict=True):
+            yield dram, tcdm, following == dram + self.length or (following < 0 and self.continues)
+
+    def segments(self) -> Iterator[tuple[int, int, int, bool]]:
+        """DRAM and TCDM address and bytes of what is contiguous on both sides, and whether the next one follows in
+        DRAM. Of a run whose bytes are `apart` there is one segment, which is contiguous in DRAM only."""
+        size = self.fold if self.scattered and not self.apart else self.length
+        for dram, tcdm, joins in self.joined_runs():
+            for number, start in enumerate(range(0, self.length, size)):
+                bytes_left = self.length - start
+                yield (
+                    dram + start,
+                    tcdm + number * self.slow_stride,
+                    min(size, bytes_left),
+                    joins or bytes_left > size,
+                )
+
+
 @dataclass(frozen=True)
-class Descriptor:
+class Descriptor(TransferArithmetic):
     """One transfer; the fields are those of `FIELDS`, by name.
 
     What is scattered needs a ring. A store's fast stride is 1, and nothing continues it.
@@ -151,21 +243,6 @@ class Descriptor:
         if self.scattered and self.ring == RingSelect.FIXED:
             raise DescriptorError("scattered: expected a ring, got FIXED")
 
-    @property
-    def bytes(self) -> int:
-        """Bytes that are moved."""
-        return self.length * self.count_1 * self.count_2
-
-    @property
-    def dram_end(self) -> int:
-        """The address behind the last DRAM byte."""
-        return (
-            self.dram_address
-            + (self.count_1 - 1) * self.dram_stride_1
-            + (self.count_2 - 1) * self.dram_stride_2
-            + self.length
-        )
-
     def check_ring(self, ring: Ring | None) -> None:
         """Refuse what does not lie in its ring; ``None`` is for FIXED, where only the window limits it."""
         if (ring is None) != (self.ring == RingSelect.FIXED):
@@ -180,24 +257,9 @@ class Descriptor:
             if getattr(self, name) >= ring.size:
                 raise DescriptorError(f"{name}: expected less than the ring's {ring.size}, got {getattr(self, name)}")
 
-    def runs(self) -> Iterator[tuple[int, int]]:
-        """DRAM and TCDM address of every run, in order; the latter before it wraps."""
-        for i in range(self.count_2):
-            for j in range(self.count_1):
-                yield (
-                    self.dram_address + i * self.dram_stride_2 + j * self.dram_stride_1,
-                    self.tcdm_address + i * self.tcdm_stride_2 + j * self.tcdm_stride_1,
-                )
-
-    def offsets(self) -> list[int]:
-        """Where the bytes of a run lie in the TCDM, from the run's address on, before they wrap."""
-        if not self.scattered:
-            return list(range(self.length))
-        return [b % self.fold * self.fast_stride + b // self.fold * self.slow_stride for b in range(self.length)]
-
     def encode(self) -> tuple[int, ...]:
         """The words."""
-        words = [0] * (SCATTERED_WORDS if self.scattered else PACKED_WORDS)
+        words = [0] * self.words
         for entry in FIELDS:
             if entry.word < len(words):
                 words[entry.word] |= int(getattr(self, entry.name)) << entry.low

@@ -1,14 +1,31 @@
-"""What a DMA is generated for."""
+"""What a DMA is generated for, and how deep its queues are."""
 
 from dataclasses import dataclass
 
 from hwgen.arch.bus import AXI_WIDTHS, WORD_BYTES, beat_bytes, burst_window
+from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.errors import ParameterError
 
-__all__ = ["DmaParameters"]
+__all__ = [
+    "CHUNKS_AHEAD",
+    "CHUNK_BYTES",
+    "DESCRIPTORS_AHEAD",
+    "LINES_AHEAD",
+    "DmaParameters",
+]
 
 SCATTERED_BYTES = 2
 """Bytes of a scattered run that are written in one cycle, at most: a port each."""
+DESCRIPTORS_AHEAD = 16
+"""Descriptors between the first burst of one and the last run of another, and so as many as may continue each other
+inside a burst: the depth of the queue in `hwgen.gateware.dma.descriptor_front`."""
+LINES_AHEAD = 8
+"""Outstanding lines of the store channel, enough to cover the round trip to the TCDM: the depth of the queues in
+`hwgen.gateware.dma.gather`."""
+CHUNK_BYTES = BLOCK_BYTES
+"""A program begins at a multiple of it, and is fetched in bursts of so many bytes; the last one may be shorter."""
+CHUNKS_AHEAD = 2
+"""Chunks of the program that there is room for in `hwgen.gateware.dma.program_fetch`."""
 
 
 @dataclass(frozen=True)

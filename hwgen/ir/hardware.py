@@ -13,6 +13,7 @@ from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
 __all__ = [
+    "BLOCK_BYTES",
     "Cluster",
     "DmaCost",
     "Dram",
@@ -33,6 +34,10 @@ def order_of(schedule: Schedule) -> Order:
     return tuple(item if isinstance(item, Marker) else item.dim for item in schedule.nest)
 
 
+BLOCK_BYTES = 128
+"""Bytes that one access of the DRAM moves, at a multiple of them."""
+
+
 class Dram(Value):
     """The DRAM's timing in cycles of the cluster's clock, and its rows (as Sousa 2022 models bursts).
 
@@ -43,7 +48,7 @@ class Dram(Value):
     latency: int = Field(default=0, ge=0, lt=1 << 16)
     miss_cycles: int = Field(default=0, ge=0, lt=1 << 16)
     block_cycles: float = Field(default=0.0, ge=0, lt=1 << 8)
-    row_bytes: int = Field(default=2048, ge=1 << 7, le=1 << 20)
+    row_bytes: int = Field(default=2048, ge=BLOCK_BYTES, le=1 << 20)
     banks: int = Field(default=8, ge=1, le=16)
 
     @model_validator(mode="after")
@@ -52,6 +57,11 @@ class Dram(Value):
             if getattr(self, name) & (getattr(self, name) - 1):
                 raise ValueError(f"{name}: expected a power of two, got {getattr(self, name)}")
         return self
+
+    @property
+    def immediate(self) -> bool:
+        """Whether there is a beat in every cycle once an address is answered."""
+        return self.miss_cycles == 0 and self.block_cycles == 0
 
 
 class DmaCost(Value):

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
-from hwgen.ir.hardware import Dram as DramOfHardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule, save_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.dram.counts import Dram
 from tests.cli.command_line import Run, refused
 
 LAYER = Layer(
@@ -67,13 +66,13 @@ def test_tables(run: Run, saved: Path) -> None:
 
 def test_the_given_cluster(run: Run, saved: Path, tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
-    slow = DramOfHardware(latency=20, block_cycles=250, row_bytes=1024, banks=4)
+    slow = Dram(latency=20, block_cycles=250, row_bytes=1024, banks=4)
     save_hardware(Hardware(name="two", budget=8192, cluster=Cluster(hwcs=2, axi_bits=128, dram=slow)), path)
     (entry,) = run("predict", saved, "--hardware", path, "--json").json["schedules"]
     assert len(entry["hwcs"]) == 2
     (default,) = run("predict", saved, "--json").json["schedules"]
     assert entry["busy"]["load"] > 3 * default["busy"]["load"]
-    found = predict_two_levels(ROWS, 2, Dram(128, 1024, 4))
+    found = predict_two_levels(ROWS, 2, DramPort(128, Dram(row_bytes=1024, banks=4)))
     assert entry["counts"]["dram"]["I"] == found.counts.as_json()["dram"]["I"]
     assert entry["counts"]["dram"]["W"] == found.counts.as_json()["dram"]["W"]
 

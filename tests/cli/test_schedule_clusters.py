@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+from hwgen.arch.dram import DramPort
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import Marker, load_schedule
 from hwgen.model.cluster.placement import place
-from hwgen.model.dram.counts import Dram, dram_counts
+from hwgen.model.dram.counts import dram_counts
 from tests.cli.command_line import Run, refused
 
 ORDER = (Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "x", "l")
@@ -24,7 +25,7 @@ def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
         path = folder / f"{entry['layer']}.yaml"
         assert entry["file"] == str(path)
         schedule = load_schedule(path)
-        counts = dram_counts(schedule, Dram(), 2)
+        counts = dram_counts(schedule, DramPort(), 2)
         assert entry["total_bytes"] == counts.total_bytes("dram") == sum(entry["by_operand"].values())
         assert entry["counts"]["dram"] == counts.as_json()["dram"]
         assert entry["need"] == place(schedule).size <= 1 << 16

@@ -8,7 +8,7 @@ import numpy as np
 
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, Memories
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
-from hwgen.model.dma.transfers import DramTiming
+from hwgen.arch.dram import Dram
 
 RINGS = {
     RingSelect.I: Ring(0x0C84, 0x0984),
@@ -102,9 +102,7 @@ def maximal_runs(descriptors: Iterable[Descriptor]) -> list[tuple[int, int, Oper
     return runs
 
 
-def dram_counts(
-    descriptors: Sequence[Descriptor], beat_bytes: int, timing: DramTiming
-) -> dict[OperandTag, dict[str, int]]:
+def dram_counts(descriptors: Sequence[Descriptor], beat_bytes: int, timing: Dram) -> dict[OperandTag, dict[str, int]]:
     """What the DRAM counts of one channel's descriptors."""
     window = min(4096, 256 * beat_bytes)
     counts = {tag: dict.fromkeys(COUNTERS, 0) for tag in OperandTag}

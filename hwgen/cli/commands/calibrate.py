@@ -12,7 +12,6 @@ from hwgen.cli.console import Json, note, print_json, print_table
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, load_hardware, save_hardware
 from hwgen.model.dma.fit import CostFit, fit_cost
-from hwgen.model.dma.transfers import DramTiming
 
 __all__ = ["calibrate"]
 
@@ -54,9 +53,8 @@ def calibrate(
 
 def _fit(cluster: Cluster, tiles: int, seed: int, *, loads: bool) -> CostFit:
     dram = cluster.dram or Dram()
-    timing = DramTiming(**dram.model_dump())
     moved = random_tiles(f"{seed} {loads}", tiles, loads=loads, apart=False)
-    times = measure_tiles(moved, DmaParameters(axi_bits=cluster.axi_bits), timing, loads=loads)
+    times = measure_tiles(moved, DmaParameters(axi_bits=cluster.axi_bits), dram, loads=loads)
     return fit_cost([time.transfer for time in times])
 
 

@@ -5,17 +5,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dma import DESCRIPTORS_AHEAD, DmaParameters
 from hwgen.gateware.bus.axi import Register, address_layout
 from hwgen.gateware.dma.descriptor_reader import DescriptorReader, checked_layout
 from hwgen.gateware.dma.settings import DmaError, DmaSettings
 from hwgen.gateware.dma.walk import LENGTH_BITS, BurstSplitter, RunWalker, run_layout
 
-__all__ = ["DESCRIPTORS_AHEAD", "ChannelFront", "placed_layout", "way_layout"]
-
-DESCRIPTORS_AHEAD = 16
-"""Descriptors between the first burst of one and the last run of another, and so as many as may continue each other
-inside a burst."""
+__all__ = ["ChannelFront", "placed_layout", "way_layout"]
 
 
 def way_layout(parameters: DmaParameters, *, scatters: bool) -> data.StructLayout:

@@ -6,15 +6,12 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dma import LINES_AHEAD, DmaParameters
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 from hwgen.gateware.dma.settings import wrapped
 from hwgen.gateware.dma.walk import LENGTH_BITS
 
-__all__ = ["LINES_AHEAD", "LineReader"]
-
-LINES_AHEAD = 8
-"""Outstanding lines: enough to cover the round trip to the TCDM."""
+__all__ = ["LineReader"]
 
 
 class LineReader(wiring.Component):

@@ -7,18 +7,12 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
-from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
 from hwgen.gateware.bus.axi import Response, address_layout
 from hwgen.gateware.dma.load import beat_layout
 from hwgen.gateware.dma.settings import DmaError, DmaSettings
 
-__all__ = ["CHUNKS_AHEAD", "CHUNK_BYTES", "ProgramFetcher"]
-
-CHUNK_BYTES = 128
-"""A program begins at a multiple of it, and is fetched in bursts of so many bytes; the last one may be shorter."""
-
-CHUNKS_AHEAD = 2
-"""Chunks that there is room for."""
+__all__ = ["ProgramFetcher"]
 
 
 class ProgramFetcher(wiring.Component):

@@ -5,12 +5,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dma import LINES_AHEAD, DmaParameters
 from hwgen.gateware.bus.axi import Register, Response, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.align import ByteAligner
 from hwgen.gateware.dma.descriptor_front import ChannelFront
-from hwgen.gateware.dma.gather import LINES_AHEAD, LineReader
+from hwgen.gateware.dma.gather import LineReader
 from hwgen.gateware.dma.segment import Segmenter
 from hwgen.gateware.dma.settings import DmaError, DmaSettings
 from hwgen.gateware.dma.walk import LENGTH_BITS

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.dram import Dram, DramPort
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -13,8 +14,7 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
 from hwgen.model.cluster.cycles import ClusterTimes
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.dram.counts import Dram, program_access
-from hwgen.model.dram.time import timing_of
+from hwgen.model.dram.counts import program_access
 
 __all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
 
@@ -33,18 +33,17 @@ class OnCluster:
 def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnCluster:
     """Counts, including the program's, and cycles; raises `InputError` where the given hardware cannot run it."""
     cluster = (hardware and hardware.cluster) or Cluster()
-    timing = timing_of(cluster)
-    dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
-    found = predict_two_levels(schedule, cluster.hwcs, dram)
+    port = DramPort.of(cluster)
+    found = predict_two_levels(schedule, cluster.hwcs, port)
     try:
         program = compile_cluster(schedule, hardware)
     except InputError as error:
         if hardware is not None:
             raise
         return OnCluster(found, refused=str(error))
-    counted = found.with_program(program_access(program.layout, dram, WORD_BYTES * len(program.words)))
+    counted = found.with_program(program_access(program.layout, port, WORD_BYTES * len(program.words)))
     rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
-    return OnCluster(counted, program.parameters, cluster_cycles(program, timing), rings)
+    return OnCluster(counted, program.parameters, cluster_cycles(program, port.dram), rings)
 
 
 def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
@@ -59,6 +58,6 @@ def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
         if not timed:
             return 1.0
         lanes = cluster.hwcs * hardware.lanes.product
-        return schedule.layer.macs / (lanes * cluster_cycles(program, timing_of(cluster)).total)
+        return schedule.layer.macs / (lanes * cluster_cycles(program, cluster.dram or Dram()).total)
 
     return judged

@@ -1,32 +1,31 @@
 """From a cluster's program to its cycles: the duration of each command alone, then the whole program."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
 from hwgen.arch.bus import PAGE_BYTES, WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES, Command, Opcode, Queue
-from hwgen.arch.descriptor import Descriptor
-from hwgen.gateware.dma.program_fetch import CHUNK_BYTES, CHUNKS_AHEAD
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
+from hwgen.arch.dram import BLOCK_BYTES, Dram, OpenRows
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.cycles import ClusterTimes, Fetch, QueueName, Step, simulate
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.dma.cycles import DRAM_QUEUE, load_times, store_times
-from hwgen.model.dma.transfers import BLOCK_BYTES, DmaTiming, DramTiming, Move
 from hwgen.model.hwc.cycles import cycles
 
 __all__ = ["cluster_cycles"]
 
 NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
-MOVE_FIELDS = tuple(entry.name for entry in fields(Move))
-IMMEDIATE = DramTiming()
+IMMEDIATE = Dram()
 
 
-def cluster_cycles(program: ClusterProgram, timing: DramTiming = IMMEDIATE) -> ClusterTimes:
+def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
     """The cycles of a program, with a DRAM of this timing."""
     hardware = ClusterParameters(program.parameters, program.cluster.hwcs)
     room: dict[QueueName, int] = {
@@ -43,21 +42,18 @@ ASK = 4
 """Cycles from the request of another chunk to its first word, without the DRAM time."""
 
 
-def _fetch(program: ClusterProgram, timing: DramTiming) -> Fetch:
+def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
     """Timing of the program fetch: chunks of a block, one after another."""
     base, number = program.layout.program, -(-WORD_BYTES * len(program.words) // CHUNK_BYTES)
-    rows: dict[int, int] = {}
+    rows = OpenRows(timing)
     chunks = []
     for address in range(base, base + number * CHUNK_BYTES, CHUNK_BYTES):
-        row = address // timing.row_bytes
-        misses = rows.get(row % timing.banks) != row
-        rows[row % timing.banks] = row
-        chunks.append(timing.block_cycles + misses * timing.miss_cycles)
+        chunks.append(timing.block_cycles + rows.misses(address) * timing.miss_cycles)
     beats, words = CHUNK_BYTES * 8 // program.cluster.axi_bits, CHUNK_BYTES // WORD_BYTES
     return Fetch(START, ASK, max(1, timing.latency), tuple(chunks), beats, words, CHUNKS_AHEAD * words)
 
 
-def _steps(program: ClusterProgram, timing: DramTiming) -> Iterator[Step]:
+def _steps(program: ClusterProgram, timing: Dram) -> Iterator[Step]:
     works = _works(program)
     moves = {queue: _moves(program, queue, timing) for queue in (Queue.LOAD, Queue.STORE)}
     for command in program.commands:
@@ -108,11 +104,11 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 # --- DMA ---
 
 
-def _moves(program: ClusterProgram, queue: Queue, timing: DramTiming) -> Iterator[dict[str, float]]:
+def _moves(program: ClusterProgram, queue: Queue, timing: Dram) -> Iterator[dict[str, float]]:
     """The fields of `Step` for each move of a queue."""
-    dma = DmaTiming(program.cluster.axi_bits // 8)
+    dma = DmaParameters(program.cluster.axi_bits)
     for batch in _batches([one for one in program.commands if one.queue is queue and one.opcode is Opcode.MOVE]):
-        moves = [_move(command) for command in batch]
+        moves = [Descriptor.decode(command.payload) for command in batch]
         base, tcdm = (
             moves[0].dram_address // PAGE_BYTES * PAGE_BYTES,
             moves[0].tcdm_address // WORD_BYTES * WORD_BYTES,
@@ -133,20 +129,18 @@ def _batches(commands: list[Command]) -> Iterator[list[Command]]:
         yield batch
 
 
-def _move(command: Command) -> Move:
-    descriptor = Descriptor.decode(command.payload)
-    return Move(**{name: getattr(descriptor, name) for name in MOVE_FIELDS})
-
-
-def _shifted(move: Move, base: int, tcdm: int) -> Move:
-    values = {name: getattr(move, name) for name in MOVE_FIELDS}
+def _shifted(move: Descriptor, base: int, tcdm: int) -> Descriptor:
+    """The move relative to these addresses, so that moves of the same duration are equal."""
     # The position of a ring does not change the time; an offset keeps all addresses positive.
     place = (move.tcdm_address - tcdm) % WORD_BYTES + 4 * PAGE_BYTES
-    return Move(**{**values, "dram_address": move.dram_address - base + (1 << 30), "tcdm_address": place})
+    dram = move.dram_address - base + (1 << 30)
+    return replace(move, tag=OperandTag.I, ring=RingSelect.I, dram_address=dram, tcdm_address=place)
 
 
 @lru_cache(maxsize=4096)
-def _timed(moves: tuple[Move, ...], dma: DmaTiming, timing: DramTiming, loads: bool) -> tuple[dict[str, float], ...]:
+def _timed(
+    moves: tuple[Descriptor, ...], dma: DmaParameters, timing: Dram, loads: bool
+) -> tuple[dict[str, float], ...]:
     times = (load_times if loads else store_times)(moves, dma, timing)
     lead = min(LEAD + timing.latency, times.cycles[0])
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
@@ -156,16 +150,16 @@ def _timed(moves: tuple[Move, ...], dma: DmaTiming, timing: DramTiming, loads: b
     )
 
 
-def _needs(move: Move, cycles: float, dma: DmaTiming, timing: DramTiming, *, loads: bool) -> dict[str, float]:
+def _needs(move: Descriptor, cycles: float, dma: DmaParameters, timing: Dram, *, loads: bool) -> dict[str, float]:
     """DRAM time of a move and, for a load, its time on the read data channel."""
     demand, width = _demand(move, timing), dma.beat_bytes
     if not loads:
         return {"demand": demand, "share": min(1.0, demand / max(cycles, 1))}
     bursts = beats = 0
     end = -1
-    for dram, _, _ in move.runs():
+    for dram, _ in move.runs():
         beats += (dram + move.length - 1) // width - dram // width + 1
-        bursts += (dram + move.length - 1) // dma.window - dram // dma.window + (dram != end)
+        bursts += (dram + move.length - 1) // dma.burst_window - dram // dma.burst_window + (dram != end)
         end = dram + move.length
     ahead = min(1.0, DRAM_QUEUE / bursts, dma.beats_ahead / beats) if bursts else 1.0
     return {"demand": demand, "share": min(1.0, max(demand, beats) / max(cycles, 1)), "ahead": ahead * cycles}
@@ -175,17 +169,15 @@ LEAD = 19
 """Cycles from the first word of a descriptor to its first data, and from its last data to its end."""
 
 
-def _demand(move: Move, timing: DramTiming) -> float:
+def _demand(move: Descriptor, timing: Dram) -> float:
     """Cycles for which a move occupies the DRAM."""
     if timing.immediate:
         return 0
     busy, end = 0.0, -1
-    rows: dict[int, int] = {}
-    for dram, _, _ in move.runs():
+    rows = OpenRows(timing)
+    for dram, _ in move.runs():
         first, last = dram // BLOCK_BYTES, (dram + move.length - 1) // BLOCK_BYTES
         for block in range(first + (dram == end and dram % BLOCK_BYTES != 0), last + 1):
-            row = block * BLOCK_BYTES // timing.row_bytes
-            busy += timing.block_cycles + (rows.get(row % timing.banks) != row) * timing.miss_cycles
-            rows[row % timing.banks] = row
+            busy += timing.block_cycles + rows.misses(block * BLOCK_BYTES) * timing.miss_cycles
         end = dram + move.length
     return busy

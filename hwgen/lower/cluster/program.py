@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES, burst_window
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
@@ -29,7 +29,7 @@ from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
-from hwgen.model.dram.counts import Dram, DramLayout, dram_layout
+from hwgen.model.dram.counts import DramLayout, dram_layout
 
 __all__ = ["ClusterProgram", "compile_cluster"]
 
@@ -143,9 +143,7 @@ def compile_cluster(
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:
-        commands = _Writer(schedule, placement, layout, tiles, Dram(cluster.axi_bits).window_bytes).commands(
-            serial=serial
-        )
+        commands = _Writer(schedule, placement, layout, tiles, burst_window(cluster.axi_bits)).commands(serial=serial)
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
     return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands))

@@ -1,13 +1,13 @@
 """From parts of operands to descriptors of the DMA."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
-from hwgen.gateware.dma.descriptor_front import DESCRIPTORS_AHEAD
+from hwgen.arch.dma import DESCRIPTORS_AHEAD
+from hwgen.arch.strided import Axis, StridedBox, Transfer, transfers_of
 from hwgen.model.cluster.placement import Segments
-from hwgen.model.dma.strided import Axis, StridedBox, Transfer, transfers_of
 
 __all__ = ["Side", "descriptors_of", "joined", "planar_boxes"]
 
@@ -99,21 +99,14 @@ def joined(descriptors: Sequence[Descriptor], window: int) -> list[Descriptor]:
 
 
 def _descriptor(transfer: Transfer, side: Side) -> Descriptor:
-    tcdm = side.tcdm + transfer.tcdm
-    one, two = transfer.one, transfer.two
-    plain = Descriptor(
-        length=transfer.length,
-        tag=side.tag,
-        ring=side.select,
-        dram_address=side.dram + transfer.dram,
-        tcdm_address=tcdm if side.ring is None else side.ring.wrap(side.ring.start + tcdm),
-        count_1=one.count,
-        count_2=two.count,
-        dram_stride_1=one.dram,
-        dram_stride_2=two.dram,
-        tcdm_stride_1=one.tcdm,
-        tcdm_stride_2=two.tcdm,
-    )
-    if transfer.packed:
-        return plain
-    return replace(plain, scattered=True, fold=transfer.fold, fast_stride=transfer.fast, slow_stride=transfer.slow)
+    tcdm = side.tcdm + transfer.tcdm_address
+    values = {entry.name: getattr(transfer, entry.name) for entry in fields(transfer)}
+    if not transfer.scattered:
+        values |= {"fold": 1, "fast_stride": 0, "slow_stride": 0}
+    values |= {
+        "tag": side.tag,
+        "ring": side.select,
+        "dram_address": side.dram + transfer.dram_address,
+        "tcdm_address": tcdm if side.ring is None else side.ring.wrap(side.ring.start + tcdm),
+    }
+    return Descriptor(**values)

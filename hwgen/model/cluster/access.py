@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.dram import DramPort
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
@@ -26,7 +27,7 @@ from hwgen.model.cluster.shares import replicated_words, shares
 from hwgen.model.cluster.weight_packing import PackedWeights
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand, Prediction
-from hwgen.model.dram.counts import Dram, dram_counts
+from hwgen.model.dram.counts import dram_counts
 
 __all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
 
@@ -73,14 +74,14 @@ class TwoLevelPrediction:
         }
 
 
-def predict_two_levels(schedule: Schedule, hwcs: int = 1, dram: Dram | None = None) -> TwoLevelPrediction:
+def predict_two_levels(schedule: Schedule, hwcs: int = 1, port: DramPort | None = None) -> TwoLevelPrediction:
     """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels."""
     schedule = normalised(schedule, hwcs)
     local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
     spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits
     return TwoLevelPrediction(
-        counts=dram_counts(schedule, dram or Dram()) + local.counts + _dma(schedule, outer.counts),
+        counts=dram_counts(schedule, port or DramPort()) + local.counts + _dma(schedule, outer.counts),
         hwcs=shares(schedule, hwcs),
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.strided import Axis, StridedBox, Transfer, transfers_of
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
-from hwgen.model.dma.strided import Axis, StridedBox, Transfer, transfers_of
 
 __all__ = ["PackedWeights"]
 
@@ -88,11 +88,8 @@ class PackedWeights:
         by side, else one for each byte."""
         total = 0
         for one in self.transfers(sizes):
-            for _, tcdm in one.runs():
-                for begin in range(0, one.length, one.fold):
-                    size = min(one.fold, one.length - begin)
-                    first = tcdm + begin // one.fold * one.slow
-                    total += (first + size - 1) // WORD_BYTES - first // WORD_BYTES + 1 if one.fast == 1 else size
+            for _, first, size, _ in one.segments():
+                total += size if one.apart else (first + size - 1) // WORD_BYTES - first // WORD_BYTES + 1
         return total
 
     def boxes(self, sizes: Sizes) -> Iterator[StridedBox]:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.model.dma.transfers import BLOCK_BYTES, DmaTiming, DramTiming, Move
+from hwgen.arch.descriptor import Descriptor
+from hwgen.arch.dma import DESCRIPTORS_AHEAD, LINES_AHEAD, DmaParameters
+from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, OpenRows, ticks
 
 __all__ = ["DRAM_QUEUE", "Times", "load_times", "store_times"]
 
@@ -17,8 +19,6 @@ CHECKING = 2
 """Cycles between the last word of a descriptor and the one in which it is handed on."""
 DRAM_QUEUE = 15
 """Bursts that the DRAM takes before the first of them has come."""
-LINES_AHEAD = 8
-DESCRIPTORS_AHEAD = 16
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Times:
 class _Dram:
     """When beats of one stream may move, in their order."""
 
-    def __init__(self, dma: DmaTiming, timing: DramTiming) -> None:
+    def __init__(self, dma: DmaParameters, timing: Dram) -> None:
         self._dma, self._timing = dma, timing
-        self._rows: dict[int, int] = {}
+        self._rows = OpenRows(timing)
         self._free, self._spare = 0, 0.0
 
     def beats(self, accepted: int, begin: int, size: int, first: int) -> Iterator[int]:
@@ -57,24 +57,21 @@ class _Dram:
 
     def _move(self, asked: int, block: int) -> int:
         """The cycle at whose end a block has been moved."""
-        timing = self._timing
-        row = block * BLOCK_BYTES // timing.row_bytes
-        cost = round(timing.block_cycles * 256)
-        if self._rows.get(row % timing.banks) != row:
-            cost += timing.miss_cycles * 256
-        self._rows[row % timing.banks] = row
+        cost = ticks(self._timing.block_cycles)
+        if self._rows.misses(block * BLOCK_BYTES):
+            cost += ticks(self._timing.miss_cycles)
         spare = self._spare if asked <= self._free else 0
         begin = max(self._free, asked)
         left = max(1, cost - spare)
-        self._free = begin + -(-int(left) // 256)
-        self._spare = (self._free - begin) * 256 - left
+        self._free = begin + -(-int(left) // TICKS)
+        self._spare = (self._free - begin) * TICKS - left
         return self._free
 
 
 class _Front:
     """When descriptors are handed on, and when their bursts are offered."""
 
-    def __init__(self, dma: DmaTiming, moves: Sequence[Move], *, serial: bool) -> None:
+    def __init__(self, dma: DmaParameters, moves: Sequence[Descriptor], *, serial: bool) -> None:
         self.dma, self.moves, self.serial = dma, moves, serial
         self.begins: list[int] = []
         self.handed: list[int] = []  # the cycle in which the walkers take a descriptor
@@ -97,12 +94,12 @@ class _Front:
 
         ``offer(earliest)`` gives the first cycle from ``earliest`` on in which nothing holds a burst back.
         """
-        window = self.dma.window
+        window = self.dma.burst_window
         begin, gathered, now = 0, 0, 0
         for number, move in enumerate(self.moves):
             yield number, 0, 0, False  # a descriptor has to be read first
             now = max(now, self.handed[number] + 1)
-            runs = list(move.runs())
+            runs = list(move.joined_runs())
             for place, (dram, _, joins) in enumerate(runs):
                 address, end = dram, dram + move.length
                 while address < end:
@@ -152,7 +149,7 @@ class _Aligner:
 class _Loads:
     """The load channel."""
 
-    def __init__(self, dma: DmaTiming, timing: DramTiming, moves: Sequence[Move], *, serial: bool) -> None:
+    def __init__(self, dma: DmaParameters, timing: Dram, moves: Sequence[Descriptor], *, serial: bool) -> None:
         self._dma = dma
         self._latency = max(1, timing.latency)
         self._dram = _Dram(dma, timing)
@@ -219,11 +216,11 @@ class _Loads:
             self.ends.append(max(step + 4, self.ends[-1] + 1 if self.ends else 0))
         return Times(tuple(self._front.begins), tuple(self.ends))
 
-    def _bytes(self, aligner: _Aligner, move: Move) -> int:
+    def _bytes(self, aligner: _Aligner, move: Descriptor) -> int:
         """Bytes that are written one by one."""
         width, at_once = self._dma.beat_bytes, self._dma.scattered_bytes
         step = 0
-        for dram, _, joins in move.runs():
+        for dram, _, joins in move.joined_runs():
             address, end = dram, dram + move.length
             while address < end:
                 behind = min(end, address // width * width + width)
@@ -238,7 +235,7 @@ class _Loads:
 class _Stores:
     """The store channel."""
 
-    def __init__(self, dma: DmaTiming, timing: DramTiming, moves: Sequence[Move], *, serial: bool) -> None:
+    def __init__(self, dma: DmaParameters, timing: Dram, moves: Sequence[Descriptor], *, serial: bool) -> None:
         self._dma, self._timing = dma, timing
         self._dram = _Dram(dma, timing)
         self._front = _Front(dma, moves, serial=serial)
@@ -320,14 +317,14 @@ class _Stores:
 
 
 def load_times(
-    moves: Sequence[Move], dma: DmaTiming | None = None, timing: DramTiming | None = None, *, serial: bool = False
+    moves: Sequence[Descriptor], dma: DmaParameters | None = None, timing: Dram | None = None, *, serial: bool = False
 ) -> Times:
     """When load descriptors begin and end that are offered at once, or with ``serial`` each after the one before."""
-    return _Loads(dma or DmaTiming(), timing or DramTiming(), moves, serial=serial).times()
+    return _Loads(dma or DmaParameters(), timing or Dram(), moves, serial=serial).times()
 
 
 def store_times(
-    moves: Sequence[Move], dma: DmaTiming | None = None, timing: DramTiming | None = None, *, serial: bool = False
+    moves: Sequence[Descriptor], dma: DmaParameters | None = None, timing: Dram | None = None, *, serial: bool = False
 ) -> Times:
     """When store descriptors begin and end that are offered at once, or with ``serial`` each after the one before."""
-    return _Stores(dma or DmaTiming(), timing or DramTiming(), moves, serial=serial).times()
+    return _Stores(dma or DmaParameters(), timing or Dram(), moves, serial=serial).times()

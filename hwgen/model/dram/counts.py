@@ -15,13 +15,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES, beat_bytes, burst_window
+from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
+from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, Spans, loads, stores
 
-__all__ = ["Dram", "DramLayout", "DramRegion", "dram_counts", "dram_layout", "program_access", "runs_of"]
+__all__ = ["DramLayout", "DramRegion", "dram_counts", "dram_layout", "program_access", "runs_of"]
 
 Ints = NDArray[np.int64]
 Key = tuple[Operand, Direction]
@@ -36,33 +37,6 @@ _KEYS: tuple[Key, ...] = (
     ("O", "write_partial"),
     ("O", "write"),
 )
-
-
-@dataclass(frozen=True)
-class Dram:
-    """The parameters that the counts depend on.
-
-    Members
-    -------
-    axi_bits : width of the AXI port.
-    row_bytes, banks : row r of the memory is in bank r mod banks.
-    block_bytes : bytes of one DRAM access.
-    """
-
-    axi_bits: int = 64
-    row_bytes: int = 2048
-    banks: int = 8
-    block_bytes: int = 128
-
-    @property
-    def beat_bytes(self) -> int:
-        """Bytes of one AXI transfer."""
-        return beat_bytes(self.axi_bits)
-
-    @property
-    def window_bytes(self) -> int:
-        """Bytes. No burst crosses a multiple of it."""
-        return burst_window(self.axi_bits)
 
 
 @dataclass(frozen=True)
@@ -111,21 +85,21 @@ def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
     return DramLayout(**regions, program=at)
 
 
-def dram_counts(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
+def dram_counts(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:
     """All counts at `dram` without the program, whose length is not known here: see `program_access`."""
     schedule = normalised(schedule, hwcs)
     layout = dram_layout(schedule)
     counts: dict[Key, Access] = {}
     for parts in (loads(schedule), stores(schedule)):
-        counts |= _count(schedule, layout, dram, parts)
+        counts |= _count(schedule, layout, port, parts)
     return Counts({("dram", *key): access for key, access in counts.items()})
 
 
-def program_access(layout: DramLayout, dram: Dram, size: int) -> Access:
+def program_access(layout: DramLayout, port: DramPort, size: int) -> Access:
     """The accesses of fetching a program of ``size`` bytes, block by block, each block a burst."""
     last = layout.program + size - 1
     blocks, beats, rows = (
-        last // unit - layout.program // unit + 1 for unit in (dram.block_bytes, dram.beat_bytes, dram.row_bytes)
+        last // unit - layout.program // unit + 1 for unit in (BLOCK_BYTES, port.beat_bytes, port.dram.row_bytes)
     )
     return Access(size // WORD_BYTES, size, beats=beats, axi_bursts=blocks, blocks=blocks, jumps=1, row_misses=rows)
 
@@ -167,22 +141,22 @@ def _runs(axes: tuple[Spans, ...], extents: tuple[int, ...]) -> tuple[Ints, Ints
 # --- counting ---
 
 
-def _count(schedule: Schedule, layout: DramLayout, dram: Dram, parts: Iterable[Part]) -> dict[Key, Access]:
+def _count(schedule: Schedule, layout: DramLayout, port: DramPort, parts: Iterable[Part]) -> dict[Key, Access]:
     """The counts of one stream."""
     totals = {key: Access() for key in _KEYS}
-    open_rows = np.full(dram.banks, -1)
+    open_rows = np.full(port.dram.banks, -1)
     end = -1
     for start, stop, kind in _chunks(schedule, layout, parts):
         last = stop - 1
         size = np.array([layout.region(*key).element for key in _KEYS])
         jumps = start != np.append(end, stop[:-1])
         end = int(stop[-1])
-        misses, open_rows = _row_misses(start // dram.row_bytes, last // dram.row_bytes, open_rows)
+        misses, open_rows = _row_misses(start // port.dram.row_bytes, last // port.dram.row_bytes, open_rows)
         columns = [
             (stop - start) // size[kind],
             stop - start,
             np.zeros_like(start),
-            *(last // unit - start // unit + 1 for unit in (dram.beat_bytes, dram.window_bytes, dram.block_bytes)),
+            *(last // unit - start // unit + 1 for unit in (port.beat_bytes, port.burst_window, BLOCK_BYTES)),
             jumps,
             misses,
         ]

@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.core.walk import Box, Element, split, touched_inputs, touched_outputs, touched_weights, whole
-from hwgen.model.dram.counts import Dram, DramLayout, dram_layout
+from hwgen.model.dram.counts import DramLayout, dram_layout
 
 __all__ = ["Moved", "moves", "walk_dram"]
 
@@ -19,7 +20,7 @@ Moved = tuple[Operand, Direction, set[Element]]
 _IN_TURN: tuple[ArrayName, ...] = ("W", "I", "O")
 
 
-def walk_dram(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
+def walk_dram(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:
     """All counts at `dram` without the program."""
     schedule = normalised(schedule, hwcs)
     layout = dram_layout(schedule)
@@ -32,12 +33,12 @@ def walk_dram(schedule: Schedule, dram: Dram, hwcs: int = 1) -> Counts:
             key = ("dram", operand, direction)
             tally[key] += Access(len(elements))
             for run in _runs(sorted(_bytes(schedule, layout, operand, direction, elements))):
-                tally[key] += _access(run, dram) + Access(jumps=run[0] != end)
+                tally[key] += _access(run, port) + Access(jumps=run[0] != end)
                 end = run[-1] + 1
-                for block in dict.fromkeys(address // dram.block_bytes for address in run):
-                    row = block * dram.block_bytes // dram.row_bytes
-                    tally[key] += Access(row_misses=rows.get(row % dram.banks) != row)
-                    rows[row % dram.banks] = row
+                for block in dict.fromkeys(address // BLOCK_BYTES for address in run):
+                    row = block * BLOCK_BYTES // port.dram.row_bytes
+                    tally[key] += Access(row_misses=rows.get(row % port.dram.banks) != row)
+                    rows[row % port.dram.banks] = row
     return Counts(dict(tally))
 
 
@@ -137,12 +138,12 @@ def _runs(addresses: list[int]) -> Iterator[list[int]]:
     yield run
 
 
-def _access(run: list[int], dram: Dram) -> Access:
+def _access(run: list[int], port: DramPort) -> Access:
     """One run: its bytes, beats and blocks; a burst at its first beat and at the first beat of each window."""
-    beats = dict.fromkeys(address // dram.beat_bytes for address in run)
+    beats = dict.fromkeys(address // port.beat_bytes for address in run)
     return Access(
         bytes=len(run),
         beats=len(beats),
-        axi_bursts=len({beat * dram.beat_bytes // dram.window_bytes for beat in beats}),
-        blocks=len({address // dram.block_bytes for address in run}),
+        axi_bursts=len({beat * port.beat_bytes // port.burst_window for beat in beats}),
+        blocks=len({address // BLOCK_BYTES for address in run}),
     )

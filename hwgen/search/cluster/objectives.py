@@ -11,13 +11,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.dram import TICKS, DramPort, ticks
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, EnergyCost
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.energy import energy
-from hwgen.model.dram.counts import Dram, dram_counts
-from hwgen.model.dram.time import TICKS, dram_ticks, timing_of
+from hwgen.model.dram.counts import dram_counts
+from hwgen.model.dram.time import dram_ticks
 
 __all__ = ["Aim", "ClusterObjective", "aim_of"]
 
@@ -73,15 +74,14 @@ class _Time(Aim):
     timed = True
 
     def __init__(self, cluster: Cluster) -> None:
-        self._timing = timing_of(cluster)
-        timing = self._timing
-        self._dram = Dram(cluster.axi_bits, timing.row_bytes, timing.banks)
+        self._port = DramPort.of(cluster)
         self._hwcs = cluster.hwcs
-        block, miss = round(timing.block_cycles * TICKS), timing.miss_cycles * TICKS
-        self.price = np.array([0, 0, block, miss, TICKS, cluster.axi_bits // 8, timing.row_bytes], np.int64)
+        dram = self._port.dram
+        block, miss = ticks(dram.block_cycles), ticks(dram.miss_cycles)
+        self.price = np.array([0, 0, block, miss, TICKS, self._port.beat_bytes, dram.row_bytes], np.int64)
 
     def of_loops(self, bound: int, probe: Schedule) -> int:
-        return dram_ticks(dram_counts(probe, self._dram, self._hwcs), self._timing)
+        return dram_ticks(dram_counts(probe, self._port, self._hwcs), self._port.dram)
 
     def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
         return cost / TICKS

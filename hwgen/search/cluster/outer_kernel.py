@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.model.dma.transfers import BLOCK_BYTES
+from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.search.cluster.outer_tables import (
     ALIGNMENT,
     AREA,

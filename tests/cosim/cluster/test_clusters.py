@@ -10,9 +10,10 @@ import pytest
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import ClusterTask, prepare_cluster
 from cosim.cluster.results import cosimulate_clusters, dram_depth
-from cosim.cluster.run import DramTiming, run_cluster
+from cosim.cluster.run import run_cluster
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.commands import Opcode
+from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.cluster.levels import over_loops, tile_depth
@@ -22,7 +23,7 @@ from tests.random.layers import HWCS, hwc
 CLUSTERS = ("fig8", "everything")
 CASES = 24
 """On each of them."""
-TIMING = DramTiming(latency=20, miss_cycles=30, block_cycles=18.0)
+TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 MOST_ERROR, MEAN_ERROR = 0.10, 0.025
 """By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all."""
 

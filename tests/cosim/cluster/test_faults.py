@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.cluster.model import ClusterModel, load_cluster
-from cosim.cluster.run import ClusterJob, ClusterResult, DramTiming, run_cluster
+from cosim.cluster.run import ClusterJob, ClusterResult, run_cluster
 from cosim.hwc.layer_data import expected_output, random_data
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import (
@@ -25,6 +25,7 @@ from hwgen.arch.commands import (
     sync,
 )
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.dram import Dram
 from hwgen.gateware.cluster.registers import ClusterError
 from hwgen.gateware.dma.settings import DmaError
 from hwgen.gateware.hwc.registers import ErrorCode, register_map
@@ -339,14 +340,14 @@ def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> 
 
 
 def test_a_dram_that_is_very_slow_is_no_fault() -> None:
-    slow = replace(job("slow"), timing=DramTiming(latency=WATCHDOG // 2, miss_cycles=30, block_cycles=20.0))
+    slow = replace(job("slow"), timing=Dram(latency=WATCHDOG // 2, miss_cycles=30, block_cycles=20.0))
     slow = replace(slow, cycle_limit=3_000_000)
     assert run(slow).done
 
 
 def test_a_dram_that_does_not_answer_ends_the_program_all_the_same() -> None:
     """The watchdog runs out, and once more while the cluster waits for the bus to come to rest."""
-    hung = replace(job("hung"), timing=DramTiming(latency=60_000))
+    hung = replace(job("hung"), timing=Dram(latency=60_000))
     result = run_cluster(model(), hung)
     assert not result.timed_out
     fails(result, ClusterError.WATCHDOG)

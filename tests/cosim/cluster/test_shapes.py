@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from cosim.cluster.results import cosimulate_clusters
-from cosim.cluster.run import DramTiming
+from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import hwc
@@ -23,7 +23,7 @@ def test_clusters_of_any_shape(shape: str) -> None:
     name, cluster = SHAPES[shape]
     hardware = hwc(name).model_copy(update={"operand_bits": 8, "cluster": cluster})
     cases = cluster_schedules(hardware, Random(shape), 12)
-    timing = DramTiming(latency=20, miss_cycles=30, block_cycles=18.0)
+    timing = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
     free = cosimulate_clusters(cases, hardware, fast=False)
     stalled = cosimulate_clusters(cases, hardware, fast=False, stalls=True, timing=timing)
     for results in (free, stalled):

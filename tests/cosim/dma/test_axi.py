@@ -9,7 +9,7 @@ from cosim.dma.axi_test import run_on_bus
 from cosim.dma.run import DATA_BYTES, DmaJob, moved
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
-from hwgen.model.dma.transfers import DramTiming
+from hwgen.arch.dram import Dram
 from tests.random.descriptors import RINGS, dram_counts, random_descriptor, random_memories
 
 pytestmark = [
@@ -53,7 +53,7 @@ def test_random_descriptors(axi_bits: int, stall_rate: int) -> None:
     np.testing.assert_array_equal(run.memories.tcdm, expected.tcdm)
     np.testing.assert_array_equal(run.memories.dram, expected.dram)
     for channel, descriptors in (("ar", job.loads), ("aw", job.stores)):
-        wanted = dram_counts(descriptors, axi_bits // 8, DramTiming())
+        wanted = dram_counts(descriptors, axi_bits // 8, Dram())
         bursts = [beats for name, _, beats in run.bursts if name == channel]
         assert len(bursts) == sum(counts["bursts"] for counts in wanted.values())
         assert sum(bursts) == sum(counts["beats"] for counts in wanted.values())

@@ -3,14 +3,15 @@
 import pytest
 
 from cosim.dma.tiles import measure_tiles, random_tiles
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dram import Dram
 from hwgen.model.dma.cycles import load_times
-from hwgen.model.dma.transfers import DramTiming, Move
 
 TIMINGS = {
-    "zero latency": DramTiming(),
-    "like DDR3": DramTiming(latency=20, miss_cycles=28, block_cycles=16),
-    "slow": DramTiming(latency=30, miss_cycles=10, block_cycles=64.3),
+    "zero latency": Dram(),
+    "like DDR3": Dram(latency=20, miss_cycles=28, block_cycles=16),
+    "slow": Dram(latency=30, miss_cycles=10, block_cycles=64.3),
 }
 
 
@@ -30,8 +31,12 @@ def test_tiles_that_follow_each_other(name: str, loads: bool) -> None:
     assert max(time.error for time in times) < 0.005
 
 
+def run(length: int) -> Descriptor:
+    return Descriptor(length, OperandTag.I, RingSelect.FIXED, 0, 0)
+
+
 def test_a_run_of_one_beat_computed_by_hand() -> None:
     # 8 words, summed, judged, offered: 11 cycles; walker, two registers, the DRAM: 5; aligner, writer, port: 4.
-    assert load_times([Move(8, 0, 0)]).cycles == (19,)
-    assert load_times([Move(8, 0, 0)], timing=DramTiming(latency=10)).cycles == (28,)
-    assert load_times([Move(4096, 0, 0)]).cycles == (19 + 511,)
+    assert load_times([run(8)]).cycles == (19,)
+    assert load_times([run(8)], timing=Dram(latency=10)).cycles == (28,)
+    assert load_times([run(4096)]).cycles == (19 + 511,)

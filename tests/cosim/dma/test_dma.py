@@ -9,13 +9,12 @@ import pytest
 from cosim.dma.model import Model, load_model
 from cosim.dma.run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
-from hwgen.arch.dma import DmaParameters
-from hwgen.gateware.dma.descriptor_front import DESCRIPTORS_AHEAD
-from hwgen.model.dma.transfers import DramTiming
+from hwgen.arch.dma import DESCRIPTORS_AHEAD, DmaParameters
+from hwgen.arch.dram import Dram
 from tests.random.descriptors import RINGS, dram_counts, random_descriptors, random_memories
 
 CALM = (0,) * 8
-TIMED = DramTiming(latency=23, miss_cycles=9, block_cycles=17.3)
+TIMED = Dram(latency=23, miss_cycles=9, block_cycles=17.3)
 
 
 WIDTHS = [64, pytest.param(32, marks=pytest.mark.nightly), pytest.param(128, marks=pytest.mark.nightly)]
@@ -57,14 +56,14 @@ def random_job(seed: int, count: int, **more: object) -> DmaJob:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_descriptors(model: Model, seed: int) -> None:
-    job = random_job(seed, 60, timing=DramTiming() if seed else TIMED)
+    job = random_job(seed, 60, timing=Dram() if seed else TIMED)
     check(model, job, run_dma(model, job))
 
 
 @pytest.mark.parametrize("seed", range(3, 6))
 def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
     rates = [(100, 100, 100, 100, 100, 60, 60, 0), (0, 0, 0, 0, 0, 128, 128, 0), (240, 20, 240, 20, 200, 0, 0, 0)]
-    job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else DramTiming())
+    job = random_job(seed, 40, stall_rates=rates[seed % 3], timing=TIMED if seed % 2 else Dram())
     check(model, job, run_dma(model, job))
 
 

@@ -9,8 +9,8 @@ from cosim.dma.model import load_model
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.dram import Dram
 from hwgen.gateware.dma.settings import DmaError
-from hwgen.model.dma.transfers import DramTiming
 from tests.random.descriptors import RINGS, random_memories
 
 MEMORIES = random_memories(5)
@@ -160,7 +160,7 @@ def test_a_program_is_fetched_beside_the_rest(stalls: tuple[int, ...]) -> None:
     random = Random(2)
     words = random.randint(300, 500)
     loads, stores = [loaded()] * 3, [stored(0x40000)] * 3
-    timing = DramTiming(latency=17, miss_cycles=5, block_cycles=20)
+    timing = Dram(latency=17, miss_cycles=5, block_cycles=20)
     _, result = run(loads, stores, program=(0x8000, words), stall_rates=stalls, timing=timing)
     assert result.errors == ((0, 0),) * 3
     assert np.array_equal(result.program, MEMORIES.dram.view(np.uint32)[0x2000 : 0x2000 + words])

@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -11,7 +12,6 @@ from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.dma.transfers import DramTiming
 from hwgen.model.hwc.cycles import cycles
 from tests.random.clusters import cluster_schedules
 
@@ -50,7 +50,7 @@ def test_work_hides_the_loads() -> None:
 def test_a_slow_dram_decides() -> None:
     program = compile_cluster(TILES)
     fast = cluster_cycles(program)
-    slow = cluster_cycles(program, DramTiming(latency=20, miss_cycles=10, block_cycles=250.0))
+    slow = cluster_cycles(program, Dram(latency=20, miss_cycles=10, block_cycles=250.0))
     assert slow.busy["load"] > 3 * fast.busy["load"]
     assert slow.total > 1.2 * fast.total
     assert slow.total < slow.busy["load"] + slow.busy["store"] + fast.busy["compute"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Access
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
@@ -10,7 +11,7 @@ from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import loads, stores, tiles
 from hwgen.model.cluster.walk import walk_two_levels
 from hwgen.model.dram import counts as dram_module
-from hwgen.model.dram.counts import Dram, dram_counts, dram_layout, program_access, runs_of
+from hwgen.model.dram.counts import dram_counts, dram_layout, program_access, runs_of
 from hwgen.model.dram.walk import walk_dram
 from tests.random.cluster_nests import two_level_cases
 
@@ -21,7 +22,7 @@ LINE = Layer(
 IN_TCDM = Marker(ARRAYS, "tcdm")
 EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
 DRAMS = [
-    Dram(axi_bits, row_bytes, banks)
+    DramPort(axi_bits, Dram(row_bytes=row_bytes, banks=banks))
     for axi_bits in (32, 64, 128)
     for row_bytes, banks in ((128, 2), (256, 1), (2048, 8))
 ]
@@ -34,7 +35,7 @@ def moved(elements: int, size: int, *rest: int) -> Access:
 
 def test_tiles_of_a_line_by_hand() -> None:
     schedule = Schedule(layer=LINE, nest=(IN_TCDM, Loop("x", 2), Marker(("O",)), Loop("l", 1), Loop("x", 1)))
-    found = dram_counts(schedule, Dram())
+    found = dram_counts(schedule, DramPort())
     layout = dram_layout(schedule)
     assert [layout.weights.base, layout.bias.base, layout.output.base] == [4096, 8192, 12288]
     assert (layout.partial.size, layout.program) == (0, 16384)
@@ -51,13 +52,13 @@ def test_runs_merge_across_rows_and_channels_and_bursts_end_at_windows() -> None
         output_width=30, kernel=(1, 1),
     )  # fmt: skip
     nest = (IN_TCDM, Loop("c", 2), Marker(ARRAYS), Loop("c", 1), Loop("y", 1), Loop("x", 1))
-    found = dram_counts(Schedule(layer=layer, nest=nest), Dram())
+    found = dram_counts(Schedule(layer=layer, nest=nest), DramPort())
     # 1800 bytes from 0 on, then 1800 from 1800 on: with bursts of 2 KiB the second run is cut at 2048.
     assert found["dram", "I", "read"] == moved(3600, 3600, 225 + 225, 1 + 2, 15 + 15, 2, 2)
-    narrow = dram_counts(Schedule(layer=layer, nest=nest), Dram(axi_bits=32))
+    narrow = dram_counts(Schedule(layer=layer, nest=nest), DramPort(32))
     assert narrow["dram", "I", "read"].axi_bursts == 2 + 3  # at 1024; 2048 and 3072
     rows = (IN_TCDM, Loop("y", 15), Marker(ARRAYS), Loop("c", 1), Loop("y", 1), Loop("x", 1))
-    found = dram_counts(Schedule(layer=layer, nest=rows), Dram())
+    found = dram_counts(Schedule(layer=layer, nest=rows), DramPort())
     assert found["dram", "I", "read"].axi_bursts == 8 + 1  # a run a channel and tile; that from 1800 on is cut
     assert found["dram", "I", "read"].jumps == 8
 
@@ -65,8 +66,8 @@ def test_runs_merge_across_rows_and_channels_and_bursts_end_at_windows() -> None
 def test_the_program_is_fetched_block_by_block() -> None:
     schedule = Schedule(layer=LINE, nest=(IN_TCDM, Loop("x", 2), Marker(("O",)), Loop("l", 1), Loop("x", 1)))
     layout = dram_layout(schedule)
-    assert program_access(layout, Dram(), 260) == moved(65, 260, 33, 3, 3, 1, 1)
-    assert program_access(layout, Dram(), 2052).row_misses == 2
+    assert program_access(layout, DramPort(), 260) == moved(65, 260, 33, 3, 3, 1, 1)
+    assert program_access(layout, DramPort(), 2052).row_misses == 2
 
 
 @pytest.mark.parametrize(("seed", "chunk"), [(0, dram_module.CHUNK), (1, 3)])

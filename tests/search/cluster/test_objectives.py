@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from hwgen.arch.dram import TICKS, DramPort
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Dram, EnergyCost, Hardware
 from hwgen.ir.lanes import Lanes
@@ -17,7 +18,7 @@ from hwgen.model.cluster.energy import energy
 from hwgen.model.cluster.levels import local_level, outer_level
 from hwgen.model.core.access import predict
 from hwgen.model.dram import counts as dram
-from hwgen.model.dram.time import TICKS, dram_ticks, timing_of
+from hwgen.model.dram.time import dram_ticks
 from hwgen.search.cluster.objectives import ClusterObjective, aim_of
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
@@ -34,14 +35,14 @@ SINGLE = conv((1, 4, 3, 1), (3, 3))
 def costs(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> Iterator[tuple[float, int, Schedule]]:
     """Objective and TCDM bytes of every schedule that fits, by the model; no more than what may be least."""
     assert hardware.cluster is not None
-    timing = timing_of(hardware.cluster)
+    port = DramPort.of(hardware.cluster)
     least = inf
     for outer, left in every_outer(layer):
         probe = Schedule(layer=layer, nest=(*outer, *(Loop(dim, 1) for dim in layer.extents)))
         value, moved = 0.0, predict(outer_level(probe)).total_bytes
         if objective == "dram-time":
-            counts = dram.dram_counts(probe, dram.Dram(64, timing.row_bytes, timing.banks), 2)
-            value = dram_ticks(counts, timing) / TICKS
+            counts = dram.dram_counts(probe, port, 2)
+            value = dram_ticks(counts, port.dram) / TICKS
         if value > least:
             continue
         for schedule in every_schedule(layer, hardware, outer, left):

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from hwgen.arch.dram import DramPort
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
@@ -12,7 +13,7 @@ from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.cluster.levels import local_level, outer_level
 from hwgen.model.cluster.placement import bytes_needed, place
 from hwgen.model.core.access import predict
-from hwgen.model.dram.counts import Dram, dram_counts
+from hwgen.model.dram.counts import dram_counts
 from hwgen.search.cluster.optimal import search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
 from tests.model.cluster.nests import ORDER, TILED, cluster, conv, every_outer, every_schedule, runs, small_layer
@@ -125,5 +126,5 @@ def test_found_schedules_are_lowered(seed: int) -> None:
     hardware = cluster(2048, hwcs=4, fixed=seed > 0)
     found = search_two_levels(layer, hardware, looks=2)
     assert runs(found.schedule, hardware)
-    assert found.dram_bytes == dram_counts(found.schedule, Dram(), 4).total_bytes("dram")
+    assert found.dram_bytes == dram_counts(found.schedule, DramPort(), 4).total_bytes("dram")
     assert found.tcdm_bytes == predict(local_level(found.schedule)).total_bytes

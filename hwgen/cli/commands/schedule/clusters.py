@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hwgen.arch.dram import DramPort
 from hwgen.cli.console import note, print_json, print_table
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
@@ -12,7 +13,6 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, save_schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.dram.counts import Dram
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 
@@ -66,7 +66,7 @@ def schedule_on_cluster(
         path = None if output is None else output / f"{layer.name}.yaml"
         if path is not None:
             save_schedule(schedule, path, _remarks(found, cluster, min_utilisation))
-        counts = predict_two_levels(schedule, cluster.hwcs, Dram(axi_bits=cluster.axi_bits)).counts
+        counts = predict_two_levels(schedule, cluster.hwcs, DramPort(cluster.axi_bits)).counts
         entries.append(_entry(layer, found, path, cluster, counts, timed=min_utilisation is not None))
         rows.append(_row(layer, found, timed=min_utilisation is not None))
     if as_json:

@@ -7,6 +7,8 @@ one distance, the next fold at another one. What stays contiguous in DRAM beyond
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from hwgen.arch.descriptor import TransferArithmetic
+
 __all__ = ["Axis", "StridedBox", "Transfer", "transfers_of"]
 
 
@@ -28,40 +30,27 @@ class StridedBox:
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """What one descriptor moves.
+@dataclass(frozen=True)
+class Transfer(TransferArithmetic):
+    """What one descriptor moves: its fields of the same names, but for addresses, which are offsets here.
 
-    Members
-    -------
-    dram, tcdm : offsets of the first run.
-    length : bytes of a run.
-    fold, fast, slow : bytes of a fold, TCDM bytes from byte to byte and from fold to fold.
-    one, two : the counts, ``two`` outermost.
+    No field has a limit. ``scattered`` says that a run is folded, or its bytes are apart, in the TCDM.
     """
 
-    dram: int
-    tcdm: int
+    dram_address: int
+    tcdm_address: int
     length: int
+    count_1: int
+    count_2: int
+    dram_stride_1: int
+    dram_stride_2: int
+    tcdm_stride_1: int
+    tcdm_stride_2: int
+    scattered: bool
     fold: int
-    fast: int
-    slow: int
-    one: Axis
-    two: Axis
-
-    @property
-    def packed(self) -> bool:
-        """Whether a run lies in the TCDM as it lies in DRAM."""
-        return self.fast == 1 and self.fold == self.length
-
-    def runs(self) -> Iterator[tuple[int, int]]:
-        """First byte in DRAM and in the TCDM of every run."""
-        for i in range(self.two.count):
-            for j in range(self.one.count):
-                yield (
-                    self.dram + i * self.two.dram + j * self.one.dram,
-                    self.tcdm + i * self.two.tcdm + j * self.one.tcdm,
-                )
+    fast_stride: int
+    slow_stride: int
+    continues: bool = False
 
 
 ELEMENT = Axis(1, 1, 1)
@@ -131,4 +120,18 @@ def _transfers(box: StridedBox, scatters: bool) -> Iterator[Transfer]:
             yield from _transfers(piece, scatters)
         return
     one, two = (*outer, ONCE, ONCE)[:2]
-    yield Transfer(box.dram, box.tcdm, run.count * folds.count, run.count, run.tcdm, folds.tcdm, one, two)
+    yield Transfer(
+        dram_address=box.dram,
+        tcdm_address=box.tcdm,
+        length=run.count * folds.count,
+        count_1=one.count,
+        count_2=two.count,
+        dram_stride_1=one.dram,
+        dram_stride_2=two.dram,
+        tcdm_stride_1=one.tcdm,
+        tcdm_stride_2=two.tcdm,
+        scattered=run.tcdm != 1 or folds.count != 1,
+        fold=run.count,
+        fast_stride=run.tcdm,
+        slow_stride=folds.tcdm,
+    )
