@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.golden.network import RowData, rectified, row_output, row_sums
-from hwgen.ir.network import CONVOLUTIONS, Network, Node
+from hwgen.golden.network import RowData, rectified, row_output, row_sums, shifts_sums
+from hwgen.ir.network import Network, Node
 
 __all__ = ["NetworkData", "random_network_data"]
 
@@ -38,10 +38,8 @@ def random_network_data(network: Network, rng: np.random.Generator) -> NetworkDa
 
 def _row(node: Node, operands: list[Int8], rng: np.random.Generator) -> RowData:
     relu = rectified(node)
-    if node.op == "add":
-        return RowData(shift=int(rng.integers(0, 3)), relu=relu)
-    if node.op not in CONVOLUTIONS:
-        return RowData(relu=relu)
+    if not node.operator.weighted:
+        return RowData(shift=int(rng.integers(0, 3)), relu=relu) if shifts_sums(node) else RowData(relu=relu)
     shape = (node.output_channels, node.input_channels // node.groups, *node.kernel)
     weights = rng.integers(-128, 128, shape, dtype=np.int8)
     weights.reshape(-1)[rng.integers(weights.size)] = -128

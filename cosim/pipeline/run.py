@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import Sizes, ports_of
-from hwgen.arch.pipeline import ConvStage, PipelineParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.lower.pipeline.images import Images, Segment
 from hwgen.lower.pipeline.program import PipelineProgram
@@ -165,7 +165,7 @@ def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int,
         lines.extend([(WRITE, control, what), (WAIT, 0, 0), (READ, cycles, 0), (READ, status, FAILED)])
         lines.append((WRITE, control, CLEAR))
 
-    if any(isinstance(stage, ConvStage) for stage in parameters.stages):
+    if parameters.loads_weights:
         run(LOAD)
     for tile in job.program.tiles:
         lines += [(WRITE, addresses[name], value) for name, value in tile.registers.items() if name in addresses]

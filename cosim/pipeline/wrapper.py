@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hwgen.arch.pipeline import ConvStage, JoinStage, PipelineParameters
+from hwgen.arch.pipeline import PipelineParameters
 
 __all__ = ["CLOCK", "TOP", "Port", "Sizes", "ports_of", "wrapper"]
 
@@ -42,13 +42,11 @@ class Sizes:
 
 def ports_of(parameters: PipelineParameters) -> tuple[Port, ...]:
     """All streams of a pipeline: those that it reads, then those that it writes."""
-    maps, stages = parameters.maps, parameters.stages
+    maps = parameters.maps
     reads = [Port(f"i_map{number}", True, maps[number].beat) for number in parameters.sources]
     for index, place in parameters.skips():
-        stage = stages[index]
-        assert isinstance(stage, JoinStage)
-        reads.append(Port(f"i_skip{index}_{place}", True, stage.operands[place].beat))
-    if any(isinstance(stage, ConvStage) for stage in stages):
+        reads.append(Port(f"i_skip{index}_{place}", True, parameters.operand(index, place).beat))
+    if parameters.loads_weights:
         reads.append(Port("i_weights", True, parameters.weight_beat, apart="weights_bias"))
     writes = [Port(f"o_map{number}", False, maps[number].beat) for number in parameters.written]
     if any(one.overlap_in for one in maps):

@@ -27,7 +27,7 @@ from hwgen.golden.network import row_output
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
-from hwgen.ir.network import CONVOLUTIONS, Node
+from hwgen.ir.network import Node
 from hwgen.lower.pipeline.images import in_scan_order
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Traffic
@@ -104,7 +104,7 @@ class BothWays:
     def predicted(self) -> Moved:
         """What the model says of depth-first execution."""
         stages = self.depth_first.run.program.plan.stages
-        biases = sum(4 * stage.node.output_channels for stage in stages if stage.node.op in CONVOLUTIONS)
+        biases = sum(4 * stage.node.output_channels for stage in stages if stage.node.operator.weighted)
         return _of_traffic(self.depth_first.run.traffic, biases)
 
     @property
@@ -203,7 +203,7 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
     left_out: dict[str, int] = {}
     for row in rows:
         operands, computes = [maps[name] for name in row.inputs], data.rows[row.name]
-        if row.op not in CONVOLUTIONS:
+        if not row.operator.schedulable:
             maps[row.name] = row_output(row, computes, operands)
             left_out[row.name] = sum(one.size for one in (*operands, maps[row.name]))
             continue

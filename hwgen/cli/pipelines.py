@@ -15,11 +15,12 @@ from cosim.pipeline.data import random_network_data
 from hwgen.cli.console import note, print_json, print_table, progress
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
 from hwgen.gateware.pipeline.registers import pipeline_register_map
+from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.network import CONVOLUTIONS
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import KINDS, PipelineProgram
 from hwgen.lower.pipeline.solution import Solution, is_solution, read_solution
+from hwgen.lower.pipeline.stage import kind_of_row
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.tools.toolchain import Simulator
@@ -160,8 +161,8 @@ def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
             for one in plan.maps
         ],
         "streams": [asdict(stream) for stream in program.streams],
-        "given_by_software": [f"stage{index}_shift" for index, stage in enumerate(plan.stages)
-                              if stage.node.op in (*CONVOLUTIONS, "add")],
+        "given_by_software": [f"stage{index}_{name}" for index, row in enumerate(plan.stages)
+                              for name in kind_of_row(row.node).data_registers(row.node, RowData())],
         "tiles": [
             {
                 "registers": [{"name": name, "address": addresses[name], "value": value}

@@ -5,14 +5,7 @@ import json
 from dataclasses import asdict
 from functools import lru_cache
 
-from hwgen.arch.pipeline import (
-    ConvStage,
-    JoinStage,
-    PipelineParameters,
-    PoolStage,
-    ShuffleStage,
-    reads_of,
-)
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.hwc import (
     c_header,
     converted,
@@ -85,29 +78,12 @@ def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]
         "biases": biases,
         "queues": queues,
         "in_flight": {f"map{number}": each for number, each in enumerate(channels)},
-        "windows": {f"stage{index}": _read(parameters, index) for index in range(len(parameters.stages))},
+        "windows": {
+            f"stage{index}": stage.read_registers(parameters.maps) for index, stage in enumerate(parameters.stages)
+        },
         "collected": {f"stage{index}": channels[stage.makes] for index, stage in enumerate(parameters.stages)},
         "streams": _streams(parameters),
     }
-
-
-def _read(parameters: PipelineParameters, index: int) -> int:
-    """Bytes of the registers behind what a stage, or the taps for it, read: a pixel, and a block of lanes."""
-    stage = parameters.stages[index]
-    if isinstance(stage, JoinStage):
-        taps = (parameters.maps[operand.reads] for operand in stage.operands if not operand.through_dram)
-        return sum(one.channels for one in taps if one.pixels)
-    one = parameters.maps[stage.reads]
-    pixel = one.channels if one.pixels else 0
-    match stage:
-        case ConvStage():
-            spread = parameters.maps[stage.makes].channels // stage.groups % stage.output_lanes > 0
-            return pixel + stage.input_lanes * (stage.output_lanes if spread else 1)
-        case PoolStage():
-            return pixel + stage.lanes
-        case ShuffleStage():
-            return pixel + parameters.memory_words(index)["memory"][1]
-    return pixel
 
 
 def _streams(parameters: PipelineParameters) -> dict[str, int]:
@@ -115,7 +91,7 @@ def _streams(parameters: PipelineParameters) -> dict[str, int]:
     maps = parameters.maps
     found = {f"map{number}": maps[number].channels for number in parameters.sources}
     for index, place in parameters.skips():
-        found[f"operand{index}_{place}"] = maps[reads_of(parameters.stages[index])[place]].channels
+        found[f"operand{index}_{place}"] = maps[parameters.operand(index, place).reads].channels
     found |= {"overlap": max((one.channels for one in maps if one.overlap_in), default=0)}
     words = [parameters.memory_words(index) for index in range(len(parameters.stages))]
     loads = (max(width for _, width in each.values()) for each in words if "weights" in each)
@@ -125,9 +101,11 @@ def _streams(parameters: PipelineParameters) -> dict[str, int]:
 def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
     """One pipeline, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), core file, summary."""
     registers = pipeline_register_map(parameters)
-    stages = [{"kind": type(stage).__name__, **asdict(stage)} for stage in parameters.stages]
+    values = asdict(parameters)
+    kinds = [type(stage).__name__ for stage in parameters.stages]
+    stages = [{"kind": kind, **fields} for kind, fields in zip(kinds, values["stages"], strict=True)]
     summary = {
-        "parameters": {**asdict(parameters), "stages": stages},
+        "parameters": {**values, "stages": stages},
         "digest": pipeline_digest(parameters),
         "storage": pipeline_storage(parameters),
         "errors": {code.name: code.value for code in _ERRORS},

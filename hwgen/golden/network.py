@@ -16,6 +16,7 @@ row's bias, shift and
 A rectifier of any kind (ReLU, ReLU6, leaky, PReLU, SELU) runs as ReLU; other activations do not run at all.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,9 +26,9 @@ from numpy.typing import NDArray
 
 from hwgen.golden.convolution import convolve, requantise
 from hwgen.ir.document import InputError
-from hwgen.ir.network import Network, Node
+from hwgen.ir.network import CONVOLUTIONS, Network, Node
 
-__all__ = ["RowData", "average_factor", "execute", "rectified", "row_output", "row_sums"]
+__all__ = ["RowData", "average_factor", "execute", "rectified", "row_output", "row_sums", "shifts_sums"]
 
 Int8 = NDArray[np.int8]
 
@@ -77,45 +78,96 @@ def execute(network: Network, inputs: Int8, rows: Mapping[str, RowData]) -> dict
 
 def row_output(node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
     """What a row makes of its operands, in the order of its inputs."""
-    match node.op:
-        case "conv" | "depthwise_conv" | "fc" | "add":
-            made = requantise(row_sums(node, data, operands), data.bias, data.shift, relu=data.relu).astype(np.int8)
-        case "pool":
-            made = _pool(node, operands[0], data.relu)
-        case "pixel_shuffle":
-            made = _shuffle(operands[0], node.factor or 1)
-        case "concat":
-            made = np.concatenate(operands)
-        case _:
-            raise InputError(f"{node.name}: op: expected one that depth-first hardware has, got {node.op}")
+    made = _reference(node).output(node, data, operands)
     assert made.shape == (node.output_channels, node.output_height, node.output_width)
     return made
 
 
 def row_sums(node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
     """The sums of a convolution or an add before they are requantised."""
-    if node.op == "add":
+    reference = _reference(node)
+    assert isinstance(reference, _Sums)
+    return reference.sums(node, data, operands)
+
+
+def shifts_sums(node: Node) -> bool:
+    """Whether a row requantises sums by the shift of its data."""
+    return isinstance(_reference(node), _Sums)
+
+
+# --- operations, a class each ---
+
+
+class _Reference(ABC):
+    """One operation on integers."""
+
+    @abstractmethod
+    def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+        """The map that it makes."""
+
+
+class _Sums(_Reference):
+    """An operation that requantises exact sums."""
+
+    @abstractmethod
+    def sums(self, node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
+        """Its sums, wrapped at 32 bits."""
+
+    def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+        sums = self.sums(node, data, operands)
+        return requantise(sums, data.bias, data.shift, relu=data.relu).astype(np.int8)
+
+
+class _Convolution(_Sums):
+    def sums(self, node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
+        shape = (node.input_channels, node.input_height, node.input_width)  # of fc: flattened
+        return convolve(node.layer(), operands[0].reshape(shape), data.weights)
+
+
+class _Add(_Sums):
+    def sums(self, node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
         sums: NDArray[np.int32] = np.sum(np.array(operands, np.int32), axis=0, dtype=np.int32)
         return sums
-    shape = (node.input_channels, node.input_height, node.input_width)  # of fc: flattened
-    return convolve(node.layer(), operands[0].reshape(shape), data.weights)
 
 
-def _pool(node: Node, operand: Int8, relu: bool) -> Int8:
-    average = node.pool == "avg"
-    top, left, bottom, right = node.padding
-    padded = np.pad(operand, ((0, 0), (top, bottom), (left, right)), constant_values=0 if average else -128)
-    windows = sliding_window_view(padded, node.kernel, axis=(1, 2))[:, :: node.stride[0], :: node.stride[1]]
-    if average:
-        multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
-        values = (windows.sum(axis=(3, 4), dtype=np.int64) * multiplier + (1 << (shift - 1))) >> shift
-    else:
-        values = windows.max(axis=(3, 4)).astype(np.int64)
-    made: Int8 = np.clip(values, 0 if relu else -128, 127).astype(np.int8)
-    return made
+class _Pool(_Reference):
+    def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+        average = node.pool == "avg"
+        top, left, bottom, right = node.padding
+        padded = np.pad(operands[0], ((0, 0), (top, bottom), (left, right)), constant_values=0 if average else -128)
+        windows = sliding_window_view(padded, node.kernel, axis=(1, 2))[:, :: node.stride[0], :: node.stride[1]]
+        if average:
+            multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
+            values = (windows.sum(axis=(3, 4), dtype=np.int64) * multiplier + (1 << (shift - 1))) >> shift
+        else:
+            values = windows.max(axis=(3, 4)).astype(np.int64)
+        made: Int8 = np.clip(values, 0 if data.relu else -128, 127).astype(np.int8)
+        return made
 
 
-def _shuffle(operand: Int8, factor: int) -> Int8:
-    channels, height, width = operand.shape
-    split = operand.reshape(channels // factor**2, factor, factor, height, width)
-    return split.transpose(0, 3, 1, 4, 2).reshape(channels // factor**2, height * factor, width * factor)
+class _Concatenation(_Reference):
+    def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+        return np.concatenate(operands)
+
+
+class _PixelShuffle(_Reference):
+    def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
+        (operand,), factor = operands, node.factor or 1
+        channels, height, width = operand.shape
+        split = operand.reshape(channels // factor**2, factor, factor, height, width)
+        return split.transpose(0, 3, 1, 4, 2).reshape(channels // factor**2, height * factor, width * factor)
+
+
+_REFERENCES: dict[str, _Reference] = {
+    **dict.fromkeys(CONVOLUTIONS, _Convolution()),
+    "add": _Add(),
+    "pool": _Pool(),
+    "concat": _Concatenation(),
+    "pixel_shuffle": _PixelShuffle(),
+}
+
+
+def _reference(node: Node) -> _Reference:
+    if node.op not in _REFERENCES:
+        raise InputError(f"{node.name}: op: expected one that depth-first hardware has, got {node.op}")
+    return _REFERENCES[node.op]

@@ -48,7 +48,7 @@ def narrowed(network: Network, divisor: int) -> Network:
     for node in network.layers:
         row = node.model_dump(mode="json", exclude_unset=True)
         read = [channels[name] for name in node.inputs]
-        row["input_channels"] = sum(read) if node.op == "concat" else read[0]
+        row["input_channels"] = node.operator.channels_read(read)
         if node.output_channels % divisor:
             raise InputError(f"{node.name}: output_channels: expected a multiple of {divisor}")
         row["output_channels"] = node.output_channels // divisor

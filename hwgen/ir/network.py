@@ -1,23 +1,31 @@
 """Networks and layer lists: the tables of `schedules/layersets`, read, validated and turned into layers."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.layer import Layer, Pad, Shape, Size
+from hwgen.ir.operators import OPERATORS, Operator
 
 __all__ = ["CONVOLUTIONS", "Feature", "Network", "Node", "Totals", "load_layer_set", "load_network", "save_network"]
 
-Op = Literal["conv", "depthwise_conv", "fc", "deconv", "pool", "add", "concat", "lrn", "pixel_shuffle"]
+
+def _operation(name: str) -> str:
+    if name not in OPERATORS:
+        *most, last = (repr(one) for one in OPERATORS)
+        raise ValueError(f"input should be {', '.join(most)} or {last}, got {name!r}")
+    return name
+
+
+Op = Annotated[str, AfterValidator(_operation)]
+"""An operation's name in `OPERATORS`."""
 Count = Annotated[int, Field(strict=True, ge=0)]
 
-CONVOLUTIONS = ("conv", "depthwise_conv", "fc")
+CONVOLUTIONS = tuple(name for name, operator in OPERATORS.items() if operator.schedulable)
 """The operations that a schedule can be made for."""
-WEIGHTED = (*CONVOLUTIONS, "deconv")
 
 
 class Node(Shape):
@@ -52,84 +60,29 @@ class Node(Shape):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         self.check_groups()
-        _SHAPE_RULES[self.op](self)
+        self.operator.check(self)
         return self
+
+    @property
+    def operator(self) -> Operator:
+        """Its operation."""
+        return OPERATORS[self.op]
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates: padding included for convolutions, per input pixel for deconv, 0 without weights."""
-        positions = (
-            self.input_height * self.input_width if self.op == "deconv" else self.output_height * self.output_width
-        )
-        return self.weights * positions
+        return self.weights * self.operator.positions(self)
 
     @property
     def weights(self) -> int:
         """Weights, without biases and batch normalisation."""
-        if self.op not in WEIGHTED:
+        if not self.operator.weighted:
             return 0
         return self.output_channels * (self.input_channels // self.groups) * self.kernel[0] * self.kernel[1]
 
     def layer(self) -> Layer:
         """The row as a schedule sees it; only for `CONVOLUTIONS`."""
         return Layer.model_validate(self.model_dump(include=set(Layer.model_fields)))
-
-
-def _window(node: Node) -> None:
-    node.check_window()
-
-
-def _one_pixel(node: Node) -> None:
-    sizes = (node.input_height, node.input_width, *node.kernel, node.output_height, node.output_width)
-    if sizes != (1,) * 6 or node.groups != 1:
-        raise ValueError("fc: expected flattened channels: 1x1 input, kernel and output, 1 group")
-
-
-def _pool(node: Node) -> None:
-    if node.pool is None:
-        raise ValueError("pool: missing key (max or avg)")
-    _expect(node, "output_channels", node.input_channels)
-    node.check_window()
-
-
-def _same(node: Node) -> None:
-    for key in ("channels", "height", "width"):
-        _expect(node, f"output_{key}", getattr(node, f"input_{key}"))
-
-
-def _pixel_shuffle(node: Node) -> None:
-    if node.factor is None:
-        raise ValueError("factor: missing key")
-    if node.input_channels % node.factor**2:
-        raise ValueError(f"input_channels: expected a multiple of {node.factor**2}, got {node.input_channels}")
-    _expect(node, "output_channels", node.input_channels // node.factor**2)
-    _expect(node, "output_height", node.input_height * node.factor)
-    _expect(node, "output_width", node.input_width * node.factor)
-
-
-def _deconv(node: Node) -> None:
-    top, left, bottom, right = node.padding
-    for index, (axis, pads) in enumerate((("height", top + bottom), ("width", left + right))):
-        size = (getattr(node, f"input_{axis}") - 1) * node.stride[index]
-        _expect(node, f"output_{axis}", size - pads + node.kernel[index] + node.output_padding[index])
-
-
-def _expect(node: Node, key: str, expected: int) -> None:
-    if getattr(node, key) != expected:
-        raise ValueError(f"{key}: expected {expected} for {node.op}, got {getattr(node, key)}")
-
-
-_SHAPE_RULES: dict[Op, Callable[[Node], None]] = {
-    "conv": _window,
-    "depthwise_conv": _window,
-    "fc": _one_pixel,
-    "deconv": _deconv,
-    "pool": _pool,
-    "add": _same,
-    "concat": _same,
-    "lrn": _same,
-    "pixel_shuffle": _pixel_shuffle,
-}
 
 
 class Feature(Value):
@@ -155,13 +108,14 @@ class Totals(Value):
     @classmethod
     def of(cls, nodes: tuple[Node, ...]) -> "Totals":
         """Totals of the rows; ``conv`` is everything with weights but fc."""
-        convs = [node for node in nodes if node.op in WEIGHTED and node.op != "fc"]
+        weighted = [node for node in nodes if node.operator.weighted]
+        convs = [node for node in weighted if not node.operator.flattens]
         return cls(
             layers=len(nodes),
-            weighted_layers=sum(node.op in WEIGHTED for node in nodes),
+            weighted_layers=len(weighted),
             macs=sum(node.macs for node in nodes),
             conv_macs=sum(node.macs for node in convs),
-            fc_macs=sum(node.macs for node in nodes if node.op == "fc"),
+            fc_macs=sum(node.macs for node in weighted if node.operator.flattens),
             weights=sum(node.weights for node in nodes),
             conv_weights=sum(node.weights for node in convs),
         )
@@ -206,7 +160,7 @@ class Network(Value):
             if node.inputs:
                 raise ValueError(f"layers: {node.name}: inputs: expected none in a layer_list")
             return
-        many = node.op in ("add", "concat")
+        many = node.operator.several_inputs
         if not (len(node.inputs) >= 2 if many else len(node.inputs) == 1):
             raise ValueError(
                 f"layers: {node.name}: inputs: expected {'two or more' if many else 'one'} for {node.op}"
@@ -217,10 +171,10 @@ class Network(Value):
                 raise ValueError(f"layers: {node.name}: inputs: {producer} is not the input or an earlier layer")
             shapes.append(_produced(seen[producer]))
         needed = (node.input_channels, node.input_height, node.input_width)
-        if node.op == "concat":
-            channels = sum(shape[0] for shape in shapes)
-            shapes = [(channels, *shape[1:]) for shape in shapes]
-        if node.op == "fc":
+        joined = node.operator.channels_read([shape[0] for shape in shapes])
+        if joined != shapes[0][0]:
+            shapes = [(joined, *shape[1:]) for shape in shapes]
+        if node.operator.flattens:
             shapes = [(channels * height * width, 1, 1) for channels, height, width in shapes]
         for producer, shape in zip(node.inputs, shapes, strict=True):
             if shape != needed:
@@ -231,7 +185,7 @@ class Network(Value):
 
     def convolutions(self) -> tuple[Layer, ...]:
         """The rows that a schedule can be made for, in order; fc is a 1x1 convolution over its flattened channels."""
-        return tuple(node.layer() for node in self.layers if node.op in CONVOLUTIONS)
+        return tuple(node.layer() for node in self.layers if node.operator.schedulable)
 
     def starting_with(self, prefix: str) -> "Network":
         """The rows whose name starts with ``prefix``, as a layer list."""

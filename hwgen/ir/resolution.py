@@ -4,8 +4,11 @@ from typing import Any
 
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Feature, Network, Node
+from hwgen.ir.operators import Axis, Reading
 
 __all__ = ["at_resolution"]
+
+AXES: tuple[Axis, Axis] = (0, 1)
 
 
 def at_resolution(network: Network, width: int, height: int) -> Network:
@@ -45,7 +48,7 @@ def _same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
 
 
 def _is_same(node: Node) -> bool:
-    if node.op not in ("conv", "depthwise_conv", "pool") or node.global_pool:
+    if node.operator.reading(node) is not Reading.WINDOW:
         return True
     sizes = (node.input_height, node.input_width)
     return all(
@@ -58,30 +61,21 @@ def _is_same(node: Node) -> bool:
 def _resized(node: Node, sizes: dict[str, tuple[int, int]], *, same: bool) -> dict[str, Any]:
     row = node.model_dump(mode="json", exclude_unset=True)
     given = sizes[node.inputs[0]]
-    if node.op == "fc":
+    if node.operator.flattens:
         if given != (1, 1):
             raise InputError(f"{node.name}: expected an input of 1x1 pixels for fc, got {given[1]}x{given[0]}")
         return row
     kernel, padding = list(node.kernel), list(node.padding)
     made = [0, 0]
-    for axis, size in enumerate(given):
+    for axis in AXES:
+        size = given[axis]
         if node.global_pool:
             kernel[axis], padding[axis], padding[2 + axis] = size, 0, 0
-        elif same and node.op in ("conv", "depthwise_conv", "pool"):
+        elif same and node.operator.reading(node) is Reading.WINDOW:
             padding[axis], padding[2 + axis] = _same_padding(size, kernel[axis], node.stride[axis])
-        made[axis] = _made(node, size, kernel[axis], padding[axis] + padding[2 + axis], axis)
+        try:
+            made[axis] = node.operator.output_size(node, axis, size, kernel[axis], padding[axis] + padding[2 + axis])
+        except ValueError as error:
+            raise InputError(f"{node.name}: {error}") from None
     row |= {"kernel": kernel, "padding": padding, "input_height": given[0], "input_width": given[1]}
     return row | {"output_height": made[0], "output_width": made[1]}
-
-
-def _made(node: Node, size: int, kernel: int, pads: int, axis: int) -> int:
-    match node.op:
-        case "conv" | "depthwise_conv" | "pool":
-            if size + pads < kernel:
-                raise InputError(f"{node.name}: an input of {size} pixels is too small for its kernel of {kernel}")
-            return (size + pads - kernel) // node.stride[axis] + 1
-        case "deconv":
-            return (size - 1) * node.stride[axis] - pads + kernel + node.output_padding[axis]
-        case "pixel_shuffle":
-            return size * (node.factor or 1)
-    return size

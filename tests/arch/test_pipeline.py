@@ -29,7 +29,7 @@ SOUND = PipelineParameters(MAPS, (CONV, JOIN))
 
 def test_steps_and_readers() -> None:
     assert (SOUND.steps(0), SOUND.steps(1)) == (9 * 2, 4)
-    assert SOUND.weight_words(0) == (18, 8)
+    assert SOUND.memory_words(0)["weights"] == (18, 8)
     wide = replace(MAPS[2], channels=8)
     joined = PipelineParameters((*MAPS[:2], wide), (CONV, replace(JOIN, kind="concat")))
     assert joined.steps(1) == 1

@@ -7,31 +7,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import (
-    OUTPUT_QUEUE,
-    ConvStage,
-    GlobalPoolStage,
-    JoinStage,
-    PipelineParameters,
-    PoolStage,
-    ShuffleStage,
-    reads_of,
-)
+from hwgen.arch.pipeline import OUTPUT_QUEUE, Operand, PipelineParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.pipeline.beats import Scatter, TileSource
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
 from hwgen.gateware.pipeline.overlap_port import MAP_BITS, OverlapIn, OverlapOut
 from hwgen.gateware.pipeline.registers import PipelineRegisters
-from hwgen.gateware.pipeline.stages.conv import Convolution
-from hwgen.gateware.pipeline.stages.join import Join
-from hwgen.gateware.pipeline.stages.pool import GlobalPooling, Pooling
-from hwgen.gateware.pipeline.stages.shuffle import Shuffle
+from hwgen.gateware.pipeline.stage import StageComponent, stage_component
 
 __all__ = ["Pipeline"]
-
-_Part = Convolution | Pooling | GlobalPooling | Join | Shuffle
-_OWN_SETTINGS = ("first_column", "columns", "multiplier", "shift", "relu", "ceiling")
-"""Settings that stages have as members of their own, by the same names."""
 
 
 def _beats(direction: str, bytes_: int) -> wiring.Member:
@@ -76,7 +60,7 @@ class Pipeline(wiring.Component):
         self.parameters = parameters
         p = parameters
         ports: dict[str, wiring.Member] = {"cfg": In(TcdmSignature()), "irq": Out(1)}
-        if any(isinstance(stage, ConvStage) for stage in p.stages):
+        if p.loads_weights:
             ports |= {
                 "i_weights": _beats("in", p.weight_beat),
                 "i_weights_keep": Out(p.weight_beat),
@@ -89,7 +73,7 @@ class Pipeline(wiring.Component):
             beat = p.maps[number].beat
             ports |= {f"o_map{number}": _beats("out", beat), f"o_map{number}_keep": Out(beat)}
         for index, place in p.skips():
-            beat = p.stages[index].operands[place].beat
+            beat = p.operand(index, place).beat
             ports |= {f"i_skip{index}_{place}": _beats("in", beat), f"i_skip{index}_{place}_keep": Out(beat)}
         order = In(stream.Signature(MAP_BITS))
         if any(one.overlap_in for one in p.maps):
@@ -118,6 +102,8 @@ class _Assembly:
     module: Module = field(default_factory=Module)
     moved: list[Value] = field(default_factory=list)
     unfinished: list[Value] = field(default_factory=list)
+    loads: list[StageComponent] = field(default_factory=list)
+    """The stages that load weights, in the order in which they do."""
     newly_made: dict[int, stream.Interface] = field(default_factory=dict)
     """For each map where its new pixels come from."""
     brought: dict[tuple[int, str], stream.Interface] = field(default_factory=dict)
@@ -133,13 +119,12 @@ class _Assembly:
         self.begin, load, loading = Signal(), Signal(), Signal()
         m.d.sync += [self.begin.eq(registers.start), load.eq(registers.load)]
         self.buffers = [self._buffer(number) for number in range(len(p.maps))]
-        loads: list[Convolution] = []
         for number in range(len(p.stages)):
-            self._stage(number, loads)
+            self._stage(number)
         for number in range(len(p.maps)):
             self._map(number)
         self._overlap()
-        self._weights(loads, load, loading)
+        self._weights(load, loading)
         m.d.comb += [
             registers.moved.eq(Cat(*self.moved).any()),
             registers.ended.eq(~self.begin & ~loading & ~Cat(*self.unfinished).any()),
@@ -168,7 +153,7 @@ class _Assembly:
             found.append(("saved", (line - saved)[: len(line)], saved, one.overlap_out))
         for index, place in p.join_readers(number):
             columns, first = self._setting(f"stage{index}_columns"), self._setting(f"stage{index}_first_{place}")
-            found.append((f"operand{index}_{place}", first, columns, p.stages[index].operands[place].queue))
+            found.append((f"operand{index}_{place}", first, columns, p.operand(index, place).queue))
         return found
 
     def _buffer(self, number: int) -> LineBuffer:
@@ -275,55 +260,40 @@ class _Assembly:
 
     # --- stages ---
 
-    def _stage(self, number: int, loads: list[Convolution]) -> None:
+    def _stage(self, number: int) -> None:
+        """A stage, with what its members ask for: windows, operands, settings."""
         m, p, name = self.module, self.top.parameters, f"stage{number}"
-        stage = p.stages[number]
-        made = p.maps[stage.makes]
-        if isinstance(stage, JoinStage):
-            part: _Part = Join(
-                stage=stage, channels=tuple(p.maps[read].channels for read in reads_of(stage)), made=made
-            )
-        else:
-            source = p.maps[stage.reads]
-            match stage:
-                case ConvStage():
-                    part = Convolution(stage=stage, source=source, made=made, beat=p.weight_beat)
-                    loads.append(part)
-                case PoolStage():
-                    part = Pooling(stage=stage, source=source, made=made)
-                case GlobalPoolStage():
-                    part = GlobalPooling(stage=stage, source=source, made=made)
-                case ShuffleStage():
-                    part = Shuffle(stage=stage, source=source, made=made)
-            place = p.window_readers(stage.reads).index(number)
-            connect(m, part.window, getattr(self.buffers[stage.reads], f"window_{place}"))
-            if not isinstance(stage, GlobalPoolStage):
-                m.d.comb += part.map_line.eq(self._setting(f"map{stage.reads}_line"))
+        stage, part = p.stages[number], stage_component(p, number)
+        members = part.signature.members
+        for read in stage.window_reads:
+            place = p.window_readers(read).index(number)
+            connect(m, part.window, getattr(self.buffers[read], f"window_{place}"))
+            if "map_line" in members:
+                m.d.comb += part.map_line.eq(self._setting(f"map{read}_line"))
         self._add(name, part)
-        if isinstance(part, Join):
-            self._operands(number, part)
-        if isinstance(stage, ConvStage | PoolStage):
+        for place, operand in enumerate(stage.pixel_operands):
+            self._pass(self._operand(number, place, operand), getattr(part, f"i_pixel_{place}"))
+        if "settings" in members:
             m.d.comb += part.begin.eq(self.begin)
             for member in part.settings.signature.members:
                 m.d.comb += getattr(part.settings, member).eq(self._setting(f"{name}_{member}"))
-        for member in _OWN_SETTINGS:
-            if member in part.signature.members:
-                m.d.comb += getattr(part, member).eq(self._setting(f"{name}_{member}"))
+        for setting in stage.settings(p.maps):
+            if setting.name in members:
+                m.d.comb += getattr(part, setting.name).eq(self._setting(f"{name}_{setting.name}"))
+        if stage.loads_weights:
+            self.loads.append(part)
         self.newly_made[stage.makes] = part.o_pixel
         self.moved.append(part.moved)
 
-    def _operands(self, number: int, join: Join) -> None:
-        """What a join reads: from a tap of the ring, or once more from DRAM."""
-        stage = self.top.parameters.stages[number]
-        for place, operand in enumerate(stage.operands):
-            name = f"operand{number}_{place}"
-            if operand.through_dram:
-                columns, lines = self._setting(f"stage{number}_columns"), self._setting(f"map{stage.makes}_lines")
-                self._source(f"i_skip{number}_{place}", operand.reads, operand.beat, columns, lines, name)
-                pixels = self._queued(f"stage{number}_skip_{place}", self.brought[operand.reads, name], operand.queue)
-            else:
-                pixels = self.brought[operand.reads, name]
-            self._pass(pixels, getattr(join, f"i_pixel_{place}"))
+    def _operand(self, number: int, place: int, operand: Operand) -> stream.Interface:
+        """The pixels of an operand: from a tap of the ring, or from DRAM."""
+        name = f"operand{number}_{place}"
+        if not operand.through_dram:
+            return self.brought[operand.reads, name]
+        made = self.top.parameters.stages[number].makes
+        columns, lines = self._setting(f"stage{number}_columns"), self._setting(f"map{made}_lines")
+        self._source(f"i_skip{number}_{place}", operand.reads, operand.beat, columns, lines, name)
+        return self._queued(f"stage{number}_skip_{place}", self.brought[operand.reads, name], operand.queue)
 
     # --- ports that several share ---
 
@@ -360,12 +330,12 @@ class _Assembly:
             else:
                 self._leave("o_overlap", port)
 
-    def _weights(self, loads: list[Convolution], load: Signal, loading: Signal) -> None:
+    def _weights(self, load: Signal, loading: Signal) -> None:
         """Each convolution's load begins when the one before has ended."""
         m, top = self.module, self.top
         before: Value = load
         m.d.comb += loading.eq(load)
-        for part in loads:
+        for part in self.loads:
             done = Signal()
             m.d.sync += done.eq(part.loading)
             m.d.comb += part.load.eq(before)
@@ -382,5 +352,5 @@ class _Assembly:
             before = done & ~part.loading
             with m.If(before):
                 m.d.comb += loading.eq(1)
-        if loads:
+        if self.loads:
             self.moved.append(top.i_weights.valid & top.i_weights.ready)

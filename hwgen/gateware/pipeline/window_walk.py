@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.pipeline import Pair
+from hwgen.arch.pipeline.stage import Pair, window_settings
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 
 __all__ = ["WindowSettings", "WindowWalk", "step_layout"]
@@ -23,18 +23,8 @@ class WindowSettings(wiring.Signature):
 
     def __init__(self, *, line: int, lines: int, kernel: Pair) -> None:
         super().__init__(
-            {
-                "lines": Out(_outputs(lines, kernel[0]).bit_length()),
-                "columns": Out(_outputs(line, kernel[1]).bit_length()),
-                "first_line": Out((kernel[0] - 1).bit_length() or 1),
-                "first_column": Out((line + kernel[1]).bit_length()),
-            }
+            {setting.name: Out(setting.width) for setting in window_settings(line=line, lines=lines, kernel=kernel)}
         )
-
-
-def _outputs(extent: int, kernel: int) -> int:
-    """Outputs along an axis, at most: padding is smaller than the kernel on either side."""
-    return extent + kernel
 
 
 def step_layout(*, steps: int, outer: int, inner: int) -> data.StructLayout:

@@ -4,33 +4,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from hwgen.arch.pipeline import (
-    OUTPUT_QUEUE,
-    ConvStage,
-    GlobalPoolStage,
-    JoinStage,
-    PipelineParameters,
-    PoolStage,
-    ShuffleStage,
-)
+from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters
 from hwgen.lower.pipeline.program import TileProgram
-from hwgen.model.pipeline.cycles import (
-    CONV,
-    GLOBAL,
-    JOIN,
-    OPERAND,
-    OUTPUT,
-    POOL,
-    SAVED,
-    SHUFFLE,
-    Branch,
-    Map,
-    Pipeline,
-    PlayedTile,
-    Source,
-    Stage,
-    play,
-)
+from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
+from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedTile, Source, play
 
 __all__ = ["in_time", "predict_tile", "tile_pipeline"]
 
@@ -73,36 +50,15 @@ def tile_pipeline(parameters: PipelineParameters, registers: Mapping[str, int]) 
                 max(one.overlap_in, 2))
         )  # fmt: skip
     for index, place in parameters.skips():
-        stage = parameters.stages[index]
-        assert isinstance(stage, JoinStage)
-        operand = stage.operands[place]
-        columns, lines = registers[f"stage{index}_columns"], registers[f"map{stage.makes}_lines"]
+        operand, makes = parameters.operand(index, place), parameters.stages[index].makes
+        columns, lines = registers[f"stage{index}_columns"], registers[f"map{makes}_lines"]
         beats = -(-parameters.maps[operand.reads].channels // operand.beat)
         sources.append(Source(columns, lines, beats, index, max(operand.queue, 2)))
-    stages = tuple(_stage(parameters, registers, index) for index in range(len(parameters.stages)))
+    stages = tuple(
+        kind_of_stage(stage).played(stage, RunningStage(parameters, index, registers))
+        for index, stage in enumerate(parameters.stages)
+    )
     return Pipeline(tuple(maps), stages, tuple(_branches(parameters, registers, maps)), tuple(sources))
-
-
-def _stage(parameters: PipelineParameters, registers: Mapping[str, int], index: int) -> Stage:
-    stage, steps, name = parameters.stages[index], parameters.steps(index), f"stage{index}"
-    queue = parameters.maps[stage.makes].queue
-    match stage:
-        case ConvStage() | PoolStage():
-            kind = CONV if isinstance(stage, ConvStage) else POOL
-            lines, columns = registers[f"{name}_lines"], registers[f"{name}_columns"]
-            first_line, first_column = registers[f"{name}_first_line"], registers[f"{name}_first_column"]
-            (across, along), (down, right) = stage.kernel, stage.stride
-            return Stage(
-                kind, stage.reads, stage.makes, steps, across, along, down, right,
-                lines, columns, first_line, first_column, queue,
-            )  # fmt: skip
-        case GlobalPoolStage():
-            return Stage(GLOBAL, stage.reads, stage.makes, steps, queue=queue)
-        case JoinStage():
-            return Stage(JOIN, 0, stage.makes, steps, queue=queue)
-        case ShuffleStage():
-            columns, first = registers[f"{name}_columns"], registers[f"{name}_first_column"]
-            return Stage(SHUFFLE, stage.reads, stage.makes, steps, stage.factor, columns=columns, first_column=first)
 
 
 def _branches(parameters: PipelineParameters, registers: Mapping[str, int], maps: list[Map]) -> list[Branch]:
@@ -114,10 +70,8 @@ def _branches(parameters: PipelineParameters, registers: Mapping[str, int], maps
         if one.overlap_out:
             found.append(Branch(SAVED, number, at.line - at.saved, at.saved, max(one.overlap_out, 2)))
         for index, place in parameters.join_readers(number):
-            stage = parameters.stages[index]
-            assert isinstance(stage, JoinStage)
             first, columns = registers[f"stage{index}_first_{place}"], registers[f"stage{index}_columns"]
-            queue = stage.operands[place].queue
+            queue = parameters.operand(index, place).queue
             found.append(
                 Branch(OPERAND, number, first, columns, queue if one.pixels else max(queue, 2), target=index)
             )

@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.pipeline import ConvStage, GlobalPoolStage, JoinStage, PoolStage, ShuffleStage
-from hwgen.golden.convolution import requantise
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.program import KINDS, OverlapLine, PipelineProgram, TileProgram
+from hwgen.lower.pipeline.stage import Int8, RunningStage, Words, kind_of_stage
 from hwgen.model.pipeline.cost import Traffic
 from hwgen.model.pipeline.graph import Graph, LineAxis
 
 __all__ = ["Memory", "MisledError", "interpret"]
-
-Int8 = NDArray[np.int8]
 
 
 class MisledError(RuntimeError):
@@ -62,14 +59,15 @@ def interpret(program: PipelineProgram, memory: Memory) -> Traffic:
     for tile in program.tiles:
         run.tile(tile)
     counts = {kind: run.counts[kind] for kind in KINDS}
-    return Traffic(**counts, weights=sum(w.size for w, _ in run.weights.values()) if program.fetched else 0)
+    weights = sum(words["weights"].size for words in run.words if words)
+    return Traffic(**counts, weights=weights if program.fetched else 0)
 
 
 class _Run:
     def __init__(self, program: PipelineProgram, memory: Memory) -> None:
         self.program, self.memory, self.parameters = program, memory, program.parameters
         self.counts: Counter[str] = Counter()
-        self.weights = dict(_weights(program))
+        self.words = tuple(_words(program))
         self.lines: dict[int, Int8] = {}
 
     def tile(self, tile: TileProgram) -> None:
@@ -149,119 +147,34 @@ class _Run:
     # --- stages ---
 
     def _made(self, tile: TileProgram, index: int) -> Int8:
+        """The pixels that a stage makes of the lines of its tile."""
         stage = self.parameters.stages[index]
-        channels = self.parameters.maps[stage.makes].channels
-        registers = {
-            name.removeprefix(f"stage{index}_"): value
-            for name, value in tile.registers.items()
-            if name.startswith(f"stage{index}_")
-        }
-        match stage:
-            case ConvStage():
-                windows, _ = self._windows(stage, registers)
-                weights, bias = self.weights[index]
-                return _clipped(_convolved(windows, weights, stage.groups), bias, registers)
-            case PoolStage():
-                return _pooled(*self._windows(stage, registers), stage.kind, registers)
-            case GlobalPoolStage():
-                lines = self.lines[stage.reads]
-                pixels = lines.reshape(channels, 1, 1, 1, -1)
-                return _pooled(pixels, np.ones(pixels.shape[1:], bool), stage.kind, registers)
-            case JoinStage():
-                operands = [self._operand(tile, index, place, registers) for place in range(len(stage.operands))]
-                if stage.kind == "concat":
-                    return np.concatenate(operands)
-                return _clipped(np.sum(np.array(operands, np.int64), axis=0), np.zeros(1, np.int32), registers)
-            case ShuffleStage():
-                return self._shuffled(stage, registers)
+        operands = [self.lines[read] for read in stage.window_reads]
+        operands += [self._operand(tile, index, place) for place in range(len(stage.pixel_operands))]
+        running = RunningStage(self.parameters, index, tile.registers)
+        return kind_of_stage(stage).run(stage, running, operands, self.words[index])
 
-    def _windows(self, stage: ConvStage | PoolStage, registers: dict[str, int]) -> tuple[Int8, NDArray[np.bool_]]:
-        """The windows of a stage, [channels, lines, columns, across, along], and which of their pixels are there."""
-        lines = self.lines[stage.reads]
-        across, there_across = _taps(
-            registers["lines"], stage.stride[0], registers["first_line"], stage.kernel[0], lines.shape[1]
-        )
-        along, there_along = _taps(
-            registers["columns"], stage.stride[1], registers["first_column"], stage.kernel[1], lines.shape[2]
-        )
-        there = there_across[:, None, :, None] & there_along[None, :, None, :]
-        if not there.size:
-            return np.zeros((lines.shape[0], *there.shape), np.int8), there
-        found = lines[:, across[:, None, :, None], along[None, :, None, :]]
-        return np.where(there, found, np.int8(0)), there
-
-    def _operand(self, tile: TileProgram, index: int, place: int, registers: dict[str, int]) -> Int8:
-        stage = self.parameters.stages[index]
-        assert isinstance(stage, JoinStage)
-        if stage.operands[place].through_dram:
+    def _operand(self, tile: TileProgram, index: int, place: int) -> Int8:
+        """The columns of an operand that is read pixel by pixel."""
+        operand, columns = self.parameters.operand(index, place), tile.registers[f"stage{index}_columns"]
+        if operand.through_dram:
             return self._stream_in(tile, f"i_skip{index}_{place}")
-        first = registers[f"first_{place}"]
-        found = self.lines[stage.operands[place].reads][:, :, first : first + registers["columns"]]
-        if found.shape[2] < registers["columns"]:
+        first = tile.registers[f"stage{index}_first_{place}"]
+        found = self.lines[operand.reads][:, :, first : first + columns]
+        if found.shape[2] < columns:
             raise MisledError(f"stage {index}: operand {place} ends before the last column")
         return found
 
-    def _shuffled(self, stage: ShuffleStage, registers: dict[str, int]) -> Int8:
-        lines, factor = self.lines[stage.reads], stage.factor
-        split = lines.reshape(-1, factor, factor, *lines.shape[1:])
-        order = (0, 3, 2, 4, 1) if stage.transposed else (0, 3, 1, 4, 2)
-        pixels = split.transpose(order).reshape(split.shape[0], lines.shape[1] * factor, lines.shape[2] * factor)
-        first = registers["first_column"]
-        return pixels[:, :, first : first + registers["columns"]]
 
-
-def _taps(count: int, stride: int, first: int, kernel: int, size: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Along one axis: which index each tap [output, tap] reads, and whether it is there."""
-    places = np.arange(count)[:, None] * stride + first - (kernel - 1) + np.arange(kernel)
-    there = (places >= 0) & (places < size)
-    return np.clip(places, 0, max(size - 1, 0)), there
-
-
-def _convolved(windows: Int8, weights: Int8, groups: int) -> NDArray[np.int64]:
-    channels, lines, columns, across, along = windows.shape
-    count, taps = weights.shape[0], across * along
-    by_group = windows.reshape(groups, channels // groups, lines * columns, taps).transpose(0, 1, 3, 2)
-    pixels = by_group.reshape(groups, channels // groups * taps, lines * columns).astype(np.float64)
-    matrices = weights.reshape(groups, count // groups, channels // groups * taps).astype(np.float64)
-    sums: NDArray[np.int64] = np.matmul(matrices, pixels).astype(np.int64)
-    return sums.reshape(count, lines, columns)
-
-
-def _clipped(sums: NDArray[np.int64], bias: NDArray[np.int32], registers: dict[str, int]) -> Int8:
-    wrapped = sums.astype(np.int32)
-    relu, ceiling = bool(registers["relu"]), registers["ceiling"]
-    return requantise(wrapped, bias, registers["shift"], relu=relu, ceiling=ceiling).astype(np.int8)
-
-
-def _pooled(windows: Int8, there: NDArray[np.bool_], kind: str, registers: dict[str, int]) -> Int8:
-    made: Int8
-    if kind == "max":
-        made = np.where(there, windows, np.int8(-128)).max(axis=(3, 4)).astype(np.int8)
-        return made
-    sums = windows.sum(axis=(3, 4), dtype=np.int64) * registers["multiplier"]
-    shift = registers["shift"]
-    least = 0 if registers["relu"] else -128
-    made = np.clip((sums + (1 << (shift - 1))) >> shift, least, registers["ceiling"]).astype(np.int8)
-    return made
-
-
-def _weights(program: PipelineProgram) -> Iterator[tuple[int, tuple[Int8, NDArray[np.int32]]]]:
-    """Weights [M, C/groups, across, along] and biases of each convolution, out of the weight port's bytes."""
+def _words(program: PipelineProgram) -> Iterator[Words]:
+    """For each stage the words of its memories, out of the weight port's bytes; empty for one that loads none."""
     parameters, image, place = program.parameters, np.frombuffer(program.weights, np.uint8), 0
     for index, stage in enumerate(parameters.stages):
-        if not isinstance(stage, ConvStage):
-            continue
-        inputs = parameters.maps[stage.reads].channels // stage.groups
-        outputs = parameters.maps[stage.makes].channels
-        words, size = parameters.weight_words(index)
-        taken = []
-        for count, used in ((words, size), (outputs // stage.output_lanes, 4 * stage.output_lanes)):
+        found: dict[str, NDArray[np.uint8]] = {}
+        for name, (count, used) in parameters.memory_words(index).items() if stage.loads_weights else ():
             pitch = -(-used // parameters.weight_beat) * parameters.weight_beat
-            taken.append(image[place : place + count * pitch].reshape(count, pitch)[:, :used])
+            found[name] = image[place : place + count * pitch].reshape(count, pitch)[:, :used]
             place += count * pitch
-        o, i = stage.output_lanes, stage.input_lanes
-        words_of = taken[0].reshape(outputs // o, *stage.kernel, inputs // i, o, i).transpose(0, 4, 3, 5, 1, 2)
-        biases = np.ascontiguousarray(taken[1]).view("<i4").reshape(-1)
-        yield index, (words_of.reshape(outputs, inputs, *stage.kernel).view(np.int8), biases.astype(np.int32))
+        yield found
     if place != image.size:
         raise MisledError(f"weights: {image.size - place} bytes are left over")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hwgen.ir.document import InputError
-from hwgen.ir.network import CONVOLUTIONS, Node
 
 __all__ = ["Lanes", "Work", "beat_for", "choose_lanes"]
 
@@ -38,21 +37,21 @@ class Work:
     """Lanes, and the cycles that a pixel takes with them."""
 
     @classmethod
-    def of(cls, node: Node, pixels: int) -> "Work":
-        """The work of a row that makes (for a global pool: reads) so many pixels."""
-        taps = 1 if node.global_pool else node.kernel[0] * node.kernel[1]
-        if node.op in CONVOLUTIONS:
-            inputs, outputs = node.input_channels // node.groups, node.output_channels
-            across = outputs if inputs == 1 and node.groups == outputs else outputs // node.groups
-            pairs = [Lanes(i, o) for i in _divisors(inputs) for o in _divisors(across) if i * o <= MOST_LANES]
-            return cls(pixels, True, tuple((one, taps * inputs * outputs // one.multipliers) for one in pairs))
-        if node.op == "pixel_shuffle":
-            return cls(pixels, False, ((Lanes(1, 1), 1),))
-        if node.op in ("add", "concat"):
-            taps = 1
-        channels = node.output_channels
+    def of_multipliers(cls, pixels: int, taps: int, inputs: int, outputs: int, across: int) -> "Work":
+        """Products of ``taps`` x ``inputs`` x ``outputs`` for each pixel; output lanes divide ``across``."""
+        pairs = [Lanes(i, o) for i in _divisors(inputs) for o in _divisors(across) if i * o <= MOST_LANES]
+        return cls(pixels, True, tuple((one, taps * inputs * outputs // one.multipliers) for one in pairs))
+
+    @classmethod
+    def of_channels(cls, pixels: int, taps: int, channels: int) -> "Work":
+        """``taps`` operations for each channel of each pixel, without multipliers."""
         every = [Lanes(1, lanes) for lanes in _divisors(channels)]
         return cls(pixels, False, tuple((one, taps * channels // one.outputs) for one in every))
+
+    @classmethod
+    def of_pixels(cls, pixels: int) -> "Work":
+        """A pixel a cycle, whatever its channels."""
+        return cls(pixels, False, ((Lanes(1, 1), 1),))
 
     def cheapest(self, cycles: int) -> Lanes | None:
         """The fewest lanes that do it in so many cycles; of equally many, those that read the widest."""

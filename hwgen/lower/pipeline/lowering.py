@@ -8,26 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.errors import ParameterError
-from hwgen.arch.pipeline import (
-    ConvStage,
-    GlobalPoolStage,
-    JoinStage,
-    MapParameters,
-    Operand,
-    PipelineParameters,
-    PoolStage,
-    ShuffleStage,
-    Stage,
-)
-from hwgen.golden.network import RowData, average_factor, rectified
+from hwgen.arch.pipeline import MapParameters, Operand, PipelineParameters, Stage
+from hwgen.golden.network import RowData, rectified
 from hwgen.ir.document import InputError
-from hwgen.ir.network import CONVOLUTIONS, Node
+from hwgen.ir.network import Node
 from hwgen.lower.pipeline.cycles import in_time
 from hwgen.lower.pipeline.lanes import Lanes, Work, beat_for, choose_lanes
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineMap, PipelineProgram, Stream, TileProgram
 from hwgen.lower.pipeline.queues import with_even_queues
+from hwgen.lower.pipeline.stage import PlannedStage, PlannedTile, kind_of_row, kind_of_stage
 from hwgen.lower.pipeline.tiles import EdgePlan, MapPlan, MapTile, StackPlan, StagePlan
-from hwgen.model.pipeline.graph import Reach
 
 __all__ = ["MACS", "OverlapOrder", "lower_stack"]
 
@@ -39,7 +29,6 @@ LATE = 0.005
 """Part of the time for a line of a tile that an input stream may be late with one pixel."""
 OVERLAP_BEAT = 4
 WEIGHT_BEAT = 4
-CEILING = 127
 
 OverlapOrder = Callable[[PipelineParameters, TileProgram, Literal["in", "out"]], list[int]]
 """Which map's line comes next at the overlap port, for a tile: map numbers, each as often as it has lines."""
@@ -83,30 +72,17 @@ def lower_stack(
     return PipelineProgram(plan, parameters, numbering.maps, streams, tiles, weights, fetched, cycles)
 
 
-def _check(stage: StagePlan, factor: int) -> None:
-    node = stage.node
-    if node.op not in (*CONVOLUTIONS, "pool", "add", "concat", "pixel_shuffle"):
-        raise InputError(f"{node.name}: op: a depth-first pipeline has no stage for {node.op}")
-    if node.op == "fc" and {stage.edges[0].edge.rows, stage.edges[0].edge.columns} != {Reach()}:
-        raise InputError(f"{node.name}: op: a depth-first pipeline has fc on maps of one pixel only")
-    if len(set(node.inputs)) < len(node.inputs):
-        raise InputError(f"{node.name}: inputs: expected different maps for a pipeline, got one twice")
-    if rectified(node) and (node.op in ("concat", "pixel_shuffle") or node.pool == "max"):
-        raise InputError(f"{node.name}: activation: a pipeline has none for this operation, got {node.activation}")
-    if node.global_pool:
-        if factor > 1:
-            raise InputError(f"{node.name}: a pipeline has a global pool in stacks of one tile only, got {factor}")
-        if stage.padding != (0, 0, 0, 0):
-            raise InputError(f"{node.name}: padding: expected none for a global pool in a pipeline")
-        return
-    top, left, bottom, right = stage.padding
-    if max(top, bottom) >= stage.kernel[0] or max(left, right) >= stage.kernel[1]:
-        raise InputError(f"{node.name}: padding: expected less than the kernel on every side for a pipeline")
+def _check(row: StagePlan, tiles: int) -> None:
+    kind = kind_of_row(row.node)
+    if len(set(row.node.inputs)) < len(row.node.inputs):
+        raise InputError(f"{row.node.name}: inputs: expected different maps for a pipeline, got one twice")
+    kind.check(row, tiles)
 
 
-def _work(plan: StackPlan, stage: StagePlan) -> Work:
-    one = plan.by_number[stage.edges[0].edge.producer if stage.node.global_pool else stage.number]
-    return Work.of(stage.node, one.lines * one.columns)
+def _work(plan: StackPlan, row: StagePlan) -> Work:
+    kind = kind_of_row(row.node)
+    one = plan.by_number[row.edges[0].edge.producer if kind.works_on_input() else row.number]
+    return kind.work(row.node, one.lines * one.columns)
 
 
 @dataclass(frozen=True)
@@ -181,23 +157,14 @@ def _map(one: MapPlan, beat: int) -> MapParameters:
 
 
 def _stage(plan: StackPlan, numbering: _Numbering, index: int, lanes: Lanes, cycles: int) -> Stage:
-    stage = plan.stages[index]
-    node, makes = stage.node, numbering.of_graph[stage.number]
-    if node.op in ("add", "concat"):
-        operands = tuple(
-            _operand(plan, numbering, (index, place), entry, cycles) for place, entry in enumerate(stage.edges)
-        )
-        return JoinStage(operands, makes, "add" if node.op == "add" else "concat", lanes.outputs)
-    reads = numbering.read_by(index, 0, stage.edges[0])
-    if node.op == "pixel_shuffle":
-        line = max(plan.by_number[stage.edges[0].edge.producer].line, 1)
-        return ShuffleStage(reads, makes, node.factor or 1, line, transposed=plan.axis == "H")
-    if node.op == "pool":
-        kind: Literal["max", "average"] = "max" if node.pool == "max" else "average"
-        if node.global_pool:
-            return GlobalPoolStage(reads, makes, kind, lanes.outputs)
-        return PoolStage(reads, makes, stage.kernel, stage.stride, kind, lanes.outputs)
-    return ConvStage(reads, makes, stage.kernel, stage.stride, node.groups, lanes.inputs, lanes.outputs)
+    row = plan.stages[index]
+    operands = tuple(
+        _operand(plan, numbering, (index, place), entry, cycles) for place, entry in enumerate(row.edges)
+    )
+    sources = tuple(plan.by_number[entry.edge.producer] for entry in row.edges)
+    planned = PlannedStage(row, plan.axis, sources, operands, numbering.of_graph[row.number])
+    stage: Stage = kind_of_row(row.node).stage(planned, lanes)
+    return stage
 
 
 def _operand(plan: StackPlan, numbering: _Numbering, place: tuple[int, int], entry: EdgePlan, cycles: int) -> Operand:
@@ -224,10 +191,10 @@ def _streams(plan: StackPlan, numbering: _Numbering, parameters: PipelineParamet
             made: Literal["output", "skip_out"] = "output" if source.written else "skip_out"
             streams.append(Stream(f"o_map{number}", False, one.graph_number, made, beat))
     for index, place in parameters.skips():
-        stage = parameters.stages[index]
-        assert isinstance(stage, JoinStage)
         region = plan.stages[index].edges[place].edge.producer
-        streams.append(Stream(f"i_skip{index}_{place}", True, region, "skip_in", stage.operands[place].beat))
+        streams.append(
+            Stream(f"i_skip{index}_{place}", True, region, "skip_in", parameters.operand(index, place).beat)
+        )
     return tuple(streams)
 
 
@@ -255,10 +222,10 @@ def _tile(
     for index, place in parameters.skips():
         made = plan.by_number[plan.stages[index].number].tiles[tile]
         streams[f"i_skip{index}_{place}"] = Columns(made.old, made.new)
-    for index, stage in enumerate(plan.stages):
-        registers |= _stage_registers(plan, numbering, index, tile)
-        row = None if rows is None else rows.get(stage.node.name, RowData(relu=rectified(stage.node)))
-        registers |= _settings(index, stage.node, row)
+    for index, row in enumerate(plan.stages):
+        data = None if rows is None else rows.get(row.node.name, RowData(relu=rectified(row.node)))
+        found = {**_columns(plan, numbering, index, tile), **_arithmetic(row.node, data)}
+        registers |= {f"stage{index}_{name}": value for name, value in found.items()}
     incomplete = TileProgram(registers, streams, (), ())
     incoming = _overlap_lines(plan, numbering, tile, order(parameters, incomplete, "in"), incoming=True)
     outgoing = _overlap_lines(plan, numbering, tile, order(parameters, incomplete, "out"), incoming=False)
@@ -273,45 +240,23 @@ def _map_tile(plan: StackPlan, one: PipelineMap, tile: int) -> MapTile:
     return MapTile(made.old, made.old, made.end, 0)
 
 
-def _stage_registers(plan: StackPlan, numbering: _Numbering, index: int, tile: int) -> dict[str, int]:
-    stage = plan.stages[index]
-    makes = plan.by_number[stage.number]
-    made, prefix = makes.tiles[tile], f"stage{index}"
-    if stage.node.op in ("add", "concat"):
-        firsts = {}
-        for place, entry in enumerate(stage.edges):
-            if entry.through_dram and (index, place) not in numbering.of_edge:
-                continue
-            at = _map_tile(plan, numbering.maps[numbering.read_by(index, place, entry)], tile)
-            firsts[f"{prefix}_first_{place}"] = made.old - at.begin if made.new else 0
-        return {f"{prefix}_columns": made.new, **firsts}
-    if stage.node.global_pool:
-        return {}
-    begin = plan.by_number[stage.edges[0].edge.producer].tiles[tile].begin
-    if stage.node.op == "pixel_shuffle":
-        first = made.old - (stage.node.factor or 1) * begin if made.new else 0
-        return {f"{prefix}_columns": made.new, f"{prefix}_first_column": first}
-    top, left, _, _ = stage.padding
-    first = made.old * stage.stride[1] + stage.kernel[1] - 1 - left - begin if made.new else 0
-    return {
-        f"{prefix}_lines": makes.lines,
-        f"{prefix}_columns": made.new,
-        f"{prefix}_first_line": stage.kernel[0] - 1 - top,
-        f"{prefix}_first_column": first,
-    }
+def _columns(plan: StackPlan, numbering: _Numbering, index: int, tile: int) -> dict[str, int]:
+    """The registers that say what a stage makes in a tile."""
+    row = plan.stages[index]
+    read: list[MapTile | None] = []
+    for place, entry in enumerate(row.edges):
+        one = numbering.maps[numbering.read_by(index, place, entry)]
+        streamed = entry.through_dram and (index, place) not in numbering.of_edge
+        read.append(None if streamed else _map_tile(plan, one, tile))
+    made = plan.by_number[row.number]
+    return kind_of_row(row.node).columns(PlannedTile(row, made.tiles[tile], made.lines, tuple(read)))
 
 
-def _settings(index: int, node: Node, row: RowData | None) -> dict[str, int]:
-    """The registers of a stage's arithmetic; without a row's data, all but its shift."""
-    prefix = f"stage{index}"
-    relu = rectified(node) if row is None else row.relu
-    clip = {f"{prefix}_relu": int(relu), f"{prefix}_ceiling": CEILING}
-    if node.op in (*CONVOLUTIONS, "add"):
-        return clip if row is None else {f"{prefix}_shift": row.shift, **clip}
-    if node.op == "pool" and node.pool == "avg":
-        multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
-        return {f"{prefix}_multiplier": multiplier, f"{prefix}_shift": shift, **clip}
-    return {}
+def _arithmetic(node: Node, data: RowData | None) -> dict[str, int]:
+    """The registers of a stage's arithmetic; without data, those that follow from the row alone."""
+    kind = kind_of_row(node)
+    own = kind.arithmetic(node, relu=rectified(node) if data is None else data.relu)
+    return own if data is None else {**kind.data_registers(node, data), **own}
 
 
 def _overlap_lines(
@@ -331,20 +276,12 @@ def _overlap_lines(
 
 
 def _weight_bytes(plan: StackPlan, parameters: PipelineParameters, rows: Mapping[str, RowData]) -> bytes:
-    parts: list[NDArray[np.uint8]] = []
-    for index, stage in enumerate(parameters.stages):
-        if not isinstance(stage, ConvStage):
-            continue
-        row = rows[plan.stages[index].node.name]
-        weights = row.weights if plan.axis == "W" else row.weights.transpose(0, 1, 3, 2)
-        outputs, inputs = stage.output_lanes, stage.input_lanes
-        count, channels, across, along = weights.shape
-        blocks = weights.reshape(count // outputs, outputs, channels // inputs, inputs, across, along)
-        # words by output block, taps, input block; in each the output lanes, then the input lanes
-        words = blocks.transpose(0, 4, 5, 2, 1, 3).reshape(-1, outputs * inputs)
-        parts.append(_in_beats(np.ascontiguousarray(words).view(np.uint8), parameters.weight_beat))
-        biases = np.ascontiguousarray(row.bias.astype("<i4").reshape(-1, outputs)).view(np.uint8)
-        parts.append(_in_beats(biases.reshape(-1, outputs * 4), parameters.weight_beat))
+    parts = [
+        _in_beats(words, parameters.weight_beat)
+        for stage, row in zip(parameters.stages, plan.stages, strict=True)
+        if stage.loads_weights
+        for words in kind_of_stage(stage).weight_words(stage, rows[row.node.name], plan.axis)
+    ]
     return b"".join(part.tobytes() for part in parts)
 
 

@@ -9,15 +9,7 @@ last operand of a join is on its way through stages and queues, what they hold p
 from dataclasses import replace
 from math import ceil
 
-from hwgen.arch.pipeline import (
-    OUTPUT_QUEUE,
-    ConvStage,
-    JoinStage,
-    PipelineParameters,
-    PoolStage,
-    Stage,
-    reads_of,
-)
+from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters, Stage
 
 __all__ = ["with_even_queues"]
 
@@ -26,17 +18,19 @@ def with_even_queues(parameters: PipelineParameters) -> PipelineParameters:
     """The pipeline with queues deep enough for its strides and its skips."""
     depths = [OUTPUT_QUEUE] * len(parameters.maps)
     for number, stage in enumerate(parameters.stages):
-        if not isinstance(stage, ConvStage | PoolStage) or stage.stride[0] == 1:
+        down, right = stage.output_pitch
+        if down == 1:
             continue
+        (source,) = stage.window_reads
         # Cycles between two inputs, and between two outputs, in a line in which windows are completed.
-        before = parameters.maker(stage.reads)
+        before = parameters.maker(source)
         brought = parameters.steps(before) if before is not None else 1
-        window = parameters.steps(number) + stage.stride[1] - 1  # pixels that complete none take a cycle each
-        taken = window / stage.stride[1]
+        window = parameters.steps(number) + right - 1  # pixels that complete none take a cycle each
+        taken = window / right
         if before is not None:
             # While the stage is busy with such a line, the one before it goes on with the next.
-            _deepen(depths, stage.reads, min(taken / brought - 1, 1) * parameters.maps[stage.reads].line)
-        made = max(window, brought * stage.stride[1])
+            _deepen(depths, source, min(taken / brought - 1, 1) * parameters.maps[source].line)
+        made = max(window, brought * right)
         after = max((parameters.steps(reader) for reader in parameters.window_readers(stage.makes)), default=0)
         if after:
             _deepen(depths, stage.makes, (1 - made / after) * parameters.maps[stage.makes].line)
@@ -53,13 +47,10 @@ def _with_skips(parameters: PipelineParameters) -> PipelineParameters:
     stages: list[Stage] = list(parameters.stages)
     for number in sorted(range(len(stages)), key=lambda index: stages[index].makes):
         stage = stages[number]
-        longest = max(held[read] for read in reads_of(stage))
+        longest = max(held[read] for read in stage.reads_of_all)
         held[stage.makes] = longest + parameters.maps[stage.makes].queue + 2
-        if isinstance(stage, JoinStage):
-            operands = (
-                replace(operand, queue=OUTPUT_QUEUE + longest - held[operand.reads]) for operand in stage.operands
-            )
-            stages[number] = replace(stage, operands=tuple(operands))
+        waits = [OUTPUT_QUEUE + longest - held[operand.reads] for operand in stage.pixel_operands]
+        stages[number] = stage.with_operand_queues(waits)
     return replace(parameters, stages=tuple(stages))
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
-from hwgen.arch.pipeline import JoinStage, MapParameters, PipelineParameters, ShuffleStage, Stage
+from hwgen.arch.pipeline import MapParameters, PipelineParameters, Stage
 from hwgen.ir.document import InputError
 
 __all__ = ["shared_pipeline"]
@@ -26,21 +27,7 @@ def _largest(maps: Sequence[MapParameters]) -> MapParameters:
 
 
 def _longest(stages: Sequence[Stage]) -> Stage:
-    lines = [stage.line for stage in stages if isinstance(stage, ShuffleStage)]
-    joins = [stage for stage in stages if isinstance(stage, JoinStage)]
-    queues = [
-        max(operand.queue for operand in column) for column in zip(*(one.operands for one in joins), strict=True)
-    ]
-    found: set[Stage] = set()
-    for stage in stages:
-        match stage:
-            case ShuffleStage():
-                found.add(replace(stage, line=max(lines)))
-            case JoinStage():
-                operands = zip(stage.operands, queues, strict=True)
-                found.add(replace(stage, operands=tuple(replace(one, queue=queue) for one, queue in operands)))
-            case _:
-                found.add(stage)
+    found = {reduce(lambda one, other: one.with_room_for(other), stages, stage) for stage in stages}
     if len(found) > 1:
         raise InputError("pipelines: expected stages that differ in nothing but the length of lines and of queues")
     return found.pop()

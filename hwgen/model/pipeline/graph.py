@@ -11,6 +11,7 @@ from typing import Literal
 
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Node
+from hwgen.ir.operators import Reading
 
 __all__ = ["Edge", "FeatureMap", "Graph", "LineAxis", "Reach", "Rules", "Span"]
 
@@ -194,27 +195,32 @@ class Graph:
         return tuple(number for number in range(1, len(self.maps)) if not self.readers[number])
 
 
+_KINDS: dict[Reading, Kind] = {
+    Reading.PIXEL: "join",
+    Reading.SQUARE: "shuffle",
+    Reading.ACCUMULATED: "whole",
+    Reading.FLATTENED: "whole",
+}
+"""The kinds of edges that are no windows."""
+
+
 def _edge(node: Node, producer: int, consumer: int, source: FeatureMap) -> Edge:
-    kind: Kind = "window"
-    if node.op in ("add", "concat"):
-        kind = "join"
-    elif node.op == "pixel_shuffle":
-        kind = "shuffle"
-    elif node.op == "fc" or node.global_pool:
-        kind = "whole"
-    if node.op == "fc":
-        return Edge(producer, consumer, kind, Reach(after=source.height - 1), Reach(after=source.width - 1))
-    return Edge(producer, consumer, kind, _reach(node, 0), _reach(node, 1))
+    reading = node.operator.reading(node)
+    rows, columns = _reach(node, reading, 0, source.height), _reach(node, reading, 1, source.width)
+    return Edge(producer, consumer, _KINDS.get(reading, "window"), rows, columns)
 
 
-def _reach(node: Node, axis: int) -> Reach:
+def _reach(node: Node, reading: Reading, axis: int, size: int) -> Reach:
+    """How far a row reads along an axis in which its input has ``size`` pixels."""
     kernel, stride, pad = node.kernel[axis], node.stride[axis], node.padding[axis]
-    match node.op:
-        case "conv" | "depthwise_conv" | "pool":
+    match reading:
+        case Reading.WINDOW | Reading.ACCUMULATED:
             return Reach(stride=stride, before=pad, after=kernel - 1 - pad)
-        case "deconv":
+        case Reading.TRANSPOSED:
             return Reach(up=stride, before=kernel - 1 - pad, after=pad)
-        case "pixel_shuffle":
+        case Reading.SQUARE:
             assert node.factor is not None
             return Reach(up=node.factor, before=node.factor - 1)
+        case Reading.FLATTENED:
+            return Reach(after=size - 1)
     return Reach()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hwgen.ir.network import Feature, Network, Node
+from hwgen.ir.operators import Reading
 
 __all__ = ["StackWalk", "walk_stack"]
 
@@ -72,14 +73,14 @@ class _Walker:
         """Which indices of the producer one index of the output needs."""
         size = _size(self.maps[producer])[axis]
         kernel, stride, pad = node.kernel[axis], node.stride[axis], node.padding[axis]
-        match node.op:
-            case "conv" | "depthwise_conv" | "pool":
+        match node.operator.reading(node):
+            case Reading.WINDOW | Reading.ACCUMULATED:
                 inputs = [output * stride - pad + k for k in range(kernel)]
-            case "deconv":
+            case Reading.TRANSPOSED:
                 inputs = [i for i in range(size) if 0 <= output + pad - i * stride < kernel]
-            case "pixel_shuffle":
+            case Reading.SQUARE:
                 inputs = [output // (node.factor or 1)]
-            case "fc":
+            case Reading.FLATTENED:
                 inputs = list(range(size))
             case _:
                 inputs = [output]
@@ -198,8 +199,8 @@ class _Walker:
         assert times == sorted(times)
         most = 0
         for node in self.kept_for(name):
-            if node.op in ("pixel_shuffle", "fc") or node.global_pool:
-                continue  # accumulated, or put in order elsewhere
+            if node.operator.reading(node) in (Reading.SQUARE, Reading.ACCUMULATED, Reading.FLATTENED):
+                continue  # in an accumulator, or in the memory of the shuffle
             for line, column in self.pixels(node.name, new[node.name]):
                 window = [
                     place[i, j]
@@ -238,14 +239,14 @@ def _size(one: Node | Feature) -> Sequence[int]:
 def _last_needed(node: Node, producer: Node | Feature, output: Fraction, axis: int) -> Fraction:
     """The position in the producer's scan, padding included, with which an output's window is complete."""
     kernel, stride, pad = node.kernel[axis], node.stride[axis], node.padding[axis]
-    match node.op:
-        case "conv" | "depthwise_conv" | "pool":
+    match node.operator.reading(node):
+        case Reading.WINDOW | Reading.ACCUMULATED:
             return output * stride - pad + kernel - 1
-        case "deconv":
+        case Reading.TRANSPOSED:
             return (output + pad) / stride
-        case "pixel_shuffle":
+        case Reading.SQUARE:
             return output / (node.factor or 1)
-        case "fc":
+        case Reading.FLATTENED:
             return output + _size(producer)[axis] - 1
         case _:
             return output

@@ -12,10 +12,11 @@ from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
-from hwgen.lower.pipeline.lanes import Lanes, Work, beat_for, choose_lanes
+from hwgen.lower.pipeline.lanes import Lanes, beat_for, choose_lanes
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
+from hwgen.lower.pipeline.stage import kind_of_row
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
@@ -30,7 +31,7 @@ def lowered(network: Network, factor: int, skips: Any = frozenset(), macs: int =
 
 def test_lanes_keep_pace_within_the_budget() -> None:
     network = at_resolution(narrowed(load_layer_set("vgg_e_first5"), 4), 56, 56)
-    works = [Work.of(node, node.output_height * node.output_width) for node in network.layers]
+    works = [kind_of_row(node).work(node, node.output_height * node.output_width) for node in network.layers]
     for macs in (5, 16, 100, 600):
         lanes, cycles = choose_lanes(works, macs)
         spent = sum(one.multipliers for one, work in zip(lanes, works, strict=True) if work.weighted)
@@ -47,7 +48,7 @@ def test_lanes_keep_pace_within_the_budget() -> None:
 
 def test_depthwise_lanes_go_over_the_channels() -> None:
     node = excerpt(load_layer_set("mobilenet_v2"), "block02_expand", "block02_add").layers[1]
-    work = Work.of(node, 56 * 56)
+    work = kind_of_row(node).work(node, 56 * 56)
     assert work.cheapest(9 * 56 * 56) == Lanes(1, 144)
     assert work.cheapest(9 * 144 * 56 * 56) == Lanes(1, 1)
 

@@ -1,20 +1,21 @@
 """A convolution stage: windows of a map, a block of multiplications a cycle, requantised pixels."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import BIAS_BYTES, ConvStage, MapParameters
+from hwgen.arch.pipeline import BIAS_BYTES, ConvStage, MapParameters, PipelineParameters
 from hwgen.gateware.lib.requantise import Requantise
 from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
+from hwgen.gateware.pipeline.stage import StageComponent
 from hwgen.gateware.pipeline.weight_store import WeightStore
 from hwgen.gateware.pipeline.window_reader import WindowReader, connect_reader, window_members
 
 __all__ = ["Convolution"]
 
 
-class Convolution(wiring.Component):
+class Convolution(StageComponent):
     """Four stages: read the tap and the weights; multiply; add to the sums; requantise a block when it is whole.
 
     All of them wait while the finished pixel finds no room.
@@ -44,6 +45,16 @@ class Convolution(wiring.Component):
     moved : Out(1)
         A step is done.
     """
+
+    builds = ConvStage
+
+    @classmethod
+    def of(cls, parameters: PipelineParameters, number: int) -> "Convolution":
+        """The hardware of a pipeline's stage."""
+        stage = parameters.stages[number]
+        assert isinstance(stage, ConvStage)
+        source, made = parameters.maps[stage.reads], parameters.maps[stage.makes]
+        return cls(stage=stage, source=source, made=made, beat=parameters.weight_beat)
 
     def __init__(self, *, stage: ConvStage, source: MapParameters, made: MapParameters, beat: int) -> None:
         self._stage, self._source, self._made, self._beat = stage, source, made, beat

@@ -1,17 +1,18 @@
 """A join: several maps pixel by pixel, added and requantised, or their channels one after the other."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import JoinStage, MapParameters
+from hwgen.arch.pipeline import JoinStage, MapParameters, PipelineParameters
 from hwgen.gateware.lib.requantise import Requantise
 from hwgen.gateware.pipeline.collect import Collect
+from hwgen.gateware.pipeline.stage import StageComponent
 
 __all__ = ["Join"]
 
 
-class Join(wiring.Component):
+class Join(StageComponent):
     """Waits for a pixel of every operand. A sum is made ``lanes`` channels a cycle, a concatenation at once.
 
     Parameters
@@ -32,6 +33,16 @@ class Join(wiring.Component):
     moved : Out(1)
         A step is done.
     """
+
+    builds = JoinStage
+
+    @classmethod
+    def of(cls, parameters: PipelineParameters, number: int) -> "Join":
+        """The hardware of a pipeline's stage."""
+        stage = parameters.stages[number]
+        assert isinstance(stage, JoinStage)
+        channels = tuple(parameters.maps[read].channels for read in stage.reads_of_all)
+        return cls(stage=stage, channels=channels, made=parameters.maps[stage.makes])
 
     def __init__(self, *, stage: JoinStage, channels: tuple[int, ...], made: MapParameters) -> None:
         self._stage, self._channels, self._made = stage, channels, made

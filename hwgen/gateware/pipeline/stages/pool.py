@@ -4,12 +4,13 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import GlobalPoolStage, MapParameters, PoolStage
+from hwgen.arch.pipeline import GlobalPoolStage, MapParameters, PipelineParameters, PoolStage
+from hwgen.arch.pipeline.stages.pool import AVERAGE_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.gateware.lib.requantise import Requantise
 from hwgen.gateware.pipeline.blocks import select_channels
 from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
-from hwgen.gateware.pipeline.settings import AVERAGE_SHIFT_BITS, MULTIPLIER_BITS
+from hwgen.gateware.pipeline.stage import StageComponent
 from hwgen.gateware.pipeline.window_reader import WindowReader, connect_reader, window_members
 
 __all__ = ["GlobalPooling", "Pooling"]
@@ -44,7 +45,7 @@ def _averaged(m: Module, settings: wiring.Component, total: Value, name: str) ->
     return unit.value
 
 
-class Pooling(wiring.Component):
+class Pooling(StageComponent):
     """Windows of a map, ``lanes`` channels a cycle. Padding is left out of the largest; in the average it is zero.
 
     Parameters
@@ -68,6 +69,15 @@ class Pooling(wiring.Component):
     moved : Out(1)
         A step is done.
     """
+
+    builds = PoolStage
+
+    @classmethod
+    def of(cls, parameters: PipelineParameters, number: int) -> "Pooling":
+        """The hardware of a pipeline's stage."""
+        stage = parameters.stages[number]
+        assert isinstance(stage, PoolStage)
+        return cls(stage=stage, source=parameters.maps[stage.reads], made=parameters.maps[stage.makes])
 
     def __init__(self, *, stage: PoolStage, source: MapParameters, made: MapParameters) -> None:
         self._stage, self._source, self._made = stage, source, made
@@ -111,7 +121,7 @@ class Pooling(wiring.Component):
         return m
 
 
-class GlobalPooling(wiring.Component):
+class GlobalPooling(StageComponent):
     """All pixels of a map into one, ``lanes`` channels a cycle, in an accumulator for each channel.
 
     Parameters
@@ -130,6 +140,15 @@ class GlobalPooling(wiring.Component):
     moved : Out(1)
         A step is done.
     """
+
+    builds = GlobalPoolStage
+
+    @classmethod
+    def of(cls, parameters: PipelineParameters, number: int) -> "GlobalPooling":
+        """The hardware of a pipeline's stage."""
+        stage = parameters.stages[number]
+        assert isinstance(stage, GlobalPoolStage)
+        return cls(stage=stage, source=parameters.maps[stage.reads], made=parameters.maps[stage.makes])
 
     def __init__(self, *, stage: GlobalPoolStage, source: MapParameters, made: MapParameters) -> None:
         self._stage, self._source, self._made = stage, source, made

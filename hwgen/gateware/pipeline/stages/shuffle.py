@@ -1,18 +1,19 @@
 """Pixel shuffle: squares of channels become squares of pixels."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.pipeline import MapParameters, ShuffleStage
+from hwgen.arch.pipeline import MapParameters, PipelineParameters, ShuffleStage
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.pixel_memory import PixelMemory
+from hwgen.gateware.pipeline.stage import StageComponent
 
 __all__ = ["Shuffle"]
 
 
-class Shuffle(wiring.Component):
+class Shuffle(StageComponent):
     """Of each pixel, ``factor`` output pixels go out at once, for the first output line; what makes the others waits
     in a memory until the line is complete, and then goes out line by line, while no further pixel is taken.
 
@@ -37,6 +38,15 @@ class Shuffle(wiring.Component):
     moved : Out(1)
         A step is done.
     """
+
+    builds = ShuffleStage
+
+    @classmethod
+    def of(cls, parameters: PipelineParameters, number: int) -> "Shuffle":
+        """The hardware of a pipeline's stage."""
+        stage = parameters.stages[number]
+        assert isinstance(stage, ShuffleStage)
+        return cls(stage=stage, source=parameters.maps[stage.reads], made=parameters.maps[stage.makes])
 
     def __init__(self, *, stage: ShuffleStage, source: MapParameters, made: MapParameters) -> None:
         self._stage, self._source, self._made = stage, source, made

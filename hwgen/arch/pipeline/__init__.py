@@ -1,0 +1,26 @@
+"""A depth-first pipeline: what it is generated for, in values without any Amaranth."""
+
+from hwgen.arch.pipeline.maps import OUTPUT_QUEUE, MapParameters
+from hwgen.arch.pipeline.parameters import PipelineParameters
+from hwgen.arch.pipeline.stage import Operand, Pair, Setting, Stage, WindowStage
+from hwgen.arch.pipeline.stages.conv import BIAS_BYTES, ConvStage
+from hwgen.arch.pipeline.stages.join import JoinStage
+from hwgen.arch.pipeline.stages.pool import GlobalPoolStage, PoolStage
+from hwgen.arch.pipeline.stages.shuffle import ShuffleStage
+
+__all__ = [
+    "BIAS_BYTES",
+    "OUTPUT_QUEUE",
+    "ConvStage",
+    "GlobalPoolStage",
+    "JoinStage",
+    "MapParameters",
+    "Operand",
+    "Pair",
+    "PipelineParameters",
+    "PoolStage",
+    "Setting",
+    "ShuffleStage",
+    "Stage",
+    "WindowStage",
+]

@@ -1,0 +1,60 @@
+"""The hardware of a stage: what all kinds have in common, and how a pipeline finds the one that it needs."""
+
+from abc import abstractmethod
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import ClassVar, Self
+
+from amaranth.lib import wiring
+
+import hwgen.gateware.pipeline.stages
+from hwgen.arch.pipeline import PipelineParameters, Stage
+
+__all__ = ["StageComponent", "stage_component"]
+
+
+class StageComponent(wiring.Component):
+    """One stage of a pipeline. Every module in `hwgen.gateware.pipeline.stages` may define kinds of it.
+
+    The pipeline connects the members that a kind has, by their names:
+
+    Members
+    -------
+    window : In(WindowPort)
+        The map that it reads while its newest pixel is in flight.
+    map_line : In
+        Columns of a line of that map in this tile.
+    i_pixel_{n} : In(stream)
+        Pixels of its operand n.
+    begin : In(1)
+        A tile begins, and all settings are valid.
+    settings : In(WindowSettings)
+        The settings of its windows. Other settings are members of its own, by the names in `Stage.settings`.
+    load, loading, i_weights, keep, biases
+        See `WeightStore`; of the kinds that load weights.
+    o_pixel : Out(stream)
+        The pixels that it makes.
+    moved : Out(1)
+        It has done a step in this cycle.
+    """
+
+    builds: ClassVar[type[Stage]]
+    """The parameters that this kind is built from."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, parameters: PipelineParameters, number: int) -> Self:
+        """The hardware of a pipeline's stage."""
+
+
+def stage_component(parameters: PipelineParameters, number: int) -> StageComponent:
+    """The hardware of a pipeline's stage, of the kind that its parameters ask for."""
+    kind = type(parameters.stages[number])
+    return next(one for one in _kinds() if one.builds is kind).of(parameters, number)
+
+
+def _kinds() -> list[type[StageComponent]]:
+    folder = hwgen.gateware.pipeline.stages
+    for module in iter_modules(folder.__path__, f"{folder.__name__}."):
+        import_module(module.name)
+    return StageComponent.__subclasses__()

@@ -1,0 +1,187 @@
+"""The operations that a row of a layer table may have: for each, its shape rules and what of its input it reads.
+
+An operation is one class here, or one entry of `OPERATORS` where it differs from another one in its name only.
+Nothing else asks for an operation's name to learn its shapes.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from hwgen.ir.network import Node
+
+__all__ = ["OPERATORS", "Axis", "Operator", "Reading"]
+
+Axis = Literal[0, 1]
+"""Height, width."""
+
+
+class Reading(Enum):
+    """What of a map a row reads for one pixel of its output."""
+
+    WINDOW = "a window that moves with the stride"
+    TRANSPOSED = "the pixels that a transposed window spreads to it"
+    SQUARE = "the pixel whose channels become a square of output pixels"
+    PIXEL = "the pixel at the same place, of a map that waits for the row's other operands"
+    SAME = "the pixel at the same place"
+    ACCUMULATED = "a window that is the whole map, into an accumulator"
+    FLATTENED = "the whole map, its pixels read as channels"
+
+
+class Operator:
+    """An operation of a row. Sizes are pixels; channels count over all groups."""
+
+    weighted = False
+    """Whether it has weights."""
+    schedulable = False
+    """Whether a schedule can be made for it: it is a convolution."""
+    several_inputs = False
+    """Whether it reads two maps or more; else exactly one."""
+    flattens = False
+    """Whether it reads all pixels of its input as channels of one pixel."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def check(self, node: "Node") -> None:
+        """Raise ValueError unless the row's output follows from its input."""
+        raise NotImplementedError
+
+    def reading(self, node: "Node") -> Reading:
+        """What a pixel of the output is made from."""
+        raise NotImplementedError
+
+    def positions(self, node: "Node") -> int:
+        """Pixels for which every weight is multiplied once."""
+        return node.output_height * node.output_width
+
+    def channels_read(self, given: Sequence[int]) -> int:
+        """The input channels of a row whose operands have so many."""
+        return given[0]
+
+    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
+        """The output's size along an axis; ValueError if the input is too small."""
+        return size
+
+
+def _expect(node: "Node", key: str, expected: int) -> None:
+    if getattr(node, key) != expected:
+        raise ValueError(f"{key}: expected {expected} for {node.op}, got {getattr(node, key)}")
+
+
+class _Windowed(Operator):
+    """Windows over the input."""
+
+    def check(self, node: "Node") -> None:
+        node.check_window()
+
+    def reading(self, node: "Node") -> Reading:
+        return Reading.ACCUMULATED if node.global_pool else Reading.WINDOW
+
+    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
+        if size + pads < kernel:
+            raise ValueError(f"an input of {size} pixels is too small for its kernel of {kernel}")
+        return (size + pads - kernel) // node.stride[axis] + 1
+
+
+class _Convolution(_Windowed):
+    weighted = True
+    schedulable = True
+
+
+class _Pool(_Windowed):
+    def check(self, node: "Node") -> None:
+        if node.pool is None:
+            raise ValueError("pool: missing key (max or avg)")
+        _expect(node, "output_channels", node.input_channels)
+        node.check_window()
+
+
+class _FullyConnected(Operator):
+    weighted = True
+    schedulable = True
+    flattens = True
+
+    def check(self, node: "Node") -> None:
+        sizes = (node.input_height, node.input_width, *node.kernel, node.output_height, node.output_width)
+        if sizes != (1,) * 6 or node.groups != 1:
+            raise ValueError("fc: expected flattened channels: 1x1 input, kernel and output, 1 group")
+
+    def reading(self, node: "Node") -> Reading:
+        return Reading.FLATTENED
+
+
+class _Deconvolution(Operator):
+    weighted = True
+
+    def check(self, node: "Node") -> None:
+        top, left, bottom, right = node.padding
+        _expect(node, "output_height", self.output_size(node, 0, node.input_height, node.kernel[0], top + bottom))
+        _expect(node, "output_width", self.output_size(node, 1, node.input_width, node.kernel[1], left + right))
+
+    def reading(self, node: "Node") -> Reading:
+        return Reading.TRANSPOSED
+
+    def positions(self, node: "Node") -> int:
+        return node.input_height * node.input_width
+
+    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
+        return (size - 1) * node.stride[axis] - pads + kernel + node.output_padding[axis]
+
+
+class _Pointwise(Operator):
+    """An output of the input's shape."""
+
+    def check(self, node: "Node") -> None:
+        for key in ("channels", "height", "width"):
+            _expect(node, f"output_{key}", getattr(node, f"input_{key}"))
+
+    def reading(self, node: "Node") -> Reading:
+        return Reading.SAME
+
+
+class _Join(_Pointwise):
+    several_inputs = True
+
+    def reading(self, node: "Node") -> Reading:
+        return Reading.PIXEL
+
+
+class _Concatenation(_Join):
+    def channels_read(self, given: Sequence[int]) -> int:
+        return sum(given)
+
+
+class _PixelShuffle(Operator):
+    def check(self, node: "Node") -> None:
+        if node.factor is None:
+            raise ValueError("factor: missing key")
+        if node.input_channels % node.factor**2:
+            raise ValueError(f"input_channels: expected a multiple of {node.factor**2}, got {node.input_channels}")
+        _expect(node, "output_channels", node.input_channels // node.factor**2)
+        _expect(node, "output_height", node.input_height * node.factor)
+        _expect(node, "output_width", node.input_width * node.factor)
+
+    def reading(self, node: "Node") -> Reading:
+        return Reading.SQUARE
+
+    def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:
+        return size * (node.factor or 1)
+
+
+OPERATORS = {
+    operator.name: operator
+    for operator in (
+        _Convolution("conv"),
+        _Convolution("depthwise_conv"),
+        _FullyConnected("fc"),
+        _Deconvolution("deconv"),
+        _Pool("pool"),
+        _Join("add"),
+        _Concatenation("concat"),
+        _Pointwise("lrn"),
+        _PixelShuffle("pixel_shuffle"),
+    )
+}
+"""Every operation, by the name that it has in a table."""

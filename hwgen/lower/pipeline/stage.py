@@ -1,0 +1,203 @@
+"""What lowering needs to know of a kind of stage, and how it finds the kind of a row and of a stage.
+
+A kind turns a row of a network into the parameters of a stage and into register values, tells how long the stage
+takes, and computes in numpy what it makes. Every module of `hwgen.lower.pipeline.stages` may define kinds; nothing
+else asks which operation a row has.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hwgen.lower.pipeline.stages
+from hwgen.arch.pipeline import Operand, PipelineParameters, Stage
+from hwgen.golden.network import RowData
+from hwgen.ir.document import InputError
+from hwgen.ir.network import Node
+from hwgen.lower.pipeline.lanes import Lanes, Work
+from hwgen.lower.pipeline.tiles import MapPlan, MapTile, StagePlan
+from hwgen.model.pipeline.cycles import Stage as PlayedStage
+from hwgen.model.pipeline.graph import LineAxis
+
+__all__ = [
+    "CEILING",
+    "Int8",
+    "PlannedStage",
+    "PlannedTile",
+    "RunningStage",
+    "StageKind",
+    "Words",
+    "kind_of_row",
+    "kind_of_stage",
+]
+
+CEILING = 127
+"""The largest output: no clipped ReLU."""
+
+Int8 = NDArray[np.int8]
+Words = Mapping[str, NDArray[np.uint8]]
+"""What the weight port brought: for each memory of a stage its words [word, byte]."""
+
+S = TypeVar("S", bound=Stage)
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """A row of a planned stack, between the maps of its pipeline.
+
+    Members
+    -------
+    row : by lines and columns.
+    axis : along which a line lies.
+    sources : the maps that it reads, in the order of its inputs.
+    operands : the same as the pipeline's maps, with queues and streams.
+    makes : the pipeline's map.
+    """
+
+    row: StagePlan
+    axis: LineAxis
+    sources: tuple[MapPlan, ...]
+    operands: tuple[Operand, ...]
+    makes: int
+
+
+@dataclass(frozen=True)
+class PlannedTile:
+    """A row in one tile.
+
+    Members
+    -------
+    row : by lines and columns.
+    made : the columns that it makes.
+    lines : the lines that it makes.
+    read : for each operand the columns that are there; None: it comes through DRAM.
+    """
+
+    row: StagePlan
+    made: MapTile
+    lines: int
+    read: tuple[MapTile | None, ...]
+
+    def first(self, column: int, place: int = 0) -> int:
+        """A column of an operand, counted from the beginning of the tile's line; 0 in a tile that makes nothing."""
+        source = self.read[place]
+        return column - source.begin if source is not None and self.made.new else 0
+
+
+@dataclass(frozen=True)
+class RunningStage:
+    """A stage of a pipeline in one tile: the register values of the whole pipeline, and which stage."""
+
+    parameters: PipelineParameters
+    index: int
+    registers: Mapping[str, int]
+
+    def setting(self, name: str) -> int:
+        """One of its own registers."""
+        return self.registers[f"stage{self.index}_{name}"]
+
+    @property
+    def steps(self) -> int:
+        """Cycles of a pixel."""
+        return self.parameters.steps(self.index)
+
+    def line(self, number: int) -> int:
+        """Columns of a map in the tile."""
+        return self.registers[f"map{number}_line"]
+
+    def lines(self, number: int) -> int:
+        """Lines of a map in the tile."""
+        return self.registers[f"map{number}_lines"]
+
+    def queue(self, stage: Stage) -> int:
+        """Pixels of the queue after the stage."""
+        return self.parameters.maps[stage.makes].queue
+
+
+class StageKind(ABC, Generic[S]):
+    """A kind of stage."""
+
+    parameters: ClassVar[type[Stage]]
+    """What it is built from."""
+
+    # --- from a row to a stage ---
+
+    @abstractmethod
+    def runs(self, node: Node) -> bool:
+        """Whether it is the kind for a row."""
+
+    def check(self, row: StagePlan, tiles: int) -> None:
+        """Raise `InputError` for a row that the stage cannot do in so many tiles."""
+
+    @abstractmethod
+    def work(self, node: Node, pixels: int) -> Work:
+        """What it has to do, and with which lanes, in a row that makes so many pixels (see `works_on_input`)."""
+
+    def works_on_input(self) -> bool:
+        """Whether its work goes by the pixels that it reads instead of those that it makes."""
+        return False
+
+    @abstractmethod
+    def stage(self, planned: PlannedStage, lanes: Lanes) -> S:
+        """The parameters of the stage."""
+
+    # --- its registers ---
+
+    @abstractmethod
+    def columns(self, tile: PlannedTile) -> dict[str, int]:
+        """The registers that say what it makes in a tile."""
+
+    def arithmetic(self, node: Node, *, relu: bool) -> dict[str, int]:
+        """The registers of its arithmetic that follow from the row alone."""
+        return {}
+
+    def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
+        """The registers that hold data of the network: without the data software fills them."""
+        return {}
+
+    def weight_words(self, stage: S, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:
+        """Words [word, byte] that the weight port takes before the first tile, one memory after the other."""
+        yield from ()
+
+    # --- its time ---
+
+    @abstractmethod
+    def busy_cycles(self, stage: S, tile: RunningStage) -> int:
+        """Cycles that it works in a tile if it never waits."""
+
+    @abstractmethod
+    def played(self, stage: S, tile: RunningStage) -> PlayedStage:
+        """The stage as `hwgen.model.pipeline.cycles` plays it."""
+
+    # --- what it makes ---
+
+    @abstractmethod
+    def run(self, stage: S, tile: RunningStage, operands: list[Int8], words: Words) -> Int8:
+        """The pixels [channels, lines, columns] that it makes in a tile of the lines of its operands."""
+
+
+@cache
+def _kinds() -> tuple[StageKind[Any], ...]:
+    folder = hwgen.lower.pipeline.stages
+    modules = [import_module(module.name) for module in iter_modules(folder.__path__, f"{folder.__name__}.")]
+    return tuple(kind for module in modules for kind in getattr(module, "KINDS", ()))
+
+
+def kind_of_row(node: Node) -> StageKind[Any]:
+    """The kind of stage that does a row; `InputError` if there is none."""
+    for kind in _kinds():
+        if kind.runs(node):
+            return kind
+    raise InputError(f"{node.name}: op: a depth-first pipeline has no stage for {node.op}")
+
+
+def kind_of_stage(stage: Stage) -> StageKind[Any]:
+    """The kind that a stage is of."""
+    return next(kind for kind in _kinds() if kind.parameters is type(stage))

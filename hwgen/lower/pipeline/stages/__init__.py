@@ -1,0 +1,1 @@
+"""The kinds of stages as lowering knows them, a module each."""
