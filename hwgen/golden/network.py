@@ -168,6 +168,7 @@ _REFERENCES: dict[str, _Reference] = {
 
 
 def _reference(node: Node) -> _Reference:
-    if node.op not in _REFERENCES:
+    reference = _REFERENCES.get(node.op)
+    if reference is None:
         raise InputError(f"{node.name}: op: expected one that depth-first hardware has, got {node.op}")
-    return _REFERENCES[node.op]
+    return reference

@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 import hwgen.gateware.pipeline.stages
 from hwgen.arch.pipeline import PipelineParameters, Stage
 
-__all__ = ["StageComponent", "stage_component"]
+__all__ = ["StageComponent", "component_kinds", "stage_component"]
 
 
 class StageComponent(wiring.Component):
@@ -50,10 +50,11 @@ class StageComponent(wiring.Component):
 def stage_component(parameters: PipelineParameters, number: int) -> StageComponent:
     """The hardware of a pipeline's stage, of the kind that its parameters ask for."""
     kind = type(parameters.stages[number])
-    return next(one for one in _kinds() if one.builds is kind).of(parameters, number)
+    return next(one for one in component_kinds() if one.builds is kind).of(parameters, number)
 
 
-def _kinds() -> list[type[StageComponent]]:
+def component_kinds() -> list[type[StageComponent]]:
+    """All kinds."""
     folder = hwgen.gateware.pipeline.stages
     for module in iter_modules(folder.__path__, f"{folder.__name__}."):
         import_module(module.name)

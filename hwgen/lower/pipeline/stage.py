@@ -36,6 +36,7 @@ __all__ = [
     "Words",
     "kind_of_row",
     "kind_of_stage",
+    "stage_kinds",
 ]
 
 CEILING = 127
@@ -184,7 +185,8 @@ class StageKind(ABC, Generic[S]):
 
 
 @cache
-def _kinds() -> tuple[StageKind[Any], ...]:
+def stage_kinds() -> tuple[StageKind[Any], ...]:
+    """All kinds."""
     folder = hwgen.lower.pipeline.stages
     modules = [import_module(module.name) for module in iter_modules(folder.__path__, f"{folder.__name__}.")]
     return tuple(kind for module in modules for kind in getattr(module, "KINDS", ()))
@@ -192,7 +194,7 @@ def _kinds() -> tuple[StageKind[Any], ...]:
 
 def kind_of_row(node: Node) -> StageKind[Any]:
     """The kind of stage that does a row; `InputError` if there is none."""
-    for kind in _kinds():
+    for kind in stage_kinds():
         if kind.runs(node):
             return kind
     raise InputError(f"{node.name}: op: a depth-first pipeline has no stage for {node.op}")
@@ -200,4 +202,4 @@ def kind_of_row(node: Node) -> StageKind[Any]:
 
 def kind_of_stage(stage: Stage) -> StageKind[Any]:
     """The kind that a stage is of."""
-    return next(kind for kind in _kinds() if kind.parameters is type(stage))
+    return next(kind for kind in stage_kinds() if kind.parameters is type(stage))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
+from hwgen.ir.operators import OPERATORS
 from hwgen.model.published.sousa import FLOWS, Flow, Npu, Reading, Slicing
 from hwgen.search.published.sousa import Choice, Mapped, search_mappings
 
@@ -168,7 +169,7 @@ class ModelRow:
 
 def mapped_layers(network: str) -> tuple[Layer, ...]:
     """The convolutions of a network, depthwise ones included."""
-    return tuple(layer for layer in load_layer_set(network).convolutions() if layer.op != "fc")
+    return tuple(layer for layer in load_layer_set(network).convolutions() if not OPERATORS[layer.op].flattens)
 
 
 def layer_rows(
