@@ -1,0 +1,109 @@
+"""The documents' examples: their files are written to an empty folder, their commands run, what they print compared.
+
+In a page ``yaml title="NAME"`` opens a file, ``console`` a command after ``$`` and parts of what it prints; a line of
+``...`` stands for any number of lines. Commands that simulate take minutes: their pages run in `make nightly`.
+"""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hwgen.cli import main
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = ["semantics/nest.md", "semantics/counts.md", "semantics/memory-levels.md"]
+QUICK = ("layers", "schedule", "predict")
+TIMES = ("seconds", "Mcycles/s")
+"""Columns of the tables that differ from run to run."""
+
+
+def blocks(page: str) -> Iterator[tuple[str, str, str]]:
+    """(language, title, text) of each fenced block of a page."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for info, body in re.findall(r"^```(\S[^\n]*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
+        title = re.search(r'title="(.*?)"', info)
+        yield info.split()[0], title[1] if title else "", body
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split("[│┃]", line.strip("│┃ "))]
+
+
+def rows(text: str) -> list[str]:
+    """Lines without what varies: rules of tables, widths of columns, times."""
+    found: list[str] = []
+    timed: set[int] = set()
+    for line in text.splitlines():
+        if re.match("[┏┡└]", line):
+            continue
+        if line.startswith("┃"):
+            timed = {index for index, name in enumerate(cells(line)) if name in TIMES}
+        if line.startswith(("┃", "│")):
+            found.append(" | ".join("*" if index in timed else cell for index, cell in enumerate(cells(line))))
+        else:
+            found.append(line.rstrip())
+    return found
+
+
+def missing(expected: str, printed: str) -> list[str]:
+    """The first of the expected parts, in order, that was not printed; times are no part of them."""
+    left = rows(printed)
+    for part in "\n".join([*rows(expected), ""]).split("...\n"):
+        wanted = part.splitlines()
+        places = range(len(left) - len(wanted) + 1)
+        at = next((i for i in places if left[i : i + len(wanted)] == wanted), None)
+        if at is None:
+            return wanted
+        left = left[at + len(wanted) :]
+    return []
+
+
+def run_page(
+    page: str,
+    verbs: tuple[str, ...],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> int:
+    """Write the page's files, run those of its commands that have one of the verbs; the number of commands run."""
+    monkeypatch.chdir(folder)
+    number = 0
+    for language, title, text in blocks(page):
+        if title and language == "yaml":
+            Path(title).write_text(text, encoding="utf-8")
+        if language != "console":
+            continue
+        command, _, expected = text.partition("\n")
+        arguments = shlex.split(command)
+        assert arguments[:2] == ["$", "hwgen"], command
+        if arguments[2] not in verbs:
+            continue
+        monkeypatch.setattr(sys, "argv", arguments[1:])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert (ended.value.code, printed.err) == (0, ""), command
+        assert missing(expected, printed.out) == [], command
+        number += 1
+    return number
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_print_what_the_page_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_page(page, QUICK, tmp_path, monkeypatch, capsys) >= 1
+
+
+def test_the_comparison_can_fail() -> None:
+    printed = "┏━┓\n┃ operand ┃ bytes ┃ seconds ┃\n┡━┩\n│ I │ 96 │ 0.1 │\n│ W │ 72 │ 0.2 │\n└─┘\n"
+    head = "┃ operand ┃ bytes ┃ seconds ┃\n"
+    assert missing("...\n│ I       │    96 │ 0.4 │\n...\n", printed) == ["I | 96 | 0.4"]
+    assert missing(f"{head}│ I       │    96 │ 0.4 │\n...\n", printed) == []
+    assert missing(f"{head}...\n│ W       │    72 │ 0.4 │\n...\n", printed) == []
+    assert missing(f"{head}...\n│ W       │    73 │ 0.4 │\n...\n", printed) == ["W | 73 | *"]
+    assert missing(f"{head}...\n│ W │ 72 │ 0 │\n...\n│ I │ 96 │ 0 │\n", printed) == ["I | 96 | *"]
