@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hwgen.arch.commands import Command, Opcode, Queue, decode
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.layout import pack_weights
+from hwgen.arch.weight_packing import pack_weights, packed_size
 from hwgen.gateware.hwc.registers import register_map
 from hwgen.golden.convolution import convolve, requantise
 from hwgen.ir.layer import Layer
@@ -219,7 +219,7 @@ class _SmallLayer:
             + (rows[:, None] + v["padding_top"]) * v["input_pitch"]
             + columns
         )
-        size = pack_weights(self._schedule, np.zeros((e["m"], e["c"], e["k"], e["l"]), np.int8)).size
+        size = packed_size(self._schedule)
         return [
             self._in_ring(inputs, "i"),
             self._in_ring(v["weight_base"] + np.arange(size), "w"),

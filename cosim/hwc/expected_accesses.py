@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import Literal
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import row_pitch
-from hwgen.ir.layer import Dim
+from hwgen.arch.weight_packing import PackedWeights
+from hwgen.ir.layer import WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower.hwc import Program
 from hwgen.model.core.walk import boxes
@@ -117,17 +117,14 @@ def _input_groups(program: Program) -> Iterator[Group]:
 
 
 def _weight_groups(program: Program) -> Iterator[Group]:
-    at = program.layout.weights.base
-    places: dict[tuple[range, ...], tuple[int, int]] = {}
+    packed, extents = PackedWeights(program.schedule, 0), program.schedule.layer.extents
+    whole = tuple(extents[dim] for dim in WEIGHT_DIMS)
     for iterations in _executions(program.schedule, "W"):
         held: tuple[range, ...] = ()
         for box in iterations:
             now = (box["m"], box["c"], box["k"], box["l"])
-            if now not in places:
-                size = prod(len(part) for part in now) * program.schedule.bits.W // 8
-                places[now] = (at, size)
-                at += -(-size // WORD_BYTES) * WORD_BYTES
-            start, size = places[now]
+            offset, size = packed.place(tuple(part[0] for part in now), whole, tuple(len(part) for part in now))
+            start = program.layout.weights.base + offset
             accesses = [
                 Access(start + offset, False, (1 << min(WORD_BYTES, size - offset)) - 1)
                 for offset in range(0, size, WORD_BYTES)

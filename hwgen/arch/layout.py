@@ -1,17 +1,34 @@
-"""Where the tensors of a layer lie in the shared memory, and how weights are packed in fetch order."""
+"""Where tensors are stored: alignment, row pitch, and the regions of a layer in the shared memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.ir.schedule import Loop, Schedule
+from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
+from hwgen.arch.weight_packing import pack_weights, packed_size
+from hwgen.ir.schedule import Schedule
 
-__all__ = ["MemoryLayout", "Region", "element_type", "layout_of", "row_pitch"]
+__all__ = [
+    "ALIGNMENT",
+    "LEAST_RING",
+    "STREAM_ALIGNMENT",
+    "MemoryLayout",
+    "Region",
+    "aligned",
+    "consecutive",
+    "element_type",
+    "layout_of",
+    "row_pitch",
+]
 
 ALIGNMENT = 64
+"""Regions and rings of the TCDM begin at a multiple of it."""
+LEAST_RING = 2 * max(AXI_WIDTHS) // 8
+"""Bytes of a ring of the TCDM, at least: two beats of the widest AXI port, so that a DMA write wraps at most once."""
+STREAM_ALIGNMENT = 16
+"""Feature maps and streams of a pipeline begin in DRAM at a multiple of it."""
 Elements = NDArray[np.signedinteger]
 Words = NDArray[np.uint32]
 
@@ -97,9 +114,24 @@ def _require(array: NDArray[np.generic], dtype: np.dtype[np.signedinteger], shap
         raise ValueError(f"{name}: expected {dtype} {list(shape)}, got {array.dtype} {list(array.shape)}")
 
 
+def aligned(size: int, unit: int = ALIGNMENT) -> int:
+    """Bytes, rounded up to a multiple of ``unit``."""
+    return -(-size // unit) * unit
+
+
+def consecutive(sizes: Mapping[str, int], unit: int) -> tuple[dict[str, int], int]:
+    """Where regions of these bytes begin, each after the one before at a multiple of ``unit``; and where another one
+    would."""
+    bases, at = {}, 0
+    for name, size in sizes.items():
+        bases[name] = at
+        at = aligned(at + size, unit)
+    return bases, at
+
+
 def row_pitch(width: int, bits: int) -> int:
     """Bytes from row to row: so many elements of these bits, rounded up to words."""
-    return -(-width * bits // 8 // WORD_BYTES) * WORD_BYTES
+    return aligned(width * bits // 8, WORD_BYTES)
 
 
 def layout_of(schedule: Schedule) -> MemoryLayout:
@@ -107,16 +139,13 @@ def layout_of(schedule: Schedule) -> MemoryLayout:
     layer, bits = schedule.layer, schedule.bits
     sizes = {
         "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I),
-        "weights": _packed_size(schedule),
+        "weights": packed_size(schedule),
         "bias": SUM_BYTES * layer.output_channels,
         "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width, bits.O),
         "partial": SUM_BYTES * layer.output_elements if spills(schedule) else 0,
     }
-    regions, at = {}, 0
-    for name, size in sizes.items():
-        regions[name] = Region(at, size)
-        at = -(-(at + size) // ALIGNMENT) * ALIGNMENT
-    return MemoryLayout(schedule=schedule, **regions)
+    bases, _ = consecutive(sizes, ALIGNMENT)
+    return MemoryLayout(schedule=schedule, **{name: Region(bases[name], size) for name, size in sizes.items()})
 
 
 def spills(schedule: Schedule) -> bool:
@@ -128,64 +157,3 @@ def spills(schedule: Schedule) -> bool:
             return True
         left[loop.dim] = loop.step
     return False
-
-
-# --- weights in fetch order ---
-
-Ranges = dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]
-
-
-def _split(ranges: Ranges, loop: Loop) -> tuple[Ranges, NDArray[np.int64]]:
-    """Every range replaced by its iterations, in order; and the number of iterations of each."""
-    start, stop = ranges[loop.dim]
-    numbers = -(-(stop - start) // loop.step)
-    if numbers.size and numbers.max() == 1:
-        return ranges, numbers
-    offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    result = {dim: (np.repeat(low, numbers), np.repeat(high, numbers)) for dim, (low, high) in ranges.items()}
-    begin = (result[loop.dim][0] + offset * loop.step).astype(np.int32)
-    result[loop.dim] = (begin, np.minimum(begin + loop.step, result[loop.dim][1]))
-    return result, numbers
-
-
-def _fetch_boxes(schedule: Schedule) -> tuple[Ranges, tuple[Loop, ...]]:
-    """The boxes of W in the order of their first fetch, and the loops inside them that run over weights."""
-    extents = schedule.layer.extents
-    ranges: Ranges = {d: (np.zeros(1, np.int32), np.array([extents[d]], np.int32)) for d in ("m", "c", "k", "l")}
-    marked = schedule.marked_loop("W")
-    inner = len(schedule.loops) if marked is None else marked + 1
-    for loop in schedule.loops[:inner]:
-        if loop.dim in ranges:
-            ranges, _ = _split(ranges, loop)
-    return ranges, tuple(loop for loop in schedule.loops[inner:] if loop.dim in ranges)
-
-
-def _box_sizes(ranges: Ranges) -> NDArray[np.int64]:
-    sizes = np.ones(1, np.int64)
-    for start, stop in ranges.values():
-        sizes = sizes * (stop - start)
-    return sizes
-
-
-def _packed_size(schedule: Schedule) -> int:
-    sizes = _box_sizes(_fetch_boxes(schedule)[0])
-    return int((-(-sizes * (schedule.bits.W // 8) // WORD_BYTES) * WORD_BYTES).sum())
-
-
-def pack_weights(schedule: Schedule, weights: Elements) -> NDArray[np.int8]:
-    """The bytes of weights [M, C/groups, R, S] in fetch order.
-
-    Boxes begin on word boundaries and are in the order of first use inside.
-    """
-    ranges, inner = _fetch_boxes(schedule)
-    sizes = _box_sizes(ranges)
-    in_word = WORD_BYTES // weights.itemsize
-    padded = -(-sizes // in_word) * in_word
-    begin = np.cumsum(padded) - padded
-    for loop in (*inner, Loop("m", 1)):  # the lanes along m come last
-        ranges, _ = _split(ranges, loop)
-    order = [ranges[dim][0] for dim in ("m", "c", "k", "l")]
-    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    packed = np.zeros(int(padded.sum()), weights.dtype)
-    packed[np.repeat(begin, sizes) + within] = weights[tuple(order)]
-    return packed.view(np.int8)

@@ -6,12 +6,12 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.strided import Axis, StridedBox
+from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.phases import Phase
 from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_boxes
 from hwgen.model.cluster.placement import Placed, Segments, Stay, TcdmPlacement
-from hwgen.model.cluster.weight_packing import PackedWeights
 from hwgen.model.dram.counts import DramLayout, DramRegion
 
 __all__ = ["Parts"]

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, Layer
@@ -15,7 +16,6 @@ from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
 from hwgen.model.cluster.tile_order import Box
-from hwgen.model.cluster.weight_packing import PackedWeights
 
 __all__ = ["Slice", "TileCommands"]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.layout import STREAM_ALIGNMENT, aligned
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram
 from hwgen.model.pipeline.graph import LineAxis
 
 __all__ = ["Images", "Segment", "images_of", "in_scan_order"]
 
-ALIGNMENT = 16
 MOST_PIXELS = (1 << 16) - 1
 """Of a segment's line."""
 
@@ -56,7 +56,7 @@ def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rn
     plan, regions, size = program.plan, dict[int, int](), 0
     for one in plan.maps:
         regions[one.number] = size
-        size += -(-one.channels * one.lines * one.columns // ALIGNMENT) * ALIGNMENT
+        size += aligned(one.channels * one.lines * one.columns, STREAM_ALIGNMENT)
     rest = {
         "i_weights": program.weights,
         "i_overlap_in_order": _order(tile.overlap_in for tile in program.tiles),
@@ -65,7 +65,7 @@ def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rn
     bases = {}
     for name, content in rest.items():
         bases[name] = size
-        size += -(-len(content) // ALIGNMENT) * ALIGNMENT
+        size += aligned(len(content), STREAM_ALIGNMENT)
     memory = rng.integers(0, 256, size, dtype=np.uint8)
     written = np.zeros(size, bool)
     for one in plan.maps:

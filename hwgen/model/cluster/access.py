@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import DramPort
+from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import local_level, normalised, outer_level
 from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
 from hwgen.model.cluster.shares import replicated_words, shares
-from hwgen.model.cluster.weight_packing import PackedWeights
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand, Prediction
 from hwgen.model.dram.counts import dram_counts

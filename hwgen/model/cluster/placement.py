@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.layout import LEAST_RING, aligned
+from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.tile_order import Box, Iteration, TileWalk
-from hwgen.model.cluster.weight_packing import PackedWeights
 
 __all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
 
-ALIGNMENT = 64
-LEAST_RING = 32
-"""Bytes: two beats of the widest AXI port, so that a DMA write wraps at most once."""
 Range = tuple[int, int]
 Segments = tuple[Range, ...]
 """Disjoint half-open ranges, ascending."""
@@ -109,10 +107,10 @@ class TcdmPlacement:
 def place(schedule: Schedule) -> TcdmPlacement:
     """The rings of a schedule of 8-bit operands with a ``tcdm`` marker for each operand."""
     walk = TileWalk(schedule)
-    bias = _aligned(SUM_BYTES * schedule.layer.output_channels)
+    bias = aligned(SUM_BYTES * schedule.layer.output_channels)
     inputs = _inputs(schedule, walk, bias)
-    weights = _weights(schedule, walk, _aligned(inputs.end))
-    outputs = _outputs(schedule, walk, _aligned(weights.end))
+    weights = _weights(schedule, walk, aligned(inputs.end))
+    outputs = _outputs(schedule, walk, aligned(weights.end))
     return TcdmPlacement(walk, bias, inputs, weights, outputs)
 
 
@@ -122,12 +120,12 @@ def bytes_needed(schedule: Schedule, most: int) -> int:
     It does not place every tile, which takes a fraction of the time where there are many.
     """
     walk = TileWalk(schedule)
-    bias = _aligned(SUM_BYTES * schedule.layer.output_channels)
+    bias = aligned(SUM_BYTES * schedule.layer.output_channels)
     weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
-    least = _aligned(_aligned(bias + LEAST_RING) + weights) + outputs
+    least = aligned(aligned(bias + LEAST_RING) + weights) + outputs
     if least > most:
         return least
-    return _aligned(_aligned(bias + _inputs(schedule, walk, 0).size) + weights) + outputs
+    return aligned(aligned(bias + _inputs(schedule, walk, 0).size) + weights) + outputs
 
 
 def spills_from_local(schedule: Schedule) -> bool:
@@ -220,12 +218,8 @@ def _ring_of(sizes: NDArray[np.int64]) -> int:
     return max(int(sizes.max()), int(two.max(initial=0)), LEAST_RING)
 
 
-def _aligned(address: int) -> int:
-    return -(-address // ALIGNMENT) * ALIGNMENT
-
-
 def _words(size: int) -> int:
-    return -(-size // WORD_BYTES) * WORD_BYTES
+    return aligned(size, WORD_BYTES)
 
 
 # --- sizes of rings alone ---

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES, DramPort
+from hwgen.arch.layout import consecutive
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.levels import normalised
@@ -78,11 +79,11 @@ def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
         "output": (layer.output_elements, bits.O // 8),
         "partial": (layer.output_elements if returned else 0, bits.acc // 8),
     }
-    regions, at = {}, 0
-    for name, (elements, element) in sizes.items():
-        regions[name] = DramRegion(at, elements * element, element)
-        at = -(-(at + elements * element) // PAGE_BYTES) * PAGE_BYTES
-    return DramLayout(**regions, program=at)
+    bases, end = consecutive({name: elements * element for name, (elements, element) in sizes.items()}, PAGE_BYTES)
+    regions = {
+        name: DramRegion(bases[name], elements * element, element) for name, (elements, element) in sizes.items()
+    }
+    return DramLayout(**regions, program=end)
 
 
 def dram_counts(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:

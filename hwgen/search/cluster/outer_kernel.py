@@ -9,8 +9,8 @@ from numba import njit
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
+from hwgen.arch.layout import ALIGNMENT
 from hwgen.search.cluster.outer_tables import (
-    ALIGNMENT,
     AREA,
     BIAS_BYTES,
     BOX,

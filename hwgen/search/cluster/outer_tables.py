@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.layout import aligned
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
@@ -19,7 +20,6 @@ from hwgen.search.core.axes import channels, window
 __all__ = ["OuterTables", "constants", "outer_tables", "with_shares", "worth_while"]
 
 Ints = NDArray[np.int64]
-ALIGNMENT = 64
 
 STEP, TILES, CUT, SLID, BOX, EDGE, PAIR = range(7)
 """Columns of a table, a row for each step, the last one for an extent that is not cut. The step; tiles; what is
@@ -164,7 +164,7 @@ def constants(layer: Layer, bits: Bits) -> Ints:
             layer.weight_elements * bits.W // 8,
             layer.output_elements * bits.O // 8,
             2 * layer.output_elements * bits.acc // 8,
-            -(-4 * layer.output_channels // ALIGNMENT) * ALIGNMENT,
+            aligned(SUM_BYTES * layer.output_channels),
             layer.kernel[0] * layer.kernel[1],
             layer.output_channels,
             layer.channels_per_group,

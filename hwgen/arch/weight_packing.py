@@ -5,16 +5,20 @@ the other, each on a word, and inside a box in the order of first use. Loops ove
 and leave no trace in this order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.strided import Axis, StridedBox, Transfer, transfers_of
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["PackedWeights"]
+__all__ = ["PackedWeights", "pack_weights", "packed_size"]
 
 Sizes = tuple[int, ...]
 
@@ -60,6 +64,13 @@ class PackedWeights:
             for number, extent in ((full, step), (int(rest > 0), rest))
             if number
         ]
+
+    def place(self, low: Sizes, whole: Sizes, sizes: Sizes) -> tuple[int, int]:
+        """Where a box at W's marker begins in a box of the sizes ``whole``, and its bytes without padding.
+
+        ``low`` is its beginning over m, c, k, l, ``sizes`` its own sizes.
+        """
+        return self.offset(low, whole, self._boxed), sizes[0] * sizes[1] * sizes[2] * sizes[3] * self._element
 
     def offset(self, low: Sizes, sizes: Sizes, loops: int) -> int:
         """Where a part begins: what the first ``loops`` loops over weights cut out of a box, at ``low`` in it."""
@@ -111,3 +122,31 @@ class PackedWeights:
             stride = self._dram[dim] * step
             yield from self._boxes(replace(begin, axes=(*begin.axes, Axis(number, stride, pitch))), part, at + 1)
             begin = replace(begin, dram=begin.dram + number * stride, tcdm=begin.tcdm + number * pitch)
+
+
+def packed_size(schedule: Schedule) -> int:
+    """Bytes of all weights of a schedule of one memory level, packed."""
+    return PackedWeights(schedule, 0).size(_extents(schedule))
+
+
+def pack_weights(schedule: Schedule, weights: NDArray[np.signedinteger]) -> NDArray[np.int8]:
+    """The bytes of weights [M, C/groups, R, S] in fetch order."""
+    packing, extents = PackedWeights(schedule, 0), _extents(schedule)
+    dense = np.ascontiguousarray(weights).view(np.int8).reshape(-1)
+    packed = np.zeros(packing.size(extents), np.int8)
+    for box in packing.boxes(extents):
+        _strided(packed, box.tcdm, [(axis.count, axis.tcdm) for axis in box.axes])[...] = _strided(
+            dense, box.dram, [(axis.count, axis.dram) for axis in box.axes]
+        )
+    return packed
+
+
+def _extents(schedule: Schedule) -> Sizes:
+    extents = schedule.layer.extents
+    return tuple(extents[dim] for dim in WEIGHT_DIMS)
+
+
+def _strided(array: NDArray[np.int8], start: int, axes: Sequence[tuple[int, int]]) -> NDArray[np.int8]:
+    """The bytes from one on at these counts and distances, none of them outside of the array."""
+    assert start + sum((count - 1) * stride for count, stride in axes) < array.size
+    return as_strided(array[start:], [count for count, _ in axes], [stride for _, stride in axes])
