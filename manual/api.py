@@ -1,12 +1,8 @@
 """The API pages: one for each room, with every public name of its modules."""
 
-from pathlib import Path
-
-import hwgen
+from manual.designs import ROOT
 
 __all__ = ["api_pages", "rooms"]
-
-ROOT = Path(hwgen.__file__).parents[1]
 
 
 def rooms() -> dict[str, list[str]]:

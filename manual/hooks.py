@@ -8,9 +8,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # MkDocs loads thi
 
 from mkdocs.structure.files import File, Files
 
+from manual.inserts import with_inserts
 from manual.pages import generated_pages
 
-__all__ = ["on_config", "on_files"]
+__all__ = ["on_config", "on_files", "on_page_markdown"]
 
 
 def on_config(config: Any) -> Any:
@@ -27,3 +28,8 @@ def on_files(files: Files, config: Any) -> Files:
     for name, text in generated_pages().items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Put tables, drawings and timing diagrams where a page names them."""
+    return with_inserts(markdown)

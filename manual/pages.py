@@ -4,6 +4,8 @@ from functools import cache
 
 from manual.api import api_pages
 from manual.commands import commands_page
+from manual.integration import instantiation_page, ports_page
+from manual.registers import register_page
 
 __all__ = ["generated_pages"]
 
@@ -11,4 +13,10 @@ __all__ = ["generated_pages"]
 @cache
 def generated_pages() -> dict[str, str]:
     """Markdown by file name, relative to ``docs``."""
-    return {"commands.md": commands_page(), **api_pages()}
+    return {
+        "commands.md": commands_page(),
+        "ports.md": ports_page(),
+        "instantiation.md": instantiation_page(),
+        **{f"registers/{top}.md": register_page(top) for top in ("hwc", "cluster", "pipeline")},
+        **api_pages(),
+    }

@@ -21,7 +21,7 @@ from hwgen.gateware.cluster.registers import ClusterError, cluster_register_map
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 from hwgen.gateware.dma.settings import DmaError
 
-__all__ = ["cluster_files_of", "cluster_verilog"]
+__all__ = ["cluster_files_of", "cluster_ports", "cluster_verilog"]
 
 _ERRORS = tuple(ClusterError.__members__.values())
 _WAIVERS = """\
@@ -94,10 +94,20 @@ def _ports(component: wiring.Component) -> Iterator[Port]:
         yield "__".join(map(str, path)), member.flow is In, Shape.cast(member.shape).width
 
 
+def cluster_ports(core: ClusterCore, apb: ApbBridge) -> list[Port]:
+    """The ports of the module ``cluster`` that is made of these, beside its clock and reset."""
+    return _outer(list(_ports(core)), list(_ports(apb)))
+
+
+def _outer(core: list[Port], apb: list[Port]) -> list[Port]:
+    """What of the ports of core and bridge does not connect the parts of the cluster."""
+    inside = {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
+    return [port for port in (*apb, *core) if port[0] not in inside]
+
+
 def _top(core: list[Port], tcdm: list[Port], apb: list[Port]) -> str:
     """The module that joins them: what they have besides the ports between them are its own."""
-    inside = {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
-    outer = [port for port in (*apb, *core) if port[0] not in inside]
+    outer = _outer(core, apb)
     wires = {name: width for name, _, width in (*core, *apb)}
     lines = [f"module cluster({', '.join(['clk', 'rst', *(name for name, _, _ in outer)])});", "  input clk;"]
     lines += ["  input rst;"]

@@ -1,13 +1,26 @@
 """The generated pages of the documentation: nothing that the code has is left out of them."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 
-from manual.api import ROOT, rooms
+from hwgen.export.cached import generated, generated_cluster
+from hwgen.export.cluster import _WAIVERS as CLUSTER_WAIVERS
+from hwgen.export.hwc import waivers
+from hwgen.export.pipeline import pipeline_verilog
+from hwgen.gateware.bus.axi import AxiSignature
+from hwgen.tools.toolchain import verilator_root
+from manual.api import rooms
+from manual.axi import ABSENT, AXI4, absent_table
 from manual.commands import Command, commands
+from manual.designs import ROOT, cluster, hwc, pipeline
+from manual.integration import instantiation
 from manual.pages import generated_pages
+from manual.ports import TOPS, top
+from manual.registers import register_rows
 from tests.cli.command_line import Run
 
 
@@ -57,3 +70,65 @@ def test_every_command_is_on_the_page(run: Run, monkeypatch: pytest.MonkeyPatch)
     lines = [line.strip("│ \n") for line in printed.partition("Commands")[2].splitlines()]
     named = {line.split()[0] for line in lines if line and line[0].islower() and "  " in line}
     assert {one.name for one in commands()} == named
+
+
+def test_every_axi_signal_is_a_port_or_in_the_table_of_those_that_are_not_there() -> None:
+    there = set(AxiSignature(64).members)
+    absent = [name for one in ABSENT for name in one.names]
+    assert sorted([*there, *absent]) == sorted(AXI4)
+    assert all(f"`{name}`" in "\n".join(absent_table()) for name in absent)
+
+
+@pytest.mark.parametrize("name", TOPS)
+def test_every_port_is_on_the_page_and_in_the_template(name: str) -> None:
+    section = generated_pages()["ports.md"].partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    shown = top(name)
+    assert len(shown.ports) > 4
+    for port in shown.ports:
+        assert f"| `{port.name}` | {port.direction} | {port.width} |" in section
+        if name != "dma":
+            assert f"({port.name})" in generated_pages()["instantiation.md"]
+
+
+def lint_of(name: str, template: str, folder: Path) -> str:
+    """What Verilator says of a module that consists of the template, beside the top that it instantiates."""
+    texts = {"hwc": lambda: generated(hwc()), "pipeline": lambda: pipeline_verilog(pipeline())}
+    text = texts[name]() if name in texts else generated_cluster(cluster())
+    (folder / f"{name}.v").write_text(text, encoding="utf-8")
+    waived = waivers(name) + (CLUSTER_WAIVERS if name == "cluster" else "")
+    (folder / f"{name}.vlt").write_text(waived, encoding="utf-8")
+    module = f"module integration(input clk, input rst);\n{template}\nendmodule\n"
+    (folder / "integration.v").write_text(module, encoding="utf-8")
+    command = [str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "--top-module", "integration"]
+    answer = subprocess.run(
+        [*command, f"{name}.vlt", "integration.v", f"{name}.v"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"VERILATOR_ROOT": str(verilator_root())},
+    )
+    assert (answer.returncode == 0) == (answer.stderr == "")
+    return answer.stderr
+
+
+@pytest.mark.parametrize("name", ["hwc", pytest.param("cluster", marks=pytest.mark.nightly), "pipeline"])
+def test_a_template_connects_every_port_of_the_verilog(name: str, tmp_path: Path) -> None:
+    template = instantiation(top(name))
+    assert lint_of(name, template, tmp_path) == ""
+
+
+def test_a_template_that_leaves_a_port_out_or_is_too_wide_is_noticed(tmp_path: Path) -> None:
+    template = instantiation(top("hwc"))
+    missing = "\n".join(line for line in template.splitlines() if not line.startswith("  .tcdm_i__be"))
+    assert "PINMISSING" in lint_of("hwc", missing, tmp_path)
+    wide = template.replace("[3:0] tcdm_i__be", "[4:0] tcdm_i__be")
+    assert "WIDTH" in lint_of("hwc", wide, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["hwc", "cluster", "pipeline"])
+def test_every_register_is_on_its_page(name: str) -> None:
+    page = generated_pages()[f"registers/{name}.md"]
+    rows = register_rows(name)
+    assert len(rows) > 10
+    assert all(f"| `0x{one.address:03x}` | `{one.name}` | {one.width} | {one.access} |" in page for one in rows)
