@@ -133,16 +133,16 @@ class _Stream:
         )
 
     def _place(self, group: Group) -> str:
-        return _loop_indices(self._schedule, ARRAYS.get(self._kind, "O"), group.box)
+        return _loop_indices(self._schedule, ARRAYS.get(self._kind, "O"), group.tile)
 
 
-def _loop_indices(schedule: Schedule, array: ArrayName, box: dict[Dim, range]) -> str:
+def _loop_indices(schedule: Schedule, array: ArrayName, tile: dict[Dim, range]) -> str:
     """Index and coordinates of each loop down to the marked one: ``m0=2 (12..17)``."""
     marked = schedule.marked_loop(array)
     depth = len(schedule.loops) if marked is None else marked + (array != "O")
-    offset = {dim: part.start for dim, part in box.items()}
+    offset = {dim: part.start for dim, part in tile.items()}
     extents = dict(schedule.layer.extents)
-    start: dict[Dim, int] = dict.fromkeys(box, 0)
+    start: dict[Dim, int] = dict.fromkeys(tile, 0)
     parts = []
     for number, loop in enumerate(schedule.loops[:depth]):
         index = offset[loop.dim] // loop.step

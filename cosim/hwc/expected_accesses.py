@@ -16,11 +16,11 @@ from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.layer import WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower.hwc import Program
-from hwgen.model.core.walk import boxes
+from hwgen.model.core.walk import tiles
 
 __all__ = ["KINDS", "Access", "Group", "Kind", "expected_groups"]
 
-Box = dict[Dim, range]
+Tile = dict[Dim, range]
 Kind = Literal["input", "weights", "bias", "partial read", "partial write", "output"]
 KINDS: dict[Kind, str] = {
     "input": "I read",
@@ -49,7 +49,7 @@ class Access:
 class Group:
     """What one iteration of the loop at an operand's marker fetches or writes back; its accesses are in no order."""
 
-    box: Box
+    tile: Tile
     accesses: list[Access]
 
 
@@ -66,14 +66,14 @@ def expected_groups(program: Program, kind: Kind) -> Iterator[Group]:
     return (group for group in groups[kind](program) if group.accesses)
 
 
-def _executions(schedule: Schedule, array: ArrayName) -> Iterator[Iterator[Box]]:
+def _executions(schedule: Schedule, array: ArrayName) -> Iterator[Iterator[Tile]]:
     """The iterations of each execution of the loop that an array is buffered at."""
-    whole: Box = {dim: range(extent) for dim, extent in schedule.layer.extents.items()}
+    whole: Tile = {dim: range(extent) for dim, extent in schedule.layer.extents.items()}
     marked = schedule.marked_loop(array)
     if marked is None:
-        return (iter([box]) for box in boxes(whole, schedule.loops))
+        return (iter([tile]) for tile in tiles(whole, schedule.loops))
     loops = schedule.loops
-    return (boxes(around, loops[marked : marked + 1]) for around in boxes(whole, loops[:marked]))
+    return (tiles(around, loops[marked : marked + 1]) for around in tiles(whole, loops[:marked]))
 
 
 @lru_cache(maxsize=4096)
@@ -91,17 +91,17 @@ def _input_groups(program: Program) -> Iterator[Group]:
     pitch = row_pitch(layer.input_width, bits)
     top, left = layer.padding[0], layer.padding[1]
 
-    def touched(box: Box) -> tuple[set[int], set[int], set[int]]:
-        groups = {m // layer.outputs_per_group for m in box["m"]}
-        channels = {group * layer.channels_per_group + c for group in groups for c in box["c"]}
-        rows = {y * layer.stride[0] + k - top for y in box["y"] for k in box["k"]}
-        columns = {x * layer.stride[1] + l - left for x in box["x"] for l in box["l"]}  # noqa: E741 - its name
+    def touched(tile: Tile) -> tuple[set[int], set[int], set[int]]:
+        groups = {m // layer.outputs_per_group for m in tile["m"]}
+        channels = {group * layer.channels_per_group + c for group in groups for c in tile["c"]}
+        rows = {y * layer.stride[0] + k - top for y in tile["y"] for k in tile["k"]}
+        columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in tile["l"]}  # noqa: E741 - its name
         return channels, rows & set(range(layer.input_height)), columns & set(range(layer.input_width))
 
     for iterations in _executions(program.schedule, "I"):
         held: tuple[set[int], set[int], set[int]] = (set(), set(), set())
-        for box in iterations:
-            now = touched(box)
+        for tile in iterations:
+            now = touched(tile)
             # From one iteration to the next only one axis changes, so that what is new is a product again.
             changed = [axis for axis in range(3) if not now[axis] <= held[axis]]
             new = [now[axis] - held[axis] if changed == [axis] else now[axis] for axis in range(3)]
@@ -112,7 +112,7 @@ def _input_groups(program: Program) -> Iterator[Group]:
                 for row in sorted(new[1])
                 for offset, be in words
             ]
-            yield Group(box, accesses if changed else [])
+            yield Group(tile, accesses if changed else [])
             held = now
 
 
@@ -121,15 +121,15 @@ def _weight_groups(program: Program) -> Iterator[Group]:
     whole = tuple(extents[dim] for dim in WEIGHT_DIMS)
     for iterations in _executions(program.schedule, "W"):
         held: tuple[range, ...] = ()
-        for box in iterations:
-            now = (box["m"], box["c"], box["k"], box["l"])
+        for tile in iterations:
+            now = (tile["m"], tile["c"], tile["k"], tile["l"])
             offset, size = packed.place(tuple(part[0] for part in now), whole, tuple(len(part) for part in now))
             start = program.layout.weights.base + offset
             accesses = [
                 Access(start + offset, False, (1 << min(WORD_BYTES, size - offset)) - 1)
                 for offset in range(0, size, WORD_BYTES)
             ]
-            yield Group(box, accesses if now != held else [])
+            yield Group(tile, accesses if now != held else [])
             held = now
 
 
@@ -141,11 +141,11 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
     pitch = row_pitch(extents["x"], bits)
     done: dict[tuple[range, ...], int] = defaultdict(int)
     for iterations in _executions(program.schedule, "O"):
-        boxes_ = list(iterations)
-        first = boxes_[0]
+        tiles_ = list(iterations)
+        first = tiles_[0]
         outputs = (first["m"], first["y"], first["x"])
         before = done[outputs]
-        done[outputs] += sum(len(box["c"]) * len(box["k"]) * len(box["l"]) for box in boxes_)
+        done[outputs] += sum(len(tile["c"]) * len(tile["k"]) * len(tile["l"]) for tile in tiles_)
         final = done[outputs] == reduction
         accesses: list[Access] = []
         if kind == "bias" and final:

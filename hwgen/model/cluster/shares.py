@@ -17,12 +17,12 @@ from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
 from hwgen.ir.schedule import Schedule
 from hwgen.model.cluster.levels import local_level, over_loops, tile_depth
 from hwgen.model.core.access import (
-    Pieces,
+    Ranges,
     Window,
     column_words,
     depths,
     new_groups,
-    pieces_of,
+    ranges_of,
     weight_words,
     window_of,
 )
@@ -57,24 +57,24 @@ class _Spread:
         over = over_loops(schedule)
         for index in over:
             dim = schedule.loops[index].dim
-            pieces = pieces_of(schedule, dim, index + 1)
-            begins = np.flatnonzero(pieces.first)
-            numbers = np.diff(np.append(begins, len(pieces)))
-            place = np.arange(len(pieces)) - np.repeat(begins, numbers)
-            self.places[dim] = pieces.start, place, np.repeat(numbers, numbers)
+            ranges = ranges_of(schedule, dim, index + 1)
+            begins = np.flatnonzero(ranges.first)
+            numbers = np.diff(np.append(begins, len(ranges)))
+            place = np.arange(len(ranges)) - np.repeat(begins, numbers)
+            self.places[dim] = ranges.start, place, np.repeat(numbers, numbers)
         self.outer: Dim = schedule.loops[over[0]].dim if over else "m"
 
-    def slices(self, dim: Dim, pieces: Pieces) -> tuple[Ints, Ints]:
+    def slices(self, dim: Dim, ranges: Ranges) -> tuple[Ints, Ints]:
         """For each range of a dimension, the number of its slice and the number of slices."""
         if dim not in self.places:
-            return np.zeros(len(pieces), np.int64), np.ones(len(pieces), np.int64)
+            return np.zeros(len(ranges), np.int64), np.ones(len(ranges), np.int64)
         start, place, number = self.places[dim]
-        at = np.searchsorted(start, pieces.start, "right") - 1
+        at = np.searchsorted(start, ranges.start, "right") - 1
         return place[at], number[at]
 
-    def distinct(self, dim: Dim, pieces: Pieces, start: int, stop: int) -> tuple[tuple[Ints, Ints], Ints]:
+    def distinct(self, dim: Dim, ranges: Ranges, start: int, stop: int) -> tuple[tuple[Ints, Ints], Ints]:
         """The distinct slices of some ranges, and the index of the slice of each range."""
-        place, number = self.slices(dim, pieces)
+        place, number = self.slices(dim, ranges)
         return _distinct((place[start:stop], number[start:stop]))
 
     def hwc(self, m: tuple[Ints, Ints], y: tuple[Ints, Ints]) -> Ints:
@@ -85,7 +85,7 @@ class _Spread:
         ) % self.hwcs
         return place
 
-    def shared(self, m: Pieces, of_m: Ints, y: Pieces, of_y: Ints) -> Ints:
+    def shared(self, m: Ranges, of_m: Ints, y: Ranges, of_y: Ints) -> Ints:
         """For each HWC, the sum of products over its pairs of ranges."""
         slices_m, sum_m = _summed(self.slices("m", m), of_m)
         slices_y, sum_y = _summed(self.slices("y", y), of_y)
@@ -115,9 +115,9 @@ def _inputs(spread: _Spread) -> Shares:
     nest = spread.nest
     rows, columns = window_of(nest, "y", "k"), window_of(nest, "x", "l").fetched()
     lowest, beyond, kept = new_groups(nest)
-    outputs = pieces_of(nest, "m", depths(nest, "I")[1])
+    outputs = ranges_of(nest, "m", depths(nest, "I")[1])
     channels = (beyond - lowest - kept) * nest.layer.channels_per_group
-    lines = spread.shared(outputs, channels, rows.map_pieces, rows.fetched().lengths.sum(axis=(0, 2)))
+    lines = spread.shared(outputs, channels, rows.map_ranges, rows.fetched().lengths.sum(axis=(0, 2)))
     elements, size = lines * int(columns.lengths.sum()), nest.bits.I // 8
     return [("I", "read", (elements, elements * size, lines * column_words(columns, size)))]
 
@@ -125,18 +125,18 @@ def _inputs(spread: _Spread) -> Shares:
 def _weights(spread: _Spread) -> Shares:
     nest = spread.nest
     execution, iteration = depths(nest, "W")
-    outputs, rows = pieces_of(nest, "m", iteration), pieces_of(nest, "y", execution)
-    times = len(pieces_of(nest, "x", execution)) * np.ones(len(rows), np.int64)
+    outputs, rows = ranges_of(nest, "m", iteration), ranges_of(nest, "y", execution)
+    times = len(ranges_of(nest, "x", execution)) * np.ones(len(rows), np.int64)
     size, layer = nest.bits.W // 8, nest.layer
     elements = spread.shared(outputs, outputs.sizes * (layer.weight_elements // layer.output_channels), rows, times)
-    words = spread.shared(outputs, _words_by_piece(nest, outputs), rows, times)
+    words = spread.shared(outputs, _words_by_range(nest, outputs), rows, times)
     return [("W", "read", (elements, elements * size, words))]
 
 
-def _words_by_piece(nest: Schedule, outputs: Pieces) -> Ints:
+def _words_by_range(nest: Schedule, outputs: Ranges) -> Ints:
     """Words of all weight tiles of a range of m."""
     iteration = depths(nest, "W")[1]
-    rest = [pieces_of(nest, dim, iteration).sizes for dim in REDUCTION_DIMS]
+    rest = [ranges_of(nest, dim, iteration).sizes for dim in REDUCTION_DIMS]
     sizes, at = np.unique(outputs.sizes, return_inverse=True)
     words = [weight_words([np.array([size]), *rest], nest.bits.W // 8) for size in sizes]
     return np.array(words, np.int64)[at.ravel()]
@@ -147,8 +147,8 @@ def _outputs(spread: _Spread) -> Shares:
     execution, iteration = depths(nest, "O")
     rounds = 1
     for dim in REDUCTION_DIMS:
-        rounds *= len(pieces_of(nest, dim, execution))
-    channels, rows, columns = (pieces_of(nest, dim, iteration) for dim in OUTPUT_DIMS)
+        rounds *= len(ranges_of(nest, dim, execution))
+    channels, rows, columns = (ranges_of(nest, dim, iteration) for dim in OUTPUT_DIMS)
     final, partial = bits.O // 8, bits.acc // 8
     row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     lines = spread.shared(channels, channels.sizes, rows, rows.sizes)
@@ -213,51 +213,51 @@ class _Reads:
 
 
 def _group_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
-    tiles, pieces = pieces_of(schedule, "m", depth), pieces_of(spread.nest, "m", depths(spread.nest, "I")[1])
+    tiles, ranges = ranges_of(schedule, "m", depth), ranges_of(spread.nest, "m", depths(spread.nest, "I")[1])
     lowest, beyond, kept = new_groups(spread.nest)
     found: Counter[_Reads] = Counter()
-    for start, stop in _within(tiles, pieces):
-        slices, at = spread.distinct("m", pieces, start, stop)
+    for start, stop in _within(tiles, ranges):
+        slices, at = spread.distinct("m", ranges, start, stop)
         first = int(lowest[start])
         reads = np.zeros((len(slices[0]), int(beyond[stop - 1]) - first), np.int64)
-        for piece in range(start, stop):
-            reads[at[piece - start], lowest[piece] + kept[piece] - first : beyond[piece] - first] += 1
+        for index in range(start, stop):
+            reads[at[index - start], lowest[index] + kept[index] - first : beyond[index] - first] += 1
         found[_Reads.of(slices, reads)] += 1
     return found
 
 
 def _row_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
     window: Window = window_of(spread.nest, "y", "k").fetched()
-    tiles_k = _within(pieces_of(schedule, "k", depth), window.kernel_pieces)
+    tiles_k = _within(ranges_of(schedule, "k", depth), window.kernel_ranges)
     found: Counter[_Reads] = Counter()
-    for start, stop in _within(pieces_of(schedule, "y", depth), window.map_pieces):
-        slices, at = spread.distinct("y", window.map_pieces, start, stop)
+    for start, stop in _within(ranges_of(schedule, "y", depth), window.map_ranges):
+        slices, at = spread.distinct("y", window.map_ranges, start, stop)
         for first_tap, end_tap in tiles_k:
             low, high = window.start[:, start:stop, first_tap:end_tap], window.stop[:, start:stop, first_tap:end_tap]
             if not (high > low).any():
                 continue
             first, residues = int(low[high > low].min()), low.shape[0]
             reads = np.zeros((len(slices[0]), residues, int(high.max()) - first), np.int64)
-            for residue, piece, tap in zip(*np.nonzero(high > low), strict=True):
-                interval = slice(low[residue, piece, tap] - first, high[residue, piece, tap] - first)
-                reads[at[piece], residue, interval] += 1
+            for residue, index, tap in zip(*np.nonzero(high > low), strict=True):
+                interval = slice(low[residue, index, tap] - first, high[residue, index, tap] - first)
+                reads[at[index], residue, interval] += 1
             found[_Reads.of(slices, reads)] += 1
     return found
 
 
-def _within(tiles: Pieces, pieces: Pieces) -> list[tuple[int, int]]:
+def _within(tiles: Ranges, ranges: Ranges) -> list[tuple[int, int]]:
     """For each tile, its ranges."""
-    return list(pairwise(np.append(np.searchsorted(pieces.start, tiles.start), len(pieces)).tolist()))
+    return list(pairwise(np.append(np.searchsorted(ranges.start, tiles.start), len(ranges)).tolist()))
 
 
 def _replicated_weights(schedule: Schedule, spread: _Spread, depth: int) -> int:
     """Slices of y read the words of a slice of m once for each execution."""
     nest = spread.nest
     execution, iteration = depths(nest, "W")
-    outputs, rows = pieces_of(nest, "m", iteration), pieces_of(nest, "y", execution)
-    slices_m, words = _summed(spread.slices("m", outputs), _words_by_piece(nest, outputs))
+    outputs, rows = ranges_of(nest, "m", iteration), ranges_of(nest, "y", execution)
+    slices_m, words = _summed(spread.slices("m", outputs), _words_by_range(nest, outputs))
     tiles: Counter[_Reads] = Counter()
-    for start, stop in _within(pieces_of(schedule, "y", depth), rows):
+    for start, stop in _within(ranges_of(schedule, "y", depth), rows):
         slices, at = spread.distinct("y", rows, start, stop)
         tiles[_Reads.of(slices, np.bincount(at))] += 1
     total = 0
@@ -266,4 +266,4 @@ def _replicated_weights(schedule: Schedule, spread: _Spread, depth: int) -> int:
         hwc = spread.hwc(slices_m, tile.slices())
         np.add.at(reads, (hwc, np.arange(len(words))[:, None]), tile.reads()[:, 0][None])
         total += times * int((words * (reads.sum(axis=0) - reads.max(axis=0))).sum())
-    return total * len(pieces_of(nest, "x", execution))
+    return total * len(ranges_of(nest, "x", execution))

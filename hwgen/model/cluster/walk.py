@@ -22,11 +22,11 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.core.walk import (
-    Box,
     Element,
     Tally,
-    boxes,
+    Tile,
     split,
+    tiles,
     touched_inputs,
     touched_outputs,
     touched_weights,
@@ -108,19 +108,19 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
 # --- executions ---
 
 
-def _tcdm_executions(schedule: Schedule, array: ArrayName) -> Iterator[list[Box]]:
-    """The iterations' boxes of each execution of the loop at which an array is in the TCDM."""
+def _tcdm_executions(schedule: Schedule, array: ArrayName) -> Iterator[list[Tile]]:
+    """For each execution of the loop at which an array is in the TCDM: the tiles of its iterations."""
     marked = schedule.marked_loop(array, "tcdm")
     assert marked is not None
-    for box in boxes(whole(schedule.layer), schedule.loops[:marked]):
-        iterations = split(box, schedule.loops[marked])
+    for tile in tiles(whole(schedule.layer), schedule.loops[:marked]):
+        iterations = split(tile, schedule.loops[marked])
         if schedule.in_halves(array):
             yield from ([iteration] for iteration in iterations)
         else:
             yield list(iterations)
 
 
-def _local(schedule: Schedule, array: ArrayName, within: Box | None = None) -> Iterator[tuple[int, list[Box]]]:
+def _local(schedule: Schedule, array: ArrayName, within: Tile | None = None) -> Iterator[tuple[int, list[Tile]]]:
     """For each execution of the loop at which an array is in the local buffer: its HWC, and its iterations.
 
     All of them, or those of one tile.
@@ -128,16 +128,16 @@ def _local(schedule: Schedule, array: ArrayName, within: Box | None = None) -> I
     begin = 0 if within is None else tile_depth(schedule)
     marked = schedule.marked_loop(array)
     inner = schedule.loops[begin : len(schedule.loops) if marked is None else marked]
-    for place, box in _spread(within or whole(schedule.layer), inner, 0):
-        yield place, [box] if marked is None else list(split(box, schedule.loops[marked]))
+    for place, tile in _spread(within or whole(schedule.layer), inner, 0):
+        yield place, [tile] if marked is None else list(split(tile, schedule.loops[marked]))
 
 
-def _spread(box: Box, loops: tuple[Loop, ...], place: int) -> Iterator[tuple[int, Box]]:
+def _spread(tile: Tile, loops: tuple[Loop, ...], place: int) -> Iterator[tuple[int, Tile]]:
     """The ranges of the innermost iterations, each with its number among the iterations spread over HWCs."""
     if not loops:
-        yield place, box
+        yield place, tile
         return
-    iterations = list(split(box, loops[0]))
+    iterations = list(split(tile, loops[0]))
     for number, iteration in enumerate(iterations):
         yield from _spread(iteration, loops[1:], place * len(iterations) + number if loops[0].over else place)
 
@@ -145,18 +145,18 @@ def _spread(box: Box, loops: tuple[Loop, ...], place: int) -> Iterator[tuple[int
 # --- the TCDM ---
 
 
-def _touched(schedule: Schedule, array: ArrayName, box: Box) -> set[Element]:
+def _touched(schedule: Schedule, array: ArrayName, tile: Tile) -> set[Element]:
     match array:
         case "I":
-            return touched_inputs(schedule.layer, box)
+            return touched_inputs(schedule.layer, tile)
         case "W":
-            return touched_weights(box)
+            return touched_weights(tile)
         case "O":
-            return touched_outputs(box)
+            return touched_outputs(tile)
 
 
 def _tcdm_need(schedule: Schedule, array: ArrayName) -> int:
-    touches = [_touched(schedule, array, box) for run in _tcdm_executions(schedule, array) for box in run]
+    touches = [_touched(schedule, array, tile) for run in _tcdm_executions(schedule, array) for tile in run]
     if schedule.in_halves(array):
         return 2 * max(len(touched) for touched in touches)
     return max(len(one | other) for one, other in pairwise([*touches, set()]))
@@ -181,8 +181,8 @@ def _input_words(schedule: Schedule) -> int:
     size, words = schedule.bits.I // 8, 0
     for run in _tcdm_executions(schedule, "I"):
         held: set[Element] = set()
-        for box in run:
-            touched = touched_inputs(schedule.layer, box)
+        for tile in run:
+            touched = touched_inputs(schedule.layer, tile)
             new = touched - held
             for channel, row, column in new:
                 first, last = column * size // WORD_BYTES, (column * size + size - 1) // WORD_BYTES
@@ -199,7 +199,7 @@ def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
     if not over_loops(schedule):
         return 0
     words = 0
-    for tile in boxes(whole(schedule.layer), schedule.loops[: tile_depth(schedule)]):
+    for tile in tiles(whole(schedule.layer), schedule.loops[: tile_depth(schedule)]):
         reads = [Counter[object]() for _ in range(hwcs)]
         for place, iterations in _local(schedule, array, tile):
             reads[place % hwcs].update(_fetched_words(schedule, array, iterations))
@@ -211,11 +211,11 @@ def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
     return words
 
 
-def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Box]) -> Iterator[object]:
+def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Tile]) -> Iterator[object]:
     """The words that one execution fetches, each by a unique name."""
     held: set[Element] = set()
-    for box in iterations:
-        touched = _touched(schedule, array, box)
+    for tile in iterations:
+        touched = _touched(schedule, array, tile)
         new = touched - held
         held = touched
         if array == "I":

@@ -2,13 +2,13 @@
 
 The numbers are those of `hwgen.model.core.walk`, element for element. They follow from three facts.
 
-1. The iterations of a nest are the product, over the six dimensions, of the pieces that the loops of one dimension
+1. The iterations of a nest are the product, over the six dimensions, of the ranges that the loops of one dimension
    cut it into. So every sum over iterations factors into three sums over the axes (m, c), (y, k) and (x, l), on which
    channels, rows and columns of the input depend.
 2. From one iteration of the marked loop to the next only one axis changes, so what is new is again a product.
 3. Rows ``y * stride + k`` of one residue class modulo the stride are consecutive in ``q = row // stride``, however
    the kernel is cut and whether or not the stride exceeds it. Touches are intervals in q, clipped to the image, and
-   so are their differences: both ends of the next iteration's interval lie at or behind those of the last one's.
+   so are their differences: both ends of the next iteration's interval are at or after those of the last one's.
 
 Where Stoutchinin et al. 2019 approximate, this is exact: the footprints of their Eq. 1 ignore halos, clipping at the
 image's edge and the smaller last tiles; the first case of Eq. 2 takes a loop over the kernel outside one over the map
@@ -33,13 +33,13 @@ from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
 
 __all__ = [
-    "Pieces",
+    "Ranges",
     "allocation",
     "column_words",
     "depths",
     "new_groups",
-    "pieces_of",
     "predict",
+    "ranges_of",
     "weight_words",
     "window_of",
 ]
@@ -65,31 +65,31 @@ def predict(schedule: Schedule) -> Prediction:
     )
     iterations = 1
     for dim in DIMS:
-        iterations *= len(pieces_of(schedule, dim, len(schedule.loops)))
+        iterations *= len(ranges_of(schedule, dim, len(schedule.loops)))
     return Prediction(Counts({**inputs, **weights, **outputs}), need, need_bytes, allocated, iterations)
 
 
 def allocation(schedule: Schedule) -> PerOperand:
     """Bytes of the I, W and O memories that the hardware needs for this schedule.
 
-    I: what the largest box stores, rounded up to a word or to the lanes along x in bytes, whichever is more, once
+    I: what the largest tile stores, rounded up to a word or to the lanes along x in bytes, whichever is more, once
     for each lane along y (which read rows of their own, so that the memory holds a copy for each). Columns with gaps
-    (the box's kernel extent is below the stride and it has several output columns) are stored kernel extent by output
-    column, counted from the first output column that is not wholly in the left padding. W: the need, rounded up to a
-    word or to the lanes along m in bytes. O: a full lane vector of sums for each innermost iteration within the
-    largest box.
+    (the tile's kernel extent is below the stride and it has several output columns) are stored kernel extent by
+    output column, counted from the first output column that is not wholly in the left padding. W: the need, rounded
+    up to a word or to the lanes along m in bytes. O: a full lane vector of sums for each innermost iteration within
+    the largest tile.
     """
     return predict(schedule).allocation
 
 
-# --- pieces: what the loops of one dimension cut it into ---
+# --- ranges: how loops cut a dimension ---
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Half-open ranges of a dimension in program order, which is ascending.
+class Ranges:
+    """Half-open ranges of a dimension, ascending, which is program order.
 
-    ``first`` marks those that begin an execution of the last loop.
+    ``first`` marks those that start an execution of the last loop.
     """
 
     start: Ints
@@ -101,33 +101,33 @@ class Pieces:
 
     @property
     def sizes(self) -> Ints:
-        """How much each covers."""
+        """Length of each range."""
         return self.stop - self.start
 
-    def split(self, step: int) -> "Pieces":
-        """What a loop cuts them into."""
+    def split(self, step: int) -> "Ranges":
+        """The ranges into which a loop of this step cuts them."""
         numbers = -(-self.sizes // step)
         offset = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
         start = np.repeat(self.start, numbers) + offset * step
-        return Pieces(start, np.minimum(start + step, np.repeat(self.stop, numbers)), offset == 0)
+        return Ranges(start, np.minimum(start + step, np.repeat(self.stop, numbers)), offset == 0)
 
 
-def pieces_of(schedule: Schedule, dim: Dim, depth: int) -> Pieces:
-    """What iterations of ``loops[depth - 1]`` cover of one dimension; ``first`` means: of ``loops[depth - 1]``.
+def ranges_of(schedule: Schedule, dim: Dim, depth: int) -> Ranges:
+    """The ranges of one dimension that iterations of ``loops[depth - 1]`` cover; ``first`` refers to that loop.
 
-    If that loop runs over another dimension, every piece counts as a first one.
+    If that loop runs over another dimension, every range is a first one.
     """
-    pieces = Pieces(np.zeros(1, np.int64), np.array([schedule.layer.extents[dim]]), np.ones(1, np.bool_))
+    ranges = Ranges(np.zeros(1, np.int64), np.array([schedule.layer.extents[dim]]), np.ones(1, np.bool_))
     for loop in schedule.loops[:depth]:
         if loop.dim == dim:
-            pieces = pieces.split(loop.step)
+            ranges = ranges.split(loop.step)
     if depth == 0 or schedule.loops[depth - 1].dim != dim:
-        return Pieces(pieces.start, pieces.stop, np.ones(len(pieces), np.bool_))
-    return pieces
+        return Ranges(ranges.start, ranges.stop, np.ones(len(ranges), np.bool_))
+    return ranges
 
 
 def depths(schedule: Schedule, array: ArrayName) -> tuple[int, int]:
-    """Loops around one execution, and around one iteration, of the loop where an array is buffered."""
+    """Numbers of loops around one execution and around one iteration of the loop where an array is buffered."""
     marked = schedule.marked_loop(array)
     return (len(schedule.loops),) * 2 if marked is None else (marked, marked + 1)
 
@@ -138,26 +138,29 @@ def _moving(schedule: Schedule, array: ArrayName) -> Dim | None:
     return None if marked is None else schedule.loops[marked].dim
 
 
-# --- W and O: their elements never overlap between pieces ---
+# --- W and O: the elements of different ranges are disjoint ---
 
 
 def _weights(schedule: Schedule) -> tuple[Accesses, int]:
-    """All weights once per piece of the map: a loop over the map keeps its box, any other one replaces all of it."""
+    """All weights once per range of the map: a loop over the map reuses its tile, any other loop replaces it."""
     execution, iteration = depths(schedule, "W")
-    boxes = [pieces_of(schedule, dim, iteration).sizes for dim in WEIGHT_DIMS]
-    times = len(pieces_of(schedule, "y", execution)) * len(pieces_of(schedule, "x", execution))
+    tiles = [ranges_of(schedule, dim, iteration).sizes for dim in WEIGHT_DIMS]
+    times = len(ranges_of(schedule, "y", execution)) * len(ranges_of(schedule, "x", execution))
     elements, size = times * schedule.layer.weight_elements, schedule.bits.W // 8
-    words = times * weight_words(boxes, size)
+    words = times * weight_words(tiles, size)
     need = 1
-    for sizes in boxes:
+    for sizes in tiles:
         need *= int(sizes.max())
     return {("tcdm", "W", "read"): Access(elements, elements * size, words)}, need
 
 
-def weight_words(boxes: Sequence[Ints], size: int) -> int:
-    """Words of all products of extents, one of each dimension, each starting on a word; ``size`` bytes an element."""
+def weight_words(tiles: Sequence[Ints], size: int) -> int:
+    """Words of all tiles, the products of one extent of each dimension, each starting on a word.
+
+    ``size`` is the number of bytes of an element.
+    """
     words = 0
-    for combination in product(*(Counter(sizes.tolist()).items() for sizes in boxes)):
+    for combination in product(*(Counter(sizes.tolist()).items() for sizes in tiles)):
         volume, number = size, 1
         for extent, occurrences in combination:
             volume, number = volume * extent, number * occurrences
@@ -168,24 +171,24 @@ def weight_words(boxes: Sequence[Ints], size: int) -> int:
 def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     """Counts of O and B, the need in elements, and the allocation in elements.
 
-    Outputs are dropped once per piece of the reduction around the marked loop: as the final output after the last
-    one, as partial sums, read back the next time, after all others.
+    Outputs are dropped once per range of the reduction around the marked loop: after the last range as the final
+    output, after all others as partial sums, which are read back for the next range.
     """
     layer, bits = schedule.layer, schedule.bits
     execution, iteration = depths(schedule, "O")
     rounds = 1
     for dim in REDUCTION_DIMS:
-        rounds *= len(pieces_of(schedule, dim, execution))
-    columns = pieces_of(schedule, "x", iteration)
+        rounds *= len(ranges_of(schedule, dim, execution))
+    columns = ranges_of(schedule, "x", iteration)
     final, partial = bits.O // 8, bits.acc // 8
     total, returned = layer.output_elements, (rounds - 1) * layer.output_elements
     row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     swapped = Access(returned, returned * partial, returned * -(-partial // WORD_BYTES))
     biases = layer.output_channels
-    biases *= len(pieces_of(schedule, "y", iteration)) * len(columns)
+    biases *= len(ranges_of(schedule, "y", iteration)) * len(columns)
     need = allocated = 1
     for dim in OUTPUT_DIMS:
-        need *= int(pieces_of(schedule, dim, iteration).sizes.max())
+        need *= int(ranges_of(schedule, dim, iteration).sizes.max())
         allocated *= _most_vectors(schedule, dim, iteration) * schedule.lanes.along(dim)
     accesses: Accesses = {
         ("tcdm", "O", "read_partial"): swapped,
@@ -197,9 +200,9 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
 
 
 def _most_vectors(schedule: Schedule, dim: Dim, depth: int) -> int:
-    """The largest number of innermost iterations that one piece of a dimension takes."""
-    pieces, innermost = pieces_of(schedule, dim, depth), pieces_of(schedule, dim, len(schedule.loops))
-    return int(np.diff(np.searchsorted(innermost.start, np.append(pieces.start, pieces.stop[-1]))).max())
+    """The largest number of innermost iterations that one range of a dimension takes."""
+    ranges, innermost = ranges_of(schedule, dim, depth), ranges_of(schedule, dim, len(schedule.loops))
+    return int(np.diff(np.searchsorted(innermost.start, np.append(ranges.start, ranges.stop[-1]))).max())
 
 
 # --- I: channels by rows by columns ---
@@ -214,7 +217,7 @@ class _Channels:
 
 
 def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
-    """Counts of I, the need in elements, and the elements that the largest box stores."""
+    """Counts of I, the need in elements, and the elements that the largest tile stores."""
     layer = schedule.layer
     rows = window_of(schedule, "y", "k")
     columns = window_of(schedule, "x", "l")
@@ -224,16 +227,16 @@ def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     lines = channels.fetched * int(rows.fetched().lengths.sum())
     elements = lines * int(fetched_columns.lengths.sum())
     words = lines * column_words(fetched_columns, size)
-    box = channels.largest * int(rows.lengths.sum(axis=0).max())
-    need = box * int(columns.lengths.sum(axis=0).max())
-    stored = box * _stored_columns(layer, columns)
+    tile = channels.largest * int(rows.lengths.sum(axis=0).max())
+    need = tile * int(columns.lengths.sum(axis=0).max())
+    stored = tile * _stored_columns(layer, columns)
     return {("tcdm", "I", "read"): Access(elements, elements * size, words)}, need, stored
 
 
 def _channels(schedule: Schedule) -> _Channels:
-    """Channels of the input: those of the groups that a piece of m meets, so many of each as a piece of c has."""
+    """Channels of the input: those of a range of c, in each group that a range of m belongs to."""
     _, iteration = depths(schedule, "I")
-    inputs = pieces_of(schedule, "c", iteration)
+    inputs = ranges_of(schedule, "c", iteration)
     lowest, beyond, kept = new_groups(schedule)
     groups = beyond - lowest
     fetched = int((groups - kept).sum())
@@ -241,9 +244,9 @@ def _channels(schedule: Schedule) -> _Channels:
 
 
 def new_groups(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
-    """For each piece of m at I's loop: its first group, the one behind its last, and how many are kept (0 or 1)."""
+    """For each range of m at I's loop: its first group, the end of its groups, and how many are reused (0 or 1)."""
     _, iteration = depths(schedule, "I")
-    outputs, size = pieces_of(schedule, "m", iteration), schedule.layer.outputs_per_group
+    outputs, size = ranges_of(schedule, "m", iteration), schedule.layer.outputs_per_group
     lowest, highest = outputs.start // size, (outputs.stop - 1) // size
     kept = np.zeros(len(outputs), np.int64)
     if _moving(schedule, "I") == "m":
@@ -253,9 +256,9 @@ def new_groups(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(frozen=True)
 class Window:
-    """Rows (or columns) that each piece of the map touches with each piece of the kernel.
+    """Rows (or columns) that each range of the map touches with each range of the kernel.
 
-    ``start`` and ``stop`` are intervals of q, clipped to the image, indexed [residue class, map piece, kernel piece];
+    ``start`` and ``stop`` are intervals of q, clipped to the image, indexed [residue class, map range, kernel range];
     the coordinate is ``q * stride + residue - padding``. ``along`` is the index that the marked loop moves, if any.
     """
 
@@ -263,8 +266,8 @@ class Window:
     stop: Ints
     stride: int
     padding: int
-    map_pieces: Pieces
-    kernel_pieces: Pieces
+    map_ranges: Ranges
+    kernel_ranges: Ranges
     along: int | None
 
     @property
@@ -273,10 +276,10 @@ class Window:
         return lengths
 
     def fetched(self) -> "Window":
-        """The same with only what is new in each iteration: what lies behind the previous iteration's interval."""
+        """The same with only the new part of each iteration: what is after the interval of the previous iteration."""
         if self.along is None:
             return self
-        first = (self.map_pieces, self.kernel_pieces)[self.along - 1].first
+        first = (self.map_ranges, self.kernel_ranges)[self.along - 1].first
         start, stop = np.moveaxis(self.start, self.along, -1).copy(), np.moveaxis(self.stop, self.along, -1)
         continued = ~first[1:]
         start[..., 1:] = np.where(continued, np.maximum(start[..., 1:], stop[..., :-1]), start[..., 1:])
@@ -289,7 +292,7 @@ def window_of(schedule: Schedule, over_map: Dim, over_kernel: Dim) -> Window:
     stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
     image = (layer.input_height, layer.input_width)[axis]
     _, iteration = depths(schedule, "I")
-    outputs, taps = pieces_of(schedule, over_map, iteration), pieces_of(schedule, over_kernel, iteration)
+    outputs, taps = ranges_of(schedule, over_map, iteration), ranges_of(schedule, over_kernel, iteration)
     residue = np.arange(min(stride, kernel))[:, None, None]
     first_tap = -(-(taps.start[None, None, :] - residue) // stride)
     end_tap = -(-(taps.stop[None, None, :] - residue) // stride)
@@ -339,9 +342,9 @@ def column_words(window: Window, size: int) -> int:
 
 
 def _stored_columns(layer: Layer, window: Window) -> int:
-    """Columns that the I memory holds for the widest box; with gaps, kernel extent by output column."""
-    taps, outputs = window.kernel_pieces.sizes[None, :], window.map_pieces.sizes[:, None]
-    corner = window.map_pieces.start[:, None] * window.stride + window.kernel_pieces.start[None, :]
+    """Columns that the I memory holds for the widest tile; with gaps, kernel extent by output column."""
+    taps, outputs = window.kernel_ranges.sizes[None, :], window.map_ranges.sizes[:, None]
+    corner = window.map_ranges.start[:, None] * window.stride + window.kernel_ranges.start[None, :]
     clipped = np.maximum(layer.padding[1] - corner, 0) // window.stride
     gappy = (taps < window.stride) & (outputs > 1)
     stored = np.where(gappy, taps * np.maximum(outputs - clipped, 0), window.lengths.sum(axis=0))

@@ -1,7 +1,7 @@
 """The literal oracle: a schedule executed iteration by iteration on sets of elements.
 
 Slow and obvious on purpose. Every closed form is judged by this file, so nothing here is clever: a touch is a set of
-coordinates, what stays is an intersection, what is fetched a difference.
+coordinates, what is reused an intersection, what is fetched a difference.
 
 The semantics are those of Stoutchinin et al. 2019 (Section IV, Fig. 8: a marker above a loop L), read literally:
 
@@ -25,13 +25,13 @@ from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand, require_one_level
 
 __all__ = [
-    "Box",
     "Element",
     "Tally",
+    "Tile",
     "Walk",
-    "boxes",
     "executions",
     "split",
+    "tiles",
     "touched_inputs",
     "touched_outputs",
     "touched_weights",
@@ -42,16 +42,17 @@ __all__ = [
     "whole",
 ]
 
-Box = dict[Dim, range]
+Tile = dict[Dim, range]
+"""What one iteration covers: a range of each dimension."""
 Element = tuple[int, ...]
 Tally = dict[tuple[Operand, Direction], Access]
-Executions = Iterable[tuple[Tally, Iterable[Box]]]
-"""For each execution of a marked loop where it is counted, and its iterations' boxes."""
+Executions = Iterable[tuple[Tally, Iterable[Tile]]]
+"""For each execution of a marked loop: the tally that counts it, and the tiles of its iterations."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What the oracle found: counts, elements that each buffer must hold, innermost iterations."""
+    """The result of a walk: counts, elements that each buffer must hold, innermost iterations."""
 
     counts: Counts
     need: PerOperand
@@ -72,57 +73,57 @@ def walk(schedule: Schedule) -> Walk:
         O=walk_outputs(schedule, counted("O")),
     )
     counts = Counts({("tcdm", operand, direction): access for (operand, direction), access in tally.items()})
-    iterations = sum(1 for _ in boxes(whole(schedule.layer), schedule.loops))
+    iterations = sum(1 for _ in tiles(whole(schedule.layer), schedule.loops))
     return Walk(counts, need, iterations)
 
 
 # --- the nest ---
 
 
-def whole(layer: Layer) -> Box:
-    """All of a layer."""
+def whole(layer: Layer) -> Tile:
+    """The whole layer as one tile."""
     return {dim: range(extent) for dim, extent in layer.extents.items()}
 
 
-def split(box: Box, loop: Loop) -> Iterator[Box]:
+def split(tile: Tile, loop: Loop) -> Iterator[Tile]:
     """One execution of a loop: each iteration covers ``step`` of its dimension, the last one what is left."""
-    span = box[loop.dim]
+    span = tile[loop.dim]
     for start in range(span.start, span.stop, loop.step):
-        yield {**box, loop.dim: range(start, min(start + loop.step, span.stop))}
+        yield {**tile, loop.dim: range(start, min(start + loop.step, span.stop))}
 
 
-def boxes(box: Box, loops: tuple[Loop, ...]) -> Iterator[Box]:
-    """What the iterations of the innermost of ``loops`` cover, in program order."""
+def tiles(tile: Tile, loops: tuple[Loop, ...]) -> Iterator[Tile]:
+    """The tiles of the innermost of ``loops``, in program order."""
     if not loops:
-        yield box
+        yield tile
         return
-    for iteration in split(box, loops[0]):
-        yield from boxes(iteration, loops[1:])
+    for iteration in split(tile, loops[0]):
+        yield from tiles(iteration, loops[1:])
 
 
-def executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Box, list[Box]]]:
-    """For each execution of the loop at which ``array`` is buffered: its box and its iterations' boxes.
+def executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Tile, list[Tile]]]:
+    """For each execution of the loop at which ``array`` is buffered: its tile, and the tiles of its iterations.
 
     Without a marker every innermost iteration is an execution of its own.
     """
     marked = schedule.marked_loop(array)
     if marked is None:
-        for box in boxes(whole(schedule.layer), schedule.loops):
-            yield box, [box]
+        for tile in tiles(whole(schedule.layer), schedule.loops):
+            yield tile, [tile]
         return
-    for box in boxes(whole(schedule.layer), schedule.loops[:marked]):
-        yield box, list(split(box, schedule.loops[marked]))
+    for tile in tiles(whole(schedule.layer), schedule.loops[:marked]):
+        yield tile, list(split(tile, schedule.loops[marked]))
 
 
-# --- what a box touches ---
+# --- what a tile touches ---
 
 
-def touched_inputs(layer: Layer, box: Box) -> set[Element]:
+def touched_inputs(layer: Layer, tile: Tile) -> set[Element]:
     """(channel, row, column) of the input feature map; padding is not part of it."""
     top, left = layer.padding[0], layer.padding[1]
-    channels = {m // layer.outputs_per_group * layer.channels_per_group + c for m in box["m"] for c in box["c"]}
-    rows = {y * layer.stride[0] + k - top for y in box["y"] for k in box["k"]}
-    columns = {x * layer.stride[1] + l - left for x in box["x"] for l in box["l"]}  # noqa: E741
+    channels = {m // layer.outputs_per_group * layer.channels_per_group + c for m in tile["m"] for c in tile["c"]}
+    rows = {y * layer.stride[0] + k - top for y in tile["y"] for k in tile["k"]}
+    columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in tile["l"]}  # noqa: E741
     return {
         (channel, row, column)
         for channel in channels
@@ -133,14 +134,14 @@ def touched_inputs(layer: Layer, box: Box) -> set[Element]:
     }
 
 
-def touched_weights(box: Box) -> set[Element]:
+def touched_weights(tile: Tile) -> set[Element]:
     """(output channel, input channel in its group, kernel row, kernel column)."""
-    return {(m, c, k, l) for m in box["m"] for c in box["c"] for k in box["k"] for l in box["l"]}  # noqa: E741
+    return {(m, c, k, l) for m in tile["m"] for c in tile["c"] for k in tile["k"] for l in tile["l"]}  # noqa: E741
 
 
-def touched_outputs(box: Box) -> set[Element]:
+def touched_outputs(tile: Tile) -> set[Element]:
     """(channel, row, column) of the output feature map."""
-    return {(m, y, x) for m in box["m"] for y in box["y"] for x in box["x"]}
+    return {(m, y, x) for m in tile["m"] for y in tile["y"] for x in tile["x"]}
 
 
 def _row_words(elements: Iterable[Element], size: int) -> int:
@@ -162,12 +163,12 @@ def _words(size: int) -> int:
 
 
 def walk_inputs(schedule: Schedule, executions: Executions) -> int:
-    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
+    """Count what the executions of one marked loop move. Returns the most elements that an iteration touches."""
     size, need = schedule.bits.I // 8, 0
     for tally, iterations in executions:
         held: set[Element] = set()
-        for box in iterations:
-            touched = touched_inputs(schedule.layer, box)
+        for tile in iterations:
+            touched = touched_inputs(schedule.layer, tile)
             new = touched - held
             tally["I", "read"] += Access(len(new), len(new) * size, _row_words(new, size))
             need = max(need, len(touched))
@@ -176,12 +177,12 @@ def walk_inputs(schedule: Schedule, executions: Executions) -> int:
 
 
 def walk_weights(schedule: Schedule, executions: Executions) -> int:
-    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
+    """Count what the executions of one marked loop move. Returns the most elements that an iteration touches."""
     size, need = schedule.bits.W // 8, 0
     for tally, iterations in executions:
         held: set[Element] = set()
-        for box in iterations:
-            touched = touched_weights(box)
+        for tile in iterations:
+            touched = touched_weights(tile)
             new = touched - held
             tally["W", "read"] += Access(len(new), len(new) * size, _words(len(new) * size))
             need = max(need, len(touched))
@@ -190,7 +191,7 @@ def walk_weights(schedule: Schedule, executions: Executions) -> int:
 
 
 def walk_outputs(schedule: Schedule, executions: Executions) -> int:
-    """Count what the executions of one marked loop move; the most elements that an iteration touches."""
+    """Count what the executions of one marked loop move. Returns the most elements that an iteration touches."""
     extents, final, partial = schedule.layer.extents, schedule.bits.O // 8, schedule.bits.acc // 8
     reduction = extents["c"] * extents["k"] * extents["l"]
     done: dict[Element, int] = defaultdict(int)
@@ -207,18 +208,18 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
         number = len(unfinished)
         tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
         tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
-        channels = len({element[0] for element in finished})  # each box of final outputs needs its biases
+        channels = len({element[0] for element in finished})  # each tile of final outputs needs its biases
         tally["B", "read"] += Access(channels, SUM_BYTES * channels, channels)
 
     need = 0
     for tally, iterations in executions:
         held: set[Element] = set()
-        for box in iterations:
-            touched = touched_outputs(box)
+        for tile in iterations:
+            touched = touched_outputs(tile)
             drop(held - touched, tally)
             read_back(touched - held, tally)
             for element in touched:
-                done[element] += prod(len(box[dim]) for dim in REDUCTION_DIMS)
+                done[element] += prod(len(tile[dim]) for dim in REDUCTION_DIMS)
             need = max(need, len(touched))
             held = touched
         drop(held, tally)

@@ -11,7 +11,7 @@ from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import normalised
-from hwgen.model.core.walk import Box, Element, split, touched_inputs, touched_outputs, touched_weights, whole
+from hwgen.model.core.walk import Element, Tile, split, touched_inputs, touched_outputs, touched_weights, whole
 from hwgen.model.dram.counts import DramLayout, dram_layout
 
 __all__ = ["Moved", "moves", "walk_dram"]
@@ -61,16 +61,16 @@ def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
             partial.update(unfinished)
             stored.append(("O", "write_partial", unfinished))
 
-    def begin(array: ArrayName, box: Box, continues: bool) -> None:
+    def begin(array: ArrayName, tile: Tile, continues: bool) -> None:
         """An iteration of the loop at which an array is marked."""
-        touched = _touched(schedule, array, box)
+        touched = _touched(schedule, array, tile)
         kept = held[array] & touched if continues and not schedule.in_halves(array) else set()
         if array == "O":
             drop(held["O"] - kept)
             if again := (touched - kept) & partial:
                 loaded.append(("O", "read_partial", again))
             for element in touched:
-                done[element] += len(box["c"]) * len(box["k"]) * len(box["l"])
+                done[element] += len(tile["c"]) * len(tile["k"]) * len(tile["l"])
         elif new := touched - kept:
             loaded.append((array, "read", new))
         held[array] = touched
@@ -87,28 +87,28 @@ def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
     return loaded, stored
 
 
-def _tiles(schedule: Schedule, depth: int) -> Iterator[tuple[int, list[Box]]]:
+def _tiles(schedule: Schedule, depth: int) -> Iterator[tuple[int, list[Tile]]]:
     """For each tile, the outermost loop that advanced (-1: the first tile), and the ranges of all loops around it."""
 
-    def descend(path: list[Box], begun: int) -> Iterator[tuple[int, list[Box]]]:
+    def descend(path: list[Tile], begun: int) -> Iterator[tuple[int, list[Tile]]]:
         level = len(path) - 1
         if level == depth:
             yield begun, path
             return
-        for number, box in enumerate(split(path[-1], schedule.loops[level])):
-            yield from descend([*path, box], begun if number == 0 else level)
+        for number, tile in enumerate(split(path[-1], schedule.loops[level])):
+            yield from descend([*path, tile], begun if number == 0 else level)
 
     return descend([whole(schedule.layer)], -1)
 
 
-def _touched(schedule: Schedule, array: ArrayName, box: Box) -> set[Element]:
+def _touched(schedule: Schedule, array: ArrayName, tile: Tile) -> set[Element]:
     match array:
         case "I":
-            return touched_inputs(schedule.layer, box)
+            return touched_inputs(schedule.layer, tile)
         case "W":
-            return touched_weights(box)
+            return touched_weights(tile)
         case "O":
-            return touched_outputs(box)
+            return touched_outputs(tile)
 
 
 def _bytes(

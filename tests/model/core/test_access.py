@@ -14,7 +14,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.walk import boxes, executions, walk
+from hwgen.model.core.walk import executions, tiles, walk
 from tests.random.nests import cases, schedules
 
 CHUNKS, PER_CHUNK = 8, 400
@@ -148,14 +148,14 @@ def test_allocation_of_columns_with_gaps() -> None:
 
 
 def test_allocation_rounds_up_the_need_of_every_box() -> None:
-    """O in lane vectors, W in words or lanes, I so too and a copy for each lane along y, each found box by box."""
+    """O in lane vectors, W in words or lanes, I so too and a copy for each lane along y, each found tile by tile."""
     for schedule in cases(77, 600):
         across = schedule.lanes.x
         lanes = across * schedule.lanes.y * schedule.lanes.m
         vectors = 0
         for _, iterations in executions(schedule, "O"):
-            for box in iterations:
-                below = boxes(box, schedule.loops[_inside(schedule) :])
+            for tile in iterations:
+                below = tiles(tile, schedule.loops[_inside(schedule) :])
                 vectors = max(vectors, len({(b["m"], b["y"], b["x"]) for b in below}))
         found, predicted = allocation(schedule), predict(schedule)
         assert found["O"] == vectors * lanes * schedule.bits.acc // 8, schedule.as_data()
