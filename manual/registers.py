@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from hwgen.gateware.cluster.registers import ClusterError, cluster_register_map
-from hwgen.gateware.dma.settings import DmaError
-from hwgen.gateware.hwc.registers import ErrorCode, register_map
-from hwgen.gateware.pipeline.registers import PipelineError, pipeline_register_map
+from hwgen.arch.registers.bank import Bank
+from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.errors import ClusterError, DmaError, ErrorCode, HwcError, PipelineError
+from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.pipeline import pipeline_registers
 from manual.designs import cluster, hwc, pipeline
 from manual.markdown import cell, table
 
@@ -27,15 +27,19 @@ class RegisterRow:
 
 def register_rows(top: str) -> tuple[RegisterRow, ...]:
     """Every register of ``hwc``, ``cluster`` or ``pipeline``, by address."""
-    maps = {
-        "hwc": lambda: register_map(hwc()),
-        "cluster": lambda: cluster_register_map(cluster()),
-        "pipeline": lambda: pipeline_register_map(pipeline()),
-    }
     return tuple(
         RegisterRow(one.address, one.name, one.width, "rw" if one.writable else "ro", one.meaning)
-        for one in maps[top]()
+        for one in _bank(top)
     )
+
+
+def _bank(top: str) -> Bank:
+    match top:
+        case "hwc":
+            return hwc_registers(hwc())
+        case "cluster":
+            return cluster_registers(cluster())
+    return pipeline_registers(pipeline())
 
 
 def register_page(top: str) -> str:
@@ -62,7 +66,7 @@ def _heading(top: str) -> Iterator[str]:
 
 
 def _errors(top: str) -> Iterator[str]:
-    codes: dict[str, Any] = {"hwc": ErrorCode, "cluster": ClusterError, "pipeline": PipelineError}
+    codes: dict[str, type[ErrorCode]] = {"hwc": HwcError, "cluster": ClusterError, "pipeline": PipelineError}
     yield from ("The field `error` of `status` holds one of these codes; see [Errors](../integration.md#errors).", "")
     yield from _codes(codes[top], "Name")
     if top == "cluster":
@@ -70,5 +74,5 @@ def _errors(top: str) -> Iterator[str]:
         yield from _codes(DmaError, "DMA error")
 
 
-def _codes(codes: Any, title: str) -> Iterator[str]:
-    return table(["Code", title], [[str(one.value), f"`{one.name}`"] for one in codes])
+def _codes(codes: type[ErrorCode], title: str) -> Iterator[str]:
+    return table(["Code", title, "Meaning"], [[str(one.value), f"`{one.name}`", one.meaning] for one in codes])

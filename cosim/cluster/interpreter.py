@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hwgen.arch.commands import Command, Opcode, Queue, decode
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.weight_packing import pack_weights, packed_size
-from hwgen.gateware.hwc.registers import register_map
 from hwgen.golden.convolution import convolve, requantise
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
@@ -69,7 +69,7 @@ class Machine:
         self._tokens: Counter[tuple[Queue, Queue]] = Counter()
         self._queues: dict[Queue, list[Command]] = {queue: [] for queue in QUEUE_WORDS}
         self._moves: dict[Queue, Iterator[None] | None] = dict.fromkeys(QUEUE_WORDS)
-        self._names = {register.name: register.address for register in register_map(parameters)}
+        self._names = hwc_registers(parameters).addresses
 
     def run(self, words: list[int]) -> None:
         """Execute a program to its END; raises `ProgramError` if it does something invalid, or deadlocks."""

@@ -11,13 +11,11 @@ from cosim.cluster.model import ClusterModel
 from cosim.dma.dram import dram_controls
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram
-from hwgen.gateware.cluster.registers import cluster_register_map
-from hwgen.gateware.hwc.registers import Control
+from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.control import Control, Status, error_of
 
 __all__ = ["KINDS", "ClusterJob", "ClusterResult", "run_cluster"]
 
-START = Control.const({"start": 1}).as_bits()
-CLEAR = Control.const({"clear": 1}).as_bits()
 DRAM_COUNTERS = {
     "bytes": "bytes",
     "beats": "beats",
@@ -100,30 +98,29 @@ class ClusterResult:
     @property
     def error(self) -> int:
         """The error code in the status register."""
-        return self.registers["status"] >> 8
+        return error_of(self.registers["status"])
 
     @property
     def done(self) -> bool:
         """Whether the program ended without an error."""
-        return self.registers["status"] == 0b10 and not self.timed_out
+        return self.registers["status"] == Status.DONE and not self.timed_out
 
 
 def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
     """Run one program, after a reset unless ``job.reset`` is false."""
-    registers = cluster_register_map(model.cluster)
-    addresses = {register.name: register.address for register in registers}
+    addresses = cluster_registers(model.cluster).addresses
     memory = model.memory
     memory[: len(job.image)] = job.image
     _control(model, job, addresses["control"])
     refused = tuple(name for name, value in job.registers.items() if model.transfer(addresses[name], value)[1])
     began = time.perf_counter()
-    model.transfer(addresses["control"], START)
+    model.transfer(addresses["control"], Control.START)
     model.run(job.cycle_limit + 1000, until_finished=True)
     seconds = time.perf_counter() - began
     model.run(30)
     irq = bool(model.get("irq"))
-    values = {register.name: model.transfer(register.address)[0] for register in registers}
-    model.transfer(addresses["control"], CLEAR)
+    values = {name: model.transfer(address)[0] for name, address in addresses.items()}
+    model.transfer(addresses["control"], Control.CLEAR)
     model.run(2)
     return ClusterResult(
         name=job.name,
@@ -151,7 +148,7 @@ def _control(model: ClusterModel, job: ClusterJob, control: int) -> None:
         rst=int(job.reset),
         clear=1,
         start_address=control,
-        start_value=START,
+        start_value=Control.START,
         cycle_limit=job.cycle_limit,
         random_start=job.random,
         axi_rate=_packed(job.axi_stalls, 8),

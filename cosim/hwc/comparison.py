@@ -8,6 +8,7 @@ import numpy as np
 
 from cosim.hwc.jobs import Direction, JobResult, Port, Region
 from cosim.hwc.preparation import Run
+from hwgen.arch.registers.control import Status
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.schedule import Schedule
 from hwgen.model.hwc.cycles import predicted_cycles
@@ -121,8 +122,8 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
     failures += [f"port {port}: {n} breaches of the bus protocol" for port, n in outcome.violations.items() if n]
     if outcome.timed_out:
         failures.append(f"no interrupt within {outcome.cycles} cycles")
-    if outcome.status != run.program.DONE:
-        failures.append(f"status {outcome.status:#x} at the end, expected {run.program.DONE:#x}")
+    if outcome.status != Status.DONE:
+        failures.append(f"status {outcome.status:#x} at the end, expected {int(Status.DONE):#x}")
     if outcome.unknown_words:
         failures.append(f"{outcome.unknown_words} words of the memory have unknown bits")
     exact = not outcome.unknown_words and not outcome.timed_out

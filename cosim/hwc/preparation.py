@@ -10,19 +10,15 @@ from numpy.typing import NDArray
 from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.gateware.hwc.registers import Control, register_map
+from hwgen.arch.registers.control import Control
+from hwgen.arch.registers.hwc import STALLS, hwc_registers
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import Prediction
 
-__all__ = ["ACKNOWLEDGE", "Run", "prepare"]
-
-ACKNOWLEDGE: int = Control.const({"clear": 1}).as_bits()
-"""Written to the register that starts a layer: takes the interrupt back."""
-STALL = "stall_"
-"""How the names of the registers begin that count cycles in which the datapath waited."""
+__all__ = ["Run", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -84,18 +80,18 @@ def prepare(
     if folder is not None:
         np.save(folder / f"{index}.npy", image)
         image = np.load(folder / f"{index}.npy", mmap_mode="r")
-    counters = [entry for entry in register_map(program.parameters) if entry.name.startswith(STALL)]
+    addresses = hwc_registers(program.parameters).addresses
     job = Job(
         name=f"{index}:{layer.name}",
         registers=program.registers,
         start=program.start,
         status=program.status,
-        acknowledge=(program.start[0], ACKNOWLEDGE),
+        acknowledge=(program.start[0], int(Control.CLEAR)),
         regions={name: (region.base, region.size) for name, region in program.regions.items()},
         image=image,
         cycle_limit=100_000 + 40 * (prediction.iterations + prediction.counts.total_words()),
         random=int(rng.integers(1, 1 << 32)),
-        reads=tuple(counter.address for counter in counters),
+        reads=tuple(addresses[f"stall_{name}"] for name in STALLS),
     )
     if stalls:
         job = _stalled(job, rng)
@@ -104,8 +100,7 @@ def prepare(
         expected.set_result(expected_output(layer, data))
     else:
         expected = references.submit(expected_output, layer, data)
-    stalled = tuple(counter.name.removeprefix(STALL) for counter in counters)
-    return Run(index, program, prediction, data, job, stalled, expected)
+    return Run(index, program, prediction, data, job, STALLS, expected)
 
 
 def _stalled(job: Job, rng: np.random.Generator) -> Job:

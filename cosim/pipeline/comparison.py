@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.data import NetworkData
-from cosim.pipeline.run import DONE, PipelineJob, PipelineResult, run_pipelines, sizes_for
+from cosim.pipeline.run import PipelineJob, PipelineResult, run_pipelines, sizes_for
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.registers.control import Status
 from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -152,7 +153,7 @@ def compare(run: StackRun, result: PipelineResult) -> StackResult:
             failures.append(f"{kind}: {got} bytes, {expected} predicted")
     if not result.ended:
         failures.append(f"not finished after {result.total} cycles")
-    bad = [status for status in result.status if status & 0xFFFF != DONE]
+    bad = [status for status in result.status if status != Status.DONE]
     if bad:
         failures.append(f"status {bad[0]:#06x}")
     for name in ("twice", "beyond", "refused"):

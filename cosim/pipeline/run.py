@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import Sizes, ports_of
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.gateware.pipeline.registers import pipeline_register_map
+from hwgen.arch.registers.control import Control, Status
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.lower.pipeline.images import Images, Segment
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.tools.toolchain import ToolError, environment
 
 __all__ = ["PipelineJob", "PipelineResult", "RunTimes", "StreamCount", "StreamTimes", "run_pipelines", "sizes_for"]
 
-START, CLEAR, LOAD = 1, 2, 4
 WRITE, READ, WAIT, END = range(4)
-DONE, FAILED = 2, 4
-"""Bits of the status: a tile has ended well, or not."""
 
 
 @dataclass(frozen=True)
@@ -157,19 +155,19 @@ def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:
 
 
 def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int, int, int]]:
-    addresses = {register.name: register.address for register in pipeline_register_map(parameters)}
+    addresses = pipeline_registers(parameters).addresses
     control, status, cycles = (addresses[name] for name in ("control", "status", "cycles"))
     lines = [(WRITE, addresses["watchdog"], job.watchdog)]
 
     def run(what: int) -> None:
-        lines.extend([(WRITE, control, what), (WAIT, 0, 0), (READ, cycles, 0), (READ, status, FAILED)])
-        lines.append((WRITE, control, CLEAR))
+        lines.extend([(WRITE, control, what), (WAIT, 0, 0), (READ, cycles, 0), (READ, status, Status.FAILED)])
+        lines.append((WRITE, control, Control.CLEAR))
 
     if parameters.loads_weights:
-        run(LOAD)
+        run(Control.LOAD)
     for tile in job.program.tiles:
         lines += [(WRITE, addresses[name], value) for name, value in tile.registers.items() if name in addresses]
-        run(START)
+        run(Control.START)
     return [*lines, (END, 0, 0)]
 
 
@@ -207,7 +205,7 @@ def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> Pip
     named: dict[str, list[list[str]]] = {}
     for what, *values in lines:
         named.setdefault(what, []).append(values)
-    addresses = {register.address: register.name for register in pipeline_register_map(parameters)}
+    addresses = {register.address: register.name for register in pipeline_registers(parameters)}
     read = [(addresses[int(address)], int(value)) for address, value in named.get("read", [])]
     cycles = [value for name, value in read if name == "cycles"]
     memory = _hex_words(Path(f"{stem}.result.hex").read_bytes())

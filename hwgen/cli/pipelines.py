@@ -12,9 +12,9 @@ import typer
 
 from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.cli.console import note, print_json, print_table, progress
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
-from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -148,7 +148,7 @@ def _files(solution: Solution, stack: Stack, program: PipelineProgram) -> dict[s
 
 def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
     """What software does to run a stack: its maps in DRAM, and tile by tile registers, streams and overlap order."""
-    addresses = {register.name: register.address for register in pipeline_register_map(program.parameters)}
+    addresses = pipeline_registers(program.parameters).addresses
     plan = program.plan
     data = {
         "stack": plan.name,

@@ -14,16 +14,25 @@ from amaranth.lib.wiring import In
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import HEADER, QUEUES_OF, Opcode, Queue
 from hwgen.arch.descriptor import FIELDS
-from hwgen.export.hwc import c_header, converted, core_file, digest, files_of, system_rdl, verilog, waivers
+from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.errors import ClusterError, DmaError
+from hwgen.export.hwc import (
+    c_header,
+    converted,
+    core_file,
+    digest,
+    files_of,
+    register_list,
+    system_rdl,
+    verilog,
+    waivers,
+)
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import ClusterCore
-from hwgen.gateware.cluster.registers import ClusterError, cluster_register_map
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
-from hwgen.gateware.dma.settings import DmaError
 
 __all__ = ["cluster_files_of", "cluster_ports", "cluster_verilog"]
 
-_ERRORS = tuple(ClusterError.__members__.values())
 _WAIVERS = """\
 // Arithmetic on bytes of a word compares with the largest value that there is.
 lint_off -rule CMPCONST -file "*cluster.v"
@@ -48,11 +57,11 @@ def cluster_verilog(parameters: ClusterParameters) -> str:
 
 def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
     """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs."""
-    registers = cluster_register_map(parameters)
+    registers = cluster_registers(parameters)
     summary = {
         "parameters": asdict(parameters),
-        "errors": {code.name: code.value for code in _ERRORS},
-        "dma_errors": {code.name: code.value for code in DmaError.__members__.values()},
+        "errors": {code.name: code.value for code in ClusterError},
+        "dma_errors": {code.name: code.value for code in DmaError},
     }
     program = {
         "header": [asdict(entry) for entry in HEADER],
@@ -67,9 +76,9 @@ def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
         "cluster.vlt": waivers("cluster") + _WAIVERS,
         "cluster.json": json.dumps(summary, indent=2) + "\n",
         "cluster_program.json": json.dumps(program, indent=2) + "\n",
-        "cluster_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
-        "cluster_registers.h": c_header(registers, "cluster", _ERRORS),
-        "cluster_registers.rdl": system_rdl(registers, "cluster"),
+        "cluster_registers.json": register_list(registers),
+        "cluster_registers.h": c_header(registers, ClusterError),
+        "cluster_registers.rdl": system_rdl(registers),
         "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory"),
         **{name: text for name, text in hwc.items() if name.startswith("hwc_registers")},
     }

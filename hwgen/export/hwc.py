@@ -9,21 +9,22 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Protocol
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.bank import Bank
+from hwgen.arch.registers.errors import ErrorCode, HwcError
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_words import REST_BITS
-from hwgen.gateware.hwc.registers import ErrorCode, Register, register_map
 
 __all__ = [
     "MemoryArray",
@@ -32,27 +33,13 @@ __all__ = [
     "core_file",
     "files_of",
     "memories",
+    "register_list",
     "storage",
     "system_rdl",
     "tool_versions",
     "verilog",
     "waivers",
 ]
-
-
-class Code(Protocol):
-    """A member of an enumeration of error codes."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def value(self) -> int:
-        """Its number."""
-
-
-_ERRORS = tuple(ErrorCode.__members__.values())
 
 
 @dataclass(frozen=True)
@@ -180,26 +167,42 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
 
 def files_of(parameters: HwcParameters) -> dict[str, str]:
     """One HWC, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), FuseSoC core, summary."""
-    registers = register_map(parameters)
+    registers = hwc_registers(parameters)
     summary = {
         "parameters": asdict(parameters),
         "digest": digest(parameters),
         "storage": storage(parameters),
-        "errors": {code.name: code.value for code in _ERRORS},
+        "errors": {code.name: code.value for code in HwcError},
     }
     return {
         "hwc.v": verilog(parameters),
         "hwc.vlt": waivers("hwc"),
         "hwc.json": json.dumps(summary, indent=2) + "\n",
-        "hwc_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
-        "hwc_registers.h": c_header(registers),
+        "hwc_registers.json": register_list(registers),
+        "hwc_registers.h": c_header(registers, HwcError),
         "hwc_registers.rdl": system_rdl(registers),
         "hwc.core": core_file("hwc", "Hardware convolution block"),
     }
 
 
-def c_header(registers: tuple[Register, ...], block: str = "hwc", errors: Iterable[Code] = _ERRORS) -> str:
+def register_list(bank: Bank) -> str:
+    """The register map in JSON."""
+    registers = [
+        {
+            "address": register.address,
+            "name": register.name,
+            "width": register.width,
+            "writable": register.writable,
+            "meaning": register.meaning,
+        }
+        for register in bank
+    ]
+    return json.dumps(registers, indent=2) + "\n"
+
+
+def c_header(registers: Bank, errors: type[ErrorCode]) -> str:
     """Register addresses and error codes as a C header."""
+    block = registers.name
     name = block.upper()
     lines = [f"/* Registers of {block}: byte addresses. Generated, do not edit. */", f"#ifndef {name}_REGISTERS_H"]
     lines += [f"#define {name}_REGISTERS_H", ""]
@@ -216,8 +219,9 @@ def c_header(registers: tuple[Register, ...], block: str = "hwc", errors: Iterab
     return "\n".join([*lines, "", "#endif", ""])
 
 
-def system_rdl(registers: tuple[Register, ...], block: str = "hwc") -> str:
+def system_rdl(registers: Bank) -> str:
     """The register map in SystemRDL."""
+    block = registers.name
     lines = ["// Generated, do not edit.", f"addrmap {block} {{", "  default regwidth = 32;"]
     for register in registers:
         software = "rw" if register.writable else "r"

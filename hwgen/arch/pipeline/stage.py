@@ -46,11 +46,11 @@ class Setting(NamedTuple):
 
 
 OUTPUT_SETTINGS = (
-    Setting("relu", 1, "negative outputs become zero"),
-    Setting("ceiling", 7, "the largest output there is, or the bound of a clipped ReLU"),
+    Setting("relu", 1, "Negative outputs become zero"),
+    Setting("ceiling", 7, "The largest output there is, or the bound of a clipped ReLU"),
 )
 """Of every stage whose outputs are requantised."""
-SUM_SETTINGS = (Setting("shift", 5, "bits that the sum is shifted right, with rounding"), *OUTPUT_SETTINGS)
+SUM_SETTINGS = (Setting("shift", 5, "Bits that the sum is shifted right, with rounding"), *OUTPUT_SETTINGS)
 """Of every stage that requantises sums by a shift alone."""
 
 
@@ -201,10 +201,10 @@ def window_settings(*, line: int, lines: int, kernel: Pair) -> tuple[Setting, ..
     """The settings of windows over a map whose lines and line length are at most ``lines`` and ``line``."""
     outputs = lines + kernel[0], line + kernel[1]  # at most: padding is smaller than the kernel on either side
     return (
-        Setting("lines", outputs[0].bit_length(), "lines of outputs in the tile"),
-        Setting("columns", outputs[1].bit_length(), "outputs of a line in the tile"),
+        Setting("lines", outputs[0].bit_length(), "Lines of outputs in the tile"),
+        Setting("columns", outputs[1].bit_length(), "Outputs of a line in the tile"),
         Setting("first_line", (kernel[0] - 1).bit_length() or 1,
-                "line of the last tap of the first output: kernel - 1 - padding"),
+                "Line of the last tap of the first output: kernel - 1 - padding"),
         Setting("first_column", (line + kernel[1]).bit_length(),
-                "column of the last tap of the first output, from the beginning of the map's line"),
+                "Column of the last tap of the first output, from the beginning of the map's line"),
     )  # fmt: skip

@@ -7,14 +7,12 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.commands import HEADER, QUEUES_OF, WITH_MASK, WITH_PAYLOAD, WORKING_QUEUES, Opcode, Queue
 from hwgen.arch.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS
-from hwgen.gateware.hwc.registers import Control
+from hwgen.arch.registers.control import CONTROL_ADDRESS, Control
 
 __all__ = ["COMMANDS_UNDER_WAY", "CommandReader", "ComputeQueue", "MoveQueue", "QueueState", "fields_of"]
 
 COMMANDS_UNDER_WAY = 32
 """Most commands of a DMA channel in progress at a time."""
-CONTROL_ADDRESS = 4
-"""Address of the HWC register that starts a layer."""
 SCATTERED = next(entry for entry in FIELDS if entry.name == "scattered")
 
 _HEADER = data.StructLayout({entry.name: entry.width for entry in HEADER})
@@ -329,8 +327,7 @@ class ComputeQueue(wiring.Component):
         ]
         with m.FSM(name="compute"):
             with m.State("Clear"):
-                clear = Control.const({"clear": 1}).as_bits()
-                m.d.comb += [self.write.eq(~0), self.register.eq(CONTROL_ADDRESS), self.data.eq(clear)]
+                m.d.comb += [self.write.eq(~0), self.register.eq(CONTROL_ADDRESS), self.data.eq(Control.CLEAR)]
                 m.d.sync += self.cleared.eq(1)
                 m.next = "Address"
             with m.State("Address"):
@@ -360,7 +357,7 @@ class ComputeQueue(wiring.Component):
                         m.next = "Address"
             with m.State("Start"):
                 m.d.comb += [self.waits_for_hwcs.eq(busy), self.register.eq(CONTROL_ADDRESS)]
-                m.d.comb += self.data.eq(Control.const({"start": 1}).as_bits())
+                m.d.comb += self.data.eq(Control.START)
                 with m.If(~busy):
                     m.d.comb += [self.write.eq(mask), ends.eq(1)]
                     m.next = "Address"

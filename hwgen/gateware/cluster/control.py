@@ -7,10 +7,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.commands import TOKENS, WORKING_QUEUES, Queue
+from hwgen.arch.registers.cluster import EVENTS
+from hwgen.arch.registers.errors import ClusterError, DmaError, HwcError
 from hwgen.gateware.cluster.command_queues import QueueState
-from hwgen.gateware.cluster.registers import COUNTERS, ClusterError, Fault
-from hwgen.gateware.dma.settings import DmaError
-from hwgen.gateware.hwc.registers import ErrorCode, Status
+from hwgen.gateware.cluster.registers import Fault
+from hwgen.gateware.hwc.registers import STATUS
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["ClusterControl", "TokenCounters"]
 
@@ -99,7 +101,7 @@ class ClusterControl(wiring.Component):
     progress : In(1)
         An access, a command or an HWC made progress in this cycle.
     counting : Out
-        See `COUNTERS`.
+        See `EVENTS`.
     """
 
     def __init__(self, *, hwcs: int) -> None:
@@ -119,15 +121,15 @@ class ClusterControl(wiring.Component):
             "read_endless": In(1),
             "read_address": In(32),
             "queues_empty": In(1),
-            "hwc_state": In(Status).array(hwcs),
+            "hwc_state": In(STATUS).array(hwcs),
             "hwc_fault": In(32).array(hwcs),
             "hwcs_cleared": In(1),
             "waits_for_hwcs": In(1),
             "progress": In(1),
-            "counting": Out(data.ArrayLayout(hwcs.bit_length(), len(COUNTERS))),
+            "counting": Out(data.ArrayLayout(hwcs.bit_length(), len(EVENTS))),
         }
         for name in CHANNELS:
-            ports |= {f"{name}_idle": In(1), f"{name}_error": In(DmaError), f"{name}_error_address": In(32)}
+            ports |= {f"{name}_idle": In(1), f"{name}_error": In(ERROR), f"{name}_error_address": In(32)}
         super().__init__(ports)
 
     def elaborate(self, _platform: object) -> Module:
@@ -194,12 +196,12 @@ class ClusterControl(wiring.Component):
                 getattr(self, f"{name}_error") != DmaError.NONE,
                 self.read_address if name == "program" else queues[Queue[name.upper()]].address,
                 getattr(self, f"{name}_error_address"),
-                getattr(self, f"{name}_error").as_value(),
+                getattr(self, f"{name}_error"),
             )
             for name in CHANNELS
         ]
         for i, (state, address) in enumerate(zip(self.hwc_state, self.hwc_fault, strict=True)):
-            failed = (state.error != ErrorCode.NONE) & self.hwcs_cleared
+            failed = (state.error != HwcError.NONE) & self.hwcs_cleared
             detail = Cat(state.error, Value.cast(i))
             reasons.append(_Reason(ClusterError.HWC, failed, queues[Queue.COMPUTE].address, address, detail))
         reasons += [
@@ -232,4 +234,4 @@ class ClusterControl(wiring.Component):
                 if other != waiting:
                     name = f"wait_{waiting.name}_for_{other.name}".lower()
                     events[name] = self.queues[waiting].waits[other]
-        m.d.comb += [self.counting[i].eq(events[entry.name]) for i, entry in enumerate(COUNTERS)]
+        m.d.comb += [self.counting[i].eq(events[name]) for i, name in enumerate(EVENTS)]

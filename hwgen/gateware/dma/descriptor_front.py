@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.dma import DESCRIPTORS_AHEAD, DmaParameters
 from hwgen.gateware.bus.axi import Register, address_layout
 from hwgen.gateware.dma.descriptor_reader import DescriptorReader, checked_layout
-from hwgen.gateware.dma.settings import DmaError, DmaSettings
+from hwgen.gateware.dma.settings import DmaSettings
 from hwgen.gateware.dma.walk import LENGTH_BITS, BurstSplitter, RunWalker, run_layout
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["ChannelFront", "placed_layout", "way_layout"]
 
@@ -79,7 +80,7 @@ class ChannelFront(wiring.Component):
                 "busy": Out(1),
                 "empty": Out(1),
                 "awaits": Out(1),
-                "error": Out(DmaError),
+                "error": Out(ERROR),
                 "error_address": Out(32),
             }
         )

@@ -6,7 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS, RingSelect
 from hwgen.arch.dma import DmaParameters
-from hwgen.gateware.dma.settings import DmaError, DmaSettings
+from hwgen.arch.registers.errors import DmaError
+from hwgen.gateware.dma.settings import DmaSettings
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["DescriptorReader", "checked_layout"]
 
@@ -60,7 +62,7 @@ class DescriptorReader(wiring.Component):
                 "settings": In(DmaSettings(parameters)),
                 "empty": Out(1),
                 "awaits": Out(1),
-                "error": Out(DmaError),
+                "error": Out(ERROR),
                 "error_address": Out(32),
             }
         )

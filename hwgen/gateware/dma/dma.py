@@ -9,8 +9,9 @@ from hwgen.gateware.bus.axi import INCR, AxiSignature, Register, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.load import LoadChannel
 from hwgen.gateware.dma.program_fetch import ProgramFetcher
-from hwgen.gateware.dma.settings import DmaError, DmaSettings, StreamId
+from hwgen.gateware.dma.settings import DmaSettings, StreamId
 from hwgen.gateware.dma.store import StoreChannel
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["Dma"]
 
@@ -68,7 +69,7 @@ class Dma(wiring.Component):
             "store": Out(TcdmSignature()).array(parameters.ports),
         }
         for name in CHANNELS:
-            ports |= {f"{name}_idle": Out(1), f"{name}_error": Out(DmaError), f"{name}_error_address": Out(32)}
+            ports |= {f"{name}_idle": Out(1), f"{name}_error": Out(ERROR), f"{name}_error_address": Out(32)}
         super().__init__(ports)
 
     def elaborate(self, _platform: object) -> Module:

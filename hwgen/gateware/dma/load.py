@@ -6,15 +6,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.bus import BURST_BEATS, WORD_BYTES
 from hwgen.arch.dma import DmaParameters
+from hwgen.arch.registers.errors import DmaError
 from hwgen.gateware.bus.axi import Response, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.align import ByteAligner
 from hwgen.gateware.dma.descriptor_front import ChannelFront
 from hwgen.gateware.dma.scatter import Scatterer
 from hwgen.gateware.dma.segment import Segmenter
-from hwgen.gateware.dma.settings import DmaError, DmaSettings, wrapped
+from hwgen.gateware.dma.settings import DmaSettings, wrapped
 from hwgen.gateware.dma.walk import LENGTH_BITS
 from hwgen.gateware.dma.write import LineWriter
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["LoadChannel", "beat_layout"]
 
@@ -65,7 +67,7 @@ class LoadChannel(wiring.Component):
                 "halt": In(1),
                 "done": Out(1),
                 "idle": Out(1),
-                "error": Out(DmaError),
+                "error": Out(ERROR),
                 "error_address": Out(32),
             }
         )

@@ -8,9 +8,11 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
+from hwgen.arch.registers.errors import DmaError
 from hwgen.gateware.bus.axi import Response, address_layout
 from hwgen.gateware.dma.load import beat_layout
-from hwgen.gateware.dma.settings import DmaError, DmaSettings
+from hwgen.gateware.dma.settings import DmaSettings
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["ProgramFetcher"]
 
@@ -56,7 +58,7 @@ class ProgramFetcher(wiring.Component):
                 "i_beat": In(stream.Signature(beat_layout(parameters))),
                 "halt": In(1),
                 "idle": Out(1),
-                "error": Out(DmaError),
+                "error": Out(ERROR),
                 "error_address": Out(32),
             }
         )

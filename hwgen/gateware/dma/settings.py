@@ -1,4 +1,4 @@
-"""Run-time settings of a DMA, and its error codes."""
+"""Run-time settings of a DMA."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import enum, wiring
@@ -6,19 +6,7 @@ from amaranth.lib.wiring import Out
 
 from hwgen.arch.dma import DmaParameters
 
-__all__ = ["DmaError", "DmaSettings", "StreamId", "wrapped"]
-
-
-class DmaError(enum.Enum, shape=8):
-    """Why a channel stopped. The address reported with it is that of a descriptor, a beat or a TCDM access."""
-
-    NONE = 0
-    DESCRIPTOR = 48
-    DRAM_WINDOW = 49
-    TCDM_WINDOW = 50
-    AXI_SLAVE = 51
-    AXI_DECODE = 52
-    TCDM_BUS = 53
+__all__ = ["DmaSettings", "StreamId", "wrapped"]
 
 
 class StreamId(enum.Enum, shape=2):

@@ -6,14 +6,16 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.dma import LINES_AHEAD, DmaParameters
+from hwgen.arch.registers.errors import DmaError
 from hwgen.gateware.bus.axi import Register, Response, address_layout
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.dma.align import ByteAligner
 from hwgen.gateware.dma.descriptor_front import ChannelFront
 from hwgen.gateware.dma.gather import LineReader
 from hwgen.gateware.dma.segment import Segmenter
-from hwgen.gateware.dma.settings import DmaError, DmaSettings
+from hwgen.gateware.dma.settings import DmaSettings
 from hwgen.gateware.dma.walk import LENGTH_BITS
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["StoreChannel", "write_beat_layout"]
 
@@ -67,7 +69,7 @@ class StoreChannel(wiring.Component):
                 "halt": In(1),
                 "done": Out(1),
                 "idle": Out(1),
-                "error": Out(DmaError),
+                "error": Out(ERROR),
                 "error_address": Out(32),
             }
         )

@@ -5,15 +5,17 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.errors import HwcError
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.gateware.hwc.input.stream import InputStream
 from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.gateware.hwc.output.vector_port import VectorMove
-from hwgen.gateware.hwc.registers import ControlRegisters, ErrorCode, Status
+from hwgen.gateware.hwc.registers import STATUS, ControlRegisters
 from hwgen.gateware.hwc.sequencer import Sequencer
 from hwgen.gateware.hwc.settings import in_ring
 from hwgen.gateware.hwc.weight_stream import WeightStream
+from hwgen.gateware.lib.register_bank import ERROR
 
 __all__ = ["Hwc"]
 
@@ -36,7 +38,7 @@ class Hwc(wiring.Component):
         The layer has ended or was refused, until acknowledged.
     halt : In(1)
         In a cluster: stop as after a fault.
-    state : Out(Status), fault : Out(32)
+    state : Out(STATUS), fault : Out(32)
         In a cluster: the registers ``status`` and ``fault_address``.
     move : Out(VectorMove)
         In a cluster: what the request on ``tcdm_o`` belongs to, for those who count.
@@ -49,7 +51,7 @@ class Hwc(wiring.Component):
     @staticmethod
     def signature_of(parameters: HwcParameters) -> wiring.Signature:
         """Its ports."""
-        shared = {"halt": In(1), "state": Out(Status), "fault": Out(32), "move": Out(VectorMove)}
+        shared = {"halt": In(1), "state": Out(STATUS), "fault": Out(32), "move": Out(VectorMove)}
         return wiring.Signature(
             {
                 "cfg": In(TcdmSignature()),
@@ -174,8 +176,8 @@ class Hwc(wiring.Component):
     ) -> None:
         """Start, end, and the end by a fault."""
         sequencer, output = blocks["sequencer"], blocks["output"]
-        error, error_address = Signal(ErrorCode), Signal(32)
-        halts = [(ErrorCode.HALTED, self.halt, 0)] if self.parameters.cluster else []
+        error, error_address = Signal(ERROR), Signal(32)
+        halts = [(HwcError.HALTED, self.halt, 0)] if self.parameters.cluster else []
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
         overflows = Signal(3)
@@ -184,12 +186,12 @@ class Hwc(wiring.Component):
             sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
         )
         faults = [
-            (ErrorCode.INPUT_BUS, masters[0].fault, masters[0].fault_address),
-            (ErrorCode.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
-            (ErrorCode.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
-            (ErrorCode.INPUT_OVERFLOW, overflows[0], 0),
-            (ErrorCode.WEIGHT_OVERFLOW, overflows[1], 0),
-            (ErrorCode.OUTPUT_OVERFLOW, overflows[2], 0),
+            (HwcError.INPUT_BUS, masters[0].fault, masters[0].fault_address),
+            (HwcError.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
+            (HwcError.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
+            (HwcError.INPUT_OVERFLOW, overflows[0], 0),
+            (HwcError.WEIGHT_OVERFLOW, overflows[1], 0),
+            (HwcError.OUTPUT_OVERFLOW, overflows[2], 0),
             *halts,
         ]
         m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
@@ -198,7 +200,7 @@ class Hwc(wiring.Component):
         faulty = Cat(happened for _, happened, _ in faults).any()
         m.d.sync += done.eq(busy & output.finished & sequencer.finished & quiet & ~faulty)
         with m.If(registers.start):
-            m.d.sync += [busy.eq(1), halting.eq(0), error.eq(ErrorCode.NONE)]
+            m.d.sync += [busy.eq(1), halting.eq(0), error.eq(HwcError.NONE)]
         with m.Elif(busy):
             with m.If(halting):
                 with m.If(quiet):

@@ -37,7 +37,7 @@ class Pipeline(wiring.Component):
     Members
     -------
     cfg : In(TcdmSignature)
-        Registers, see `pipeline_register_map`.
+        Registers, see `pipeline_registers`.
     irq : Out(1)
         A tile, or the load of weights, has ended or failed; until cleared.
     i_weights : In(stream)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from hwgen.arch.commands import Command, configure
-from hwgen.gateware.hwc.registers import Register
+from hwgen.arch.registers.bank import Register
 
 __all__ = ["Configuration"]
 

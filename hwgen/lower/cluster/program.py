@@ -18,7 +18,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.registers import register_map
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS
@@ -157,11 +157,7 @@ class _Writer:
     ) -> None:
         self._placement, self._tiles = placement, tiles
         self._parts = Parts(schedule, placement, layout, window)
-        self._registers = tuple(
-            register
-            for register in register_map(tiles.parameters)
-            if register.writable and register.name != "control"
-        )
+        self._registers = hwc_registers(tiles.parameters).held
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
         self._waves = [self._waves_of(tile) for tile in range(len(tiles.slices))]

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
-from hwgen.gateware.hwc.registers import register_map
+from hwgen.arch.registers.control import Control
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Marker, Schedule
@@ -25,7 +26,7 @@ class Program:
     """What runs one layer on one HWC.
 
     ``registers`` are (name, byte address, value), to be written in this order; then ``start`` (address, value). When
-    the interrupt comes, ``status`` (address) reads `DONE` if all went well.
+    the interrupt comes, ``status`` (address) reads `Status.DONE` if all went well.
     """
 
     schedule: Schedule
@@ -34,8 +35,6 @@ class Program:
     start: tuple[int, int]
     status: int
     layout: MemoryLayout
-
-    DONE = 0x2
 
     @property
     def regions(self) -> dict[str, Region]:
@@ -75,23 +74,22 @@ def compile_layer(
         values |= {"wide": int(schedule.bits.I == WIDE), "product_shift": product_shift}
     elif product_shift:
         raise InputError(f"{schedule.layer.name}: product_shift: this HWC does not shift products")
-    known = {register.name: register for register in register_map(parameters)}
+    bank = hwc_registers(parameters)
     registers = []
-    for name, register in known.items():
-        if register.writable and name != "control":
-            value = values.pop(name)
-            if not 0 <= value < 1 << register.width:
-                raise InputError(
-                    f"{schedule.layer.name}: {register.meaning}: expected below {1 << register.width}, got {value}"
-                )
-            registers.append((name, register.address, value))
+    for register in bank.held:
+        value = values.pop(register.name)
+        if not 0 <= value < 1 << register.width:
+            raise InputError(
+                f"{schedule.layer.name}: {register.meaning}: expected below {1 << register.width}, got {value}"
+            )
+        registers.append((register.name, register.address, value))
     assert not values, values
     return Program(
         schedule=schedule,
         parameters=parameters,
         registers=tuple(registers),
-        start=(known["control"].address, 1),
-        status=known["status"].address,
+        start=(bank["control"].address, int(Control.START)),
+        status=bank["status"].address,
         layout=layout,
     )
 

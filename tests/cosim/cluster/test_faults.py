@@ -26,9 +26,9 @@ from hwgen.arch.commands import (
 )
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
-from hwgen.gateware.cluster.registers import ClusterError
-from hwgen.gateware.dma.settings import DmaError
-from hwgen.gateware.hwc.registers import ErrorCode, register_map
+from hwgen.arch.registers.control import Status
+from hwgen.arch.registers.errors import ClusterError, DmaError, HwcError
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.ir.hardware import Cluster
 from hwgen.lower.cluster.program import compile_cluster
 from tests.random.clusters import cluster_schedules
@@ -54,10 +54,9 @@ PARAMETERS = ClusterParameters(
     tcdm_banks=CLUSTER.banks,
 )
 EXPECTED = expected_output(SCHEDULE.layer, DATA)
-REGISTERS = {entry.name: entry.address for entry in register_map(PARAMETERS.hwc)}
+REGISTERS = hwc_registers(PARAMETERS.hwc).addresses
 WATCHDOG = 2000
 DRAM_SIZE = (PROGRAM.dram_size // 4096 + 2) * 4096
-FAILED = 0b100
 
 
 def model() -> ClusterModel:
@@ -108,7 +107,7 @@ def run(given: ClusterJob) -> ClusterResult:
 
 def fails(result: ClusterResult, error: ClusterError, detail: int = 0) -> None:
     assert result.irq == (True, False), result.name
-    assert result.registers["status"] & 0xFF == FAILED, (result.name, hex(result.registers["status"]))
+    assert result.registers["status"] & 0xFF == Status.FAILED, (result.name, hex(result.registers["status"]))
     assert ClusterError(result.error) is error, (result.name, result.error)
     assert result.registers["fault_detail"] == detail, (result.name, hex(result.registers["fault_detail"]))
 
@@ -175,7 +174,7 @@ def test_an_error_on_any_port_of_the_shared_memory_stops_the_program() -> None:
         assert given.tcdm_error is not None
         assert result.registers["fault_address"] == given.tcdm_error[1], result.name
         if master.startswith("hwc"):
-            code = {"i": ErrorCode.INPUT_BUS, "w": ErrorCode.WEIGHT_BUS, "o": ErrorCode.OUTPUT_BUS}[master[-1]]
+            code = {"i": HwcError.INPUT_BUS, "w": HwcError.WEIGHT_BUS, "o": HwcError.OUTPUT_BUS}[master[-1]]
             fails(result, ClusterError.HWC, code.value | int(master[3]) << 8)
         else:
             error = ClusterError.LOAD if master.startswith("load") else ClusterError.STORE
@@ -296,10 +295,10 @@ def test_what_an_hwc_refuses_is_reported_with_its_number() -> None:
     wide = configure(2, REGISTERS["stride_y"], [8])
     unknown = configure(1, 0xFF0, [1])
     unsound = [configure(3, REGISTERS["extent_m"], [0]), start(2), join(2), end()]
-    cases: list[tuple[list[Command], int, ErrorCode, int, int]] = [
-        ([wide, end()], 1, ErrorCode.VALUE_TOO_WIDE, 0, REGISTERS["stride_y"]),
-        ([unknown, end()], 0, ErrorCode.UNKNOWN_REGISTER, 0, 0xFF0),
-        (unsound, 1, ErrorCode.EXTENT, 1, 0),
+    cases: list[tuple[list[Command], int, HwcError, int, int]] = [
+        ([wide, end()], 1, HwcError.VALUE_TOO_WIDE, 0, REGISTERS["stride_y"]),
+        ([unknown, end()], 0, HwcError.UNKNOWN_REGISTER, 0, 0xFF0),
+        (unsound, 1, HwcError.EXTENT, 1, 0),
     ]
     for commands, number, code, index, address in cases:
         result = run(job(f"{code.name}", commands))

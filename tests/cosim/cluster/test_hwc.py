@@ -11,13 +11,13 @@ from cosim.hwc.jobs import Job, JobResult
 from cosim.hwc.preparation import Run, prepare
 from cosim.sim.runner import run_jobs
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.control import Status
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.hwc import verilog
-from hwgen.gateware.hwc.registers import register_map
 from hwgen.golden.convolution import convolve, requantise
 from tests.random.layers import hwc, schedules_for
 
 LAYERS = 6
-DONE = 2
 PARTS = [(first, last) for first in (1, 0) for last in (1, 0)]
 """Whether the layer is the first part of the reduction, and whether it is the last one."""
 
@@ -98,7 +98,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         **{f"ring_{port}_end": ring.base + ring.size for port, ring in rings.items()},
         **{f"ring_{port}_size": ring.size for port, ring in rings.items()},
     }
-    addresses = {entry.name: entry.address for entry in register_map(parameters_of(run))}
+    addresses = hwc_registers(parameters_of(run)).addresses
     sums = convolve(layer, run.data.inputs, run.data.weights)
     if not first:
         sums = sums + held.reshape(sums.shape)
@@ -141,7 +141,7 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
                 cases.append(cluster_case(run, f"{index} {stalls} {first} {last}", rng, first, last))
     results = run_jobs(verilog(parameters_of(cases[0].run)), [case.job for case in cases], fast=False)
     for case, result in zip(cases, results, strict=True):
-        assert result.status == DONE, (result.name, hex(result.status))
+        assert result.status == Status.DONE, (result.name, hex(result.status))
         assert not any(result.violations.values()), result.name
         assert np.array_equal(case.left(result), case.expected), (result.name, case.run.program.schedule.as_data())
 
@@ -150,7 +150,7 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
 def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_alone(name: str) -> None:
     schedules = schedules_for(hwc(name), Random("alike"), 3, most_macs=6000)
     runs = [prepare(schedule, hwc(name), index=index, seed=1) for index, schedule in enumerate(schedules)]
-    addresses = {entry.name: entry.address for entry in register_map(parameters_of(runs[0]))}
+    addresses = hwc_registers(parameters_of(runs[0])).addresses
     none = {"first_part": 1, "last_part": 1}
     none |= {f"ring_{port}_{what}": value for port in "iwo" for what, value in (("end", (1 << 32) - 1), ("size", 0))}
     shared = [

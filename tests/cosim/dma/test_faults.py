@@ -10,7 +10,7 @@ from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, DmaResult, moved, run_
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.dram import Dram
-from hwgen.gateware.dma.settings import DmaError
+from hwgen.arch.registers.errors import DmaError
 from tests.random.descriptors import RINGS, random_memories
 
 MEMORIES = random_memories(5)

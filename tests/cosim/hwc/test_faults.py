@@ -12,8 +12,11 @@ from cosim.hwc.comparison import judge
 from cosim.hwc.jobs import Job, JobResult, Port
 from cosim.hwc.preparation import Run, prepare
 from cosim.sim.runner import Bench, run_jobs
+from hwgen.arch.registers.bank import Register
+from hwgen.arch.registers.control import Status, error_of
+from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.hwc import verilog
-from hwgen.gateware.hwc.registers import ErrorCode, Register, register_map
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
@@ -37,8 +40,7 @@ STEPS = (2, 1, 2, 20, 1, 1, 1, 1, 16, 1)  # for the loops of `two_tiles`; partia
 LOOPS = iter(STEPS)
 NEST = tuple(item if isinstance(item, Marker) else Loop(item, next(LOOPS)) for item in HARDWARE.order or ())
 RUN = prepare(Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16)), HARDWARE)
-MAP = {register.name: register for register in register_map(RUN.program.parameters)}
-DONE, FAILED = 2, 4
+MAP = hwc_registers(RUN.program.parameters)
 
 
 def run(jobs: list[Job], bench: Bench = "native") -> list[JobResult]:
@@ -55,12 +57,12 @@ def passes(result: JobResult, planned: Run = RUN) -> None:
     assert judged.passed, judged.failures
 
 
-def error(result: JobResult) -> ErrorCode:
+def error(result: JobResult) -> HwcError:
     """The error code of a layer that failed: an interrupt until it was acknowledged, and a status that says so."""
     assert not result.timed_out
     assert result.irq == (True, False)
-    assert result.status & 0xFF == FAILED, hex(result.status)
-    return ErrorCode(result.status >> 8)
+    assert result.status & 0xFF == Status.FAILED, hex(result.status)
+    return HwcError(error_of(result.status))
 
 
 def reading(job: Job, *names: str) -> Job:
@@ -82,7 +84,7 @@ def test_a_start_or_a_setting_while_busy_is_refused_and_disturbs_nothing(bench: 
     meanwhile = ((200, "write", *RUN.job.start), (50, "write", setting[1], setting[2] ^ 1))
     result, next_one = run([replace(RUN.job, meanwhile=meanwhile), after("it")], bench)  # type: ignore[arg-type]
     assert result.refused == (RUN.job.start[0], setting[1])
-    assert result.status == DONE | ErrorCode.WRITTEN_WHILE_BUSY.value << 8
+    assert result.status == Status.DONE | HwcError.WRITTEN_WHILE_BUSY << 8
     counted = judge(RUN, result, "verilator")
     assert counted.equal
     assert counted.output_exact
@@ -103,14 +105,14 @@ def test_a_reset_in_mid_layer_leaves_nothing_behind(bench: Bench, stalls: bool) 
         passes(result, planned)
 
 
-def accesses_in(name: str) -> list[tuple[Port, int, ErrorCode]]:
+def accesses_in(name: str) -> list[tuple[Port, int, HwcError]]:
     """Bus errors on each port, at the beginning and the end of what it reads or writes."""
     port, code = {
-        "input": ("i", ErrorCode.INPUT_BUS),
-        "weights": ("w", ErrorCode.WEIGHT_BUS),
-        "bias": ("o", ErrorCode.OUTPUT_BUS),
-        "partial": ("o", ErrorCode.OUTPUT_BUS),
-        "output": ("o", ErrorCode.OUTPUT_BUS),
+        "input": ("i", HwcError.INPUT_BUS),
+        "weights": ("w", HwcError.WEIGHT_BUS),
+        "bias": ("o", HwcError.OUTPUT_BUS),
+        "partial": ("o", HwcError.OUTPUT_BUS),
+        "output": ("o", HwcError.OUTPUT_BUS),
     }[name]
     region = RUN.program.regions[name]
     return [(port, address, code) for address in (region.base, region.end - 4)]  # type: ignore[list-item]
@@ -139,15 +141,11 @@ def test_a_bus_error_stops_the_layer_and_leaves_its_address(bench: Bench) -> Non
 
 @pytest.mark.parametrize("bench", BENCHES)
 def test_accesses_to_no_register_and_writes_that_cannot_be_are_refused(bench: Bench) -> None:
-    wide = next(
-        register
-        for register in MAP.values()
-        if register.writable and register.width < 32 and register.name != "control"
-    )
+    wide = next(register for register in MAP.held if register.width < 32)
     wrong = {
-        ErrorCode.UNKNOWN_REGISTER: (0xFF0, 1),
-        ErrorCode.READ_ONLY_REGISTER: (MAP["cycles"].address, 1),
-        ErrorCode.VALUE_TOO_WIDE: (wide.address, 1 << wide.width),
+        HwcError.UNKNOWN_REGISTER: (0xFF0, 1),
+        HwcError.READ_ONLY_REGISTER: (MAP["cycles"].address, 1),
+        HwcError.VALUE_TOO_WIDE: (wide.address, 1 << wide.width),
     }
     jobs = []
     for code, (address, value) in wrong.items():
@@ -171,12 +169,12 @@ def nonsense(register: Register) -> set[int]:
 
 def test_settings_of_zero_that_make_no_sense_have_an_error_code_of_their_own() -> None:
     expected = {
-        "extent_m": ErrorCode.EXTENT,
-        "extent_x": ErrorCode.EXTENT,
-        "stride_y": ErrorCode.STRIDE,
-        "group_outputs": ErrorCode.GROUP,
-        "input_slabs": ErrorCode.INPUT_RING,
-        "step_0_m": ErrorCode.STEP,
+        "extent_m": HwcError.EXTENT,
+        "extent_x": HwcError.EXTENT,
+        "stride_y": HwcError.STRIDE,
+        "group_outputs": HwcError.GROUP,
+        "input_slabs": HwcError.INPUT_RING,
+        "step_0_m": HwcError.STEP,
     }
     jobs = [replace(RUN.job, name=name, registers=with_value(name, 0)) for name in expected]
     for code, result in zip(expected.values(), run(jobs), strict=True):

@@ -12,8 +12,9 @@ from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from cosim.pipeline.pace import pace_of
 from hwgen.arch.pipeline import JoinStage
+from hwgen.arch.registers.control import error_of
+from hwgen.arch.registers.errors import PipelineError
 from hwgen.campaigns.pipeline_cases import PipelineCase, small_cases, whole_stack
-from hwgen.gateware.pipeline.registers import PipelineError
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.model.pipeline.cost import stack_cost
@@ -91,7 +92,7 @@ def test_rings_and_queues_that_are_too_small_are_noticed() -> None:
     stages = tuple(narrow if one == join else one for one in parameters.stages)
     undersized = replace(parameters, maps=tuple(maps), stages=stages)
     (result,) = run_stacks([replace(run, pipeline=undersized)], fast=False)
-    assert result.result.status[-1] >> 8 == PipelineError.WATCHDOG.value
+    assert error_of(result.result.status[-1]) == PipelineError.WATCHDOG
     assert not result.passed
 
 

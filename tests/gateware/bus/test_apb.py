@@ -8,11 +8,14 @@ from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
+from hwgen.arch.registers.control import Control
+from hwgen.arch.registers.errors import ClusterError
 from hwgen.gateware.bus.apb import ApbBridge
-from hwgen.gateware.cluster.registers import IDENTITY, ClusterError, ClusterRegisters, cluster_register_map
+from hwgen.gateware.cluster.registers import ClusterRegisters
 from tests.export.test_cluster import PARAMETERS
 
-ADDRESSES = {register.name: register.address for register in cluster_register_map(PARAMETERS)}
+ADDRESSES = cluster_registers(PARAMETERS).addresses
 
 
 def run(
@@ -53,7 +56,7 @@ def run(
 
 def test_reads_writes_and_reads_back() -> None:
     answers = run([("identity", None), ("program_words", 123), ("program_words", None), ("status", None)])
-    assert [answers[0], answers[2], answers[3]] == [(IDENTITY, 0), (123, 0), (0, 0)]
+    assert [answers[0], answers[2], answers[3]] == [(CLUSTER_IDENTITY, 0), (123, 0), (0, 0)]
     assert answers[1][1] == 0
 
 
@@ -68,7 +71,7 @@ def test_reads_writes_and_reads_back() -> None:
 def test_what_is_refused_is_an_error_and_leaves_its_address(
     transfer: tuple[str | int, int | None], error: ClusterError
 ) -> None:
-    answers = run([transfer, ("status", None), ("fault_address", None), ("control", 2), ("status", None)])
+    answers = run([transfer, ("status", None), ("fault_address", None), ("control", Control.CLEAR), ("status", None)])
     address = ADDRESSES[transfer[0]] if isinstance(transfer[0], str) else transfer[0]
     assert answers[0][1] == 1
     assert [data for data, _ in answers[1:3]] == [error.value << 8, address]

@@ -6,7 +6,9 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.registers import ControlRegisters, ErrorCode, register_map
+from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.gateware.hwc.registers import ControlRegisters
 
 PARAMETERS = HwcParameters(
     loops=tuple("myxcykml"),
@@ -17,13 +19,13 @@ PARAMETERS = HwcParameters(
     weight_bytes=128,
     output_bytes=768,
 )
-ADDRESS = {register.name: register.address for register in register_map(PARAMETERS)}
+ADDRESS = {register.name: register.address for register in hwc_registers(PARAMETERS)}
 START, CLEAR = 1, 2
 
 
 def sound() -> dict[str, int]:
     """Settings that nothing speaks against: a layer of one multiplication."""
-    values = {register.name: 0 for register in register_map(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
+    values = {register.name: 0 for register in hwc_registers(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
     ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
     return {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
 
@@ -58,8 +60,8 @@ class Port:
     async def read(self, name: str) -> int:
         return (await self.access(ADDRESS[name]))[0]
 
-    async def error(self) -> ErrorCode:
-        return ErrorCode(await self.read("status") >> 8)
+    async def error(self) -> HwcError:
+        return HwcError(await self.read("status") >> 8)
 
 
 def run(scenario: Any) -> None:
@@ -85,7 +87,7 @@ def test_settings_read_back_and_a_sound_start_starts() -> None:
         assert await port.read("identity") == 0x48574331
         assert await port.write("control", START) == 0
         assert port.starts == 1
-        assert await port.error() is ErrorCode.NONE
+        assert await port.error() is HwcError.NONE
 
     run(scenario)
 
@@ -93,17 +95,17 @@ def test_settings_read_back_and_a_sound_start_starts() -> None:
 @pytest.mark.parametrize(
     ("address", "value", "enable", "code"),
     [
-        (0x3C, 0, 0xF, ErrorCode.UNKNOWN_REGISTER),
-        (0xFFC, 0, 0xF, ErrorCode.UNKNOWN_REGISTER),
-        (0x80000040, 1, 0xF, ErrorCode.UNKNOWN_REGISTER),
-        (ADDRESS["status"], 0, 0xF, ErrorCode.READ_ONLY_REGISTER),
-        (ADDRESS["extent_m"], 1 << 16, 0xF, ErrorCode.VALUE_TOO_WIDE),
-        (ADDRESS["stride_x"], 8, 0xF, ErrorCode.VALUE_TOO_WIDE),
-        (ADDRESS["extent_m"], 1, 0x3, ErrorCode.VALUE_TOO_WIDE),
+        (0x3C, 0, 0xF, HwcError.UNKNOWN_REGISTER),
+        (0xFFC, 0, 0xF, HwcError.UNKNOWN_REGISTER),
+        (0x80000040, 1, 0xF, HwcError.UNKNOWN_REGISTER),
+        (ADDRESS["status"], 0, 0xF, HwcError.READ_ONLY_REGISTER),
+        (ADDRESS["extent_m"], 1 << 16, 0xF, HwcError.VALUE_TOO_WIDE),
+        (ADDRESS["stride_x"], 8, 0xF, HwcError.VALUE_TOO_WIDE),
+        (ADDRESS["extent_m"], 1, 0x3, HwcError.VALUE_TOO_WIDE),
     ],
 )
 def test_a_nonsensical_write_is_refused_and_blocks_the_start(
-    address: int, value: int, enable: int, code: ErrorCode
+    address: int, value: int, enable: int, code: HwcError
 ) -> None:
     async def scenario(ctx: Any, port: Port) -> None:
         for name, setting in sound().items():
@@ -127,19 +129,19 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
-        ("extent_k", 0, ErrorCode.EXTENT),
-        ("input_height", 0, ErrorCode.EXTENT),
-        ("step_3_c", 0, ErrorCode.STEP),
-        ("step_2_x", 17, ErrorCode.STEP),
-        ("step_7_l", 2, ErrorCode.STEP),
-        ("stride_y", 0, ErrorCode.STRIDE),
-        ("stride_x", 5, ErrorCode.STRIDE),
-        ("input_slabs", 0, ErrorCode.INPUT_RING),
-        ("input_slab", 129, ErrorCode.INPUT_RING),
-        ("group_outputs", 0, ErrorCode.GROUP),
+        ("extent_k", 0, HwcError.EXTENT),
+        ("input_height", 0, HwcError.EXTENT),
+        ("step_3_c", 0, HwcError.STEP),
+        ("step_2_x", 17, HwcError.STEP),
+        ("step_7_l", 2, HwcError.STEP),
+        ("stride_y", 0, HwcError.STRIDE),
+        ("stride_x", 5, HwcError.STRIDE),
+        ("input_slabs", 0, HwcError.INPUT_RING),
+        ("input_slab", 129, HwcError.INPUT_RING),
+        ("group_outputs", 0, HwcError.GROUP),
     ],
 )
-def test_unsound_settings_do_not_start(name: str, value: int, code: ErrorCode) -> None:
+def test_unsound_settings_do_not_start(name: str, value: int, code: HwcError) -> None:
     async def scenario(ctx: Any, port: Port) -> None:
         for key, setting in (sound() | {name: value}).items():
             assert await port.write(key, setting) == 0
@@ -160,6 +162,6 @@ def test_writing_while_busy_is_refused_and_changes_nothing() -> None:
         assert await port.write("control", START) == 1
         assert port.starts == 0
         assert await port.read("extent_m") == 1
-        assert await port.error() is ErrorCode.WRITTEN_WHILE_BUSY
+        assert await port.error() is HwcError.WRITTEN_WHILE_BUSY
 
     run(scenario)

@@ -8,8 +8,10 @@ from typing import Any
 from amaranth.sim import Simulator
 
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.registers.control import Control, error_of
+from hwgen.arch.registers.errors import PipelineError
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.gateware.pipeline.pipeline import Pipeline
-from hwgen.gateware.pipeline.registers import PipelineError, pipeline_register_map
 
 __all__ = ["Outcome", "Stimulus", "run_pipeline"]
 
@@ -20,7 +22,7 @@ class Stimulus:
 
     registers: Mapping[str, int]
     streams: Mapping[str, Sequence[bytes]]
-    control: int = 1
+    control: int = Control.START
 
 
 @dataclass
@@ -38,7 +40,7 @@ class _Bench:
         self.top = Pipeline(parameters)
         self.stimuli, self.pauses = stimuli, pauses
         self.rng = random.Random(seed)
-        self.addresses = {register.name: register.address for register in pipeline_register_map(parameters)}
+        self.addresses = pipeline_registers(parameters).addresses
         self.seen = Outcome()
         members = self.top.signature.members
         self.inputs = [n for n in members if n.startswith("i_") and not n.endswith("_keep")]
@@ -69,11 +71,11 @@ class _Bench:
             await self.access(ctx, "control", stimulus.control)
             while not ctx.get(self.top.irq):
                 await ctx.tick()
-            self.seen.error = PipelineError(await self.access(ctx, "status") >> 8)
+            self.seen.error = PipelineError(error_of(await self.access(ctx, "status")))
             self.seen.cycles.append(await self.access(ctx, "cycles"))
             if self.seen.error != PipelineError.NONE:
                 return
-            await self.access(ctx, "control", 2)
+            await self.access(ctx, "control", Control.CLEAR)
         assert not any(self.waiting.values()), self.waiting
 
     async def bring(self, ctx: Any, name: str) -> None:

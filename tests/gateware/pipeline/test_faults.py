@@ -7,7 +7,10 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.pipeline import ConvStage, JoinStage, MapParameters, PipelineParameters
-from hwgen.gateware.pipeline.registers import PipelineError, PipelineRegisters, pipeline_register_map
+from hwgen.arch.registers.control import Control, error_of
+from hwgen.arch.registers.errors import PipelineError
+from hwgen.arch.registers.pipeline import pipeline_registers, tile_settings
+from hwgen.gateware.pipeline.registers import PipelineRegisters
 from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.program import PipelineProgram
 from tests.gateware.pipeline.bench import run_pipeline
@@ -59,7 +62,7 @@ class _Port:
 
     def __init__(self, ctx: Any, registers: PipelineRegisters) -> None:
         self.ctx, self.registers = ctx, registers
-        self.addresses = {one.name: one.address for one in pipeline_register_map(registers.parameters)}
+        self.addresses = pipeline_registers(registers.parameters).addresses
 
     async def access(self, address: int, value: int | None, enable: int = 15) -> tuple[int, bool]:
         port, ctx = self.registers.port, self.ctx
@@ -78,8 +81,8 @@ class _Port:
 
     async def error(self) -> PipelineError:
         """The error of the last accesses, which is cleared."""
-        code = PipelineError(await self.read("status") >> 8)
-        await self.write("control", 2)
+        code = PipelineError(error_of(await self.read("status")))
+        await self.write("control", Control.CLEAR)
         return code
 
 
@@ -98,9 +101,9 @@ def simulate(bench: Any) -> None:
 def test_registers_hold_what_is_written_and_refuse_the_rest() -> None:
     async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
         assert await port.read("identity") == 0x46555331
-        for number, one in enumerate(pipeline_register_map(PARAMETERS)[6:]):
+        for number, one in enumerate(tile_settings(pipeline_registers(PARAMETERS))):
             assert not await port.write(one.name, number % (1 << one.width))
-        for number, one in enumerate(pipeline_register_map(PARAMETERS)[6:]):
+        for number, one in enumerate(tile_settings(pipeline_registers(PARAMETERS))):
             assert await port.read(one.name) == number % (1 << one.width)
             assert ctx.get(getattr(registers.settings, one.name)) == number % (1 << one.width)
         for address, value, enable, code in (
@@ -132,13 +135,13 @@ def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int]
         sound = {"map0_line": 4, "map0_lines": 4, "map0_overlap": 2, "map1_line": 4, "map1_lines": 4, "map1_saved": 1}
         for name, value in {**sound, **change}.items():
             await port.write(name, value)
-        await port.write("control", 1)
+        await port.write("control", Control.START)
         assert not ctx.get(registers.running)
         assert ctx.get(registers.irq)
         assert await port.error() == code
         for name, value in sound.items():
             await port.write(name, value)
-        await port.write("control", 1)
+        await port.write("control", Control.START)
         assert ctx.get(registers.running)
         assert await port.write("map0_line", 1)
         assert await port.error() == PipelineError.WRITTEN_WHILE_BUSY
@@ -153,7 +156,7 @@ def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int]
 def test_the_watchdog_counts_cycles_without_movement() -> None:
     async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
         await port.write("watchdog", 10)
-        await port.write("control", 1)
+        await port.write("control", Control.START)
         for cycle in range(60):
             ctx.set(registers.moved, cycle % 9 == 0)
             await ctx.tick()

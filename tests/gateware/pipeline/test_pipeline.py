@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.pipeline.data import random_network_data
-from hwgen.gateware.pipeline.registers import PipelineError
+from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.document import InputError
 from hwgen.lower.pipeline.cycles import in_time, predict_tile
 from hwgen.lower.pipeline.lowering import lower_stack

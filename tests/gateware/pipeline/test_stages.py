@@ -7,7 +7,7 @@ import pytest
 
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage
-from hwgen.gateware.pipeline.registers import PipelineError
+from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.cycles import in_time, predict_tile
 from hwgen.lower.pipeline.lowering import lower_stack

@@ -49,11 +49,11 @@ class JoinStage(Stage):
 
     def settings(self, maps: Maps) -> tuple[Setting, ...]:
         """The columns of each operand; for a sum its requantisation."""
-        found = [Setting("columns", maps[self.makes].line.bit_length(), "joined columns of a line in the tile")]
+        found = [Setting("columns", maps[self.makes].line.bit_length(), "Joined columns of a line in the tile")]
         for place, operand in enumerate(self.operands):
             if not operand.through_dram:
                 width = maps[operand.reads].line.bit_length()
-                found.append(Setting(f"first_{place}", width, f"first joined column of operand {place}'s line"))
+                found.append(Setting(f"first_{place}", width, f"First joined column of operand {place}'s line"))
         return (*found, *(SUM_SETTINGS if self.kind == "add" else ()))
 
     def read_registers(self, maps: Maps) -> int:

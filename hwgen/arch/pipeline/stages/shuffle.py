@@ -38,8 +38,8 @@ class ShuffleStage(SingleMapStage):
         """The columns of the output."""
         width = (maps[self.reads].line * self.factor).bit_length()
         return (
-            Setting("first_column", width, "first output column, from what the map's first column becomes"),
-            Setting("columns", width, "outputs of a line in the tile"),
+            Setting("first_column", width, "First output column, from what the map's first column becomes"),
+            Setting("columns", width, "Outputs of a line in the tile"),
         )
 
     def memories(self, maps: Maps) -> Mapping[str, MemorySize]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.control import Status
 from hwgen.cli.commands.generate.clusters import print_clusters, write_clusters
 from hwgen.cli.commands.generate.folders import require_names, write_files, write_grouped, write_program
 from hwgen.cli.console import Json, print_json, print_table
@@ -119,5 +120,5 @@ def _program(program: Program) -> dict[str, object]:
             {"name": name, "address": address, "value": value} for name, address, value in program.registers
         ],
         "start": {"address": program.start[0], "value": program.start[1]},
-        "status": {"address": program.status, "done": program.DONE},
+        "status": {"address": program.status, "done": int(Status.DONE)},
     }

@@ -1,0 +1,85 @@
+"""Identity, control and status: what the first registers of every bank have in common."""
+
+from enum import IntFlag
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.registers.bank import Access, Content, Field, value_register
+from hwgen.arch.registers.errors import ERROR_BITS, ErrorCode
+
+__all__ = [
+    "CONTROL_ADDRESS",
+    "Control",
+    "Status",
+    "control_register",
+    "error_of",
+    "identity_register",
+    "status_register",
+]
+
+CONTROL_ADDRESS = WORD_BYTES
+"""Of the control register in every bank: identity, control and status are the first three registers."""
+ERROR_LOW = 8
+
+
+class Control(IntFlag):
+    """Bits of the control register: each is a pulse."""
+
+    START = 1
+    CLEAR = 2
+    LOAD = 4
+
+
+class Status(IntFlag):
+    """Bits of the status register, besides the error code in bits 15 to 8."""
+
+    BUSY = 1
+    DONE = 2
+    FAILED = 4
+
+
+def error_of(status: int) -> int:
+    """The error code in the value of a status register."""
+    return status >> ERROR_LOW & (1 << ERROR_BITS) - 1
+
+
+def identity_register(identity: int) -> Content:
+    """Tells software which block it talks to."""
+    letters = identity.to_bytes(4, "big").decode("ascii")
+    meaning = f"Identity of the block: {identity:#x}, the letters {letters}"
+    return value_register("identity", 32, meaning, Access.RO, reset=identity, constant=True)
+
+
+def control_register(starts: str, loads: str | None = None) -> Content:
+    """Pulses that start the block and acknowledge its interrupt.
+
+    Parameters
+    ----------
+    starts, loads : what a one in the bit does, as a sentence; without ``loads`` there is no such bit.
+    """
+
+    def pulse(bit: Control, meaning: str, *, while_busy: bool = False) -> Field:
+        low = int(bit).bit_length() - 1
+        return Field(str(bit.name).lower(), low, 1, Access.PULSE, meaning, while_busy=while_busy)
+
+    acknowledges = "Acknowledges the interrupt: clears done, failed and the error code"
+    fields = [pulse(Control.START, starts), pulse(Control.CLEAR, acknowledges, while_busy=True)]
+    if loads is not None:
+        fields.append(pulse(Control.LOAD, loads))
+    return Content("control", "Starts the block and acknowledges its interrupt", tuple(fields))
+
+
+def status_register(codes: type[ErrorCode]) -> Content:
+    """What the block does, and how its last run ended."""
+    meanings = {
+        Status.BUSY: "The block runs",
+        Status.DONE: "The last run ended without an error; until the next start or until acknowledged",
+        Status.FAILED: "The last run failed or was refused; until acknowledged",
+    }
+    flags = (
+        Field(str(bit.name).lower(), int(bit).bit_length() - 1, 1, Access.RO, meaning)
+        for bit, meaning in meanings.items()
+    )
+    error = Field(
+        "error", ERROR_LOW, ERROR_BITS, Access.RO, "The first error since the last acknowledgement", codes=codes
+    )
+    return Content("status", "What the block does, and how its last run ended", (*flags, error))

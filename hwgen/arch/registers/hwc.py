@@ -1,0 +1,119 @@
+"""The register bank of an HWC."""
+
+from collections.abc import Iterator
+
+from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
+from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register
+from hwgen.arch.registers.control import control_register, identity_register, status_register
+from hwgen.arch.registers.errors import HwcError
+
+__all__ = ["HWC_IDENTITY", "STALLS", "hwc_registers"]
+
+HWC_IDENTITY = 0x48574331
+"""Reads "HWC1"."""
+SETTINGS_BASE = 0x40
+ADDRESS_BITS = 32
+STALLS = ("input", "weight", "output")
+"""What the datapath waits for: register ``stall_*`` counts the cycles."""
+
+
+def hwc_registers(parameters: HwcParameters) -> Bank:
+    """Every register of an HWC."""
+    builder = BankBuilder("hwc", "Registers of an HWC: the settings of a layer, its start, its status and counters")
+    counted = [("cycles", "Clock cycles from the start to the end of the layer")]
+    counted += [(f"stall_{name}", f"Cycles in which the datapath waited for the {name}") for name in STALLS]
+    builder.place(
+        0,
+        [
+            identity_register(HWC_IDENTITY),
+            control_register("Starts a layer"),
+            status_register(HwcError),
+            value_register("fault_address", 32, "Byte address of the access that failed", Access.RO),
+            *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
+        ],
+    )
+    builder.place(SETTINGS_BASE, _settings(parameters))
+    return builder.bank()
+
+
+def _settings(parameters: HwcParameters) -> Iterator[Content]:
+    """The run-time settings, in register order."""
+    bits = parameters.position_bits
+    for dim in DIMS:
+        yield setting(f"extent_{dim}", bits, f"Extent of dimension {dim}")
+    for j, loop in enumerate(parameters.loops):
+        yield setting(f"step_{j}_{loop}", bits, f"Step of loop {j}, over {loop}")
+    yield setting("stride_y", 3, "Vertical stride, 1 to 4")
+    yield setting("stride_x", 3, "Horizontal stride, 1 to 4")
+    yield setting("padding_top", bits, "Padded rows above the input")
+    yield setting("padding_left", bits, "Padded columns left of the input")
+    yield setting("group_outputs", bits, "Output channels of one group")
+    yield setting("group_inputs", bits, "Input channels of one group")
+    if parameters.wide:
+        yield setting("wide", 1, "Operands have 16 bits, on half of the lanes; else 8 bits")
+        yield setting("product_shift", 5, "Bits that each product is shifted right before it is added")
+    yield from _input_settings(parameters)
+    yield from _output_settings(parameters)
+    if parameters.cluster:
+        yield from _cluster_settings()
+
+
+def _input_settings(parameters: HwcParameters) -> Iterator[Content]:
+    bits, flat = parameters.position_bits, (parameters.input_elements - 1).bit_length() + 1
+    inside = parameters.inside
+    marker = parameters.input_marker
+    yield setting("input_base", ADDRESS_BITS, "Byte address of the input, less padding_top rows")
+    yield setting("input_height", bits, "Rows of the input")
+    yield setting("input_width", bits, "Columns of the input")
+    yield setting("input_pitch", bits, "Bytes from row to row")
+    yield setting("input_plane", ADDRESS_BITS - 4, "Bytes from channel to channel")
+    yield setting("input_slides", 1, "Rows or columns are reused from one iteration of the marked loop to the next")
+    yield setting("input_line", flat, "Bytes of one row of one channel in the input memory")
+    yield setting("input_slab", flat, "Bytes of one slab: one row of all channels of a tile")
+    yield setting("input_slabs", flat, "Slabs that the input memory holds")
+    for j in range(1, parameters.lanes.y):
+        yield setting(f"input_lane_row_{j}", flat, f"Bytes from lane row 0 to lane row {j}, modulo the memory")
+    for p in (1, 2, 3):
+        yield setting(f"input_phase_{p}", flat, f"Byte of a line at which the columns of stride phase {p} begin")
+    if parameters.columns_slide:
+        yield setting("input_shift", bits, "Columns of each stride phase by which an iteration advances")
+    for j in inside(marker, "yk"):
+        yield setting(f"input_ring_step_{j}", flat, f"Bytes that loop {j} advances, modulo the memory")
+    for j in inside(marker, "c"):
+        yield setting(f"input_line_step_{j}", flat, f"Bytes that loop {j} advances inside a slab")
+    for j in inside(marker, "y"):
+        yield setting(f"input_row_step_{j}", bits, f"Input rows that loop {j} advances")
+    for j in inside(marker, "x"):
+        yield setting(f"input_column_step_{j}", bits, f"Input columns that loop {j} advances")
+    for j in inside(marker, "l"):
+        yield setting(f"input_quotient_step_{j}", bits, f"Step of loop {j} divided by stride_x")
+        yield setting(f"input_phase_step_{j}", 2, f"Step of loop {j} modulo stride_x")
+
+
+def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
+    bits, index = parameters.position_bits, parameters.output_index_bits
+    yield setting("weight_base", ADDRESS_BITS, "Byte address of the packed weights")
+    yield setting("output_base", ADDRESS_BITS, "Byte address of the output")
+    yield setting("output_pitch", bits, "Bytes from row to row")
+    yield setting("output_plane", ADDRESS_BITS - 4, "Bytes from channel to channel")
+    yield setting("partial_base", ADDRESS_BITS, "Byte address of the partial sums")
+    yield setting("partial_pitch", bits + 2, "Bytes from row to row of the partial sums")
+    yield setting("partial_plane", ADDRESS_BITS - 4, "Bytes from channel to channel of the partial sums")
+    yield setting("bias_base", ADDRESS_BITS, "Byte address of the biases, 32 bits each")
+    yield setting("shift", 5, "Bits that the sum is shifted right, with rounding")
+    yield setting("relu", 1, "Negative outputs become zero")
+    yield setting("ceiling", parameters.operand_bits - 1, "Largest output, or the bound of a clipped ReLU")
+    yield setting("output_box_vectors", index, "Vectors of the largest tile in the output memory")
+    for j in parameters.output_box:
+        if parameters.loops[j] in OUTPUT_DIMS:
+            yield setting(f"output_index_step_{j}", index, f"Vectors that loop {j} advances")
+
+
+def _cluster_settings() -> Iterator[Content]:
+    """Of an HWC in a cluster."""
+    yield setting("first_part", 1, "Sums start from zero; else from partial sums in memory")
+    yield setting("last_part", 1, "Sums become outputs; else they are written back as partial sums")
+    for port, operand in (("i", "input"), ("w", "weights"), ("o", "output")):
+        yield setting(f"ring_{port}_end", ADDRESS_BITS, f"Byte address after the ring buffer of the {operand}")
+        yield setting(f"ring_{port}_size", ADDRESS_BITS, "Size of this ring buffer in bytes: an address from its end "
+                      "on is reduced by it")  # fmt: skip

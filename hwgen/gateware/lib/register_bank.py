@@ -1,0 +1,209 @@
+"""Decodes a configuration port: any bank of registers that `hwgen.arch.registers` describes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.bus import WORD_BITS
+from hwgen.arch.registers.bank import Access, Bank, Content, Field, Register
+from hwgen.arch.registers.errors import ERROR_BITS, Refusal
+from hwgen.gateware.bus.tcdm import TcdmSignature
+
+__all__ = ["ERROR", "RegisterBank", "layout_of", "settings_signature"]
+
+ERROR = unsigned(ERROR_BITS)
+"""An error code of any block."""
+
+
+def layout_of(register: Content) -> data.FlexibleLayout:
+    """The fields of a register as the layout of its value."""
+    fields = {field.name: data.Field(unsigned(field.width), field.low) for field in register.fields}
+    return data.FlexibleLayout(register.width, fields)
+
+
+def settings_signature(registers: Iterable[Register]) -> wiring.Signature:
+    """The values of some registers that software writes, one port each, seen from the bank that holds them."""
+    signals = (signal for register in registers for signal in register.signals(Access.RW))
+    return wiring.Signature({name: Out(field.width) for name, field in signals})
+
+
+@dataclass(frozen=True)
+class _Access:
+    """What the address tells about a write to it.
+
+    Members
+    -------
+    known, writable : there is a register; it can be written.
+    permitted : bits in which a one may be written.
+    held : it holds settings.
+    idle : bits in which a one may be written only while the block is idle.
+    """
+
+    known: Signal
+    writable: Signal
+    permitted: Signal
+    held: Signal
+    idle: Signal
+
+
+class RegisterBank(wiring.Component):
+    """The configuration port of a block: a decoder for its registers.
+
+    Every access is granted at once and answered in the next cycle. A read answers the register's value. A write takes
+    effect in its own cycle unless it is refused: it sets the value (``rw``), gives a pulse (``pulse``), or clears the
+    bits that are written as ones (``w1c``). These accesses are refused, the first reason counts:
+
+    - to an address without a register;
+    - a write to a register of read-only fields;
+    - a write of a one to a bit that no writable field has, or of less than a whole word;
+    - while ``busy``, a write to a register that has ``rw`` fields, or of a pulse that is not allowed then.
+
+    A refused access is answered with ``r_opc`` and has no other effect. Whether a write is accepted is on the
+    critical path, so it only enables registers and gates pulses.
+
+    The ports are grouped by access; within a group each field has a port named as `Bank.signals` says.
+
+    Parameters
+    ----------
+    bank
+        The registers.
+
+    Members
+    -------
+    port : In(TcdmSignature)
+    busy : In(1)
+        The block runs.
+    held : Out
+        Values of ``rw`` fields.
+    written : Out
+        For each ``rw`` field: it is written in this cycle. The value is on the port; ``held`` has it a cycle later.
+    shown : In
+        What ``ro`` fields read; those that are constant have no port.
+    pulses : Out
+        A one is written to the ``pulse`` field in this cycle.
+    events : In
+        Bits of ``w1c`` fields to be set; an event in the cycle in which software clears its bit is kept.
+    flags : Out
+        Values of ``w1c`` fields.
+    refusal : Out(ERROR)
+        Why the access of this cycle is refused; 0 if it is not, or if there is none.
+    """
+
+    def __init__(self, bank: Bank) -> None:
+        self.bank = bank
+        # The whole address is compared once. An accepted write is to some register: the low bits tell which.
+        self._address_bits = max(bank.registers[-1].address.bit_length(), 1)
+        super().__init__(
+            {
+                "port": In(TcdmSignature()),
+                "busy": In(1),
+                "held": self._group(Out, Access.RW),
+                "written": Out(wiring.Signature({name: Out(1) for name, _ in bank.signals(Access.RW)})),
+                "shown": self._group(In, Access.RO),
+                "pulses": self._group(Out, Access.PULSE),
+                "events": self._group(In, Access.W1C),
+                "flags": self._group(Out, Access.W1C),
+                "refusal": Out(ERROR),
+            }
+        )
+
+    def _group(self, flow: wiring.Flow, access: Access) -> wiring.Member:
+        return flow(wiring.Signature({name: Out(field.width) for name, field in self.bank.signals(access)}))
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        port = self.port
+        writes, accepted = Signal(), Signal()
+        access = self._decode(m)
+        m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
+        m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(self.refusal != Refusal.NONE)]
+        too_wide = ((port.wdata & ~access.permitted) != 0) | ~port.be.all()
+        waits = access.held | ((port.wdata & access.idle) != 0)
+        with m.If(port.req):
+            with m.If(~access.known):
+                m.d.comb += self.refusal.eq(Refusal.UNKNOWN_REGISTER)
+            with m.Elif(writes & ~access.writable):
+                m.d.comb += self.refusal.eq(Refusal.READ_ONLY_REGISTER)
+            with m.Elif(writes & too_wide):
+                m.d.comb += self.refusal.eq(Refusal.VALUE_TOO_WIDE)
+            with m.Elif(writes & self.busy & waits):
+                m.d.comb += self.refusal.eq(Refusal.WRITTEN_WHILE_BUSY)
+        m.d.comb += accepted.eq(writes & (self.refusal == Refusal.NONE))
+        for register in self.bank:
+            if register.writable:
+                self._write(m, register, accepted & (port.add[: self._address_bits] == register.address))
+        return m
+
+    def _decode(self, m: Module) -> _Access:
+        """What the address names, and the answer to a read of it."""
+        access = _Access(
+            known=Signal(name="known"),
+            writable=Signal(name="writable"),
+            permitted=Signal(WORD_BITS, name="permitted"),
+            held=Signal(name="holds"),
+            idle=Signal(WORD_BITS, name="only_idle"),
+        )
+        with m.If(self.port.req):
+            m.d.sync += self.port.r_rdata.eq(0)
+            with m.Switch(self.port.add):
+                for register in self.bank:
+                    with m.Case(register.address):
+                        m.d.comb += [
+                            access.known.eq(1),
+                            access.writable.eq(register.writable),
+                            access.permitted.eq(register.written_mask),
+                            access.held.eq(register.held),
+                            access.idle.eq(register.idle_mask),
+                        ]
+                        m.d.sync += self.port.r_rdata.eq(self._read(register))
+        return access
+
+    def _read(self, register: Register) -> Value:
+        """What a register reads."""
+        names = {field.name: name for name, field in register.signals(*Access)}
+        parts: list[Value] = []
+        bit = 0
+        for field in register.fields:
+            if field.low > bit:
+                parts.append(Const(0, field.low - bit))
+            parts.append(self._value(names.get(field.name), field))
+            bit = field.low + field.width
+        return Cat(*parts)
+
+    def _value(self, name: str | None, field: Field) -> Value:
+        """What a field reads; a constant has no name."""
+        if name is None:
+            return Const(field.reset, field.width)
+        match field.access:
+            case Access.RW:
+                return getattr(self.held, name)
+            case Access.RO:
+                return getattr(self.shown, name)
+            case Access.W1C:
+                return getattr(self.flags, name)
+            case Access.PULSE:
+                return Const(0, 1)
+
+    def _write(self, m: Module, register: Register, enable: Value) -> None:
+        """What an accepted write to a register does."""
+        written = Signal(name=f"writes_{register.name}")
+        m.d.comb += written.eq(enable)
+        for name, field in register.signals(*Access):
+            value = self.port.wdata[field.low : field.low + field.width]
+            match field.access:
+                case Access.RW:
+                    held = Signal(field.width, name=name, init=field.reset)
+                    m.d.comb += [getattr(self.held, name).eq(held), getattr(self.written, name).eq(written)]
+                    with m.If(written):
+                        m.d.sync += held.eq(value)
+                case Access.PULSE:
+                    m.d.comb += getattr(self.pulses, name).eq(written & value)
+                case Access.W1C:
+                    flags = getattr(self.flags, name)
+                    cleared = Signal(field.width, name=f"clears_{name}")
+                    with m.If(written):
+                        m.d.comb += cleared.eq(value)
+                    m.d.sync += flags.eq((flags & ~cleared) | getattr(self.events, name))

@@ -1,0 +1,74 @@
+"""The banks of HWC, cluster and pipeline: what they share, and that every sentence and name is fit to be printed."""
+
+import re
+
+import pytest
+
+from hwgen.arch.registers.bank import Access, Bank
+from hwgen.arch.registers.cluster import CLUSTER_WATCHDOG, cluster_registers
+from hwgen.arch.registers.control import CONTROL_ADDRESS, Control, Status, error_of
+from hwgen.arch.registers.errors import ClusterError, DmaError, ErrorCode, HwcError, PipelineError, Refusal
+from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.pipeline import pipeline_registers, tile_settings
+from tests.export.test_cluster import PARAMETERS as CLUSTER
+from tests.export.test_pipeline import every_kind
+
+BANKS = (hwc_registers(CLUSTER.hwc), cluster_registers(CLUSTER), pipeline_registers(every_kind()[0]))
+ERRORS: tuple[type[ErrorCode], ...] = (HwcError, ClusterError, PipelineError)
+banks = pytest.mark.parametrize("bank", BANKS, ids=lambda bank: bank.name)
+
+
+@banks
+def test_every_bank_begins_with_identity_control_and_status(bank: Bank) -> None:
+    identity, control, status = bank.registers[:3]
+    assert (identity.name, control.name, status.name) == ("identity", "control", "status")
+    assert control.address == CONTROL_ADDRESS == 4
+    assert identity.reset.to_bytes(4, "big") == {"hwc": b"HWC1", "cluster": b"CLU1", "pipeline": b"FUS1"}[bank.name]
+    assert {field.name: field.mask for field in control.fields}.items() >= {"start": 1, "clear": 2}.items()
+    assert {field.name: field.mask for field in status.fields} == {"busy": 1, "done": 2, "failed": 4, "error": 0xFF00}
+    assert status.field("error").codes in ERRORS
+    assert error_of(0x1504) == 0x15
+
+
+@banks
+def test_settings_are_zero_after_reset_but_for_the_clusters_watchdog(bank: Bank) -> None:
+    resets = {register.name: register.reset for register in bank.held if register.reset}
+    assert resets == ({"watchdog": CLUSTER_WATCHDOG} if bank.name == "cluster" else {})
+
+
+@banks
+def test_names_are_identifiers_and_meanings_single_sentences(bank: Bank) -> None:
+    for register in bank:
+        for name, meaning in [
+            (register.name, register.meaning),
+            *((field.name, field.meaning) for field in register.fields),
+        ]:
+            assert re.fullmatch(r"[a-z][a-z0-9_]*", name)
+            assert meaning[0].isupper()
+            assert not meaning.endswith(".")
+            assert '"' not in meaning
+
+
+@pytest.mark.parametrize("codes", [*ERRORS, DmaError], ids=lambda codes: codes.__name__)
+def test_error_codes_fit_their_field_and_have_a_meaning(codes: type[ErrorCode]) -> None:
+    assert codes(0).name == "NONE"
+    assert all(code < 256 and code.meaning[0].isupper() for code in codes)
+    if codes is not DmaError:
+        assert {code.name: code.entry for code in Refusal} == {
+            name: codes[name].entry for name in Refusal.__members__
+        }
+
+
+def test_start_and_load_wait_until_the_block_is_idle_and_clear_does_not() -> None:
+    _, _, pipeline = BANKS
+    assert pipeline["control"].idle_mask == Control.START | Control.LOAD
+    assert pipeline["control"].written_mask == Control.START | Control.LOAD | Control.CLEAR
+    assert Status.DONE | Status.FAILED == 6
+
+
+def test_the_settings_of_a_tile_leave_out_the_watchdog() -> None:
+    _, _, pipeline = BANKS
+    assert {register.name for register in pipeline.held} - {one.name for one in tile_settings(pipeline)} == {
+        "watchdog"
+    }
+    assert all(field.access is Access.RW for one in tile_settings(pipeline) for field in one.fields)

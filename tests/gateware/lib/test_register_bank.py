@@ -1,0 +1,214 @@
+"""The register bank: each kind of access does what it says, everything else is refused and changes nothing."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field, setting, value_register
+from hwgen.arch.registers.errors import Refusal
+from hwgen.gateware.lib.register_bank import RegisterBank, layout_of, settings_signature
+
+IDENTITY, MIXED, LEVEL, SIZE, LAST = 0, 4, 8, 0x40, 0x44
+
+
+def sample() -> Bank:
+    """A bank with every kind of access, alone and mixed in one register."""
+    builder = BankBuilder("sample", "Registers of a sample")
+    fields = (
+        Field("go", 0, 1, Access.PULSE, "Goes"),
+        Field("stop", 1, 1, Access.PULSE, "Stops", while_busy=True),
+        Field("flags", 4, 3, Access.W1C, "Flags"),
+        Field("level", 8, 4, Access.RO, "Level"),
+    )
+    builder.place(
+        0,
+        [
+            value_register("identity", 32, "Identity", Access.RO, reset=0x534D504C, constant=True),
+            Content("mixed", "All but held values", fields),
+            value_register("level", 7, "Level", Access.RO),
+        ],
+    )
+    builder.place(SIZE, [setting("size", 12, "Size", 9), setting("last", 32, "The last one", 0xFFFFFFFF)])
+    return builder.bank()
+
+
+class Port:
+    """One access a time; what the pulses were in the cycle of the access."""
+
+    def __init__(self, ctx: Any, bank: RegisterBank) -> None:
+        self.ctx, self.bank = ctx, bank
+        self.pulses: dict[str, int] = {}
+        self.written: dict[str, int] = {}
+        self.refusal = Refusal.NONE
+
+    async def access(self, address: int, value: int | None = None, enable: int = 0xF) -> int:
+        """The data of the answer."""
+        port, ctx = self.bank.port, self.ctx
+        driven = ((port.req, 1), (port.add, address), (port.wen, value is None), (port.be, enable))
+        for signal, content in driven:
+            ctx.set(signal, content)
+        ctx.set(port.wdata, value or 0)
+        self.pulses = self._group("pulses")
+        self.written = self._group("written")
+        self.refusal = Refusal(ctx.get(self.bank.refusal))
+        assert ctx.get(port.gnt) == 1
+        await ctx.tick()
+        ctx.set(port.req, 0)
+        assert ctx.get(port.r_valid) == 1
+        assert ctx.get(port.r_opc) == (self.refusal is not Refusal.NONE)
+        return int(ctx.get(port.r_rdata))
+
+    def _group(self, name: str) -> dict[str, int]:
+        group = getattr(self.bank, name)
+        return {member: self.ctx.get(getattr(group, member)) for member in group.signature.members}
+
+
+def run(scenario: Callable[[Any, RegisterBank, Port], Awaitable[None]]) -> None:
+    bank = RegisterBank(sample())
+
+    async def bench(ctx: Any) -> None:
+        await scenario(ctx, bank, Port(ctx, bank))
+
+    simulator = Simulator(bank)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_everything_reads_its_reset_value() -> None:
+    async def scenario(_ctx: Any, _bank: RegisterBank, port: Port) -> None:
+        assert [await port.access(register.address) for register in sample()] == [0x534D504C, 0, 0, 9, 0xFFFFFFFF]
+
+    run(scenario)
+
+
+def test_held_values_are_there_in_the_next_cycle_and_only_theirs_change() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        await port.access(SIZE, 0xABC)
+        assert port.written == {"size": 1, "last": 0}
+        assert ctx.get(bank.held.size) == 0xABC
+        assert await port.access(SIZE) == 0xABC
+        assert port.written == {"size": 0, "last": 0}
+        assert await port.access(LAST) == 0xFFFFFFFF
+        await port.access(LAST, 5)
+        assert [await port.access(SIZE), await port.access(LAST)] == [0xABC, 5]
+
+    run(scenario)
+
+
+def test_what_the_hardware_shows_is_read_in_its_field() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        ctx.set(bank.shown.level, 0x55)
+        ctx.set(bank.shown.mixed_level, 0xC)
+        assert [await port.access(LEVEL), await port.access(MIXED)] == [0x55, 0xC00]
+
+    run(scenario)
+
+
+def test_a_pulse_lasts_the_cycle_of_the_write_and_reads_zero() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        await port.access(MIXED, 0b01)
+        assert port.pulses == {"mixed_go": 1, "mixed_stop": 0}
+        assert ctx.get(bank.pulses.mixed_go) == 0
+        assert await port.access(MIXED) == 0
+        assert port.pulses == {"mixed_go": 0, "mixed_stop": 0}
+        await port.access(MIXED, 0b10)
+        assert port.pulses == {"mixed_go": 0, "mixed_stop": 1}
+
+    run(scenario)
+
+
+def test_ones_clear_flags_and_an_event_in_the_same_cycle_is_kept() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        ctx.set(bank.events.mixed_flags, 0b111)
+        await ctx.tick()
+        ctx.set(bank.events.mixed_flags, 0)
+        assert await port.access(MIXED) == 0b111 << 4
+        await port.access(MIXED, 0b010 << 4)
+        assert ctx.get(bank.flags.mixed_flags) == 0b101
+        await port.access(MIXED, 0)
+        assert await port.access(MIXED) == 0b101 << 4
+        ctx.set(bank.events.mixed_flags, 0b001)
+        await port.access(MIXED, 0b101 << 4)
+        ctx.set(bank.events.mixed_flags, 0)
+        assert await port.access(MIXED) == 0b001 << 4
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("written", [True, False])
+@pytest.mark.parametrize("address", [0x3C, 0x48, SIZE + 1, SIZE + 0x1000, SIZE + (1 << 31)])
+def test_an_unknown_address_is_refused_and_reads_zero(address: int, written: bool) -> None:
+    async def scenario(_ctx: Any, _bank: RegisterBank, port: Port) -> None:
+        assert await port.access(address, 3 if written else None) == 0
+        assert port.refusal is Refusal.UNKNOWN_REGISTER
+        assert await port.access(SIZE) == 9
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("address", "value", "enable", "busy", "refusal"),
+    [
+        (IDENTITY, 0, 0xF, 0, Refusal.READ_ONLY_REGISTER),
+        (LEVEL, 1, 0x1, 0, Refusal.READ_ONLY_REGISTER),
+        (SIZE, 1 << 12, 0xF, 0, Refusal.VALUE_TOO_WIDE),
+        (SIZE, 1, 0x7, 0, Refusal.VALUE_TOO_WIDE),
+        (MIXED, 1 << 8, 0xF, 0, Refusal.VALUE_TOO_WIDE),
+        (MIXED, 1 << 2, 0xF, 0, Refusal.VALUE_TOO_WIDE),
+        (SIZE, 1 << 12, 0xF, 1, Refusal.VALUE_TOO_WIDE),
+        (SIZE, 9, 0xF, 1, Refusal.WRITTEN_WHILE_BUSY),
+        (MIXED, 0b11, 0xF, 1, Refusal.WRITTEN_WHILE_BUSY),
+    ],
+)
+def test_what_is_refused_changes_nothing(address: int, value: int, enable: int, busy: int, refusal: Refusal) -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        ctx.set(bank.busy, busy)
+        await port.access(address, value, enable)
+        assert port.refusal is refusal
+        assert not any([*port.pulses.values(), *port.written.values()])
+        assert [await port.access(register.address) for register in sample()] == [0x534D504C, 0, 0, 9, 0xFFFFFFFF]
+
+    run(scenario)
+
+
+def test_reads_flags_and_some_pulses_do_not_wait_until_the_block_is_idle() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        ctx.set(bank.events.mixed_flags, 0b111)
+        await ctx.tick()
+        ctx.set(bank.events.mixed_flags, 0)
+        ctx.set(bank.busy, 1)
+        await port.access(MIXED, 0b10 | 0b100 << 4)
+        assert port.refusal is Refusal.NONE
+        assert port.pulses == {"mixed_go": 0, "mixed_stop": 1}
+        assert await port.access(MIXED) == 0b011 << 4
+
+    run(scenario)
+
+
+def test_an_idle_port_does_nothing() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        await port.access(SIZE, 1)
+        ctx.set(bank.port.wdata, 7)  # address and direction are still those of the write
+        await ctx.tick().repeat(3)
+        assert ctx.get(bank.port.r_valid) == 0
+        assert ctx.get(bank.held.size) == 1
+        ctx.set(bank.port.add, 0x3C)
+        assert ctx.get(bank.refusal) == Refusal.NONE
+
+    run(scenario)
+
+
+def test_layout_and_settings_follow_the_description() -> None:
+    bank = sample()
+    layout = layout_of(bank["mixed"])
+    assert layout.size == 12
+    assert {name: (field.offset, field.width) for name, field in layout} == {
+        "go": (0, 1),
+        "stop": (1, 1),
+        "flags": (4, 3),
+        "level": (8, 4),
+    }
+    assert list(settings_signature(bank.held).members) == ["size", "last"]
