@@ -1,6 +1,7 @@
 """Settings of all tests: property tests draw the same examples on every run, except in the nightly tests."""
 
 import os
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,3 +29,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
         return Answer(stopped.value.code, captured.out, captured.err)
 
     return answer
+
+
+@pytest.fixture
+def icarus() -> None:
+    """Skips the test where Icarus Verilog is not installed."""
+    if shutil.which("iverilog") is None:
+        pytest.skip("Icarus Verilog is not installed")

@@ -1,4 +1,11 @@
-"""Small networks depth-first and layer by layer in the simulator, their results kept line by line."""
+"""Parts of networks depth-first and layer by layer in the simulator, their results kept line by line.
+
+None has its published size (inputs: channels x height x width):
+
+- `dmcnn_vd_first4`: 3 x 64 x 64 instead of 3 x 720 x 1280, a quarter of the channels.
+- `vgg_e_first5`: 3 x 56 x 56 instead of 3 x 224 x 224, a quarter of the channels.
+- `mobilenet_v2_stride2`: 8 x 56 x 56 instead of 16 x 112 x 112, half of the channels.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +42,7 @@ RANDOM = 2019
 class WaysRegression:
     """Parts of networks on a pipeline of one stack each, and on a cluster with as much memory.
 
-    What is kept in ``folder`` for the same sources and hardware is not simulated again.
+    A result that ``folder`` has for the same sources and hardware is not simulated again.
     """
 
     parts: Sequence[Part]

@@ -1,8 +1,12 @@
-"""Depth-first stacks at full size in the simulator, their results kept line by line."""
+"""Stacks of published networks on their pipelines in the simulator, their results kept line by line.
+
+`hwgen.campaigns.pipeline_cases` says what is simulated: two stacks as published, three with a quarter of the channels
+on smaller maps.
+"""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -30,9 +34,9 @@ RANDOM = 2019
 
 @dataclass(frozen=True)
 class StackRegression:
-    """Cases, those of one name but for the tiling factor on one pipeline, which has room for all of them.
+    """Cases to run. Those that differ in the tiling factor only share one pipeline with room for all of them.
 
-    What is kept in ``folder`` for the same pipeline, data and harness is not simulated again.
+    A result that ``folder`` has for the same pipeline, data and harness is not simulated again.
     """
 
     cases: tuple[PipelineCase, ...]
@@ -49,6 +53,7 @@ class StackRegression:
     def _run_group(
         self, cases: Iterable[PipelineCase], arrived: Callable[[dict[str, Any]], None]
     ) -> list[dict[str, Any]]:
+        cases = list(cases)
         runs = [_prepared(case) for case in cases]
         pipeline = shared_pipeline([run.program.parameters for run in runs])
         runs = [replace(run, pipeline=pipeline) for run in runs]
@@ -60,15 +65,16 @@ class StackRegression:
         ledger = Ledger(self.folder / "depth_first.jsonl")
         kept = ledger.load()
         results = []
-        for run, job in zip(runs, jobs, strict=True):
+        for case, run, job in zip(cases, runs, jobs, strict=True):
             key = digest_of([run.name, state])
             if key not in kept:
                 result = compare(run, *run_pipelines(build, [job]))
                 pace = [tile.as_json() for tile in pace_of(result)] if result.passed else []
                 kept[key] = {**result.as_json(), "macs": MACS, "pace": pace}
                 ledger.add(key, kept[key])
-            results.append(kept[key])
-            arrived(kept[key])
+            size = {} if case.size is None else {"size": asdict(case.size)}
+            results.append({**kept[key], **size})
+            arrived(results[-1])
         return results
 
 

@@ -1,4 +1,18 @@
-"""The depth-first stacks that the regression runs: parts of published networks, each in one to three tiles."""
+"""The stacks that the regression runs: parts of published networks, each in one to three tiles.
+
+The two parts of MobileNetV2 have their published channels and maps. The parts of VGG-E, SRGAN and DMCNN-VD are cut
+down: a quarter of the channels, on smaller maps.
+
+| part | rows | input simulated | input published | MACs simulated | MACs published |
+|---|---|---|---|---|---|
+| `vgg_e_first5` | 7 | 3 x 56 x 56 | 3 x 224 x 224 | 23 M | 5 636 M |
+| `srgan_blocks` | 6 | 16 x 48 x 64 | 64 x 720 x 1280 | 28 M | 135 895 M |
+| `mobilenet_v2_stride1` | 4 | 24 x 56 x 56 | the same | 26 M | the same |
+| `mobilenet_v2_stride2` | 3 | 16 x 112 x 112 | the same | 29 M | the same |
+| `dmcnn_vd_first6` | 6 | 3 x 64 x 64 | 3 x 720 x 1280 | 49 M | 171 462 M |
+
+Inputs are channels x height x width. The published resolution of SRGAN and DMCNN-VD is that of the layer tables.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,20 +24,55 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 
-__all__ = ["Part", "PipelineCase", "regression_cases", "small_cases", "whole_stack"]
+__all__ = ["CaseSize", "Part", "PipelineCase", "regression_cases", "small_cases", "whole_stack"]
+
+Shape = tuple[int, int, int]
+"""Channels, height, width."""
+
+
+@dataclass(frozen=True)
+class CaseSize:
+    """What of a published part a case simulates.
+
+    Members
+    -------
+    input, published_input : channels, height, width of the part's input.
+    divisor : by which the channels of all other maps are divided.
+    macs, published_macs : multiply-accumulates of the part.
+    """
+
+    input: Shape
+    published_input: Shape
+    divisor: int
+    macs: int
+    published_macs: int
+
+    @property
+    def is_published(self) -> bool:
+        """Whether nothing is cut down."""
+        return self.divisor == 1 and self.input == self.published_input
 
 
 @dataclass(frozen=True)
 class PipelineCase:
-    """A named network in one stack."""
+    """A named network in one stack; ``size`` if it is part of a published one."""
 
     name: str
     solution: Solution
+    size: CaseSize | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of a built-in network, narrowed and resized; ``small`` is what runs in seconds."""
+    """Some rows of a built-in network, cut down.
+
+    Members
+    -------
+    name : of the case.
+    network, first, last : the layer table, and the rows.
+    divisor, size : of the channels, and width and height of the input, in the regression.
+    small_divisor, small : the same in the tests, which run in seconds.
+    """
 
     name: str
     network: str
@@ -35,10 +84,25 @@ class Part:
     small: tuple[int, int]
 
     def made(self, *, small: bool) -> Network:
-        """The network."""
-        part = excerpt(load_layer_set(self.network), self.first, self.last)
+        """The network that is simulated."""
         size, divisor = (self.small, self.small_divisor) if small else (self.size, self.divisor)
-        return narrowed(at_resolution(part, *size), divisor)
+        return narrowed(at_resolution(self.published(), *size), divisor)
+
+    def published(self) -> Network:
+        """The rows as the layer table has them."""
+        return excerpt(load_layer_set(self.network), self.first, self.last)
+
+    def case_size(self, *, small: bool) -> CaseSize:
+        """What of the published rows is simulated."""
+        made, published = self.made(small=small), self.published()
+        macs, published_macs = (sum(node.macs for node in one.layers) for one in (made, published))
+        divisor = self.small_divisor if small else self.divisor
+        return CaseSize(_input(made), _input(published), divisor, macs, published_macs)
+
+
+def _input(network: Network) -> Shape:
+    assert network.input is not None
+    return network.input.channels, network.input.height, network.input.width
 
 
 PARTS = (
@@ -52,7 +116,10 @@ FACTORS = (1, 2, 3)
 
 
 def whole_stack(network: Network, factor: int, *, through_dram: bool = False) -> Solution:
-    """A network as one stack; ``through_dram`` sends every operand of a join that is not the last one made there."""
+    """A network as one stack.
+
+    With ``through_dram`` every operand of a join goes through DRAM but the one that is made last.
+    """
     graph = Graph.of(network)
     skips: frozenset[Edge] = frozenset()
     if through_dram:
@@ -64,20 +131,21 @@ def whole_stack(network: Network, factor: int, *, through_dram: bool = False) ->
 
 
 def regression_cases() -> Iterator[PipelineCase]:
-    """The published parts at the sizes of the regression."""
+    """The parts at the sizes in the table above."""
     return _cases(small=False)
 
 
 def small_cases() -> Iterator[PipelineCase]:
-    """The same parts, narrower and smaller."""
+    """The same parts with fewer channels on smaller maps, for tests."""
     return _cases(small=True)
 
 
 def _cases(*, small: bool) -> Iterator[PipelineCase]:
     for part in PARTS:
-        network = part.made(small=small)
+        network, size = part.made(small=small), part.case_size(small=small)
         for factor in FACTORS:
-            yield PipelineCase(f"{part.name}_x{factor}", whole_stack(network, factor))
+            yield PipelineCase(f"{part.name}_x{factor}", whole_stack(network, factor), size)
         if part.name == "srgan_blocks":
             for factor in FACTORS:
-                yield PipelineCase(f"{part.name}_dram_x{factor}", whole_stack(network, factor, through_dram=True))
+                through_dram = whole_stack(network, factor, through_dram=True)
+                yield PipelineCase(f"{part.name}_dram_x{factor}", through_dram, size)

@@ -13,6 +13,7 @@ import typer
 from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_json, print_table, progress
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
 from hwgen.golden.network import RowData
@@ -25,7 +26,7 @@ from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["MacsOption", "cosim_stacks", "generate_stacks", "print_stacks", "solution_file"]
+__all__ = ["MacsOption", "cosim_stacks", "generate_stacks", "print_sizes", "print_stacks", "solution_file"]
 
 MacsOption = Annotated[
     int | None,
@@ -110,6 +111,21 @@ def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, st
     print_table("Bytes to and from DRAM in depth-first execution, measured at the pipeline's streams", columns, rows)
     for stack, failure in [*((one["stack"], failure) for one in results for failure in one["failures"]), *more]:
         typer.echo(f"{stack}: {failure}")
+
+
+def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:
+    """What of published networks is simulated, by name."""
+    rows: list[list[object]] = [
+        [name, _shape(size.input), _shape(size.published_input), "all" if size.divisor == 1 else f"1/{size.divisor}",
+         size.macs, size.published_macs, "as published" if size.is_published else "cut down"]
+        for name, size in sizes
+    ]  # fmt: skip
+    columns = ["stack", "input", "input published", "channels", "MACs", "MACs published", "what it is"]
+    print_table("What is simulated (inputs: channels x height x width)", columns, rows)
+
+
+def _shape(sizes: tuple[int, int, int]) -> str:
+    return " x ".join(map(str, sizes))
 
 
 def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool) -> None:

@@ -80,6 +80,7 @@ def test_the_command(both: BothWays, run: Run, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(regression, "run_both_ways", ran)
     answer = run("regress-ways", "-o", tmp_path, "--small")
     assert answer.status == 0, answer.out
+    assert "1/16" in answer.out  # of the channels
     assert " 1.000 times what each layer alone must move" in answer.out
     assert "pool1 cost nothing; they would read and write 720 bytes" in answer.out
     document = run("regress-ways", "-o", tmp_path, "--small", "--json").json["results"]

@@ -23,6 +23,10 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(regression, "PipelineBuild", lambda pipelines: PipelineBuild(pipelines, "icarus"))
     answer = run("regress-stacks", "--small", "-o", tmp_path)
     assert answer.status == 0, answer.out
+    assert "What is simulated (inputs: channels x height x width)" in answer.out
+    assert "2 x 12 x 16" in answer.out
+    assert "64 x 720 x 1280" in answer.out
+    assert "as published" not in answer.out
     assert "Bytes to and from DRAM in depth-first execution" in answer.out
     assert "Cycles a pixel of the output" in answer.out
 
@@ -37,6 +41,7 @@ def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert result["equal"]
         assert result["output_exact"]
         assert not result["failures"]
+        assert result["size"]["divisor"] == 32
         assert result["cycles"]["measured"] == result["cycles"]["predicted"]
         for tile in result["pace"]:
             assert tile["measured"] == pytest.approx(tile["slowest"], rel=0.02)

@@ -1,4 +1,7 @@
-"""``hwgen regress-ways``: small networks depth-first and layer by layer in the simulator, byte against byte."""
+"""``hwgen regress-ways``: parts of networks depth-first and layer by layer in the simulator, byte against byte.
+
+No part has its published size; a table gives the sizes.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +10,7 @@ import typer
 
 from hwgen.campaigns.depth_first_gain_regression import MACS, NETWORKS, WaysRegression
 from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.pipelines import print_sizes
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError
 
@@ -50,6 +54,7 @@ def regress_ways(
     if as_json:
         print_json({"results": results})
     else:
+        print_sizes([(part.name, part.case_size(small=small)) for part in NETWORKS])
         _print(results)
     return 1 if any(result["failures"] for result in results) else 0
 

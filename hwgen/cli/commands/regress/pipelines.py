@@ -1,4 +1,7 @@
-"""``hwgen regress-stacks``: depth-first stacks of published networks in the simulator, kept line by line."""
+"""``hwgen regress-stacks``: stacks of published networks in the simulator, results kept line by line.
+
+Which of them are simulated as published and which are cut down: `hwgen.campaigns.pipeline_cases`.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +11,7 @@ import typer
 from hwgen.campaigns.pipeline import StackRegression
 from hwgen.campaigns.pipeline_cases import regression_cases, small_cases
 from hwgen.cli.console import Json, note, print_json, print_table, progress
-from hwgen.cli.pipelines import print_stacks
+from hwgen.cli.pipelines import print_sizes, print_stacks
 from hwgen.ir.document import InputError
 
 __all__ = ["regress_stacks"]
@@ -18,14 +21,20 @@ Folder = Annotated[
     typer.Option("-o", "--output", metavar="DIR", help="Where results go; what is there is not simulated again."),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Pipelines at a time.")]
-Small = Annotated[bool, typer.Option("--small", help="The same stacks with few channels on small maps.")]
+Small = Annotated[
+    bool, typer.Option("--small", help="The same stacks with fewer channels on smaller maps, in seconds.")
+]
 
 WITHIN = 0.02
 """Cycles may differ from the prediction by that."""
 
 
 def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_json: Json = False) -> int:
-    """Run stacks of VGG-E, SRGAN, MobileNetV2 and DMCNN-VD in one to three tiles and compare them with the model."""
+    """Run stacks of VGG-E, SRGAN, MobileNetV2 and DMCNN-VD in one to three tiles and compare them with the model.
+
+    The two stacks of MobileNetV2 are simulated as published. The others have a quarter of the channels and smaller
+    maps; a table gives the sizes.
+    """
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     cases = tuple(small_cases() if small else regression_cases())
@@ -36,6 +45,7 @@ def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_j
     if as_json:
         print_json({"results": results})
     else:
+        print_sizes([(case.name, case.size) for case in cases if case.size is not None])
         print_stacks(results, late)
         _print_pace(results)
     return 0 if not late and not any(result["failures"] for result in results) else 1
