@@ -1,0 +1,72 @@
+"""The page of file formats names every key that a file may have, and no default that is another."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hwgen.ir.document import Value
+from hwgen.ir.hardware import Cluster, DmaCost, Dram, EnergyCost, Hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.network import Feature, Network, Node, Totals
+from hwgen.ir.operators import OPERATORS
+from hwgen.ir.schedule import Bits, Schedule
+from hwgen.lower.pipeline import solution
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"
+SECTIONS: dict[str, tuple[type[Value], ...]] = {
+    "Layer sets": (Network, Node, Feature, Totals),
+    "Schedules": (Schedule, Layer, Bits),
+    "Hardware": (Hardware, Cluster, Dram, DmaCost, EnergyCost),
+    "Depth-first solutions": (solution._File, solution._StackEntry),
+}
+ELSEWHERE = {"format", "kind"}
+"""On top of the page, for all files."""
+
+
+def section(name: str, text: str) -> str:
+    """The text below one heading, up to the next of its kind."""
+    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    assert found, name
+    return found[1]
+
+
+def unnamed(models: tuple[type[Value], ...], text: str) -> list[str]:
+    """Keys of the models that do not occur between backticks, or as a key of the example."""
+    named = {word for span in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", span)}
+    named |= set(re.findall(r"(\w+):", text))
+    return sorted({field for model in models for field in model.model_fields} - named - ELSEWHERE)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_key_is_on_the_page(name: str) -> None:
+    assert unnamed(SECTIONS[name], section(name, PAGE.read_text(encoding="utf-8"))) == []
+
+
+def test_every_model_of_files_is_looked_at() -> None:
+    looked_at = {model for models in SECTIONS.values() for model in models}
+    unknown = set()
+    waiting = [*Value.__subclasses__()]
+    while waiting:
+        model = waiting.pop()
+        waiting += model.__subclasses__()
+        if model.__module__.startswith(("hwgen.ir.", "hwgen.lower.")) and model not in looked_at:
+            unknown.add(model.__name__)
+    assert unknown == {"Shape"}  # what a layer and a row have in common
+
+
+def test_every_operation_is_on_the_page() -> None:
+    text = section("Layer sets", PAGE.read_text(encoding="utf-8"))
+    assert [name for name in OPERATORS if f"`{name}`" not in text] == []
+
+
+def test_plain_defaults_are_those_of_the_code() -> None:
+    text = section("Hardware", PAGE.read_text(encoding="utf-8"))
+    for model in (Hardware, Cluster):
+        for key, field in model.model_fields.items():
+            if isinstance(field.default, int):
+                assert re.search(rf"^\| `{key}` \|.*\| {field.default} \|$", text, re.MULTILINE), key
+
+
+def test_the_check_can_fail() -> None:
+    assert unnamed((Dram,), "`latency`, `row_bytes`, `banks: 8`, block_cycles") == ["block_cycles", "miss_cycles"]
