@@ -8,7 +8,8 @@ import pytest
 from hwgen.ir.hardware import Cluster, DmaCost, Hardware, save_hardware
 from hwgen.model.published.cecconi import TransferCost
 from hwgen.report.cecconi.claims import tiling_claims
-from hwgen.report.cecconi.rows import PUBLISHED_FILL, contracting_layers, tiling_rows, tiling_totals
+from hwgen.report.cecconi.own_hardware import Overlap
+from hwgen.report.cecconi.rows import PUBLISHED_FILL, TilingRow, contracting_layers, tiling_rows, tiling_totals
 from tests.cli.command_line import Run, refused
 
 
@@ -35,6 +36,7 @@ def test_rows_of_two_layers() -> None:
     total = tiling_totals(rows)[0]
     assert (total.best, total.median) == (rows[0].best + deep.best, rows[0].median + deep.median)
     stated = {claim.where: claim for claim in tiling_claims(layers, rows)}
+    assert stated["Table 1"].verdict == "reproduced in part"
     assert "conv5_1" not in stated["Table 1"].remark
     assert stated["Table 1"].found.startswith("the same to a percent, published model: a: 1 of 2 layers (conv6)")
 
@@ -49,6 +51,10 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert (answer.status, answer.err) == (0, "")
     found = {claim["where"]: claim for claim in answer.json["claims"]}
     assert "takes the printed part for conv5_1:" in found["Table 1"]["remark"]
+    own = found["6.1, our own cluster"]
+    assert own["found"].count("best tiles") == own["found"].count("naive tiles") == 2
+    # Overlap saves something, at most half.
+    assert all(0 < float(part.split()[0]) <= 50 for part in own["found"].split("tiles: ")[1:])
     files = {path.name for path in tmp_path.iterdir()}
     assert files == {"README.md", "fig4.csv", "fig4_layers.csv", "fig4.png", "fig4.svg"}
     assert {Path(file).name for file in answer.json["files"]} == files
@@ -79,7 +85,44 @@ def test_the_costs_of_our_own_dma(run: Run, tmp_path: Path) -> None:
 def test_sizes_that_the_paper_prints() -> None:
     layers = contracting_layers()
     (sizes, *_) = tiling_claims(layers, tiling_rows(layers[-1:]))
-    assert sizes.found == "96.2 MB, 32.6 MiB"
+    assert (sizes.found, sizes.verdict) == ("96.2 MB, 32.6 MiB", "reproduced")
+
+
+def made_up(layer: str, **changes: object) -> TilingRow:
+    plain = {"cost": "a", "kind": "published", "layer": layer, "rows": 1, "columns": 1, "input_channels": 1,
+             "filters": 1, "fill": 95.0, "best": 10.0, "number": 3, "least": 10.0, "median": 30.0, "most": 90.0,
+             "published_exactly": 10.0}  # fmt: skip
+    return TilingRow(**{**plain, **changes})  # type: ignore[arg-type]
+
+
+def verdicts(rows: list[TilingRow], overlaps: tuple[Overlap, ...] = ()) -> dict[str, str]:
+    layers = tuple(layer for layer in contracting_layers() if layer.name in {row.layer for row in rows})
+    return {claim.where: claim.verdict for claim in tiling_claims(layers, rows, overlaps)}
+
+
+def test_every_claim_has_a_verdict_from_its_figures() -> None:
+    """Naive tiles at 3 times the best are no 5 times; conv5's naive tile fills 88 %, its best one 76 %."""
+    worse = verdicts([made_up("conv5")])
+    assert (worse["6.2, Fig. 4"], worse["6.2"], worse["6.2, Table 1"]) == (
+        "not reproduced", "reproduced", "not reproduced",
+    )  # fmt: skip
+    better = verdicts([made_up("conv5", median=50.0, fill=76.2)])
+    assert (better["6.2, Fig. 4"], better["6.2, Table 1"], better["Table 1"]) == ("reproduced",) * 3
+    assert verdicts([made_up("conv5", median=10.0)])["6.2"] == "not reproduced"
+    # The paper's own best tile of conv6_1 is no smaller than its naive one: nothing to compare.
+    assert verdicts([made_up("conv6_1")])["6.2, Table 1"] == "not judged"
+
+
+def test_the_fifty_percent_are_judged_for_the_best_tiles() -> None:
+    """1573 s to 805 s are 48.8 % less: near enough to the printed 50 %."""
+    none = verdicts([made_up("conv5")])
+    assert (none["6.1, abstract"], none["6.1, our own cluster"]) == ("reproduced", "not judged")
+    half, less = Overlap("conv4", "best", 100, 50), Overlap("conv4", "best", 100, 60)
+    assert (half.saved, less.saved) == (0.5, 0.4)
+    naive = Overlap("conv4", "naive", 100, 50)
+    where = "6.1, our own cluster"
+    assert verdicts([made_up("conv5")], (half, naive))[where] == "reproduced"
+    assert verdicts([made_up("conv5")], (less, naive))[where] == "not reproduced"
 
 
 def test_refusals(run: Run, tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ from hwgen.ir.network import load_layer_set
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.stoutchinin.measured import (
+    NO_BAR,
     MeasuredEngines,
+    RunOfLayer,
     histogram,
+    measured_claims,
     measured_csv,
     measured_engines,
     measured_readme,
@@ -66,15 +69,39 @@ def test_counts_of_both_engines_are_put_together() -> None:
 
 
 def test_the_text_says_what_was_found() -> None:
-    text = measured_readme([row("c"), row("d", hwce=90, hwce_sums=0), row("e", hwce=None, hwce_sums=None)])
+    rows = [row("c"), row("d", hwce=90, hwce_sums=0), row("e", hwce=None, hwce_sums=None)]
+    text = measured_readme(rows, measured_claims(rows, []))
     assert "0.9 to 10.0 times (c), median 5.5 with sums of 32 bits, 0.9 to 6.0 times (c), median 3.5 with 16" in text
     assert "not: d" in text
-    assert "| no bar for AlexNet 1, ZFNet 1, ResNet 1 (their line buffers do not fit) | e |" in text
+    assert f"| {NO_BAR} | e | not reproduced |" in text
     assert "Partial sums are 0 to 80 % of what the HWCE moves" in text
     assert "with 32 bits the largest ratio is 10.0, within the published 14" in text
     assert "## 1x1 kernels" not in text
-    assert "beyond the published 14" in measured_readme([row("c", hwce=2000)])
+    assert "beyond the published 14" in measured_readme([row("c", hwce=2000)], [])
     assert measured_csv([row("c")]).splitlines()[1] == "n,c,no,100,0,1000,800,yes,10,6"
+
+
+def test_claims_on_runs_are_judged_by_hand() -> None:
+    """A model that is one byte in 200 off is at the published limit, one that is two bytes off beyond it."""
+
+    def run(layer: str, predicted: int, utilisation: float = 0.9, engine: str = "HWC") -> RunOfLayer:
+        return RunOfLayer("some", engine, layer, predicted, 200, utilisation)  # type: ignore[arg-type]
+
+    def verdicts(*runs: RunOfLayer) -> list[tuple[str, str]]:
+        return [(one.found, one.verdict) for one in measured_claims([row("c")], runs) if one.where == "V-C"]
+
+    exact = verdicts(run("a", 200), run("b", 200, 0.8), run("c", 200, 0.1, "HWCE"))
+    assert exact == [
+        ("3 of 3 runs equal to the byte; the largest deviation is 0.000 %", "reproduced"),
+        ("some: 0.850 over 2 layers", "reproduced"),
+    ]
+    assert verdicts(run("a", 199))[0] == (
+        "0 of 1 runs equal to the byte; the largest deviation is 0.500 % (a)", "reproduced",
+    )  # fmt: skip
+    off = verdicts(run("a", 200), run("b", 202, 0.5))
+    assert [verdict for _, verdict in off] == ["reproduced in part", "not reproduced"]
+    reached = {one.published: one.verdict for one in measured_claims([row("c", hwce=2000, hwce_sums=0)], [])}
+    assert reached["up to 14 times less traffic than HWCE"] == "reproduced"
 
 
 @pytest.fixture
@@ -103,7 +130,12 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
         "fig10_rtl.png",
         "fig10_rtl.svg",
     }
-    rows = {entry["layer"]: entry for entry in run(*command, "--json").json["rows"]}
+    document = run(*command, "--json").json
+    found = {claim["published"]: claim for claim in document["claims"]}
+    accuracy = found["the model's traffic is within 0.5 % of that counted on the implementation"]
+    assert accuracy["found"].startswith("5 of 5 runs equal to the byte")
+    assert accuracy["verdict"] == "reproduced"
+    rows = {entry["layer"]: entry for entry in document["rows"]}
     assert {name for name, entry in rows.items() if entry["simulated"]} == {"square", "wide"}
     for layer in load_layer_set(str(small)).convolutions():
         assert rows[layer.name]["hwce"] == predict(hwce(layer)).counts.total_bytes()

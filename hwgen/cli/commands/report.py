@@ -7,7 +7,7 @@ import typer
 
 from hwgen.cli.console import Json, print_json
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.report.stoutchinin.figures import rendered
+from hwgen.report.figures import rendered
 from hwgen.report.sweep.figures import figures_of
 from hwgen.report.sweep.page import page
 from hwgen.report.sweep.results import load_results

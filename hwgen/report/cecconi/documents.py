@@ -11,9 +11,9 @@ from hwgen.report.cecconi.rows import (
     TilingRow,
     tiling_totals,
 )
+from hwgen.report.claims import Claim, claims_table
 from hwgen.report.documents import csv_text
 from hwgen.report.own_cluster import OwnRun, own_runs
-from hwgen.report.stoutchinin.claims import Claim
 
 __all__ = ["tiling_files", "tiling_readme"]
 
@@ -63,11 +63,7 @@ def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim], runs: Sequ
             MODELS_TEXT,
             *(["", DMA_TEXT] if any(row.cost != PAPER_COST for row in rows) else []),
         ],
-        "## Claims": [
-            "| where | published | found | remark |",
-            "|---|---|---|---|",
-            *(f"| {claim.where} | {claim.published} | {claim.found} | {claim.remark} |" for claim in stated),
-        ],
+        "## Claims": claims_table(stated),
         "## Layers": [
             "Costs in million cycles for (C, p, t). A tile: output rows x output columns x input channels x filters.",
             "",

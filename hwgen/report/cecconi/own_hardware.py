@@ -1,9 +1,12 @@
 """Two layers of FlowNet S at a reduced size on our own cluster: Cecconi's best tile, and a naive one.
 
-Elements are bytes, and partial sums four of them: our HWCs compute with 8 bits. (C, p, t) are those of the cluster's
-DMA. The tiles are the best of all (*exact*), and of those that fill 80 % of half the memory the one whose cost is
-nearest their median.
+An element is a byte and a partial sum four bytes, since our HWCs compute with 8 bits. (C, p, t) are those of the
+cluster's DMA. Two tiles are compared: the best of all (*exact*), and the one whose cost is nearest the median of all
+that fill at least 80 % of half the memory.
 """
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,13 +15,14 @@ from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.resolution import at_resolution
+from hwgen.ir.schedule import Schedule
 from hwgen.model.published.cecconi import TransferCost, exact_moves, exact_need, moves_of_counts
 from hwgen.model.published.stoutchinin import Tile
 from hwgen.report.cecconi.rows import TABLE
 from hwgen.report.own_cluster import OwnCase, tiled_on_cluster
 from hwgen.search.published.cecconi import FILL, best_tiling
 
-__all__ = ["OWN_TEXT", "TCDM", "naive_tile", "own_tiles", "small_layers"]
+__all__ = ["OWN_TEXT", "TCDM", "Overlap", "naive_tile", "overlaps", "own_tiles", "small_layers"]
 
 WIDTH, HEIGHT, DIVISOR = 128, 96, 8
 MEMORY = 8192
@@ -30,6 +34,21 @@ OWN_TEXT = f"""\
 FlowNet S at {WIDTH} x {HEIGHT} with an eighth of the channels, tiles for {MEMORY >> 10} KiB; bytes in place of 4-byte
 elements, but partial sums of four. *model's cycles* are C + s p + n t of all transfers with the (C, p, t) of the
 cluster's DMA, which takes every element for a byte."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """One layer in one kind of tiles: cycles with transfers and arithmetic one after the other, and overlapped."""
+
+    layer: str
+    chosen: str
+    serial: float
+    overlapped: float
+
+    @property
+    def saved(self) -> float:
+        """The part of the cycles that double buffering saves."""
+        return 1 - self.overlapped / self.serial
 
 
 def small_layers() -> tuple[Layer, ...]:
@@ -53,6 +72,21 @@ def own_tiles(layer: Layer, cluster: Cluster) -> list[OwnCase]:
             tiled_on_cluster(layer, tile, cluster.hwcs),
         )
         for chosen, tile in tiles.items()
+    ]
+
+
+def overlaps(cases: Sequence[OwnCase], cycles_of: Callable[[Schedule, bool], float]) -> list[Overlap]:
+    """What double buffering saves in each case.
+
+    Parameters
+    ----------
+    cycles_of : cycles of a nest on the cluster; with True one transfer or computation after the other.
+    """
+    return [
+        Overlap(
+            case.schedule.layer.name, case.chosen, cycles_of(case.schedule, True), cycles_of(case.schedule, False)
+        )
+        for case in cases
     ]
 
 

@@ -1,5 +1,6 @@
 """What Goetschalckx, Verhelst 2019 state, beside what was computed, with a sentence on each difference."""
 
+from hwgen.report.claims import Claim
 from hwgen.report.goetschalckx.rows import (
     FUSED_LAYER_BYTES,
     NETWORKS,
@@ -11,7 +12,6 @@ from hwgen.report.goetschalckx.rows import (
     most_memory_saved,
     tiling_gain,
 )
-from hwgen.report.stoutchinin.claims import Claim
 from hwgen.search.pipeline.front import Front, best_within
 
 __all__ = ["depth_first_claims"]

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from hwgen.ir.document import dump_yaml
+from hwgen.report.claims import Claim
 from hwgen.report.documents import csv_text
 from hwgen.report.goetschalckx.rows import FIG5, NETWORKS, VARIANTS, BoundRow, Computed, front_rows, stack_rows
-from hwgen.report.stoutchinin.claims import Claim
 from hwgen.search.pipeline.files import front_data
 
 __all__ = ["depth_first_files", "depth_first_readme"]

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from hwgen.report.claims import Claim, claims_table
 from hwgen.report.documents import csv_text
 from hwgen.report.own_cluster import OwnRun, own_runs
 from hwgen.report.sousa.own_hardware import OWN_TEXT, JudgedLayer, judged_lines, own_models
 from hwgen.report.sousa.rows import MODELS, PUBLISHED, LayerRow, ModelRow
-from hwgen.report.stoutchinin.claims import Claim
 
 __all__ = ["mapping_files", "mapping_readme"]
 
@@ -76,11 +76,7 @@ def mapping_readme(
             "",
             SETTING_TEXT,
         ],
-        "## Claims": [
-            "| where | published | found | remark |",
-            "|---|---|---|---|",
-            *(f"| {claim.where} | {claim.published} | {claim.found} | {claim.remark} |" for claim in stated),
-        ],
+        "## Claims": claims_table(stated),
         "## Table II": [
             "Microseconds; convolutions only.",
             "",

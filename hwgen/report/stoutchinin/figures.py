@@ -1,15 +1,15 @@
-"""The plots of the Stoutchinin 2019 figures, as PNG and SVG: the same bytes for the same rows."""
+"""The plots of the Stoutchinin 2019 figures."""
 
 from collections.abc import Callable, Iterable, Sequence
-from io import BytesIO
 
-import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hwgen.report.stoutchinin.loop_orders import OrderQuality, OrderSummary
 from hwgen.report.stoutchinin.measured import PUBLISHED_MOST, MeasuredEngines
-from hwgen.report.stoutchinin.rows import HWC_BYTES, NETWORKS, Engines, OrderQuality, Traffic
+from hwgen.report.stoutchinin.rows import HWC_BYTES, NETWORKS, Engines, Traffic
 
-__all__ = ["figure_4", "figure_5", "figure_7", "figure_10", "figure_10_measured", "rendered"]
+__all__ = ["figure_4", "figure_5", "figure_7", "figure_10", "figure_10_measured"]
 
 LINES: tuple[tuple[str, str, str], ...] = (
     ("cache", "CACHE", "s-"),
@@ -17,17 +17,6 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("ours", "ours", "o-"),
     ("essential", "essential", "r--"),
 )
-
-
-def rendered(figure: Figure) -> dict[str, bytes]:
-    """The files of a figure by their suffix; nothing in them depends on the time."""
-    files = {}
-    with matplotlib.rc_context({"svg.hashsalt": "hwgen"}):
-        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            buffer = BytesIO()
-            figure.savefig(buffer, format=suffix, dpi=120, metadata=metadata)
-            files[suffix] = buffer.getvalue()
-    return files
 
 
 def _networks(rows: Iterable[Traffic]) -> list[str]:
@@ -126,24 +115,38 @@ def figure_10_measured(rows: Sequence[MeasuredEngines]) -> Figure:
     return figure
 
 
-def figure_7(quality: Sequence[OrderQuality]) -> Figure:
-    """Percent of the 180 loop orders by their distance from the optimum, a stacked bar for each layer."""
-    figure = Figure(figsize=(max(6.0, 0.26 * len(quality)), 5), layout="constrained")
-    axes = figure.subplots()
-    labels = {
-        "optimal": "optimal",
-        "within_10": "to 10 % above",
-        "within_20": "to 20 %",
-        "within_50": "to 50 %",
-        "within_100": "to 100 %",
-        "beyond": "more",
-    }
-    bottom = [0.0] * len(quality)
-    for key, label in labels.items():
-        heights = [getattr(row, key) for row in quality]
-        axes.bar(range(len(quality)), heights, bottom=bottom, label=label)
-        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-    axes.set_xticks(range(len(quality)), [row.layer for row in quality], rotation=90)
-    axes.set(title=f"180 loop orders at {quality[0].buffer_bytes} bytes", ylabel="loop orders, %")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+BANDS = {
+    "optimal": "optimal",
+    "within_10": "to 10 % above",
+    "within_20": "to 20 %",
+    "within_50": "to 50 %",
+    "within_100": "to 100 %",
+    "beyond": "more",
+}
+"""Members of `OrderQuality` and `OrderSummary`, and their labels."""
+
+
+def figure_7(quality: Sequence[OrderQuality], orders: Sequence[OrderSummary]) -> Figure:
+    """Percent of the 180 loop orders by their distance from the optimum, as stacked bars.
+
+    Above a bar for each buffer size, the mean over the layers; below one for each layer, at the smallest size.
+    """
+    smallest = [row for row in quality if row.buffer_bytes == orders[0].buffer_bytes]
+    figure = Figure(figsize=(max(6.0, 0.26 * len(smallest)), 9), layout="constrained")
+    above, below = figure.subplots(2, 1)
+    _stacked(above, orders, [f"{row.buffer_bytes / 1024:g} KiB" for row in orders])
+    above.set(title=f"180 loop orders, mean of {len(smallest)} layers", ylabel="loop orders, %")
+    _stacked(below, smallest, [row.layer for row in smallest])
+    below.set(title=f"180 loop orders at {orders[0].buffer_bytes} bytes", ylabel="loop orders, %")
+    below.tick_params(axis="x", rotation=90)
+    above.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
+
+
+def _stacked(axes: Axes, rows: Sequence[OrderQuality] | Sequence[OrderSummary], names: Sequence[str]) -> None:
+    bottom = [0.0] * len(rows)
+    for key, label in BANDS.items():
+        heights = [getattr(row, key) for row in rows]
+        axes.bar(range(len(rows)), heights, bottom=bottom, label=label)
+        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    axes.set_xticks(range(len(rows)), names)

@@ -1,22 +1,40 @@
 """Fig. 10 of Stoutchinin et al. 2019 from what was counted in the RTL: HWCE over HWC, row by row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+from statistics import mean, median
 from typing import Literal
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
+from hwgen.report.claims import Claim, claims_table, verdict_of
 from hwgen.report.documents import csv_text
 from hwgen.report.stoutchinin.rows import HWC_BYTES, network_of
 
-__all__ = ["PUBLISHED_MOST", "MeasuredEngines", "histogram", "measured_csv", "measured_engines", "measured_readme"]
+__all__ = [
+    "NO_BAR",
+    "PUBLISHED_MOST",
+    "PUBLISHED_UTILISATION",
+    "MeasuredEngines",
+    "RunOfLayer",
+    "histogram",
+    "measured_claims",
+    "measured_csv",
+    "measured_engines",
+    "measured_readme",
+    "no_bar_expected",
+]
 
 PUBLISHED_MOST = 14
 """The largest ratio that the paper states."""
+PUBLISHED_DEVIATION = 0.005
+"""How far the paper's model was from the counts of its implementation at most."""
+PUBLISHED_UTILISATION = 0.80
+NO_BAR = "no bar for AlexNet 1, ZFNet 1, ResNet 1: the line buffer does not fit"
+WITHOUT_BAR = ("alexnet_1", "zfnet_1", "resnet_s1_1")
 
 Width = Literal[16, 32]
 WIDTHS: tuple[Width, ...] = (32, 16)
@@ -30,7 +48,7 @@ class MeasuredEngines:
     Members
     -------
     pointwise : whether the kernel is 1x1.
-    hwc, hwc_sums : bytes of I, W and O counted on the ports of the layer's HWC; those of partial sums therein.
+    hwc, hwc_sums : bytes of I, W and O counted on the ports of the layer's HWC; the part of them in partial sums.
     hwce, hwce_sums : the same for the HWCE's nest; None where its line buffer does not fit.
     simulated : whether the HWCE's figures were counted in the RTL; else they are the model's.
     """
@@ -45,7 +63,7 @@ class MeasuredEngines:
     simulated: bool
 
     def ratio(self, width: Width) -> float | None:
-        """HWCE over HWC, each element of a partial sum that was counted taken as so many bits wide."""
+        """HWCE over HWC, with each partial sum that was counted charged at this width in bits."""
         if self.hwce is None or self.hwce_sums is None:
             return None
         narrower = 1 - width / (8 * SUM_BYTES)
@@ -62,10 +80,32 @@ class MeasuredEngines:
         return self.ratio(16)
 
 
+@dataclass(frozen=True)
+class RunOfLayer:
+    """One layer simulated in one configuration: bytes of I, W and O by the model and as counted, and utilisation."""
+
+    configuration: str
+    engine: Literal["HWC", "HWCE"]
+    layer: str
+    predicted: int
+    measured: int
+    utilisation: float
+
+    @property
+    def deviation(self) -> float:
+        """The model's bytes off the counted ones, relative to these."""
+        return abs(self.predicted - self.measured) / self.measured
+
+
+def no_bar_expected(layers: Iterable[str]) -> list[str]:
+    """Those of these layers that have no bar in the paper's Fig. 10."""
+    return [layer for layer in layers if layer in WITHOUT_BAR]
+
+
 def measured_engines(
     layers: Sequence[Layer], hwc: dict[str, Counts], hwce_counts: dict[str, Counts]
 ) -> list[MeasuredEngines]:
-    """Both engines' counts by layer, put together; for 1x1 kernels, which the HWCE does not run, the model's."""
+    """Both engines' counts by layer; for 1x1 kernels, which the HWCE does not run, those of the model."""
     rows = []
     for layer in layers:
         ours, pointwise = hwc[layer.name], layer.kernel == (1, 1)
@@ -90,7 +130,7 @@ def _sums(counts: Counts) -> int:
 
 
 def histogram(rows: Sequence[MeasuredEngines], width: Width) -> dict[int, int]:
-    """How many rows have a ratio from so many times up to, not including, twice that many, by powers of two."""
+    """Number of rows by ratio: the key n counts ratios of at least n and less than 2 n, by powers of two."""
     ratios = [ratio for row in rows if (ratio := row.ratio(width)) is not None]
     most = max(ratios, default=0.0)
     edges = [0, 1]
@@ -120,28 +160,73 @@ Apart, with the HWCE by the model: it convolves rows of one channel, of which a 
 was not simulated there. For every product a sum goes in and out."""
 
 
-def measured_readme(rows: Sequence[MeasuredEngines]) -> str:
-    """The table, the histogram, and what differs from the paper, as Markdown."""
+def measured_claims(rows: Sequence[MeasuredEngines], runs: Sequence[RunOfLayer]) -> list[Claim]:
+    """The claims on Fig. 10 and section V-C, judged by what was counted in the RTL."""
+    wide = [row for row in rows if not row.pointwise and row.hwce is not None]
+    absent = [row.layer for row in rows if not row.pointwise and row.hwce is None]
+    most = [max(_known(wide, width))[0] for width in WIDTHS if _known(wide, width)]
+    return [
+        Claim(
+            "Fig. 10",
+            f"up to {PUBLISHED_MOST} times less traffic than HWCE",
+            f"{_range(wide, 32)} with sums of 32 bits, {_range(wide, 16)} with 16",
+            "Verdict: whether the published ratio is reached with either width.",
+            verdict_of(value >= PUBLISHED_MOST for value in most),
+        ),
+        Claim(
+            "Fig. 10",
+            "less traffic than HWCE for all layers",
+            _all_less(wide),
+            "",
+            verdict_of(ratio > 1 for width in WIDTHS for ratio, _ in _known(wide, width)),
+        ),
+        Claim(
+            "Fig. 10",
+            NO_BAR,
+            ", ".join(absent) or "none of these layers",
+            "",
+            verdict_of([absent == no_bar_expected(row.layer for row in rows if not row.pointwise)]),
+        ),
+        *_of_runs(runs),
+    ]
+
+
+def _of_runs(runs: Sequence[RunOfLayer]) -> list[Claim]:
+    if not runs:
+        return []
+    worst = max(runs, key=lambda run: run.deviation)
+    lines = [
+        Claim(
+            "V-C",
+            f"the model's traffic is within {100 * PUBLISHED_DEVIATION} % of that counted on the implementation",
+            f"{sum(run.deviation == 0 for run in runs)} of {len(runs)} runs equal to the byte; the largest deviation "
+            f"is {100 * worst.deviation:.3f} %" + (f" ({worst.layer})" if worst.deviation else ""),
+            "Bytes of I, W and O on the ports, of all runs that are kept.",
+            verdict_of(run.deviation <= PUBLISHED_DEVIATION for run in runs),
+        )
+    ]
+    ours = [run for run in runs if run.engine == "HWC"]
+    for configuration in dict.fromkeys(run.configuration for run in ours):
+        values = [run.utilisation for run in ours if run.configuration == configuration]
+        lines.append(
+            Claim(
+                "V-C",
+                f"average utilisation of {100 * PUBLISHED_UTILISATION:.0f} % over the layers",
+                f"{configuration}: {mean(values):.3f} over {len(values)} layers",
+                "Multiply-accumulates over what the lanes can do in the measured cycles.",
+                verdict_of([mean(values) >= PUBLISHED_UTILISATION]),
+            )
+        )
+    return lines
+
+
+def measured_readme(rows: Sequence[MeasuredEngines], stated: Sequence[Claim]) -> str:
+    """The claims, the histogram, every layer, and what differs from the paper, as Markdown."""
     wide = [row for row in rows if not row.pointwise and row.hwce is not None]
     point = [row for row in rows if row.pointwise]
-    absent = [row.layer for row in rows if not row.pointwise and row.hwce is None]
-    found = {
-        f"up to {PUBLISHED_MOST} times less traffic than HWCE": (
-            f"{_range(wide, 32)} with sums of 32 bits, {_range(wide, 16)} with 16"
-        ),
-        "less traffic than HWCE for all layers": _all_less(wide),
-        "no bar for AlexNet 1, ZFNet 1, ResNet 1 (their line buffers do not fit)": (
-            ", ".join(absent) or "none of these layers"
-        ),
-    }
     sections = {
         "# HWCE over HWC, counted in the RTL (Stoutchinin, Conti, Benini 2019, Fig. 10)": [INTRODUCTION],
-        "## Claims": [
-            "| published | found |",
-            "|---|---|",
-            *(f"| {claim} | {what} |" for claim, what in found.items()),
-            *(["", _explanation(wide)] if wide else []),
-        ],
+        "## Claims": [*claims_table(stated), *(["", _explanation(wide)] if wide else [])],
         "## Histogram, larger kernels": [
             "| HWCE over HWC | rows, 32 bits | rows, 16 bits |",
             "|---|---|---|",

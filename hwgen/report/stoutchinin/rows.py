@@ -4,12 +4,11 @@ Fig. 4 and 5: traffic against buffer size of our schedules and of the models CAC
 tiles. The paper leaves open how wide a partial sum is in its comparison, so both readings are computed, each with
 the same widths for all three models: ``bytes`` (8-bit data, 32-bit sums: what hardware moves) and ``elements`` (a
 sum counts like any other element, as Appendix A writes it; halos clipped to the image, which is kinder to the
-baselines). Fig. 7: what each of the 180 published loop orders reaches. Fig. 10: HWCE against HWC.
+baselines). Fig. 10: HWCE against HWC. Fig. 7 is in `hwgen.report.stoutchinin.loop_orders`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -21,7 +20,6 @@ from hwgen.ir.schedule import Bits
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import bounds
 from hwgen.model.published.stoutchinin import FIG8, Reading, best_baselines, hwce, hwce_stripe
-from hwgen.report.stoutchinin.sampling import least_by_order
 from hwgen.search.core.batch import Request, search_layers
 
 __all__ = [
@@ -31,14 +29,12 @@ __all__ = [
     "SIZES",
     "TABLE",
     "Engines",
-    "OrderQuality",
     "Search",
     "Traffic",
     "engines",
     "exceptions",
     "median_ratios",
     "network_of",
-    "order_quality",
     "totals",
     "traffic",
 ]
@@ -58,7 +54,7 @@ READINGS: dict[Kind, tuple[Bits, Reading]] = {
 
 @dataclass(frozen=True)
 class Search:
-    """How to search: processes side by side, a folder that keeps finished layers, whom to tell of each."""
+    """How to search: parallel processes, a folder that keeps finished layers, and a call after each layer."""
 
     jobs: int = 1
     store: Path | None = None
@@ -69,8 +65,13 @@ class Search:
 class Traffic:
     """One layer, or the sum of a network's, at one buffer size: bytes by our schedules and by the published models.
 
-    Members ------- reading : widths, a key of `READINGS`. essential : everything once. bound : the larger of
-    ``essential`` and the communication bound (`hwgen.model.core.bounds`); no bound for sums of rows.
+    Members
+    -------
+    reading : widths, a key of `READINGS`.
+    peemen, cache : None where no tile of the model fits.
+    essential : every element once.
+    bound : the larger of ``essential`` and the communication bound (`hwgen.model.core.bounds`). A sum of rows has the
+        sum of their bounds, which is no bound of its own.
     """
 
     network: str
@@ -257,49 +258,3 @@ def _in_fig8(layer: Layer, hwc: Hardware, how: Search) -> int | None:
     except InputError:
         return None
     return found.total_bytes
-
-
-# --- Fig. 7: the loop orders ---
-
-
-@dataclass(frozen=True)
-class OrderQuality:
-    """One layer at one buffer size: percent of the 180 orders by how far their best is above the optimum.
-
-    Members
-    -------
-    optimal : equal to the optimum of all orders.
-    within_10, within_20, within_50, within_100 : above it by at most so many percent, and more than the one before.
-    beyond : more than twice the optimum.
-    """
-
-    network: str
-    layer: str
-    buffer_bytes: int
-    optimal: float
-    within_10: float
-    within_20: float
-    within_50: float
-    within_100: float
-    beyond: float
-
-
-def order_quality(layers: Sequence[Layer], size: int, how: Search) -> list[OrderQuality]:
-    """The quality of the 180 orders for each layer; layers that differ in nothing but their names are done once."""
-    searched = search_layers(layers, Request((size,)), jobs=how.jobs, store=how.store)
-    known: dict[str, tuple[float, ...]] = {}
-    rows = []
-    for layer, (found,) in zip(layers, searched, strict=True):
-        key = layer.model_dump_json(exclude={"name"})
-        if key not in known:
-            known[key] = _shares(least_by_order(layer, size, 2 * found.total_bytes), found.total_bytes)
-        rows.append(OrderQuality(network_of(layer), layer.name, size, *known[key]))
-        if how.progress is not None:
-            how.progress(layer)
-    return rows
-
-
-def _shares(found: Sequence[int | None], optimum: int) -> tuple[float, ...]:
-    ratios = [float("inf") if value is None else value / optimum for value in found]
-    edges = (0.0, 1.0, 1.1, 1.2, 1.5, 2.0, float("inf"))
-    return tuple(100 * sum(low < ratio <= high for ratio in ratios) / len(ratios) for low, high in pairwise(edges))

@@ -2,14 +2,13 @@
 
 The tile loops stand in the order of their Fig. 3; below them the six inner loops in all orders that have y above x
 and k above l (the paper takes the others for symmetric), with every choice of marker places. Tile sizes are the
-powers of two and the whole extent. The pieces of our own search find the best of all of these: the same bytes as
-costing each of them, without costing each.
+powers of two and the whole extent. Our own branch and bound finds the best of them: the same bytes as costing each
+one, without costing each one.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import permutations
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,21 +66,33 @@ def sampled(layer: Layer, buffer_bytes: Sequence[int], bits: Bits = EIGHT_BITS) 
     return _least(t, lists, _offered_by(published_loops()), buffer_bytes, np.inf)
 
 
-def least_by_order(layer: Layer, buffer_bytes: int, limit: int, bits: Bits = EIGHT_BITS) -> list[int | None]:
-    """For each of the 180 orders its least bytes over all integer tile sizes; None if that exceeds ``limit``."""
+def least_by_order(
+    layer: Layer, buffer_bytes: Sequence[int], limits: Sequence[int], bits: Bits = EIGHT_BITS
+) -> list[list[int | None]]:
+    """For each of the 180 orders its least bytes over all integer tile sizes at each buffer size.
+
+    Parameters
+    ----------
+    buffer_bytes : in ascending order.
+    limits : for each size; None is found where the least exceeds it. They must not ascend.
+    """
     t = tables(layer, bits, Target())
     lists = _lists(t, steps_allowed(layer, Target(), None))
-    offers = (_offered_by((loops,)) for loops in published_loops())
-    return [_least(t, lists, offered, [buffer_bytes], limit + 1)[0] for offered in offers]
+    below = np.array(limits, dtype=np.float64) + 1
+    return [_least(t, lists, _offered_by((loops,)), buffer_bytes, below) for loops in published_loops()]
 
 
 def _lists(t: Tables, allowed: Mapping[Dim, Bools]) -> Lists:
     return lists_of([step_list(t, dim, allowed[dim], words=False) for dim in TILED])
 
 
-def _least(t: Tables, lists: Lists, orders: Orders, buffer_bytes: Sequence[int], below: float) -> list[int | None]:
+def _least(
+    t: Tables, lists: Lists, orders: Orders, buffer_bytes: Sequence[int], below: float | NDArray[np.float64]
+) -> list[int | None]:
+    """The least bytes at each buffer size; None where they are not less than ``below``."""
     triples = undominated(orders, [t], words=False, hardware=False)
     best = np.full((len(buffer_bytes), FOUND), np.inf)
     best[:, 0] = below
+    known = best[:, 0].copy()
     branch(t, lists, triples.states, np.array(buffer_bytes, dtype=np.float64), GOALS["traffic"], 0, best)
-    return [int(found[0]) if isfinite(found[0]) and found[0] < below else None for found in best]
+    return [int(found) if found < limit else None for found, limit in zip(best[:, 0], known, strict=True)]

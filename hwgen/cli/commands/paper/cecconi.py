@@ -4,17 +4,16 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, simulated
+from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
 from hwgen.cli.console import chosen_names, note, print_json, progress
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.model.published.cecconi import TransferCost
 from hwgen.report.cecconi.claims import tiling_claims
 from hwgen.report.cecconi.documents import tiling_files, tiling_readme
-from hwgen.report.cecconi.own_hardware import TCDM, own_tiles, small_layers
+from hwgen.report.cecconi.own_hardware import TCDM, overlaps, own_tiles, small_layers
 from hwgen.report.cecconi.rows import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
 from hwgen.report.documents import csv_text, write_bytes
-from hwgen.report.own_cluster import OwnRun
 
 __all__ = ["cecconi"]
 
@@ -28,11 +27,10 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
         raise InputError(f"-o: expected a folder, got the file {output}")
     with progress(len(layers) * len(KINDS) * len(costs), "searching") as step:
         rows = tiling_rows(layers, costs, progress=step)
-    stated = tiling_claims(layers, rows)
-    runs: list[OwnRun] = []
-    if rtl:
-        cluster = calibrated(hardware or DEFAULT).model_copy(update={"tcdm": TCDM})
-        runs = simulated([case for layer in small_layers() for case in own_tiles(layer, cluster)], cluster)
+    cluster = calibrated(hardware or DEFAULT).model_copy(update={"tcdm": TCDM})
+    cases = [case for layer in small_layers() for case in own_tiles(layer, cluster)]
+    stated = tiling_claims(layers, rows, overlaps(cases, cycles_on(cluster)))
+    runs = simulated(cases, cluster) if rtl else []
     text = tiling_readme(rows, stated, runs)
     files = {"README.md": text.encode(), **{file: table.encode() for file, table in tiling_files(rows).items()}}
     if runs:
@@ -40,7 +38,7 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
     note("drawing")
     # The plotting library is slow to load, and no other command needs it.
     from hwgen.report.cecconi.figures import tiling_4
-    from hwgen.report.stoutchinin.figures import rendered
+    from hwgen.report.figures import rendered
 
     files |= {f"fig4.{suffix}": data for suffix, data in rendered(tiling_4(rows)).items()}
     for file, data in files.items():

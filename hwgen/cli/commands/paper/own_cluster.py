@@ -6,12 +6,14 @@ import typer
 
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
+from hwgen.arch.dram import Dram
 from hwgen.cli.console import note, printable, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, load_hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
-from hwgen.lower.cluster.cost import predicted_on_cluster
+from hwgen.lower.cluster.cycles import cluster_cycles
+from hwgen.lower.cluster.program import compile_cluster
 from hwgen.report.own_cluster import OwnCase, OwnRun, own_hardware
 
 __all__ = ["DEFAULT", "calibrated", "cycles_on", "simulated"]
@@ -28,14 +30,15 @@ def calibrated(name: str) -> Cluster:
     return cluster
 
 
-def cycles_on(cluster: Cluster) -> Callable[[Schedule], float]:
-    """Cycles of a nest by the cycle model of the cluster; raises `InputError` where it cannot run the nest."""
-    hardware = own_hardware(cluster)
+def cycles_on(cluster: Cluster) -> Callable[[Schedule, bool], float]:
+    """Cycles of a nest by the cycle model of the cluster; raises `InputError` where it cannot run the nest.
 
-    def cycles_of(schedule: Schedule) -> float:
-        times = predicted_on_cluster(schedule, hardware).times
-        assert times is not None
-        return times.total
+    With True, one load, computation or store after the other.
+    """
+    hardware, dram = own_hardware(cluster), cluster.dram or Dram()
+
+    def cycles_of(schedule: Schedule, serial: bool) -> float:
+        return cluster_cycles(compile_cluster(schedule, hardware, serial=serial), dram).total
 
     return cycles_of
 

@@ -33,8 +33,9 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
         own_layers = layer_rows(names, own_npu(cluster), ("exact",), step)
     models, own = model_rows(layers), model_rows(own_layers)
     wanted = [network for network in names if network in JUDGED]
+    cycles_of = cycles_on(cluster)
     with progress(sum(len(distinct_layers(network)) for network in wanted), "judging by cycles") as step:
-        judged = judged_layers(wanted, cluster, cycles_on(cluster), step)
+        judged = judged_layers(wanted, cluster, lambda schedule: cycles_of(schedule, False), step)
     stated = mapping_claims(layers, models, NPU, judged)
     runs = simulated(own_mappings(cluster), cluster) if rtl else []
     text = mapping_readme(models, stated, own, judged, runs)
@@ -42,8 +43,8 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
     files |= {file: table.encode() for file, table in mapping_files(layers, models, own_layers, judged, runs).items()}
     note("drawing")
     # The plotting library is slow to load, and no other command needs it.
+    from hwgen.report.figures import rendered
     from hwgen.report.sousa.figures import mapping_5, mapping_6, mapping_7
-    from hwgen.report.stoutchinin.figures import rendered
 
     figures = {"fig5": mapping_5(models), "fig6": mapping_6(layers), "fig7": mapping_7(layers, NPU)}
     for stem, figure in figures.items():

@@ -1,0 +1,50 @@
+"""A statement of a paper beside what was computed, and whether the two agree."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Claim", "Verdict", "claims_table", "verdict_of"]
+
+Verdict = Literal["", "reproduced", "reproduced in part", "not reproduced", "not judged"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper, what was found, and why the two differ or agree.
+
+    Members
+    -------
+    where : section, figure or table of the paper.
+    published : what the paper states.
+    found : what was computed.
+    remark : how it was computed, and the likely reason of a difference.
+    verdict : computed from the figures; "not judged" where they are no evidence for or against the statement; empty
+        where the line is a comparison only.
+    """
+
+    where: str
+    published: str
+    found: str
+    remark: str
+    verdict: Verdict = ""
+
+
+def verdict_of(holds: Iterable[bool]) -> Verdict:
+    """Reproduced if every part of a statement holds, in part if some do; not judged if there is no part."""
+    parts = list(holds)
+    if not parts:
+        return "not judged"
+    return "reproduced" if all(parts) else "reproduced in part" if any(parts) else "not reproduced"
+
+
+def claims_table(claims: Sequence[Claim]) -> list[str]:
+    """Lines of Markdown: one row for each claim."""
+    return [
+        "| where | published | found | verdict | remark |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {claim.where} | {claim.published} | {claim.found} | {claim.verdict or '-'} | {claim.remark} |"
+            for claim in claims
+        ),
+    ]
