@@ -100,7 +100,7 @@ def test_a_marker_of_the_output_above_a_loop_over_outputs_means_the_place_inside
     inner: tuple[Dim, ...] = ("c", "k", "l", "m", "x", "y")
     steps = Lanes(m=4, x=4)
     plain = (Loop("m", min(4, layer.output_channels)),)
-    rest = tuple(Loop(dim, min(steps.get(dim, 1), layer.extents[dim])) for dim in inner)
+    rest = tuple(Loop(dim, min(steps.along(dim), layer.extents[dim])) for dim in inner)
     outside = Schedule(layer=layer, nest=(Marker(("O",)), *plain, *rest), lanes=Lanes(m=4, x=4))
     inside = Schedule(layer=layer, nest=(*plain, Marker(("O",)), *rest), lanes=Lanes(m=4, x=4))
     memories = PerOperand(4096, 1024, 1 << 16)
