@@ -7,14 +7,14 @@ import pytest
 from cosim.hwc.results import LayerResult, cosimulate
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.model.hwc.test_cycles import LEAST, one_operation
 from tests.random.layers import order_from, schedules_for
 
 LAYERS = 12
 # Lanes, order, and memories with little room beyond a box: elements of I, bytes of W, vectors of O.
-HWCS: dict[str, tuple[dict[Dim, int], str, tuple[int, int, int]]] = {
+HWCS: dict[str, tuple[Lanes, str, tuple[int, int, int]]] = {
     "outputs stay": (Lanes(m=8, x=2), "m y x O c I k W l m y x", (64, 32, 16)),
     "rows of lanes": (Lanes(m=8, y=2), "m y x O c I k W l m y x", (96, 32, 16)),
     "rows slide": (Lanes(x=16), "m y x O c IW y k m l", (192, 32, 8)),

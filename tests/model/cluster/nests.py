@@ -29,7 +29,7 @@ __all__ = [
 
 Item = Loop | Marker
 TILED: tuple[Dim, ...] = ("m", "c", "y", "x")
-LANES: dict[Dim, int] = Lanes(x=16)
+LANES = Lanes(x=16)
 ORDER = (Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "x", "l")
 
 

@@ -137,9 +137,9 @@ def test_sum_is_that_of_brute_force(seed: int) -> None:
     expected = brute_force(layers, budget)
     if expected is None:
         with pytest.raises(InputError, match=f"no HWC of {budget} bytes runs all"):
-            best_shared(layers, budget, {"x": LANES})
+            best_shared(layers, budget, Lanes(x=LANES))
         return
-    shared = best_shared(layers, budget, {"x": LANES})
+    shared = best_shared(layers, budget, Lanes(x=LANES))
     check(shared, layers, budget)
     assert shared.total_bytes == expected
 
@@ -150,7 +150,7 @@ FIGURE_8: Order = ("m", "y", "x", Marker(("O",)), "c", Marker(("I", "W")), "y", 
 def test_memories_for_a_given_order_are_the_best() -> None:
     layers = random_conv_set()
     budget = 96
-    shared = best_shared(layers, budget, {"x": LANES}, order=FIGURE_8)
+    shared = best_shared(layers, budget, Lanes(x=LANES), order=FIGURE_8)
     check(shared, layers, budget)
     assert shared.hardware.order == FIGURE_8
     least = None
@@ -178,7 +178,7 @@ def random_conv_set() -> list[Layer]:
 
 def test_the_order_found_is_no_worse_than_a_given_one_and_has_no_idle_loops() -> None:
     layers = random_conv_set()
-    free, given = best_shared(layers, 96, {"x": LANES}), best_shared(layers, 96, {"x": LANES}, order=FIGURE_8)
+    free, given = best_shared(layers, 96, Lanes(x=LANES)), best_shared(layers, 96, Lanes(x=LANES), order=FIGURE_8)
     assert free.total_bytes <= given.total_bytes
     idle = []
     for place, loop in enumerate(free.results[0].schedule.loops):
