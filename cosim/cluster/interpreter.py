@@ -18,8 +18,10 @@ from hwgen.arch.commands import Command, Opcode, Queue, decode
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.requantisation import requantisation_of
 from hwgen.arch.weight_packing import pack_weights, packed_size
-from hwgen.golden.convolution import convolve, requantise
+from hwgen.golden.convolution import convolve
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 
@@ -266,7 +268,7 @@ class _SmallLayer:
         if not v["last_part"]:
             return np.ascontiguousarray(sums.astype("<i4")).view(np.uint8)
         bias = read[2].view("<i4")
-        outputs = requantise(sums, bias, v["shift"], relu=bool(v["relu"]), ceiling=v["ceiling"])
+        outputs = requantise(sums, bias, requantisation_of(v))
         return outputs.view(np.uint8)
 
     def _unpacked(self, packed: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -1,14 +1,14 @@
 """Random test data for a layer, and what its output has to be."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.layout import element_type
-from hwgen.golden.convolution import convolve, requantise, safe_product_shift
+from hwgen.golden.convolution import layer_output, safe_product_shift
 from hwgen.ir.layer import Layer
+from hwgen.ir.requantisation import Requantisation
 
 __all__ = ["LayerData", "expected_output", "random_data"]
 
@@ -22,23 +22,18 @@ class LayerData:
     inputs : int8 or int16 [C, H, W].
     weights : int8 or int16 [M, C/groups, R, S].
     bias : int32 [M].
-    shift : right shift of the sums, 0 to 31.
-    relu : whether negative outputs become 0.
-    ceiling : the largest output: 0 to 127, or to 32767.
-    product_shift : right shift of the products, see `hwgen.golden.convolution.convolve`.
+    requantisation : how the sums become outputs.
     """
 
     inputs: NDArray[np.signedinteger]
     weights: NDArray[np.signedinteger]
     bias: NDArray[np.int32]
-    shift: int
-    relu: bool
-    ceiling: int
-    product_shift: int = 0
+    requantisation: Requantisation
 
-    def settings(self) -> dict[str, Any]:
-        """What is not an array, as plain data."""
-        return {name: getattr(self, name) for name in ("shift", "relu", "ceiling", "product_shift")}
+    @property
+    def bits(self) -> int:
+        """Width of an operand, and of an output."""
+        return 8 * self.inputs.itemsize
 
 
 def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerData:
@@ -64,11 +59,10 @@ def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerD
     shift = int(np.clip(round(np.log2(spread * 2.56 / most)) + rng.integers(-1, 2), 0, 31))
     relu = bool(rng.integers(2))
     ceiling = int(rng.integers(most // 6, most - 1)) if rng.random() < 0.4 else most - 1
-    return LayerData(inputs, weights, bias, shift, relu, ceiling, product_shift)
+    requantisation = Requantisation.shifted(shift, relu=relu, ceiling=ceiling, product_shift=product_shift)
+    return LayerData(inputs, weights, bias, requantisation)
 
 
 def expected_output(layer: Layer, data: LayerData) -> NDArray[np.signedinteger]:
     """The output [M, E, F], from the integer reference; its elements are as wide as the inputs'."""
-    sums = convolve(layer, data.inputs, data.weights, data.product_shift)
-    bits = 8 * data.inputs.itemsize
-    return requantise(sums, data.bias, data.shift, relu=data.relu, ceiling=data.ceiling, bits=bits)
+    return layer_output(layer, data.inputs, data.weights, data.bias, data.requantisation)

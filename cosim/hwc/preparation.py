@@ -70,7 +70,7 @@ def prepare(
     layer = schedule.layer
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = random_data(layer, rng, schedule.bits.I)
-    program = compile_layer(schedule, hardware, **data.settings())
+    program = compile_layer(schedule, hardware, data.requantisation)
     prediction = predict(schedule)
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for name in ("output", "partial"):  # what was there before must not matter

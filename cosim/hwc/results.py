@@ -159,4 +159,4 @@ def dump_layer(folder: Path, name: str, data: LayerData, output: NDArray[np.sign
     np.save(folder / f"{name}.W.npy", data.weights)
     np.save(folder / f"{name}.bias.npy", data.bias)
     np.save(folder / f"{name}.O.npy", output)
-    (folder / f"{name}.json").write_text(json.dumps(data.settings()) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(data.requantisation.as_data(data.bits)) + "\n", encoding="utf-8")

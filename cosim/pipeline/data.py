@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.golden.network import RowData, rectified, row_output, row_sums, shifts_sums
+from hwgen.golden.network import RowData, activated, row_output, row_sums, shifts_sums
 from hwgen.ir.network import Network, Node
+from hwgen.ir.requantisation import Requantisation
 
 __all__ = ["NetworkData", "random_network_data"]
 
@@ -37,13 +38,13 @@ def random_network_data(network: Network, rng: np.random.Generator) -> NetworkDa
 
 
 def _row(node: Node, operands: list[Int8], rng: np.random.Generator) -> RowData:
-    relu = rectified(node)
     if not node.operator.weighted:
-        return RowData(shift=int(rng.integers(0, 3)), relu=relu) if shifts_sums(node) else RowData(relu=relu)
+        shift = int(rng.integers(0, 3)) if shifts_sums(node) else 0
+        return RowData(requantisation=activated(node, Requantisation.shifted(shift)))
     shape = (node.output_channels, node.input_channels // node.groups, *node.kernel)
     weights = rng.integers(-128, 128, shape, dtype=np.int8)
     weights.reshape(-1)[rng.integers(weights.size)] = -128
     spread = float(np.abs(row_sums(node, RowData(weights), operands)).mean()) + 1.0
     bias = rng.normal(0.0, spread, node.output_channels).astype(np.int32)
     shift = int(np.clip(round(np.log2(spread / 40.0)) + rng.integers(0, 2), 0, 31))
-    return RowData(weights, bias, shift, relu)
+    return RowData(weights, bias, activated(node, Requantisation.shifted(shift)))

@@ -207,9 +207,7 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
             maps[row.name] = row_output(row, computes, operands)
             left_out[row.name] = sum(one.size for one in (*operands, maps[row.name]))
             continue
-        values = LayerData(
-            _flat(row, operands[0]), computes.weights, computes.bias, computes.shift, computes.relu, 127
-        )
+        values = LayerData(_flat(row, operands[0]), computes.weights, computes.bias, computes.requantisation)
         schedule = search_two_levels(row.layer(), hardware).schedule
         task = prepare_cluster(schedule, hardware, data=values)
         model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=fast)

@@ -1,12 +1,14 @@
-"""Integer reference convolution and requantisation: what the hardware must leave in memory, bit for bit."""
+"""Integer reference convolution: the sums of a layer and its outputs, bit for bit."""
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import Layer
+from hwgen.ir.requantisation import Requantisation
 
-__all__ = ["convolve", "requantise", "safe_product_shift"]
+__all__ = ["convolve", "layer_output", "safe_product_shift"]
 
 Int32 = NDArray[np.int32]
 
@@ -19,6 +21,7 @@ def convolve(
     inputs: NDArray[np.signedinteger],
     weights: NDArray[np.signedinteger],
     product_shift: int = 0,
+    zero_in: int = 0,
 ) -> Int32:
     """Sums of one layer, wrapped to 32 bits: inputs[C,H,W] and weights[M,C/groups,R,S] give sums[M,E,F].
 
@@ -26,7 +29,7 @@ def convolve(
     operands stay within 32 bits, see `safe_product_shift`. Wrapping once at the end equals wrapping at every step.
 
     Without a shift the products are summed in float64 by matrix multiplication, which is exact below 2**53: for 8-bit
-    operands up to 2**39 of them for one output, for 16-bit operands 2**23.
+    operands up to 2**39 of them for one output, for 16-bit operands 2**23. Padding reads as ``zero_in``.
     """
     _check("inputs", inputs, (layer.input_channels, layer.input_height, layer.input_width))
     _check("weights", weights, (layer.output_channels, layer.channels_per_group, *layer.kernel))
@@ -36,7 +39,7 @@ def convolve(
     if terms << (_bits(inputs) + _bits(weights) - 2) > 1 << 53:
         raise ValueError(f"{layer.name}: {terms} products of these widths are beyond exact float64 sums")
     top, left, bottom, right = layer.padding
-    padded = np.pad(inputs.astype(np.float64), ((0, 0), (top, bottom), (left, right)))
+    padded = np.pad(inputs.astype(np.float64), ((0, 0), (top, bottom), (left, right)), constant_values=zero_in)
     matrices = weights.astype(np.float64).reshape(layer.groups, layer.outputs_per_group, terms)
     sums = np.empty((layer.output_channels, layer.output_height, layer.output_width), np.int32)
     height = max(1, _COLUMN_BYTES // (8 * terms * layer.groups * layer.output_width))
@@ -49,6 +52,18 @@ def convolve(
             exact = np.matmul(matrices, columns).astype(np.int64)
         sums[:, first:last] = exact.astype(np.int32).reshape(layer.output_channels, last - first, -1)
     return sums
+
+
+def layer_output(
+    layer: Layer,
+    inputs: NDArray[np.signedinteger],
+    weights: NDArray[np.signedinteger],
+    bias: NDArray[np.int32],
+    requantisation: Requantisation,
+) -> NDArray[np.signedinteger]:
+    """The output [M, E, F] of one layer; its elements are as wide as the inputs'."""
+    sums = convolve(layer, inputs, weights, requantisation.product_shift, requantisation.zero_in)
+    return requantise(sums, bias, requantisation, bits=_bits(inputs))
 
 
 def safe_product_shift(layer: Layer, bits: int) -> int:
@@ -75,29 +90,6 @@ def _unrolled(layer: Layer, padded: NDArray[np.float64], first: int, last: int) 
     windows = sliding_window_view(rows, (k, l), axis=(1, 2))[:, ::down, ::across]
     unrolled = windows.transpose(0, 3, 4, 1, 2)
     return unrolled.reshape(layer.groups, layer.channels_per_group * k * l, (last - first) * layer.output_width)
-
-
-def requantise(
-    sums: Int32, bias: Int32, shift: int, *, relu: bool, ceiling: int | None = None, bits: int = 8
-) -> NDArray[np.signedinteger]:
-    """Outputs of one layer: sums[M,E,F] plus bias[M], rounded right shift, ReLU when set, clipped to 8 or 16 bits.
-
-    No output is above ``ceiling``; with ReLU that is a clipped ReLU.
-
-    The sum with the bias is exact (it does not wrap), half of the shifted-out range is added first for shifts
-    above 0, and the shift is arithmetic: it rounds half up.
-    """
-    if not 0 <= shift <= 31:
-        raise ValueError(f"shift: expected 0 to 31, got {shift}")
-    limits = np.iinfo(f"int{bits}")
-    highest = limits.max if ceiling is None else ceiling
-    if not 0 <= highest <= limits.max:
-        raise ValueError(f"ceiling: expected 0 to {limits.max}, got {ceiling}")
-    value = sums.astype(np.int64) + bias.astype(np.int64).reshape(-1, *[1] * (sums.ndim - 1))
-    if shift:
-        value = (value + (1 << (shift - 1))) >> shift
-    clipped: NDArray[np.signedinteger] = np.clip(value, 0 if relu else limits.min, highest).astype(limits.dtype)
-    return clipped
 
 
 def _bits(array: NDArray[np.signedinteger]) -> int:

@@ -2,37 +2,37 @@
 
 Every map is int8 [channels, rows, columns]. What each operation computes is defined here and nowhere else:
 
-- *conv, depthwise_conv, fc*: `hwgen.golden.convolution.convolve`, then `hwgen.golden.convolution.requantise` with the
-row's bias, shift and
-  ReLU; fc over the channels of its operand, pixel by pixel in each.
+- *conv, depthwise_conv, fc*: `hwgen.golden.convolution.convolve`, then `hwgen.golden.requantisation.requantise` with
+  the row's bias and requantisation; fc over the channels of its operand, pixel by pixel in each.
 - *add*: the sum of all operands, exact, then requantised: half of the shifted-out range added, shifted right, ReLU
   when set, clipped to int8. With shift 0 it is a saturating add.
 - *max pool*: over the pixels that there are; padding never wins.
 - *average pool*: padding counts as zeros and the divisor is the kernel's area everywhere. The division is a
-  multiplication by `average_factor`, rounded half up; a global pool does the same over the whole map.
+  multiplication by `average_scale`, rounded half up; a global pool does the same over the whole map.
 - *pixel_shuffle*: output channel c, row f y + i, column f x + j is input channel c f f + i f + j, row y, column x.
 - *concat*: the operands' channels one after the other.
 
-A rectifier of any kind (ReLU, ReLU6, leaky, PReLU, SELU) runs as ReLU; other activations do not run at all.
+Activations are those of `hwgen.ir.requantisation.ACTIVATIONS`; others do not run at all.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from hwgen.golden.convolution import convolve, requantise
+from hwgen.golden.convolution import convolve
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.network import CONVOLUTIONS, Network, Node
+from hwgen.ir.requantisation import UNCHANGED, Requantisation, Scale
 
-__all__ = ["RowData", "average_factor", "execute", "rectified", "row_output", "row_sums", "shifts_sums"]
+__all__ = ["RowData", "activated", "average_scale", "execute", "row_output", "row_sums", "shifts_sums"]
 
 Int8 = NDArray[np.int8]
 
-RECTIFIERS = ("relu", "relu6", "leaky_relu", "prelu", "selu")
 NO_BIAS = np.zeros(1, np.int32)
 
 
@@ -44,27 +44,23 @@ class RowData:
     -------
     weights : int8 [M, C/groups, R, S]; empty for rows without weights.
     bias : int32 [M]; zero for rows without weights.
-    shift : right shift of the sums of convolutions and adds, 0 to 31.
-    relu : whether negative outputs become 0.
+    requantisation : of the sums of convolutions and adds; of a pool its clip alone counts.
     """
 
     weights: Int8 = field(default_factory=lambda: np.zeros((0, 0, 0, 0), np.int8))
     bias: NDArray[np.int32] = field(default_factory=lambda: NO_BIAS)
-    shift: int = 0
-    relu: bool = False
+    requantisation: Requantisation = UNCHANGED
 
 
-def rectified(node: Node) -> bool:
-    """Whether a row's negative outputs become 0; `InputError` for an activation that is no rectifier."""
-    if node.activation is not None and node.activation not in RECTIFIERS:
-        raise InputError(f"{node.name}: activation: expected one of {', '.join(RECTIFIERS)}, got {node.activation}")
-    return node.activation is not None
+def activated(node: Node, requantisation: Requantisation = UNCHANGED) -> Requantisation:
+    """With the activation of a row; raises `InputError` for one that is not in `ACTIVATIONS`."""
+    return requantisation.activated(node.activation, node.name)
 
 
-def average_factor(area: int) -> tuple[int, int]:
-    """Multiplier (up to 2**16) and right shift that divide by a pool's area; exact for powers of two."""
+def average_scale(area: int) -> Scale:
+    """The scale that divides by a pool's area; exact for powers of two."""
     shift = 15 + (area - 1).bit_length()
-    return ((1 << shift) + area // 2) // area, shift
+    return Scale(((1 << shift) + area // 2) // area, shift)
 
 
 def execute(network: Network, inputs: Int8, rows: Mapping[str, RowData]) -> dict[str, Int8]:
@@ -115,7 +111,7 @@ class _Sums(_Reference):
 
     def output(self, node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
         sums = self.sums(node, data, operands)
-        return requantise(sums, data.bias, data.shift, relu=data.relu).astype(np.int8)
+        return requantise(sums, data.bias, data.requantisation).astype(np.int8)
 
 
 class _Convolution(_Sums):
@@ -136,13 +132,9 @@ class _Pool(_Reference):
         top, left, bottom, right = node.padding
         padded = np.pad(operands[0], ((0, 0), (top, bottom), (left, right)), constant_values=0 if average else -128)
         windows = sliding_window_view(padded, node.kernel, axis=(1, 2))[:, :: node.stride[0], :: node.stride[1]]
-        if average:
-            multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
-            values = (windows.sum(axis=(3, 4), dtype=np.int64) * multiplier + (1 << (shift - 1))) >> shift
-        else:
-            values = windows.max(axis=(3, 4)).astype(np.int64)
-        made: Int8 = np.clip(values, 0 if data.relu else -128, 127).astype(np.int8)
-        return made
+        scale = average_scale(node.kernel[0] * node.kernel[1]) if average else Scale()
+        values = windows.sum(axis=(3, 4), dtype=np.int64) if average else windows.max(axis=(3, 4))
+        return requantise(values, NO_BIAS, replace(data.requantisation, scales=(scale,))).astype(np.int8)
 
 
 class _Concatenation(_Reference):

@@ -14,9 +14,10 @@ import hwgen.cli.commands.cosim
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
-from hwgen.golden.convolution import convolve, requantise
+from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.core.access import allocation, predict
@@ -79,8 +80,8 @@ def test_a_run_in_the_simulator(run: Run, schedule_file: Path, tmp_path: Path) -
     assert entry["macs"] == small().layer.macs
     inputs, weights, bias, found = (np.load(dump / f"small.{part}.npy") for part in ("I", "W", "bias", "O"))
     settings = json.loads((dump / "small.json").read_text(encoding="utf-8"))
-    sums = convolve(small().layer, inputs, weights, settings.pop("product_shift"))
-    assert np.array_equal(requantise(sums, bias, **settings), found)
+    expected = layer_output(small().layer, inputs, weights, bias, Requantisation.shifted(**settings))
+    assert np.array_equal(expected, found)
 
 
 def test_a_difference_is_told_and_is_status_1(

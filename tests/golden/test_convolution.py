@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwgen.golden import convolution as golden
-from hwgen.golden.convolution import convolve, requantise, safe_product_shift
+from hwgen.golden.convolution import convolve, layer_output, safe_product_shift
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
+from hwgen.ir.requantisation import Requantisation
 
 
 def wrapped(value: int) -> int:
@@ -133,56 +134,11 @@ def test_full_size_layers_take_seconds() -> None:
     assert time.process_time() - started < 60
 
 
-REQUANTISED = [
-    # sum, bias, shift, relu, output
-    (5, 3, 0, False, 8),
-    (5, 0, 1, False, 3),
-    (-5, 0, 1, False, -2),
-    (-6, 0, 2, False, -1),
-    (7, 0, 2, False, 2),
-    (-7, 2, 0, True, 0),
-    (127, 1, 0, False, 127),
-    (-128, -1, 0, False, -128),
-    (-(1 << 31), 0, 24, False, -128),
-    ((1 << 31) - 1, (1 << 31) - 1, 31, False, 2),
-    (-(1 << 31), -(1 << 31), 31, False, -2),
-    (-(1 << 31), -(1 << 31), 31, True, 0),
-    ((1 << 31) - 1, 1, 31, False, 1),
-    ((1 << 31) - 1, 1, 0, False, 127),
-]
-
-
-@pytest.mark.parametrize(("total", "bias", "shift", "relu", "output"), REQUANTISED)
-def test_requantise_by_hand(total: int, bias: int, shift: int, relu: bool, output: int) -> None:
-    sums, biases = np.full((1, 1, 1), total, np.int32), np.array([bias], np.int32)
-    result = requantise(sums, biases, shift, relu=relu)
-    assert (result.dtype, result.item()) == (np.int8, output)
-
-
-@given(
-    st.integers(-(1 << 31), (1 << 31) - 1), st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, 31), st.booleans()
-)
-def test_requantise_in_unbounded_integers(total: int, bias: int, shift: int, relu: bool) -> None:
-    value = (total + bias + (1 << shift >> 1)) // (1 << shift)
-    value = max(value, 0) if relu else value
-    sums, biases = np.full((1, 2, 2), total, np.int32), np.array([bias], np.int32)
-    assert (requantise(sums, biases, shift, relu=relu) == min(max(value, -128), 127)).all()
-
-
-@pytest.mark.parametrize(("total", "relu", "output"), [(7, True, 6), (6, True, 6), (-3, True, 0), (-3, False, -3)])
-def test_no_output_is_above_the_ceiling(total: int, relu: bool, output: int) -> None:
-    sums, biases = np.full((1, 1, 1), total, np.int32), np.zeros(1, np.int32)
-    assert requantise(sums, biases, 0, relu=relu, ceiling=6).item() == output
-    with pytest.raises(ValueError, match="ceiling: expected 0 to 127, got 128"):
-        requantise(sums, biases, 0, relu=relu, ceiling=128)
-
-
-def test_bias_belongs_to_the_output_channel() -> None:
-    result = requantise(np.zeros((3, 2, 2), np.int32), np.array([1, 2, 3], np.int32), 0, relu=False)
-    assert result[:, 0, 0].tolist() == result[:, 1, 1].tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("shift", [-1, 32])
-def test_shifts_out_of_range_are_refused(shift: int) -> None:
-    with pytest.raises(ValueError, match="shift: expected 0 to 31"):
-        requantise(np.zeros((1, 1, 1), np.int32), np.zeros(1, np.int32), shift, relu=False)
+def test_padding_reads_as_the_zero_point_of_the_input() -> None:
+    layer = row(1).model_copy(update={"input_width": 1, "padding": (0, 1, 0, 1), "kernel": (1, 3)})
+    inputs, weights = np.full((1, 1, 1), 5, np.int8), np.array([[[[1, 10, 100]]]], np.int8)
+    assert convolve(layer, inputs, weights, zero_in=-2).tolist() == [[[-2 + 50 - 200]]]
+    form = Requantisation.shifted(2, relu=True)
+    assert layer_output(layer, inputs, weights, np.array([7], np.int32), form).tolist() == [[[14]]]  # 57 / 4
+    form = Requantisation(zero_in=-2)
+    assert layer_output(layer, inputs, weights, np.array([140], np.int32), form).tolist() == [[[-12]]]

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hwgen.golden.network import RowData, average_factor, execute, rectified, row_output
+from hwgen.golden.network import RowData, activated, average_scale, execute, row_output
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Node
+from hwgen.ir.requantisation import Requantisation
+
+
+def shifted(shift: int, *, relu: bool = False) -> RowData:
+    return RowData(requantisation=Requantisation.shifted(shift, relu=relu))
 
 
 def node(op: str, channels: int = 1, size: int = 2, **keys: Any) -> Node:
@@ -26,9 +31,9 @@ def test_adds_round_half_up_and_saturate() -> None:
     a, b = int8([[100, -100], [3, -3]]), int8([[100, -100], [0, 0]])
     add = node("add")
     assert row_output(add, RowData(), [a, b]).tolist() == [[[127, -128], [3, -3]]]
-    assert row_output(add, RowData(shift=1), [a, b]).tolist() == [[[100, -100], [2, -1]]]
-    assert row_output(add, RowData(shift=1, relu=True), [a, b]).tolist() == [[[100, 0], [2, 0]]]
-    assert row_output(add, RowData(shift=2), [a, a, b]).tolist() == [[[75, -75], [2, -1]]]
+    assert row_output(add, shifted(1), [a, b]).tolist() == [[[100, -100], [2, -1]]]
+    assert row_output(add, shifted(1, relu=True), [a, b]).tolist() == [[[100, 0], [2, 0]]]
+    assert row_output(add, shifted(2), [a, a, b]).tolist() == [[[75, -75], [2, -1]]]
 
 
 def test_pools_know_padding_from_pixels() -> None:
@@ -41,11 +46,11 @@ def test_pools_know_padding_from_pixels() -> None:
 
 @pytest.mark.parametrize("area", [1, 2, 3, 4, 6, 9, 25, 49, 64, 196, 1024, 3136])
 def test_averages_are_the_rounded_quotients(area: int) -> None:
-    multiplier, shift = average_factor(area)
-    assert 1 << 15 <= multiplier <= 1 << 16
+    scale = average_scale(area)
+    assert 1 << 15 <= scale.multiplier <= 1 << 16
     for total in {*range(-300, 300), -128 * area, 127 * area, *range(0, 127 * area, max(1, area // 3))}:
         exact = Fraction(total, area)
-        made = (total * multiplier + (1 << (shift - 1))) >> shift
+        made = (total * scale.multiplier + (1 << (scale.shift - 1))) >> scale.shift
         if area & (area - 1) == 0:
             assert made == floor(exact + Fraction(1, 2))
         else:
@@ -71,13 +76,13 @@ def test_a_network_row_by_row() -> None:
     ]
     source = {"name": "input", "channels": 1, "height": 2, "width": 2}
     network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": rows})
-    weights = RowData(int8([[[3]]], [[[-2]]]), np.array([1, 0], np.int32), shift=1)
+    weights = RowData(int8([[[3]]], [[[-2]]]), np.array([1, 0], np.int32), Requantisation.shifted(1))
     maps = execute(network, int8([[1, 2], [3, -128]]), {"conv": weights})
     assert maps["concat"].tolist() == [[[2, 4], [5, -128]], [[-1, -2], [-3, 127]], [[1, 2], [3, -128]]]
 
 
 def test_refusals() -> None:
     with pytest.raises(InputError, match=r"activation: expected one of relu, relu6, .*, got tanh"):
-        rectified(node("conv", activation="tanh"))
+        activated(node("conv", activation="tanh"))
     with pytest.raises(InputError, match="lrn: op: expected one that depth-first hardware has, got lrn"):
         row_output(node("lrn"), RowData(), [int8([[0, 0], [0, 0]])])

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from hwgen.arch.pipeline.checks import check_range
 from hwgen.arch.pipeline.maps import MapParameters
+from hwgen.arch.requantisation import SHIFT, clip_settings
 
 __all__ = [
     "OUTPUT_SETTINGS",
@@ -45,12 +46,9 @@ class Setting(NamedTuple):
     meaning: str
 
 
-OUTPUT_SETTINGS = (
-    Setting("relu", 1, "Negative outputs become zero"),
-    Setting("ceiling", 7, "The largest output there is, or the bound of a clipped ReLU"),
-)
+OUTPUT_SETTINGS = tuple(Setting(*one) for one in clip_settings())
 """Of every stage whose outputs are requantised."""
-SUM_SETTINGS = (Setting("shift", 5, "Bits that the sum is shifted right, with rounding"), *OUTPUT_SETTINGS)
+SUM_SETTINGS = (Setting(*SHIFT), *OUTPUT_SETTINGS)
 """Of every stage that requantises sums by a shift alone."""
 
 

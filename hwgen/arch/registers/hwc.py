@@ -6,6 +6,7 @@ from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
 from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.requantisation import SHIFT, clip_settings
 
 __all__ = ["HWC_IDENTITY", "STALLS", "hwc_registers"]
 
@@ -100,9 +101,8 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
     yield setting("partial_pitch", bits + 2, "Bytes from row to row of the partial sums")
     yield setting("partial_plane", ADDRESS_BITS - 4, "Bytes from channel to channel of the partial sums")
     yield setting("bias_base", ADDRESS_BITS, "Byte address of the biases, 32 bits each")
-    yield setting("shift", 5, "Bits that the sum is shifted right, with rounding")
-    yield setting("relu", 1, "Negative outputs become zero")
-    yield setting("ceiling", parameters.operand_bits - 1, "Largest output, or the bound of a clipped ReLU")
+    for one in (SHIFT, *clip_settings(parameters.operand_bits)):
+        yield setting(*one)
     yield setting("output_box_vectors", index, "Vectors of the largest tile in the output memory")
     for j in parameters.output_box:
         if parameters.loops[j] in OUTPUT_DIMS:

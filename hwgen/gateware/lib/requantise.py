@@ -1,10 +1,14 @@
 """From a 32-bit sum to an 8-bit output: bias, rounding shift, ReLU, clip to a ceiling."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Clip", "Requantise", "RoundingShift", "beyond"]
+from hwgen.arch.requantisation import clip_settings
+
+__all__ = ["Clip", "Requantise", "RoundingShift", "beyond", "clip_ports", "connected_clip"]
 
 
 class Requantise(wiring.Component):
@@ -41,8 +45,7 @@ class Requantise(wiring.Component):
                 "sum": In(signed(sum_bits)),
                 "bias": In(signed(32)),
                 "shift": In(shift_bits),
-                "relu": In(1),
-                "ceiling": In(bits - 1),
+                **clip_ports(bits),
                 "value": Out(signed(bits)),
             }
         )
@@ -60,8 +63,7 @@ class Requantise(wiring.Component):
             rounding.shift.eq(self.shift),
             clip.enable.eq(self.enable),
             clip.rest.eq(rounding.rest),
-            clip.relu.eq(self.relu),
-            clip.ceiling.eq(self.ceiling),
+            *connected_clip(clip, self),
             self.value.eq(clip.value),
         ]
         return m
@@ -129,8 +131,7 @@ class Clip(wiring.Component):
             {
                 "enable": In(1),
                 "rest": In(bits + 2),
-                "relu": In(1),
-                "ceiling": In(bits - 1),
+                **clip_ports(bits),
                 "value": Out(signed(bits)),
             }
         )
@@ -150,6 +151,16 @@ class Clip(wiring.Component):
             with m.Else():
                 m.d.comb += self.value.eq(rounded)
         return m
+
+
+def clip_ports(bits: int = 8) -> dict[str, wiring.Member]:
+    """A port for each setting of the clip of outputs of so many bits."""
+    return {setting.name: In(setting.width) for setting in clip_settings(bits)}
+
+
+def connected_clip(unit: object, settings: object) -> list[Any]:
+    """The assignments that give a unit's clip the settings of the same names."""
+    return [getattr(unit, setting.name).eq(getattr(settings, setting.name)) for setting in clip_settings()]
 
 
 def beyond(shift: Value, bits: int, sum_bits: int) -> Value:

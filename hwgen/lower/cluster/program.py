@@ -19,9 +19,11 @@ from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS
+from hwgen.ir.requantisation import UNCHANGED, Requantisation
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.parts import Parts
@@ -116,10 +118,8 @@ class ClusterProgram:
 def compile_cluster(
     schedule: Schedule,
     hardware: Hardware | None = None,
+    requantisation: Requantisation = UNCHANGED,
     *,
-    shift: int = 0,
-    relu: bool = False,
-    ceiling: int | None = None,
     serial: bool = False,
 ) -> ClusterProgram:
     """The program of one layer; raises `InputError` with the reason where the cluster cannot run it.
@@ -127,7 +127,7 @@ def compile_cluster(
     Parameters
     ----------
     hardware : the cluster; None: the smallest HWCs that run the schedule, in the default cluster.
-    shift, relu, ceiling : of the requantisation.
+    requantisation : what becomes of the sums.
     serial : for comparison: load, compute and store one after the other.
     """
     cluster = (hardware and hardware.cluster) or Cluster()
@@ -139,7 +139,7 @@ def compile_cluster(
     if placement.size > cluster.tcdm:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
         raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
-    settings = {"shift": shift, "relu": int(relu), "ceiling": 127 if ceiling is None else ceiling}
+    settings = settings_for(requantisation, where)
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:

@@ -9,8 +9,10 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.requantisation import UNCHANGED, Requantisation
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
@@ -53,11 +55,7 @@ class Program:
 def compile_layer(
     schedule: Schedule,
     hardware: Hardware | None = None,
-    *,
-    shift: int = 0,
-    relu: bool = False,
-    ceiling: int | None = None,
-    product_shift: int = 0,
+    requantisation: Requantisation = UNCHANGED,
 ) -> Program:
     """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
 
@@ -67,21 +65,17 @@ def compile_layer(
     parameters = parameters_for(schedule, hardware)
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
-    highest = (1 << (schedule.bits.O - 1)) - 1
     values = RegisterValues(schedule, parameters, Placement.of(layout)).registers()
-    values |= {"shift": shift, "relu": int(relu), "ceiling": highest if ceiling is None else ceiling}
+    where = schedule.layer.name
+    values |= settings_for(requantisation, where, schedule.bits.O, shifts_products=parameters.wide)
     if parameters.wide:
-        values |= {"wide": int(schedule.bits.I == WIDE), "product_shift": product_shift}
-    elif product_shift:
-        raise InputError(f"{schedule.layer.name}: product_shift: this HWC does not shift products")
+        values |= {"wide": int(schedule.bits.I == WIDE), "product_shift": requantisation.product_shift}
     bank = hwc_registers(parameters)
     registers = []
     for register in bank.held:
         value = values.pop(register.name)
         if not 0 <= value < 1 << register.width:
-            raise InputError(
-                f"{schedule.layer.name}: {register.meaning}: expected below {1 << register.width}, got {value}"
-            )
+            raise InputError(f"{where}: {register.meaning}: expected below {1 << register.width}, got {value}")
         registers.append((register.name, register.address, value))
     assert not values, values
     return Program(

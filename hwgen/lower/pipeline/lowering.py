@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.errors import ParameterError
 from hwgen.arch.pipeline import MapParameters, Operand, PipelineParameters, Stage
-from hwgen.golden.network import RowData, rectified
+from hwgen.golden.network import RowData, activated
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
 from hwgen.lower.pipeline.cycles import in_time
@@ -223,7 +223,7 @@ def _tile(
         made = plan.by_number[plan.stages[index].number].tiles[tile]
         streams[f"i_skip{index}_{place}"] = Columns(made.old, made.new)
     for index, row in enumerate(plan.stages):
-        data = None if rows is None else rows.get(row.node.name, RowData(relu=rectified(row.node)))
+        data = None if rows is None else rows.get(row.node.name, RowData(requantisation=activated(row.node)))
         found = {**_columns(plan, numbering, index, tile), **_arithmetic(row.node, data)}
         registers |= {f"stage{index}_{name}": value for name, value in found.items()}
     incomplete = TileProgram(registers, streams, (), ())
@@ -255,7 +255,7 @@ def _columns(plan: StackPlan, numbering: _Numbering, index: int, tile: int) -> d
 def _arithmetic(node: Node, data: RowData | None) -> dict[str, int]:
     """The registers of a stage's arithmetic; without data, those that follow from the row alone."""
     kind = kind_of_row(node)
-    own = kind.arithmetic(node, relu=rectified(node) if data is None else data.relu)
+    own = kind.arithmetic(node, activated(node) if data is None else data.requantisation)
     return own if data is None else {**kind.data_registers(node, data), **own}
 
 

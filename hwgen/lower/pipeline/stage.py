@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 
 import hwgen.lower.pipeline.stages
 from hwgen.arch.pipeline import Operand, PipelineParameters, Stage
+from hwgen.arch.requantisation import requantisation_of
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
+from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.tiles import MapPlan, MapTile, StagePlan
 from hwgen.model.pipeline.cycles import Stage as PlayedStage
 from hwgen.model.pipeline.graph import LineAxis
 
 __all__ = [
-    "CEILING",
     "Int8",
     "PlannedStage",
     "PlannedTile",
@@ -39,8 +40,6 @@ __all__ = [
     "stage_kinds",
 ]
 
-CEILING = 127
-"""The largest output: no clipped ReLU."""
 
 Int8 = NDArray[np.int8]
 Words = Mapping[str, NDArray[np.uint8]]
@@ -104,6 +103,12 @@ class RunningStage:
         """One of its own registers."""
         return self.registers[f"stage{self.index}_{name}"]
 
+    def requantisation(self) -> Requantisation:
+        """What its own registers make of a sum."""
+        prefix = f"stage{self.index}_"
+        own = {name.removeprefix(prefix): value for name, value in self.registers.items() if name.startswith(prefix)}
+        return requantisation_of(own)
+
     @property
     def steps(self) -> int:
         """Cycles of a pixel."""
@@ -155,8 +160,8 @@ class StageKind(ABC, Generic[S]):
     def columns(self, tile: PlannedTile) -> dict[str, int]:
         """The registers that say what it makes in a tile."""
 
-    def arithmetic(self, node: Node, *, relu: bool) -> dict[str, int]:
-        """The registers of its arithmetic that follow from the row alone."""
+    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
+        """The registers of its arithmetic that follow from the row alone: of the requantisation all but the shift."""
         return {}
 
     def data_registers(self, node: Node, data: RowData) -> dict[str, int]:

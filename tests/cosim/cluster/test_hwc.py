@@ -14,7 +14,8 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.control import Status
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.hwc import verilog
-from hwgen.golden.convolution import convolve, requantise
+from hwgen.golden.convolution import convolve
+from hwgen.golden.requantisation import requantise
 from tests.random.layers import hwc, schedules_for
 
 LAYERS = 6
@@ -104,8 +105,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         sums = sums + held.reshape(sums.shape)
     expected: NDArray[np.signedinteger] = sums
     if last:
-        data = run.data
-        expected = requantise(sums, data.bias, data.shift, relu=data.relu, ceiling=data.ceiling)
+        expected = requantise(sums, run.data.bias, run.data.requantisation)
     job = replace(
         run.job,
         name=name,

@@ -23,6 +23,7 @@ from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import parameters_for
 from hwgen.model.core.access import predict
@@ -68,12 +69,13 @@ def test_random_data_cover_the_range_and_are_not_clipped_away() -> None:
     for seed in range(40):
         data = random_data(layer, np.random.default_rng(seed))
         output = expected_output(layer, data)
-        inside = (output > (0 if data.relu else -128)) & (output < data.ceiling)
+        low, high = data.requantisation.bounds(8)
+        inside = (output > low) & (output < high)
         assert inside.mean() > 0.1
         assert data.inputs.min() == data.weights.min() == -128
-        shifts.add(data.shift)
-        relus.add(data.relu)
-        ceilings.add(data.ceiling)
+        shifts.add(data.requantisation.scales[0].shift)
+        relus.add(data.requantisation.relu)
+        ceilings.add(high)
     assert len(shifts) >= 3
     assert relus == {False, True}
     assert 127 in ceilings
@@ -179,7 +181,7 @@ def test_json_and_dump_hold_what_was_run(tmp_path: Path) -> None:
     for name, schedule in [("random_0", SCHEDULES[0]), ("random_3", SCHEDULES[3]), ("random_0-2", SCHEDULES[0])]:
         arrays = [np.load(tmp_path / f"{name}.{part}.npy") for part in ("I", "W", "bias", "O")]
         settings = json.loads((tmp_path / f"{name}.json").read_text())
-        data = LayerData(*arrays[:3], **settings)
+        data = LayerData(*arrays[:3], Requantisation.shifted(**settings))
         assert np.array_equal(expected_output(schedule.layer, data), arrays[3])
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.requantise import Requantise
-from hwgen.golden.convolution import requantise
+from hwgen.golden.requantisation import requantise
+from hwgen.ir.requantisation import Requantisation
 
 
 def test_equals_the_reference() -> None:
@@ -34,8 +35,9 @@ def test_equals_the_reference() -> None:
             for port, value in zip(ports, (total, bias, shift, relu, ceiling), strict=True):
                 ctx.set(port, value)
             await ctx.delay(1e-9)
+            requantisation = Requantisation.shifted(shift, relu=bool(relu), ceiling=ceiling)
             sums = np.array([[[total]]], np.int32)
-            expected = requantise(sums, np.array([bias], np.int32), shift, relu=bool(relu), ceiling=ceiling)
+            expected = requantise(sums, np.array([bias], np.int32), requantisation)
             assert ctx.get(unit.value) == int(expected[0, 0, 0]), (total, bias, shift, relu, ceiling)
 
     simulator = Simulator(unit)

@@ -53,9 +53,8 @@ def is_computed(program: ClusterProgram, commands: tuple[Command, ...], data: An
 def test_programs_compute_the_layer_in_any_order(name: str) -> None:
     for number, (case, hardware) in enumerate(cases(name, 8)):
         data = random_data(case.layer, np.random.default_rng(number))
-        settings = {"shift": data.shift, "relu": data.relu, "ceiling": data.ceiling}
         for serial in (False, True):
-            program = compile_cluster(case, hardware, serial=serial, **settings)  # type: ignore[arg-type]
+            program = compile_cluster(case, hardware, data.requantisation, serial=serial)
             assert is_computed(program, program.commands, data, number), (number, serial)
 
 
@@ -74,7 +73,7 @@ def test_every_kind_of_token_is_needed() -> None:
     failed, seen = set(), set()
     for number, (case, hardware) in enumerate(cases("fig8", 16)):
         data = random_data(case.layer, np.random.default_rng(number))
-        program = compile_cluster(case, hardware, shift=data.shift, relu=data.relu, ceiling=data.ceiling)
+        program = compile_cluster(case, hardware, data.requantisation)
         for source, sink, post, take in tokens(program.commands):
             seen.add((source, sink))
             if (source, sink) in failed:

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores, together
-from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond
+from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond, connected_clip
 
 __all__ = ["REST_BITS", "Leaving"]
 
@@ -204,8 +204,7 @@ class Leaving:
                 rounding.beyond.eq(beyond_these),
                 clip.enable.eq(self._packs),
                 clip.rest.eq(self._value.word_select(i, REST_BITS)),
-                clip.relu.eq(settings.relu),
-                clip.ceiling.eq(settings.ceiling),
+                *connected_clip(clip, settings),
             ]
             rests.append(rounding.rest)
             outputs.append(clip.value.as_unsigned())
@@ -223,8 +222,7 @@ class Leaving:
             rounding.shift.eq(shift),
             clip.enable.eq(self._halves),
             clip.rest.eq(self._value),
-            clip.relu.eq(self._settings.relu),
-            clip.ceiling.eq(self._settings.ceiling),
+            *connected_clip(clip, self._settings),
             self._half_output.eq(clip.value.as_unsigned()),
         ]
         return rounding.rest

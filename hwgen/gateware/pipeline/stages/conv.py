@@ -5,7 +5,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import BIAS_BYTES, ConvStage, MapParameters, PipelineParameters
-from hwgen.gateware.lib.requantise import Requantise
+from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
 from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
 from hwgen.gateware.pipeline.stage import StageComponent
@@ -62,8 +62,7 @@ class Convolution(StageComponent):
             {
                 **window_members(stage, source),
                 "shift": In(5),
-                "relu": In(1),
-                "ceiling": In(7),
+                **clip_ports(),
                 "window": In(WindowPort.of(source)),
                 "load": In(1),
                 "loading": Out(1),
@@ -184,8 +183,7 @@ class Convolution(StageComponent):
                 unit.sum.eq(total),
                 unit.bias.eq(bias.word_select(lane, 8 * BIAS_BYTES)),
                 unit.shift.eq(self.shift),
-                unit.relu.eq(self.relu),
-                unit.ceiling.eq(self.ceiling),
+                *connected_clip(unit, self),
             ]
             values.append(unit.value)
         return values

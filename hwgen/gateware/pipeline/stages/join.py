@@ -5,7 +5,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import JoinStage, MapParameters, PipelineParameters
-from hwgen.gateware.lib.requantise import Requantise
+from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
 from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.stage import StageComponent
 
@@ -48,7 +48,7 @@ class Join(StageComponent):
         self._stage, self._channels, self._made = stage, channels, made
         super().__init__(
             {
-                **({"shift": In(5), "relu": In(1), "ceiling": In(7)} if stage.kind == "add" else {}),
+                **({"shift": In(5), **clip_ports()} if stage.kind == "add" else {}),
                 **{f"i_pixel_{n}": In(stream.Signature(8 * each)) for n, each in enumerate(channels)},
                 "o_pixel": Out(stream.Signature(8 * made.channels)),
                 "moved": Out(1),
@@ -87,8 +87,7 @@ class Join(StageComponent):
                 unit.enable.eq(every),
                 unit.sum.eq(sum(terms)),
                 unit.shift.eq(self.shift),
-                unit.relu.eq(self.relu),
-                unit.ceiling.eq(self.ceiling),
+                *connected_clip(unit, self),
             ]
             values.append(unit.value)
         m.d.comb += collect.block.eq(Cat(*values))

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import GlobalPoolStage, MapParameters, PipelineParameters, PoolStage
 from hwgen.arch.pipeline.stages.pool import AVERAGE_SHIFT_BITS, MULTIPLIER_BITS
-from hwgen.gateware.lib.requantise import Requantise
+from hwgen.gateware.lib.requantise import Requantise, clip_ports, connected_clip
 from hwgen.gateware.pipeline.blocks import select_channels
 from hwgen.gateware.pipeline.collect import Collect
 from hwgen.gateware.pipeline.linebuffer import WindowPort
@@ -17,7 +17,7 @@ __all__ = ["GlobalPooling", "Pooling"]
 
 LOWEST = -128
 
-_AVERAGE = {"multiplier": In(MULTIPLIER_BITS), "shift": In(AVERAGE_SHIFT_BITS), "relu": In(1), "ceiling": In(7)}
+_AVERAGE = {"multiplier": In(MULTIPLIER_BITS), "shift": In(AVERAGE_SHIFT_BITS), **clip_ports()}
 
 
 def _members(stage: PoolStage | GlobalPoolStage, source: MapParameters) -> dict[str, wiring.Member]:
@@ -39,8 +39,7 @@ def _averaged(m: Module, settings: wiring.Component, total: Value, name: str) ->
         unit.enable.eq(1),
         unit.sum.eq(product),
         unit.shift.eq(settings.shift),
-        unit.relu.eq(settings.relu),
-        unit.ceiling.eq(settings.ceiling),
+        *connected_clip(unit, settings),
     ]
     return unit.value
 

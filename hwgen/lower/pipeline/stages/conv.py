@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.pipeline import BIAS_BYTES, ConvStage
-from hwgen.golden.convolution import requantise
+from hwgen.arch.requantisation import clip_values, scale_values
 from hwgen.golden.network import RowData
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
+from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
-from hwgen.lower.pipeline.stage import CEILING, Int8, PlannedStage, RunningStage, Words
+from hwgen.lower.pipeline.stage import Int8, PlannedStage, RunningStage, Words
 from hwgen.lower.pipeline.stages.window import WindowKind
 from hwgen.lower.pipeline.tiles import StagePlan
 from hwgen.model.pipeline.cycles import CONV
@@ -44,11 +46,11 @@ class _Convolution(WindowKind[ConvStage]):
             source.reads, planned.makes, row.kernel, row.stride, row.node.groups, lanes.inputs, lanes.outputs
         )
 
-    def arithmetic(self, node: Node, *, relu: bool) -> dict[str, int]:
-        return {"relu": int(relu), "ceiling": CEILING}
+    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
+        return clip_values(requantisation, node.name)
 
     def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        return {"shift": data.shift}
+        return scale_values(data.requantisation, node.name)
 
     def weight_words(self, stage: ConvStage, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:
         """Words by output block, tap, input block; in each the output lanes, then the input lanes."""
@@ -71,8 +73,7 @@ class _Convolution(WindowKind[ConvStage]):
         weights = blocks.reshape(outputs, inputs, *stage.kernel).view(np.int8)
         biases = np.ascontiguousarray(words["bias"]).view("<i4").reshape(-1).astype(np.int32)
         sums = _convolved(windows, weights, stage.groups).astype(np.int32)
-        relu, ceiling = bool(tile.setting("relu")), tile.setting("ceiling")
-        return requantise(sums, biases, tile.setting("shift"), relu=relu, ceiling=ceiling).astype(np.int8)
+        return requantise(sums, biases, tile.requantisation()).astype(np.int8)
 
 
 def _convolved(windows: Int8, weights: Int8, groups: int) -> NDArray[np.int64]:

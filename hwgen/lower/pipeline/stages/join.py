@@ -4,12 +4,14 @@ import numpy as np
 
 from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.pipeline.stages.join import JoinKind
-from hwgen.golden.convolution import requantise
-from hwgen.golden.network import RowData, rectified
+from hwgen.arch.requantisation import clip_values, scale_values
+from hwgen.golden.network import RowData, activated
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
+from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
-from hwgen.lower.pipeline.stage import CEILING, Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
+from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
 from hwgen.lower.pipeline.tiles import StagePlan
 from hwgen.model.pipeline.cycles import JOIN
 from hwgen.model.pipeline.cycles import Stage as PlayedStage
@@ -27,7 +29,8 @@ class _Join(StageKind[JoinStage]):
         return node.op in OPERATIONS
 
     def check(self, row: StagePlan, tiles: int) -> None:
-        if rectified(row.node) and not self._is_sum(row.node):
+        activated(row.node)
+        if row.node.activation is not None and not self._is_sum(row.node):
             raise InputError(
                 f"{row.node.name}: activation: a pipeline has none for this operation, got {row.node.activation}"
             )
@@ -46,11 +49,11 @@ class _Join(StageKind[JoinStage]):
         sources = [place for place, source in enumerate(tile.read) if source is not None]
         return {"columns": tile.made.new, **{f"first_{place}": tile.first(tile.made.old, place) for place in sources}}
 
-    def arithmetic(self, node: Node, *, relu: bool) -> dict[str, int]:
-        return {"relu": int(relu), "ceiling": CEILING} if self._is_sum(node) else {}
+    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
+        return clip_values(requantisation, node.name) if self._is_sum(node) else {}
 
     def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        return {"shift": data.shift} if self._is_sum(node) else {}
+        return scale_values(data.requantisation, node.name) if self._is_sum(node) else {}
 
     def busy_cycles(self, stage: JoinStage, tile: RunningStage) -> int:
         return tile.steps * tile.lines(stage.makes) * tile.setting("columns")
@@ -62,8 +65,7 @@ class _Join(StageKind[JoinStage]):
         if stage.kind == "concat":
             return np.concatenate(operands)
         sums = np.sum(np.array(operands, np.int64), axis=0).astype(np.int32)
-        relu, ceiling = bool(tile.setting("relu")), tile.setting("ceiling")
-        return requantise(sums, NO_BIAS, tile.setting("shift"), relu=relu, ceiling=ceiling).astype(np.int8)
+        return requantise(sums, NO_BIAS, tile.requantisation()).astype(np.int8)
 
 
 KINDS = (_Join(),)

@@ -5,11 +5,14 @@ from numpy.typing import NDArray
 
 from hwgen.arch.pipeline import GlobalPoolStage, PoolStage
 from hwgen.arch.pipeline.stages.pool import PoolKind
-from hwgen.golden.network import average_factor, rectified
+from hwgen.arch.requantisation import clip_values
+from hwgen.golden.network import activated, average_scale
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
+from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
-from hwgen.lower.pipeline.stage import CEILING, Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
+from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
 from hwgen.lower.pipeline.stages.window import WindowKind
 from hwgen.lower.pipeline.tiles import StagePlan
 from hwgen.model.pipeline.cycles import GLOBAL, POOL
@@ -18,20 +21,25 @@ from hwgen.model.pipeline.cycles import Stage as PlayedStage
 __all__ = ["KINDS"]
 
 
+NO_BIAS = np.zeros(1, np.int32)
+
+
 def _kind(node: Node) -> PoolKind:
     return "max" if node.pool == "max" else "average"
 
 
 def _check_activation(node: Node) -> None:
-    if rectified(node) and node.pool == "max":
+    activated(node)
+    if node.activation is not None and node.pool == "max":
         raise InputError(f"{node.name}: activation: a pipeline has none for this operation, got {node.activation}")
 
 
-def _arithmetic(node: Node, relu: bool) -> dict[str, int]:
+def _arithmetic(node: Node, requantisation: Requantisation) -> dict[str, int]:
     if node.pool == "max":
         return {}
-    multiplier, shift = average_factor(node.kernel[0] * node.kernel[1])
-    return {"multiplier": multiplier, "shift": shift, "relu": int(relu), "ceiling": CEILING}
+    scale = average_scale(node.kernel[0] * node.kernel[1])
+    clip = clip_values(requantisation, node.name)
+    return {"multiplier": scale.multiplier, "shift": scale.shift, **clip}
 
 
 def _pooled(windows: Int8, there: NDArray[np.bool_], kind: PoolKind, tile: RunningStage) -> Int8:
@@ -39,10 +47,8 @@ def _pooled(windows: Int8, there: NDArray[np.bool_], kind: PoolKind, tile: Runni
     if kind == "max":
         made = np.where(there, windows, np.int8(-128)).max(axis=(3, 4)).astype(np.int8)
         return made
-    products = windows.sum(axis=(3, 4), dtype=np.int64) * tile.setting("multiplier")
-    shift, least = tile.setting("shift"), 0 if tile.setting("relu") else -128
-    made = np.clip((products + (1 << (shift - 1))) >> shift, least, tile.setting("ceiling")).astype(np.int8)
-    return made
+    sums = windows.sum(axis=(3, 4), dtype=np.int64)
+    return requantise(sums, NO_BIAS, tile.requantisation()).astype(np.int8)
 
 
 class _Pool(WindowKind[PoolStage]):
@@ -63,8 +69,8 @@ class _Pool(WindowKind[PoolStage]):
         row, (source,) = planned.row, planned.operands
         return PoolStage(source.reads, planned.makes, row.kernel, row.stride, _kind(row.node), lanes.outputs)
 
-    def arithmetic(self, node: Node, *, relu: bool) -> dict[str, int]:
-        return _arithmetic(node, relu)
+    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
+        return _arithmetic(node, requantisation)
 
     def of_windows(
         self, stage: PoolStage, tile: RunningStage, windows: Int8, there: NDArray[np.bool_], words: Words
@@ -98,8 +104,8 @@ class _GlobalPool(StageKind[GlobalPoolStage]):
     def columns(self, tile: PlannedTile) -> dict[str, int]:
         return {}
 
-    def arithmetic(self, node: Node, *, relu: bool) -> dict[str, int]:
-        return _arithmetic(node, relu)
+    def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
+        return _arithmetic(node, requantisation)
 
     def busy_cycles(self, stage: GlobalPoolStage, tile: RunningStage) -> int:
         return tile.steps * (tile.lines(stage.reads) * tile.line(stage.reads) + 1)

@@ -1,7 +1,7 @@
 """Pixel shuffles."""
 
 from hwgen.arch.pipeline import ShuffleStage
-from hwgen.golden.network import rectified
+from hwgen.golden.network import activated
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
 from hwgen.lower.pipeline.lanes import Lanes, Work
@@ -20,7 +20,8 @@ class _Shuffle(StageKind[ShuffleStage]):
         return node.op == "pixel_shuffle"
 
     def check(self, row: StagePlan, tiles: int) -> None:
-        if rectified(row.node):
+        activated(row.node)
+        if row.node.activation is not None:
             raise InputError(
                 f"{row.node.name}: activation: a pipeline has none for this operation, got {row.node.activation}"
             )

@@ -12,8 +12,9 @@ from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.stream import OutputStream
-from hwgen.golden.convolution import requantise
+from hwgen.golden.requantisation import requantise
 from hwgen.ir.lanes import Lanes
+from hwgen.ir.requantisation import Requantisation
 
 SHAPES = {
     "x16": (1, 1, 16),
@@ -254,9 +255,8 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     simulator.add_testbench(bench)
     simulator.run()
     assert not compute.work
-    expected = requantise(
-        compute.results.astype(np.int32), biases, task.shift, relu=bool(task.relu), ceiling=task.ceiling
-    )
+    requantisation = Requantisation.shifted(task.shift, relu=bool(task.relu), ceiling=task.ceiling)
+    expected = requantise(compute.results.astype(np.int32), biases, requantisation)
     return around, expected
 
 

@@ -1,0 +1,130 @@
+"""Requantisation: how the 32-bit sums of a layer become its outputs, as one value."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hwgen.ir.document import InputError
+
+__all__ = ["ACTIVATIONS", "UNCHANGED", "Requantisation", "Scale"]
+
+MOST_MULTIPLIER = 1 << 16
+MOST_SHIFT = 47
+TABLE_ENTRIES = 256
+
+
+def _in_range(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"{name}: expected {least} to {most}, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A factor below 1 as an integer multiplication and a rounding right shift.
+
+    Members
+    -------
+    multiplier : up to 2**16.
+    shift : 0 to 47; half of the range that is shifted out is added first, nothing for shift 0.
+    """
+
+    multiplier: int = 1
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        _in_range("multiplier", self.multiplier, 0, MOST_MULTIPLIER)
+        _in_range("shift", self.shift, 0, MOST_SHIFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Requantisation:
+    """From sums to outputs: ``v = sum + bias``, exact; ``v = v * multiplier``, shifted right with rounding;
+    ``clip(v + zero_out, low, high)``; then the table, if there is one.
+
+    Members
+    -------
+    scales : one for all output channels, or one for each.
+    zero_in : what padding of the input reads as; the biases have it folded in.
+    zero_out : zero point of the output.
+    low, high : bounds of the output; None: the end of its range.
+    table : 256 outputs, for -128 to 127, of an activation that is no clip.
+    product_shift : right shift of each product of 16-bit operands before it is added; it rounds down.
+    """
+
+    scales: tuple[Scale, ...] = (Scale(),)
+    zero_in: int = 0
+    zero_out: int = 0
+    low: int | None = None
+    high: int | None = None
+    table: tuple[int, ...] | None = None
+    product_shift: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.scales:
+            raise ValueError("scales: expected one for all output channels, or one for each, got none")
+        if self.table is not None and len(self.table) != TABLE_ENTRIES:
+            raise ValueError(f"table: expected {TABLE_ENTRIES} entries, got {len(self.table)}")
+        _in_range("product_shift", self.product_shift, 0, 31)
+
+    @classmethod
+    def shifted(
+        cls, shift: int = 0, *, relu: bool = False, ceiling: int | None = None, product_shift: int = 0
+    ) -> "Requantisation":
+        """The form of layers without quantisation: a shift of 0 to 31, ReLU when set, a ceiling."""
+        _in_range("shift", shift, 0, 31)
+        scales = (Scale(shift=shift),)
+        return cls(scales, low=0 if relu else None, high=ceiling, product_shift=product_shift)
+
+    @property
+    def relu(self) -> bool:
+        """Whether what is below zero becomes zero."""
+        return self.low is not None and self.low == self.zero_out
+
+    def bounds(self, bits: int) -> tuple[int, int]:
+        """Lowest and highest output of ``bits`` bits; raises ValueError if the clip lies outside their range."""
+        least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        low, high = least if self.low is None else self.low, most if self.high is None else self.high
+        _in_range("low", low, least, most)
+        _in_range("high", high, low, most)
+        return low, high
+
+    def activated(self, name: str | None, where: str) -> "Requantisation":
+        """With an activation that follows; raises `InputError` for one that is not in `ACTIVATIONS`."""
+        if name is None:
+            return self
+        if name not in ACTIVATIONS:
+            raise InputError(f"{where}: activation: expected one of {', '.join(ACTIVATIONS)}, got {name}")
+        return ACTIVATIONS[name](self)
+
+    def as_data(self, bits: int) -> dict[str, Any]:
+        """Plain data of the form that `shifted` takes; raises ValueError for any other form."""
+        (scale,) = self.scales
+        form = Requantisation.shifted(
+            scale.shift, relu=self.relu, ceiling=self.high, product_shift=self.product_shift
+        )
+        if form != self:
+            raise ValueError("requantisation: expected a shift, ReLU and a ceiling only")
+        return {
+            "shift": scale.shift,
+            "relu": self.relu,
+            "ceiling": self.bounds(bits)[1],
+            "product_shift": self.product_shift,
+        }
+
+
+UNCHANGED = Requantisation()
+"""Sums become outputs as they are, clipped to the range of the output."""
+
+
+def _rectified(requantisation: Requantisation) -> Requantisation:
+    return replace(requantisation, low=requantisation.zero_out)
+
+
+ACTIVATIONS: dict[str, Callable[[Requantisation], Requantisation]] = {
+    "relu": _rectified,
+    "relu6": _rectified,
+    "leaky_relu": _rectified,
+    "prelu": _rectified,
+    "selu": _rectified,
+}
+"""What each activation of a network makes of its layer's requantisation. Every rectifier runs as ReLU."""

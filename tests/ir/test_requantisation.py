@@ -1,0 +1,96 @@
+"""Requantisation as a value: its forms, its activations, and what is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from hwgen.ir.document import InputError
+from hwgen.ir.requantisation import ACTIVATIONS, UNCHANGED, Requantisation, Scale
+
+
+def test_the_form_of_layers_without_quantisation() -> None:
+    form = Requantisation.shifted(7, relu=True, ceiling=100, product_shift=2)
+    assert form == Requantisation((Scale(1, 7),), low=0, high=100, product_shift=2)
+    assert (form.relu, form.bounds(8)) == (True, (0, 100))
+    assert Requantisation.shifted() == UNCHANGED
+    assert (UNCHANGED.relu, UNCHANGED.bounds(8), UNCHANGED.bounds(16)) == (False, (-128, 127), (-32768, 32767))
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("ceiling", [100, 127])
+def test_data_come_back(relu: bool, ceiling: int) -> None:
+    form = Requantisation.shifted(3, relu=relu, ceiling=ceiling, product_shift=4)
+    data = form.as_data(8)
+    assert data == {"shift": 3, "relu": relu, "ceiling": ceiling, "product_shift": 4}
+    assert Requantisation.shifted(**data) == form
+
+
+def test_without_a_ceiling_the_data_name_the_largest_output() -> None:
+    assert UNCHANGED.as_data(8)["ceiling"] == 127
+    assert UNCHANGED.as_data(16)["ceiling"] == 32767
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        Requantisation((Scale(3, 4),)),
+        Requantisation(zero_out=3),
+        Requantisation(low=-5),
+        Requantisation(table=(0,) * 256),
+    ],
+)
+def test_other_forms_have_no_such_data(form: Requantisation) -> None:
+    with pytest.raises(ValueError, match="expected a shift, ReLU and a ceiling only"):
+        form.as_data(8)
+
+
+@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "prelu", "selu"])
+def test_rectifiers_clip_at_the_zero_point(name: str) -> None:
+    assert name in ACTIVATIONS
+    assert Requantisation.shifted(2).activated(name, "row") == Requantisation.shifted(2, relu=True)
+    assert Requantisation(zero_out=-5).activated(name, "row").bounds(8) == (-5, 127)
+
+
+def test_activations_that_are_not_there() -> None:
+    assert UNCHANGED.activated(None, "row") is UNCHANGED
+    with pytest.raises(InputError, match=r"^row: activation: expected one of relu, relu6, .*, got tanh$"):
+        UNCHANGED.activated("tanh", "row")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scales": ()}, "scales: expected one for all output channels, or one for each, got none"),
+        ({"table": (0,) * 255}, "table: expected 256 entries, got 255"),
+        ({"product_shift": 32}, "product_shift: expected 0 to 31, got 32"),
+    ],
+)
+def test_refused_values(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(UNCHANGED, **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shift", [-1, 32])
+def test_shifts_out_of_range(shift: int) -> None:
+    with pytest.raises(ValueError, match="shift: expected 0 to 31"):
+        Requantisation.shifted(shift)
+
+
+def test_scales_out_of_range() -> None:
+    with pytest.raises(ValueError, match="multiplier: expected 0 to 65536, got 65537"):
+        Scale(65537)
+    with pytest.raises(ValueError, match="shift: expected 0 to 47, got 48"):
+        Scale(1, 48)
+
+
+@pytest.mark.parametrize(
+    ("form", "bits", "message"),
+    [
+        (Requantisation(high=128), 8, "high: expected -128 to 127, got 128"),
+        (Requantisation(low=-129), 8, "low: expected -128 to 127, got -129"),
+        (Requantisation(low=5, high=4), 16, "high: expected 5 to 32767, got 4"),
+    ],
+)
+def test_bounds_outside_the_range(form: Requantisation, bits: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        form.bounds(bits)
