@@ -9,7 +9,7 @@ STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test nightly bench regress regress-hwce synth docs lint format clean icarus chromium
+.PHONY: demo test nightly bench regress regress-hwce synth docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -43,6 +43,10 @@ synth: $(STAMP)
 # The documentation, as a site in build/site that works from disk. Warnings are errors.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+# The timing diagrams of the documentation, recorded from the gateware; a test says when they are out of date.
+figures: $(STAMP)
+	$(BIN)/python -m manual.waves
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

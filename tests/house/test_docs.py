@@ -17,10 +17,13 @@ from manual.api import rooms
 from manual.axi import ABSENT, AXI4, absent_table
 from manual.commands import Command, commands
 from manual.designs import ROOT, cluster, hwc, pipeline
+from manual.inserts import with_inserts
 from manual.integration import instantiation
 from manual.pages import generated_pages
 from manual.ports import TOPS, top
 from manual.registers import register_rows
+from manual.timing import timing_svg
+from manual.waves import diagrams, stored_diagrams
 from tests.cli.command_line import Run
 
 
@@ -132,3 +135,27 @@ def test_every_register_is_on_its_page(name: str) -> None:
     rows = register_rows(name)
     assert len(rows) > 10
     assert all(f"| `0x{one.address:03x}` | `{one.name}` | {one.width} | {one.access} |" in page for one in rows)
+
+
+def test_the_timing_diagrams_are_what_the_gateware_does_now() -> None:
+    """`make figures` writes them anew."""
+    assert stored_diagrams() == diagrams()
+
+
+def test_every_timing_diagram_is_shown() -> None:
+    page = (ROOT / "docs" / "handshakes.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"(?m)^\{\{ timing-([\w-]+) \}\}$", page)) == set(stored_diagrams())
+    assert with_inserts(page).count("<svg") == len(stored_diagrams())
+
+
+def test_a_timing_diagram_has_a_shape_for_every_value() -> None:
+    diagram = {"signal": [{"name": "clk", "wave": "p.|."}, {"name": "a<b", "wave": "x=|0", "data": ["7"]}]}
+    svg = timing_svg(diagram, "title")
+    assert [svg.count(f'class="{kind}"') for kind in ("line", "idle", "gap", "grid")] == [4, 1, 2, 3]
+    assert ">7</text>" in svg
+    assert "a&lt;b" in svg
+
+
+def test_an_insert_that_nothing_is_known_by_is_refused() -> None:
+    with pytest.raises(KeyError, match="nothing"):
+        with_inserts("text\n\n{{ nothing }}\n")
