@@ -1,39 +1,33 @@
-"""The register manuals of the three tops: every register with address, width, access and meaning."""
+"""The register manuals of the three tops: every register and field, and the error codes."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
-from hwgen.arch.registers.bank import Bank
+from hwgen.arch.registers.bank import VALUE, Access, Bank, Field, Register
 from hwgen.arch.registers.cluster import cluster_registers
-from hwgen.arch.registers.errors import ClusterError, DmaError, ErrorCode, HwcError, PipelineError
+from hwgen.arch.registers.errors import DmaError, ErrorCode
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers
 from manual.designs import cluster, hwc, pipeline
 from manual.markdown import cell, table
 
-__all__ = ["RegisterRow", "register_page", "register_rows"]
+__all__ = ["WITH_REGISTERS", "bank_of", "register_page"]
+
+WITH_REGISTERS = ("hwc", "cluster", "pipeline")
+_SHOWN = {
+    "hwc": "the smallest HWC that runs `schedules/examples/fig8_conv4_2.yaml`",
+    "cluster": "the cluster of `schedules/hardware/alexnet_cluster.yaml`",
+    "pipeline": "a pipeline of one convolution and one sum",
+}
+_ACCESS = {
+    Access.RW: "holds the value that was written last",
+    Access.RO: "shows a value of the hardware; a write is refused",
+    Access.W1C: "writing a one to a bit clears it",
+    Access.PULSE: "writing a one acts once; reads 0",
+}
 
 
-@dataclass(frozen=True)
-class RegisterRow:
-    """One register as the manual shows it."""
-
-    address: int
-    name: str
-    width: int
-    access: str
-    meaning: str
-
-
-def register_rows(top: str) -> tuple[RegisterRow, ...]:
-    """Every register of ``hwc``, ``cluster`` or ``pipeline``, by address."""
-    return tuple(
-        RegisterRow(one.address, one.name, one.width, "rw" if one.writable else "ro", one.meaning)
-        for one in _bank(top)
-    )
-
-
-def _bank(top: str) -> Bank:
+def bank_of(top: str) -> Bank:
+    """The registers of one of `WITH_REGISTERS`."""
     match top:
         case "hwc":
             return hwc_registers(hwc())
@@ -44,35 +38,65 @@ def _bank(top: str) -> Bank:
 
 def register_page(top: str) -> str:
     """The register manual of one top."""
-    lines = [f"# Registers: {top}", "", *_heading(top), ""]
-    rows = [
-        [f"`0x{one.address:03x}`", f"`{one.name}`", str(one.width), one.access, cell(one.meaning)]
-        for one in register_rows(top)
-    ]
-    lines += [*table(["Address", "Register", "Bits", "Access", "Meaning"], rows), ""]
-    lines += ["## Error codes", "", *_errors(top)]
-    return "\n".join([*lines, ""])
+    bank = bank_of(top)
+    text = f"""\
+# Registers: {top}
+
+{cell(bank.meaning)}. Shown are the registers of {_SHOWN[top]}. Which settings there are, and how wide they are,
+depends on what the design was generated for. `hwgen generate` writes the map of each design as C header, SystemRDL
+and JSON.
+
+Addresses are byte offsets. An access is one word of 32 bits. Bits that no field has read 0, and a write of
+ones to them is refused.
+"""
+    lines = [text, *table(["Access", "Meaning"], [[f"`{one}`", _ACCESS[one]] for one in Access]), ""]
+    lines += ["## Register map", "", *_map(bank), ""]
+    several = [register for register in bank if register.fields[0].name != VALUE]
+    for register in several:
+        lines += [f"### {register.name} {{ #{register.name} }}", "", *_fields(register), ""]
+    if top == "hwc":
+        lines += ["### In a cluster", "", *_more_in_a_cluster(bank), ""]
+    lines += ["## Error codes", "", *_errors(bank), ""]
+    return "\n".join(lines)
 
 
-def _heading(top: str) -> Iterator[str]:
-    shown = {
-        "hwc": "the smallest HWC that runs `schedules/examples/fig8_conv4_2.yaml`",
-        "cluster": "the cluster of `schedules/hardware/alexnet_cluster.yaml`",
-        "pipeline": "a pipeline of one convolution and one sum",
-    }[top]
-    yield f"The registers of {shown}. Which settings there are, and how wide, depends on what the design was"
-    yield "generated for: `hwgen generate` writes the map of each design as C header, SystemRDL and JSON. Addresses"
-    yield "are byte offsets. A register is accessed as one word of 32 bits."
+def _map(registers: Iterable[Register]) -> Iterator[str]:
+    return table(["Offset", "Register", "Bits", "Access", "Reset", "Meaning"], [_row(one) for one in registers])
 
 
-def _errors(top: str) -> Iterator[str]:
-    codes: dict[str, type[ErrorCode]] = {"hwc": HwcError, "cluster": ClusterError, "pipeline": PipelineError}
-    yield from ("The field `error` of `status` holds one of these codes; see [Errors](../integration.md#errors).", "")
-    yield from _codes(codes[top], "Name")
-    if top == "cluster":
-        yield from ("", "`fault_detail` holds a code of the HWC (see its registers) or of the DMA:", "")
-        yield from _codes(DmaError, "DMA error")
+def _row(register: Register) -> list[str]:
+    whole = register.fields[0].name == VALUE
+    name = f"`{register.name}`" if whole else f"[`{register.name}`](#{register.name})"
+    access = ", ".join(dict.fromkeys(f"`{field.access}`" for field in register.fields))
+    reset = sum(field.reset << field.low for field in register.fields)
+    return [f"`0x{register.address:03x}`", name, str(register.width), access, f"`{reset:#x}`", cell(register.meaning)]
 
 
-def _codes(codes: type[ErrorCode], title: str) -> Iterator[str]:
-    return table(["Code", title, "Meaning"], [[str(one.value), f"`{one.name}`", one.meaning] for one in codes])
+def _fields(register: Register) -> Iterator[str]:
+    return table(["Bits", "Field", "Access", "Reset", "Meaning"], [_field_row(field) for field in register.fields])
+
+
+def _field_row(field: Field) -> list[str]:
+    high = field.low + field.width - 1
+    bits = f"{high}:{field.low}" if field.width > 1 else str(field.low)
+    meaning = cell(field.meaning) + ("; see [Error codes](#error-codes)" if field.codes else "")
+    return [bits, f"`{field.name}`", f"`{field.access}`", f"`{field.reset:#x}`", meaning]
+
+
+def _more_in_a_cluster(alone: Bank) -> list[str]:
+    more = [one for one in hwc_registers(cluster().hwc) if one.name not in alone.by_name]
+    text = "An HWC of the cluster that is shown in this manual has these registers beside those above, and only the"
+    return [text, "program of the cluster writes them:", "", *_map(more)]
+
+
+def _errors(bank: Bank) -> Iterator[str]:
+    codes = next(field.codes for register in bank for field in register.fields if field.codes)
+    yield from ("What the field `error` of `status` holds. See [Errors](../integration.md#errors).", "")
+    yield from _codes(codes)
+    if bank.name == "cluster":
+        yield from ("", "`fault_detail` holds an error code of [the HWC](hwc.md#error-codes) or of the DMA:", "")
+        yield from _codes(DmaError)
+
+
+def _codes(codes: type[ErrorCode]) -> Iterator[str]:
+    return table(["Code", "Name", "Meaning"], [[str(int(one)), f"`{one.name}`", cell(one.meaning)] for one in codes])

@@ -14,11 +14,15 @@ from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.control import Control, Status
 from hwgen.gateware.bus.apb import ApbBridge
-from hwgen.gateware.cluster.registers import ClusterRegisters, cluster_register_map
+from hwgen.gateware.cluster.registers import ClusterRegisters
 from hwgen.gateware.dma.dma import Dma
 from hwgen.gateware.hwc.hwc import Hwc
-from hwgen.golden.convolution import convolve, requantise
+from hwgen.golden.convolution import convolve
+from hwgen.golden.requantisation import requantise
+from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from manual.designs import cluster
@@ -89,10 +93,11 @@ def hwc_trace() -> Trace:
 
     Each port has a memory that grants a request late every third time and answers in the next cycle.
     """
+    rule = Requantisation((Scale(shift=6),))
     program = compile_layer(Schedule.from_data({
         "format": 1, "kind": "schedule", "layer": LAYER, "nest": NEST, "lanes": {"m": 4, "x": 4},
         "bits": {"I": 8, "W": 8, "O": 8, "acc": 32},
-    }), shift=6)  # fmt: skip
+    }), requantisation=rule)  # fmt: skip
     rng = np.random.default_rng(1)
     layer = program.schedule.layer
     inputs = rng.integers(-128, 128, (2, 4, 4), np.int8)
@@ -109,8 +114,8 @@ def hwc_trace() -> Trace:
             await _access(ctx, hwc.cfg, address, value)
         await _access(ctx, hwc.cfg, *program.start)
         await ctx.tick().until(hwc.irq)
-        assert await _access(ctx, hwc.cfg, program.status) == program.DONE
-        await _access(ctx, hwc.cfg, program.start[0], 2)
+        assert await _access(ctx, hwc.cfg, program.status) == Status.DONE
+        await _access(ctx, hwc.cfg, program.start[0], Control.CLEAR)
         await ctx.tick().repeat(2)
         words.extend(ctx.get(memories["o"].data[i]) for i in range(len(image)))
 
@@ -118,7 +123,7 @@ def hwc_trace() -> Trace:
     for name in ("cfg", "tcdm_i", "tcdm_w", "tcdm_o"):
         signals |= _members(f"{name}__", getattr(hwc, name))
     trace = _run(m, bench, signals)
-    expected = requantise(convolve(layer, inputs, weights), bias, 6, relu=False)
+    expected = requantise(convolve(layer, inputs, weights), bias, rule)
     assert (program.output(np.array(words, np.uint32)) == expected).all()
     return trace
 
@@ -170,7 +175,7 @@ def apb_trace() -> Trace:
     m.submodules.bridge, m.submodules.registers = bridge, registers
     connect(m, bridge.cfg, registers.port)
     apb = bridge.apb
-    words = next(one.address for one in cluster_register_map(cluster()) if one.name == "program_words")
+    words = cluster_registers(cluster())["program_words"].address
     transfers = [(words, 0x2A, 0x2A, 0), (words, None, 0x2A, 0), (0xFFC, None, 0, 1)]
 
     async def bench(ctx: Any) -> None:

@@ -21,7 +21,7 @@ from manual.inserts import with_inserts
 from manual.integration import instantiation
 from manual.pages import generated_pages
 from manual.ports import TOPS, top
-from manual.registers import register_rows
+from manual.registers import WITH_REGISTERS, bank_of
 from manual.timing import timing_svg
 from manual.waves import diagrams, stored_diagrams
 from tests.cli.command_line import Run
@@ -129,12 +129,21 @@ def test_a_template_that_leaves_a_port_out_or_is_too_wide_is_noticed(tmp_path: P
     assert "WIDTH" in lint_of("hwc", wide, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["hwc", "cluster", "pipeline"])
-def test_every_register_is_on_its_page(name: str) -> None:
+@pytest.mark.parametrize("name", WITH_REGISTERS)
+def test_every_register_field_and_code_is_on_its_page(name: str) -> None:
     page = generated_pages()[f"registers/{name}.md"]
-    rows = register_rows(name)
-    assert len(rows) > 10
-    assert all(f"| `0x{one.address:03x}` | `{one.name}` | {one.width} | {one.access} |" in page for one in rows)
+    bank = bank_of(name)
+    assert len(bank.registers) > 10
+    for one in bank:
+        line = next(line for line in page.splitlines() if line.startswith(f"| `0x{one.address:03x}` |"))
+        assert f"`{one.name}`" in line
+        if len(one.fields) > 1:
+            section = page.partition(f"{{ #{one.name} }}")[2].partition("\n#")[0]
+            assert all(
+                f"| `{field.name}` | `{field.access}` | `{field.reset:#x}` |" in section for field in one.fields
+            )
+    codes = [field.codes for one in bank for field in one.fields if field.codes]
+    assert all(f"| {int(code)} | `{code.name}` |" in page for kind in codes for code in kind)
 
 
 def test_the_timing_diagrams_are_what_the_gateware_does_now() -> None:
