@@ -1,11 +1,13 @@
 """The documents' examples: their files are written to an empty folder, their commands run, what they print compared.
 
-In a page ``yaml title="NAME"`` opens a file, ``console`` a command after ``$`` and parts of what it prints; a line of
-``...`` stands for any number of lines. Commands that simulate take minutes: their pages run in `make nightly`.
+In a page a block with ``title="NAME"`` is a file. A block of ``console`` is a command after ``$`` and parts of what
+it prints, where a line of ``...`` stands for any number of lines. Commands that simulate or generate take minutes:
+they run in `make nightly`.
 """
 
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +17,8 @@ import pytest
 from hwgen.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["semantics/nest.md", "semantics/counts.md", "semantics/memory-levels.md"]
-QUICK = ("layers", "schedule", "predict")
+PAGES = ["semantics/nest.md", "semantics/counts.md", "semantics/memory-levels.md", "tutorial.md"]
+QUICK = ("layers", "schedule", "predict", "depth-first")
 TIMES = ("seconds", "Mcycles/s")
 """Columns of the tables that differ from run to run."""
 
@@ -73,21 +75,26 @@ def run_page(
     monkeypatch.chdir(folder)
     number = 0
     for language, title, text in blocks(page):
-        if title and language == "yaml":
+        if title:
             Path(title).write_text(text, encoding="utf-8")
         if language != "console":
             continue
         command, _, expected = text.partition("\n")
-        arguments = shlex.split(command)
-        assert arguments[:2] == ["$", "hwgen"], command
-        if arguments[2] not in verbs:
+        prompt, program, *arguments = shlex.split(command)
+        assert prompt == "$", command
+        if program == "python":
+            subprocess.run([sys.executable, *arguments], check=True)
             continue
-        monkeypatch.setattr(sys, "argv", arguments[1:])
+        assert program == "hwgen", command
+        if arguments[0] not in verbs:
+            continue
+        monkeypatch.setattr(sys, "argv", [program, *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         printed = capsys.readouterr()
-        assert (ended.value.code, printed.err) == (0, ""), command
-        assert missing(expected, printed.out) == [], command
+        refused = expected.startswith("hwgen: ")
+        assert (ended.value.code, printed.err) == ((2, expected) if refused else (0, "")), command
+        assert missing("" if refused else expected, printed.out) == [], command
         number += 1
     return number
 
@@ -97,6 +104,16 @@ def test_the_examples_print_what_the_page_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_page(page, QUICK, tmp_path, monkeypatch, capsys) >= 1
+
+
+@pytest.mark.nightly
+@pytest.mark.icarus
+def test_the_whole_tutorial_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_page("tutorial.md", (*QUICK, "cosim", "generate"), tmp_path, monkeypatch, capsys) >= 10
+    assert {"expand.fst", "expand.O.npy", "expand.json"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"hwc.v", "hwc.core", "hwc_registers.h"} <= {path.name for path in (tmp_path / "rtl").iterdir()}
 
 
 def test_the_comparison_can_fail() -> None:
