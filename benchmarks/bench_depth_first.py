@@ -1,8 +1,15 @@
 """The search for depth-first stacks: three networks at 720p and 4k, all cuts, factors 1 to 64, both weight modes.
 
-Marks: at most 60 s together from a cold start (a new process that has yet to compile everything), in processor time
-of that one process, since other work on the machine is none of ours; and the published figures of Goetschalckx 2019
-at the ends of the fronts. Beside them, by how much all factors undercut the published powers of two.
+Marks:
+
+- at most 60 s together from a cold start (a new process that has yet to compile everything), in processor time of
+  that one process, since other work on the machine is none of ours;
+- what Goetschalckx 2019 prints about the point of least traffic, to the digits that it prints;
+- the least traffic of every table, worked out from the layer table without the search;
+- the on-chip memory at that point, as recorded from this search: a regression value of our own, which guards against
+  change and is no evidence of anything else.
+
+Beside them, by how much all factors undercut the published powers of two.
 """
 
 import os
@@ -13,8 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hwgen.ir.network import load_layer_set
+from hwgen.model.pipeline.cost import layer_by_layer
 from hwgen.model.pipeline.graph import Graph
-from hwgen.search.pipeline.front import POWERS_OF_TWO, best_within, search_front
+from hwgen.search.pipeline.front import POWERS_OF_TWO, Point, best_within, search_front
 
 MOST_SECONDS = 60.0
 TABLES = (
@@ -25,8 +33,18 @@ TABLES = (
     "dmcnn_vd",
     "dmcnn_vd_3840x2160",
 )
-LEAST = {"srgan": (6_357_144, 164_966_400), "dmcnn_vd_3840x2160": (5_935_526, 74_649_600)}
-"""On-chip elements and traffic of the points of least traffic by the published rules."""
+SKIPS = {"srgan": 2 * 64, "mobilenet_v2_ssdlite": 0, "dmcnn_vd": 3}
+"""Elements that long skips move through DRAM for each pixel of the input: SRGAN writes its 64 maps and reads them
+back, DMCNN-VD reads its three input maps a second time, MobileNetV2-SSDLite has none."""
+RECORDED = {
+    "srgan": 6_357_144,
+    "srgan_3840x2160": 15_976_344,
+    "mobilenet_v2_ssdlite": 5_288_358,
+    "mobilenet_v2_ssdlite_3840x2160": 6_923_942,
+    "dmcnn_vd": 2_424_806,
+    "dmcnn_vd_3840x2160": 5_935_526,
+}
+"""On-chip elements at the point of least traffic by the published rules: recorded from this search, November 2026."""
 SEARCH = """
 import sys, time
 from hwgen.ir.network import load_layer_set
@@ -50,20 +68,52 @@ def cold_search(folder: Path) -> tuple[float, float]:
     return seconds, used
 
 
+def least_traffic(name: str) -> int:
+    """Elements that any schedule moves: the input, the maps that no row reads, and the long skips."""
+    layers = load_layer_set(name).layers
+    read = {source for layer in layers for source in layer.inputs or ()}
+    (first, *_) = (layer for layer in layers if layer.inputs == ("input",))
+    pixels = first.input_height * first.input_width
+    outputs = sum(
+        layer.output_channels * layer.output_height * layer.output_width for layer in layers if layer.name not in read
+    )
+    skips = next(elements for network, elements in SKIPS.items() if name.startswith(network))
+    return first.input_channels * pixels + outputs + skips * pixels
+
+
+def printed(name: str, graph: Graph, last: Point) -> bool:
+    """Whether what the paper prints of this table holds, as far as it prints anything.
+
+    Section 6.3, SRGAN at 720p: 165 million features, 6.4 million on chip, 24 % of them the model. Section 6.2,
+    DMCNN-VD at 4k: 268 times less than layer by layer with the same memory.
+    """
+    if name == "srgan":
+        found = round(last.traffic / 1e6), round(last.memory / 1e6, 1), round(100 * sum(graph.weights) / last.memory)
+        return found == (165, 6.4, 24)
+    if name == "dmcnn_vd_3840x2160":
+        return round(layer_by_layer(graph, last.memory) / last.traffic) == 268
+    return True
+
+
 def main() -> bool:
     """Measure, print, and say whether the marks are met."""
     with TemporaryDirectory(prefix="hwgen-") as name:
         seconds, used = cold_search(Path(name))
     load = os.getloadavg()[0]
     print(f"together, cold: {seconds:.1f} s, {used:.1f} s of processor time (load of the machine {load:.1f})")
-    exact = True
+    marks = {"published": True, "traffic": True, "memory": True}
     for name in TABLES:
         graph = Graph.of(load_layer_set(name))
-        published, all_factors = search_front(graph, "published", POWERS_OF_TWO), search_front(graph, "published")
-        last = published.points[-1]
-        exact = exact and LEAST.get(name, (last.memory, last.traffic)) == (last.memory, last.traffic)
+        by_their_factors, all_factors = (
+            search_front(graph, "published", POWERS_OF_TWO),
+            search_front(graph, "published"),
+        )
+        last = by_their_factors.points[-1]
+        marks["published"] &= printed(name, graph, last)
+        marks["traffic"] &= last.traffic == least_traffic(name)
+        marks["memory"] &= last.memory == RECORDED[name]
         gains = []
-        for point in published.points:
+        for point in by_their_factors.points:
             better = best_within(all_factors, point.memory)
             gains.append(1 - better.traffic / point.traffic if better else 0.0)
         mean = sum(gains) / len(gains)
@@ -72,8 +122,11 @@ def main() -> bool:
             f"powers of two: {100 * mean:.1f} % less on average, {100 * max(gains):.1f} % at most"
         )
     fast = used <= MOST_SECONDS
-    print(
-        f"  marks: {MOST_SECONDS:.0f} s of processor time, cold, {'met' if fast else 'MISSED'}; "
-        f"published ends {'met' if exact else 'MISSED'}"
-    )
-    return fast and exact
+    verdicts = {
+        f"{MOST_SECONDS:.0f} s of processor time, cold": fast,
+        "what the paper prints (SRGAN at 720p, DMCNN-VD at 4k)": marks["published"],
+        "least traffic worked out by hand, all tables": marks["traffic"],
+        "memory as recorded from this search (no evidence, guards against change)": marks["memory"],
+    }
+    print("  marks: " + "; ".join(f"{mark} {'met' if met else 'MISSED'}" for mark, met in verdicts.items()))
+    return all(verdicts.values())

@@ -1,4 +1,4 @@
-"""What all commands share: where output goes, how numbers look, how sizes and names are read."""
+"""What all commands share: where output goes, how numbers are printed, how sizes and names are read."""
 
 import json
 import re
@@ -17,11 +17,13 @@ from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = [
+    "CYCLES_NOTE",
     "Json",
     "buffer_sizes",
     "chosen_names",
     "load_schedules",
     "note",
+    "print_cycles_note",
     "print_json",
     "print_table",
     "printable",
@@ -31,12 +33,17 @@ __all__ = [
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
+CYCLES_NOTE = (
+    "Predicted cycles come from a cycle model that uses the latencies of this RTL: agreement shows that the model is "
+    "complete, it is no independent estimate of the speed."
+)
+
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 _LARGEST_BUFFER = 1 << 24
 
 
 def chosen_names(option: str, names: str | None, known: Sequence[str]) -> list[str]:
-    """Those of the known names that an option gives, separated by commas, in their own order; all without it."""
+    """The known names that an option lists, separated by commas, in the order of ``known``; all if not given."""
     if names is None:
         return list(known)
     wanted = [name.strip() for name in names.split(",")]
@@ -52,7 +59,7 @@ def print_json(data: object) -> None:
 
 
 def note(line: str) -> None:
-    """One line for the reader who waits: on standard error, and only on a terminal."""
+    """One line of progress: on standard error, and only on a terminal."""
     console = Console(stderr=True)
     if console.is_terminal:
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
@@ -69,7 +76,7 @@ def progress(total: int, what: str) -> Iterator[Any]:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on standard output: text left, numbers right and with separators, all of it shown in a pipe too."""
+    """A table on standard output: text left, numbers right with separators; wide tables are not cut in a pipe."""
     table = Table(title=printable(title), title_justify="left", header_style="bold")
     cells = [list(row) for row in rows]
     for index, column in enumerate(columns):
@@ -81,6 +88,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     if not console.is_terminal:
         console.width = max(console.width, 200)
     console.print(table)
+
+
+def print_cycles_note() -> None:
+    """What predicted cycles are, below a table that has them beside measured ones."""
+    typer.echo(CYCLES_NOTE)
 
 
 def _cell(value: object) -> str:
@@ -97,7 +109,7 @@ def _cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from files and arguments as it may go to a terminal: no line breaks, no escape sequences."""
+    """Text from files and arguments made safe for a terminal: no line breaks, no escape sequences."""
     return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
 
 

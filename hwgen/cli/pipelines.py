@@ -14,7 +14,7 @@ from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.campaigns.pipeline_cases import CaseSize
-from hwgen.cli.console import note, print_json, print_table, progress
+from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError, write_atomically
@@ -109,6 +109,7 @@ def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, st
     columns = ["stack", "tiles", *(kind.replace("_", " ") for kind in kinds), "as predicted", "output exact",
                "cycles predicted", "cycles", "slowest stage"]  # fmt: skip
     print_table("Bytes to and from DRAM in depth-first execution, measured at the pipeline's streams", columns, rows)
+    print_cycles_note()
     for stack, failure in [*((one["stack"], failure) for one in results for failure in one["failures"]), *more]:
         typer.echo(f"{stack}: {failure}")
 

@@ -1,7 +1,7 @@
 """Tiles of publications as nests of two levels for our own cluster, and the HWCs that run all of them.
 
-A tile is what a publication says it is. How the HWCs go through it is the same for all: each has up to four filters,
-two rows and sixteen columns at a time, and takes them channel by channel.
+The tiles in the TCDM are the publication's. Inside a tile the nest is the same for all: each HWC computes up to four
+filters, two rows and sixteen columns at a time, one input channel after the other.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from hwgen.model.published.stoutchinin import Tile
 __all__ = ["OwnCase", "OwnRun", "own_hardware", "own_runs", "sliced_on_cluster", "tiled_on_cluster"]
 
 LANES = 16
-INSIDE: tuple[Loop | Marker, ...] = (
+INNER_NEST: tuple[Loop | Marker, ...] = (
     Loop("m", 4),
     Loop("y", 2),
     Loop("x", LANES),
@@ -29,9 +29,9 @@ INSIDE: tuple[Loop | Marker, ...] = (
     Loop("m", 1),
     Loop("l", 1),
 )
-"""What an HWC does of its share of a tile."""
+"""The inner nest: how an HWC computes its share of a tile."""
 BUFFERS: dict[ArrayName, int] = {"I": 320, "W": 128, "O": 512}
-"""Bytes of its memories: kernels of up to 5 x 5, strides of up to 2."""
+"""Bytes of an HWC's memories: enough for kernels of up to 5 x 5 and strides of up to 2."""
 
 Around = tuple[Dim | tuple[ArrayName, ...], ...]
 FLOWS: dict[Flow, Around] = {
@@ -39,15 +39,16 @@ FLOWS: dict[Flow, Around] = {
     "OS": ("y", "x", "m", ("I", "W", "O"), "c"),
     "WS": ("m", ("W",), "y", "x", ("I", "O"), "c"),
 }
-"""Sousa's schedules as loops around a tile, each memory above the loop of which it holds one iteration."""
+"""The schedules of Sousa et al. 2022 as loops over tiles; a marker stands above the loop that its operands are held
+across."""
 LISTING: Around = ("y", "x", ("I",), "c", ("W", "O"), "m")
-"""Cecconi's Listing 1.1."""
+"""Listing 1.1 of Cecconi et al. 2017."""
 SHARES: dict[Slicing, tuple[Dim, ...]] = {"KS": ("m",), "KS&OFM": ("m", "y"), "OFM": ("y",)}
 
 
 @dataclass(frozen=True)
 class OwnCase:
-    """A tile to be tried: who chose it, the cycles that the publication's model gives the layer, and its nest."""
+    """A tile to be run: who chose it, the layer's cycles by the publication's model, and the nest."""
 
     chosen: str
     tile: str
@@ -57,15 +58,15 @@ class OwnCase:
 
 @dataclass(frozen=True)
 class OwnRun:
-    """What it came to in the RTL.
+    """What was counted in the RTL.
 
     Members
     -------
-    expected : cycles that the publication's model gives the layer.
+    expected : the layer's cycles by the publication's model.
     dram_bytes, axi_bursts, blocks, row_misses : of I, W and O together, as counted.
     tcdm_words : of all HWCs' ports.
     equal : every count of every operand at every level is the predicted one, and the output is right.
-    moving : cycles in which a channel of the DMA was at work, of both together.
+    moving : cycles in which the DMA loads, plus those in which it stores.
     predicted, cycles : of the whole layer.
     """
 
@@ -101,6 +102,11 @@ COLUMNS = (
 )
 
 
+PREDICTED_TEXT = """\
+*model's cycles* are the publication's model. *cycles predicted* are a cycle model of this cluster with the latencies
+of its RTL: that they agree with *cycles* says nothing about the publication's model."""
+
+
 def own_runs(runs: Sequence[OwnRun]) -> list[str]:
     """A table of runs as lines of Markdown."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
@@ -110,23 +116,23 @@ def own_runs(runs: Sequence[OwnRun]) -> list[str]:
         cells.append("yes" if run.equal else "NO")
         cells += [f"{cycles:,}" for cycles in (run.moving, run.predicted, run.cycles)]
         lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    return [*lines, "", PREDICTED_TEXT]
 
 
 def own_hardware(cluster: Cluster) -> Hardware:
     """HWCs of 1 KiB for the nests of this module, in a cluster."""
-    order = tuple(item if isinstance(item, Marker) else item.dim for item in INSIDE)
+    order = tuple(item if isinstance(item, Marker) else item.dim for item in INNER_NEST)
     return Hardware(name="own", lanes=Lanes(x=LANES), budget=1024, buffers=BUFFERS, order=order, cluster=cluster)
 
 
 def tiled_on_cluster(layer: Layer, tile: Tile, hwcs: int) -> Schedule:
-    """Cecconi's tiles in the order of Listing 1.1, each spread over the HWCs by filters."""
+    """Tiles of Cecconi et al. 2017 in the order of their Listing 1.1, each spread over the HWCs by filters."""
     steps: dict[Dim, int] = {"m": tile.m, "c": tile.c, "y": tile.y, "x": tile.x}
     return _nest(layer, LISTING, steps, {"m": -(-tile.m // hwcs)})
 
 
 def sliced_on_cluster(layer: Layer, mapping: Mapping, npu: Npu) -> Schedule:
-    """One of Sousa's mappings: what each of the HWCs, his clusters, has at a time is one tile here."""
+    """A mapping of Sousa et al. 2022: the tiles that their clusters hold at a time are one tile of the TCDM here."""
     shares: dict[Dim, int] = {"m": filters_a_core(layer, mapping, npu) * npu.cores, "y": mapping.rows}
     dims = SHARES[mapping.slicing]
     extents = layer.extents
@@ -142,7 +148,7 @@ def _nest(layer: Layer, around: Around, steps: dict[Dim, int], shares: dict[Dim,
         Marker(item, "tcdm") if isinstance(item, tuple) else Loop(item, steps[item]) for item in around
     ]
     nest += [Loop(dim, share, "hwc") for dim, share in shares.items()]
-    for item in INSIDE:
+    for item in INNER_NEST:
         if isinstance(item, Loop):
             left[item.dim] = min(left[item.dim], item.step)
         nest.append(item if isinstance(item, Marker) else Loop(item.dim, left[item.dim]))

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from hwgen.campaigns.plans import Configuration, make_plan
+from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
@@ -84,6 +85,7 @@ def test_a_torn_last_line_is_simulated_again(run: Run, small: Path, tmp_path: Pa
     answer = run(*command)
     assert answer.status == 0
     assert "1 rows simulated now" in answer.out
+    assert CYCLES_NOTE in answer.out
     assert answer.err.count("as predicted") == 1
 
 

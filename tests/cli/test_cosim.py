@@ -14,6 +14,7 @@ import hwgen.cli.commands.cosim
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
+from hwgen.cli.console import CYCLES_NOTE
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.hardware import Hardware, order_of, save_hardware
@@ -224,6 +225,7 @@ def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monke
     assert output.shape[0] == chosen[0].layer.output_channels
     shown = run("cosim", tmp_path / "schedules", *given)
     assert "Traffic at tcdm_dma" in shown.out
+    assert CYCLES_NOTE in shown.out
     save_schedule(small(), tmp_path / "schedules" / "small.yaml")
     refused(
         run("cosim", tmp_path / "schedules"), "SCHEDULE: expected schedules of one memory level or of two, got both"

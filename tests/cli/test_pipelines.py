@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.network import load_layer_set
@@ -49,6 +50,7 @@ def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path
     results = json.loads((tmp_path / "out.json").read_text())["results"]
     assert all(one["equal"] and one["output_exact"] and not one["failures"] for one in results)
     assert "Bytes to and from DRAM in depth-first execution" in answer.out
+    assert CYCLES_NOTE in answer.out
 
 
 def test_refusals(run: Run, solution: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import hwgen.campaigns.cluster
 from cosim.cluster.preparation import prepare_cluster
 from cosim.hwc.comparison import LayerResult
+from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
@@ -80,6 +81,7 @@ def test_a_run_that_takes_another_time(run: Run, arguments: list[object], monkey
     answer = run("regress-clusters", *arguments, "--against-one", "rows")
     assert answer.status == 1
     assert "rows: 1000 cycles, 1060 predicted" in answer.out
+    assert CYCLES_NOTE in answer.out
     assert "stalled: 1000" not in answer.out
     assert "rows, searched: only 3.50 times as fast as one HWC, expected 3.6 times" in answer.out
 

@@ -10,7 +10,7 @@ import typer
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
-from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
@@ -188,6 +188,7 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
         "seconds",
     ]
     print_table("Runs", columns, rows)
+    print_cycles_note()
 
 
 def print_failures(results: Sequence[LayerResult]) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from hwgen.campaigns.plans import Configuration, Kind
 from hwgen.cli.commands.schedule.utilisation import lanes_of
-from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, printable, size_text
+from hwgen.cli.console import Json, buffer_sizes, print_cycles_note, print_json, print_table, printable, size_text
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
@@ -278,6 +278,8 @@ def _print(outcome: Outcome, scale: int) -> None:
         if rows:
             found = [columns(row) for row in rows]
             print_table(f"Sweep, layers {size}", list(found[0]), [list(cells.values()) for cells in found])
+    if clusters:
+        print_cycles_note()
 
 
 def _lone_cells(row: Cells) -> Cells:

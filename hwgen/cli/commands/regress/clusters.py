@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.campaigns.cluster import ClusterRegression, regression_cases
-from hwgen.cli.console import Json, load_schedules, note, print_json, print_table, progress
+from hwgen.cli.console import Json, load_schedules, note, print_cycles_note, print_json, print_table, progress
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import load_hardware
@@ -120,3 +120,4 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
     print_table("Clusters, measured in the RTL, against the model", columns, rows)
     speeds: list[list[object]] = [[gain["case"], gain["predicted"], gain["measured"]] for gain in gains]
     print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)
+    print_cycles_note()

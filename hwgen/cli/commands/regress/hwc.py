@@ -13,7 +13,7 @@ from hwgen.campaigns.hwc import Outcome, Regression
 from hwgen.campaigns.plans import BUSY, KINDS, Configuration, Kind
 from hwgen.campaigns.summary import Summary, failures, summaries
 from hwgen.cli.commands.cosim import Seed
-from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, printable, size_text
+from hwgen.cli.console import Json, buffer_sizes, print_cycles_note, print_json, print_table, printable, size_text
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
@@ -161,6 +161,7 @@ def _print(rows: list[Summary], outcome: Outcome, seconds: float, jobs: int) -> 
         for row in rows
     ]
     print_table("Measured in the RTL, against the model", columns, cells)
+    print_cycles_note()
     for kind in dict.fromkeys(row.configuration.kind for row in rows):
         typer.echo(f"{kind}: {KINDS[kind]}")
     for plan in outcome.plans:
