@@ -27,6 +27,7 @@ from hwgen.golden.network import row_output
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.level import DRAM
 from hwgen.ir.network import Node
 from hwgen.lower.pipeline.images import in_scan_order
 from hwgen.lower.pipeline.solution import Solution
@@ -254,11 +255,10 @@ def _of_traffic(traffic: Traffic, biases: int) -> Moved:
 
 def _of_counts(counts: Counts) -> Moved:
     found = Moved()
-    for (level, operand, direction), access in counts.accesses.items():
-        if level == "dram":
-            maps = "maps_read" if direction.startswith("read") else "maps_written"
-            name = {"W": "weights", "B": "biases", "P": "program"}.get(operand, maps)
-            found = replace(found, **{name: getattr(found, name) + access.bytes})
+    for (_, operand, direction), access in counts.at(DRAM.name).accesses.items():
+        maps = "maps_read" if direction.startswith("read") else "maps_written"
+        name = {"W": "weights", "B": "biases", "P": "program"}.get(operand, maps)
+        found = replace(found, **{name: getattr(found, name) + access.bytes})
     return found
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
+from hwgen.ir.level import BUSES, TCDM
+
 __all__ = [
     "DIRECTIONS",
     "OPERANDS",
@@ -29,20 +31,17 @@ DIRECTIONS: dict[Operand, tuple[Direction, ...]] = {
 }
 """What is counted at `tcdm`, and by the DMA's ports there (`tcdm_dma`)."""
 
-_DRAM_DIRECTIONS: dict[Operand, tuple[Direction, ...]] = {**DIRECTIONS, "P": ("read",)}
-
-_QUANTITIES = ("bytes", "words")
-_DRAM_QUANTITIES = ("bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
+_WITH_PROGRAMS: dict[Operand, tuple[Direction, ...]] = {**DIRECTIONS, "P": ("read",)}
 
 
 def directions_at(level: str) -> dict[Operand, tuple[Direction, ...]]:
-    """What is counted at a memory level: at `dram` the program, too, as operand ``P``."""
-    return _DRAM_DIRECTIONS if level == "dram" else DIRECTIONS
+    """What is counted at a memory level; where programs are fetched from, those too, as operand ``P``."""
+    return _WITH_PROGRAMS if BUSES[level].programs else DIRECTIONS
 
 
 def quantities_at(level: str) -> tuple[str, ...]:
     """The quantities that depend on the level, in the order of the JSON form; elements are known everywhere."""
-    return _DRAM_QUANTITIES if level == "dram" else _QUANTITIES
+    return BUSES[level].quantities
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +90,17 @@ class Counts:
 
     def levels(self) -> tuple[str, ...]:
         """Memory levels that are counted, in order of first appearance."""
-        return tuple(dict.fromkeys(level for level, _, _ in self.accesses)) or ("tcdm",)
+        return tuple(dict.fromkeys(level for level, _, _ in self.accesses)) or (TCDM.name,)
 
-    def operand_bytes(self, operand: Operand, level: str = "tcdm") -> int:
+    def operand_bytes(self, operand: Operand, level: str = TCDM.name) -> int:
         """Bytes of one operand over all its directions."""
         return sum(self[level, operand, direction].bytes for direction in DIRECTIONS[operand])
 
-    def total_bytes(self, level: str = "tcdm") -> int:
+    def total_bytes(self, level: str = TCDM.name) -> int:
         """Bytes of I, W and O at one level; bias is not part of it."""
         return sum(self.operand_bytes(operand, level) for operand in OPERANDS)
 
-    def total_words(self, level: str = "tcdm") -> int:
+    def total_words(self, level: str = TCDM.name) -> int:
         """Words of I, W and O at one level; bias is not part of it."""
         return sum(self[level, o, d].words for o in OPERANDS for d in DIRECTIONS[o])
 

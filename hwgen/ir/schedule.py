@@ -15,11 +15,11 @@ from pydantic import Field, field_validator, model_validator
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.lanes import ONE_LANE, LanesField
 from hwgen.ir.layer import DIMS, Dim, Layer
+from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level
 
 __all__ = ["Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
 
 ArrayName = Literal["I", "W", "O"]
-Level = Literal["local", "tcdm"]
 ARRAYS: tuple[ArrayName, ...] = ("I", "W", "O")
 
 
@@ -44,7 +44,7 @@ class Marker:
     """
 
     arrays: tuple[ArrayName, ...]
-    level: Level = "local"
+    level: Level = LOCAL
     double: Literal["halves"] | None = None
 
 
@@ -91,14 +91,14 @@ class Schedule(Value):
         """The loops alone, outermost first."""
         return tuple(item for item in self.nest if isinstance(item, Loop))
 
-    def marked_loop(self, array: ArrayName, level: Level = "local") -> int | None:
+    def marked_loop(self, array: ArrayName, level: Level = LOCAL) -> int | None:
         """Index into `loops` of the loop that the array's marker stands above; None without a marker."""
         found = self._marker(array, level)
         return None if found is None else found[0]
 
     def in_halves(self, array: ArrayName) -> bool:
         """Whether the array has two halves in the TCDM, instead of a ring."""
-        found = self._marker(array, "tcdm")
+        found = self._marker(array, TCDM)
         return found is not None and found[1].double == "halves"
 
     def _marker(self, array: ArrayName, level: Level) -> tuple[int, Marker] | None:
@@ -142,7 +142,7 @@ class Schedule(Value):
 
 def check_markers(items: Sequence[object], where: str) -> None:
     """Raise ValueError unless each array is marked at most once a level, and a loop follows the last marker."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, Level]] = set()
     for marker in items:
         if isinstance(marker, Marker):
             for array in marker.arrays:
@@ -178,18 +178,23 @@ def parse_item(item: Any, index: int) -> Loop | Marker:
 
 
 def _parse_marker(value: Any, index: int) -> Marker:
-    level: Any = "local"
+    level = LOCAL
     double = None
     if isinstance(value, Mapping):
         double = value.get("double")
-        if "double" in value and (double != "halves" or "tcdm" not in value):
-            raise ValueError(f"item {index}: buffer: double: expected halves, and the level tcdm")
+        prefetched = [level.name for level in LEVELS.values() if level.prefetched]
+        if "double" in value and (double != "halves" or not any(name in value for name in prefetched)):
+            raise ValueError(
+                f"item {index}: buffer: double: expected halves, and the level {' or '.join(prefetched)}"
+            )
         value = {key: given for key, given in value.items() if key != "double"}
         if len(value) != 1:
             raise ValueError(f"item {index}: buffer: expected one level, got {reprlib.repr(value)}")
-        ((level, value),) = value.items()
-        if level not in ("local", "tcdm"):
-            raise ValueError(f"item {index}: buffer: expected the level local or tcdm, got {reprlib.repr(level)}")
+        ((name, value),) = value.items()
+        if name not in LEVELS:
+            names = " or ".join(sorted(LEVELS))
+            raise ValueError(f"item {index}: buffer: expected the level {names}, got {reprlib.repr(name)}")
+        level = LEVELS[name]
     arrays = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not arrays or any(array not in ARRAYS for array in arrays):
         raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {reprlib.repr(value)}")
@@ -201,9 +206,9 @@ def item_data(item: Loop | Marker) -> dict[str, Any]:
     if isinstance(item, Loop):
         return {item.dim: {"step": item.step, "over": item.over} if item.over else item.step}
     arrays: Any = item.arrays[0] if len(item.arrays) == 1 else list(item.arrays)
-    if item.level == "local":
+    if item.level == LOCAL:
         return {"buffer": arrays}
-    return {"buffer": {item.level: arrays, **({"double": item.double} if item.double else {})}}
+    return {"buffer": {item.level.name: arrays, **({"double": item.double} if item.double else {})}}
 
 
 def load_schedule(path: Path) -> Schedule:

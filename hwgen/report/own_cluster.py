@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
 from hwgen.model.published.sousa import Flow, Mapping, Npu, Slicing, filters_a_core
 from hwgen.model.published.stoutchinin import Tile
@@ -145,7 +146,7 @@ def sliced_on_cluster(layer: Layer, mapping: Mapping, npu: Npu) -> Schedule:
 def _nest(layer: Layer, around: Around, steps: dict[Dim, int], shares: dict[Dim, int]) -> Schedule:
     left = dict(layer.extents) | steps | shares
     nest: list[Loop | Marker] = [
-        Marker(item, "tcdm") if isinstance(item, tuple) else Loop(item, steps[item]) for item in around
+        Marker(item, TCDM) if isinstance(item, tuple) else Loop(item, steps[item]) for item in around
     ]
     nest += [Loop(dim, share, "hwc") for dim, share in shares.items()]
     for item in INNER_NEST:

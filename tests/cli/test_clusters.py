@@ -10,6 +10,7 @@ from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule, save_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
@@ -21,7 +22,7 @@ LAYER = Layer(
     output_width=12, kernel=(3, 3), padding=(1, 1, 1, 1),
 )  # fmt: skip
 NEST = (
-    Marker(ARRAYS, "tcdm"), Loop("m", 8), Loop("m", 4, "hwc"), Marker(("O",)), Loop("c", 1), Marker(("I", "W")),
+    Marker(ARRAYS, TCDM), Loop("m", 8), Loop("m", 4, "hwc"), Marker(("O",)), Loop("c", 1), Marker(("I", "W")),
     Loop("y", 1), Loop("k", 1), Loop("m", 1), Loop("l", 1),
 )  # fmt: skip
 ROWS = Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16))
@@ -92,5 +93,5 @@ def test_what_no_cluster_runs_is_counted_without_a_program(run: Run, saved: Path
 
 
 def test_refused(run: Run, saved: Path) -> None:
-    save_schedule(ROWS.model_copy(update={"nest": (Marker(("I", "W"), "tcdm"), *NEST[1:])}), saved)
+    save_schedule(ROWS.model_copy(update={"nest": (Marker(("I", "W"), TCDM), *NEST[1:])}), saved)
     refused(run("predict", saved), "rows.yaml", "expected a marker for O")

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 
 from hwgen.ir.document import InputError
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule, load_schedule, save_schedule
 from tests.random.nests import schedules
 
@@ -50,7 +51,7 @@ def test_the_published_nest(tmp_path: Path) -> None:
     assert schedule.loops[:3] == (Loop("m", 6), Loop("y", 2), Loop("x", 16))
     assert schedule.nest[3] == Marker(("O",))
     assert [schedule.marked_loop(array) for array in ("O", "I", "W")] == [3, 4, 4]
-    assert schedule.marked_loop("I", "tcdm") is None
+    assert schedule.marked_loop("I", TCDM) is None
     assert schedule.layer.extents == {"m": 512, "c": 512, "y": 28, "x": 28, "k": 3, "l": 3}
     assert schedule.iteration_size(0) == schedule.layer.extents
     assert schedule.iteration_size(4) == {"m": 6, "c": 1, "y": 2, "x": 16, "k": 3, "l": 3}
@@ -78,7 +79,7 @@ def test_levels_and_spread_loops_round_trip(tmp_path: Path) -> None:
     ]  # fmt: skip
     schedule = Schedule.from_data(data)
     assert schedule.loops[0] == Loop("m", 96, "hwc")
-    assert schedule.marked_loop("W", "tcdm") == 0
+    assert schedule.marked_loop("W", TCDM) == 0
     path = tmp_path / "two_levels.yaml"
     assert save_schedule(schedule, path, ["found by hand"])
     assert path.read_text(encoding="utf-8").startswith("# found by hand\nformat: 1\nkind: schedule\n")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from tests.random.nests import random_bits, random_layer, random_schedule
 
@@ -30,7 +31,7 @@ def random_two_level(rng: Random, schedule: Schedule) -> Schedule:
     for index, loop in enumerate(loops):
         for array in ARRAYS:
             if outer[array] == index:
-                nest.append(Marker((array,), "tcdm", "halves" if array in halves else None))
+                nest.append(Marker((array,), TCDM, "halves" if array in halves else None))
         nest += [Marker((array,)) for array in ARRAYS if local.get(array) == index]
         nest.append(loop)
     return schedule.model_copy(update={"nest": tuple(nest)})

@@ -5,6 +5,7 @@ from random import Random
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from tests.random.layers import random_layer
@@ -37,7 +38,7 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
     places: dict[ArrayName, int] = {array: rng.randrange(len(outer)) for array in ARRAYS}
     nest: list[Loop | Marker] = []
     for index, dim in enumerate(outer):
-        nest += [Marker((array,), "tcdm") for array in ARRAYS if places[array] == index]
+        nest += [Marker((array,), TCDM) for array in ARRAYS if places[array] == index]
         left[dim] = _step(rng, left[dim])
         nest.append(Loop(dim, left[dim]))
     for dim in slicing:

@@ -8,6 +8,7 @@ from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.strided import Axis, StridedBox
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.layer import DIMS
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.phases import Phase
 from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_boxes
@@ -37,7 +38,7 @@ class Parts:
     def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
         self._window = window
         self._layer, self._placement, self._layout = schedule.layer, placement, layout
-        marked = schedule.marked_loop("W", "tcdm")
+        marked = schedule.marked_loop("W", TCDM)
         assert marked is not None
         self._packed = PackedWeights(schedule, marked + 1)
         self.loads: dict[int, dict[str, Phase]] = {}

@@ -10,6 +10,7 @@ from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
@@ -219,7 +220,7 @@ class TileCommands:
 
     def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:
         """The packing of a tile of weights in the TCDM, and how many of its loops cut it into slices."""
-        marked = self._schedule.marked_loop("W", "tcdm")
+        marked = self._schedule.marked_loop("W", TCDM)
         assert marked is not None
         loops = self._schedule.loops[marked + 1 : depth + len(self._between)]
         return PackedWeights(self._schedule, marked + 1), sum(loop.dim in "mckl" for loop in loops)
@@ -280,7 +281,7 @@ def _below(schedule: Schedule, depth: int) -> tuple[Loop | Marker, ...]:
             loops += 1
             if loops > depth:
                 result.append(item)
-        elif loops >= depth and item.level == "local":
+        elif loops >= depth and not item.level.shared:
             result.append(item)
     return tuple(result)
 

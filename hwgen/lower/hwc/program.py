@@ -94,7 +94,7 @@ def check_format(schedule: Schedule) -> None:
     bits = schedule.bits
     if (bits.I, bits.W, bits.O, bits.acc) not in ((NARROW, NARROW, NARROW, 32), (WIDE, WIDE, WIDE, 32)):
         raise InputError(f"{where}: bits: the HWC computes with operands of 8 or of 16 bits, and 32-bit sums")
-    if any(isinstance(item, Marker) and item.level != "local" for item in schedule.nest):
+    if any(isinstance(item, Marker) and item.level.shared for item in schedule.nest):
         raise InputError(f"{where}: nest: one HWC has one memory level, got a tcdm marker")
     if any(loop.over for loop in schedule.loops):
         raise InputError(f"{where}: nest: one HWC cannot spread a loop over several")

@@ -21,6 +21,7 @@ from hwgen.arch.dram import DramPort
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import local_level, normalised, outer_level
 from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
@@ -124,7 +125,7 @@ def _input_words(schedule: Schedule) -> int:
 
 def _weight_words(schedule: Schedule) -> int:
     """Words with which the DMA writes weights: the words of all folds of a tile, which depend on its sizes."""
-    marked = schedule.marked_loop("W", "tcdm")
+    marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
     sizes = Counter(tuple(stop - start for ((start, stop),) in part.axes) for part in weight_loads(schedule))
@@ -140,7 +141,7 @@ def tcdm_need(schedule: Schedule) -> PerOperand:
 
 
 def _need(schedule: Schedule, array: ArrayName) -> int:
-    marked = schedule.marked_loop(array, "tcdm")
+    marked = schedule.marked_loop(array, TCDM)
     assert marked is not None
     iterations = iterations_of(schedule, marked + 1)
     match array:

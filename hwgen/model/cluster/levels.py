@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Dim
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 
 __all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loops", "tile_depth"]
 
 
 def is_two_level(schedule: Schedule) -> bool:
-    """Whether the nest has a `tcdm` marker."""
-    return any(isinstance(item, Marker) and item.level == "tcdm" for item in schedule.nest)
+    """Whether the nest has a marker of a level that the HWCs share."""
+    return any(isinstance(item, Marker) and item.level.shared for item in schedule.nest)
 
 
 def tile_depth(schedule: Schedule) -> int:
@@ -60,7 +61,7 @@ def local_level(schedule: Schedule) -> Schedule:
     nest = tuple(
         replace(item, over=None) if isinstance(item, Loop) else item
         for item in schedule.nest
-        if isinstance(item, Loop) or item.level == "local"
+        if isinstance(item, Loop) or not item.level.shared
     )
     return schedule.model_copy(update={"nest": nest})
 
@@ -79,7 +80,7 @@ def outer_level(schedule: Schedule) -> Schedule:
             if halves:
                 nest += [Marker(halves), Loop(item.dim, item.step)]
             halves = ()
-        elif item.level == "tcdm":
+        elif item.level.shared:
             if item.double:
                 halves += item.arrays
             else:
@@ -88,7 +89,7 @@ def outer_level(schedule: Schedule) -> Schedule:
 
 
 def _marked(schedule: Schedule, array: ArrayName) -> int:
-    marked = schedule.marked_loop(array, "tcdm")
+    marked = schedule.marked_loop(array, TCDM)
     if marked is None:
         raise InputError(
             f"schedule: buffer: tcdm: expected a marker for {array}: two levels have one for each operand"
@@ -99,7 +100,7 @@ def _marked(schedule: Schedule, array: ArrayName) -> int:
 def _require(schedule: Schedule) -> None:
     for array in ARRAYS:
         outer, local = _marked(schedule, array), schedule.marked_loop(array)
-        if local is not None and not _outside(schedule, array):
+        if local is not None and not _go_inward(schedule, array):
             raise InputError(f"schedule: buffer: {array}: expected the tcdm marker at or outside the local one")
     over = over_loops(schedule)
     dims: list[Dim] = [schedule.loops[index].dim for index in over]
@@ -113,8 +114,7 @@ def _require(schedule: Schedule) -> None:
             raise InputError(f"schedule: over: expected spread loops above all local markers, {array}'s is outside")
 
 
-def _outside(schedule: Schedule, array: ArrayName) -> bool:
-    for item in schedule.nest:
-        if isinstance(item, Marker) and array in item.arrays:
-            return item.level == "tcdm"
-    return False
+def _go_inward(schedule: Schedule, array: ArrayName) -> bool:
+    """Whether the markers of an array go inward as their levels do."""
+    depths = [item.level.depth for item in schedule.nest if isinstance(item, Marker) and array in item.arrays]
+    return depths == sorted(depths)

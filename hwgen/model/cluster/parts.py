@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.counts import Direction, Operand
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.levels import tile_depth
 
@@ -140,7 +141,7 @@ class _Visit:
 
 
 def _visits(schedule: Schedule, array: ArrayName, turned: Ints) -> Iterator[_Visit]:
-    marked = schedule.marked_loop(array, "tcdm")
+    marked = schedule.marked_loop(array, TCDM)
     assert marked is not None
     iterations = iterations_of(schedule, marked + 1)
     first_tiles = np.flatnonzero(turned <= marked).tolist()

@@ -19,6 +19,7 @@ from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.tile_order import Box, Iteration, TileWalk
 
@@ -235,7 +236,7 @@ def _boxes_of(walk: TileWalk, array: ArrayName, dims: tuple[int, ...]) -> tuple[
 
 
 def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
-    marked = schedule.marked_loop("W", "tcdm")
+    marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
     first, end = _boxes_of(walk, "W", (M, C, K, L))
@@ -334,7 +335,7 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 
 
 def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
-    marked = schedule.marked_loop("W", "tcdm")
+    marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
     stays, end = [], 0

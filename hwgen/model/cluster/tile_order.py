@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
 
 __all__ = ["Box", "Iteration", "TileWalk", "tile_depth"]
@@ -18,7 +19,7 @@ Box = tuple[tuple[int, int], ...]
 
 def tile_depth(schedule: Schedule) -> int:
     """Number of loops down to the innermost one with a ``tcdm`` marker, whose iterations are the tiles."""
-    marked = [schedule.marked_loop(array, "tcdm") for array in ARRAYS]
+    marked = [schedule.marked_loop(array, TCDM) for array in ARRAYS]
     return 1 + max(-1 if place is None else place for place in marked)
 
 
@@ -66,7 +67,7 @@ class TileWalk:
         return self._parents[depth], first, end
 
     def _depth_of(self, array: ArrayName) -> int:
-        marked = self._schedule.marked_loop(array, "tcdm")
+        marked = self._schedule.marked_loop(array, TCDM)
         assert marked is not None
         return marked + 1
 

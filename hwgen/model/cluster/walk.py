@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
 from hwgen.model.core.prediction import PerOperand
@@ -110,7 +111,7 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
 
 def _tcdm_executions(schedule: Schedule, array: ArrayName) -> Iterator[list[Tile]]:
     """For each execution of the loop at which an array is in the TCDM: the tiles of its iterations."""
-    marked = schedule.marked_loop(array, "tcdm")
+    marked = schedule.marked_loop(array, TCDM)
     assert marked is not None
     for tile in tiles(whole(schedule.layer), schedule.loops[:marked]):
         iterations = split(tile, schedule.loops[marked])

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
+from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Bits, Marker, Schedule
 
 __all__ = ["PerOperand", "Prediction", "require_one_level"]
@@ -75,7 +76,7 @@ class Prediction:
 def require_one_level(schedule: Schedule) -> None:
     """Refuse what a model with one memory level cannot count: ``tcdm`` markers and loops spread over HWCs."""
     for item in schedule.nest:
-        if isinstance(item, Marker) and item.level != "local":
+        if isinstance(item, Marker) and item.level != LOCAL:
             raise InputError(f"schedule: buffer: {item.level}: expected markers of one memory level only")
         if not isinstance(item, Marker) and item.over is not None:
             raise InputError(f"schedule: {item.dim}: over: {item.over}: expected a nest for one HWC")

@@ -2,6 +2,7 @@
 
 from hwgen.arch.dram import TICKS, Dram, ticks
 from hwgen.ir.counts import Counts
+from hwgen.ir.level import DRAM
 
 __all__ = ["dram_ticks"]
 
@@ -15,8 +16,7 @@ def dram_ticks(counts: Counts, timing: Dram) -> int:
     """
     beats = {"read": 0, "write": 0}
     busy, block, miss = 0, ticks(timing.block_cycles), ticks(timing.miss_cycles)
-    for (level, _, direction), access in counts.accesses.items():
-        if level == "dram":
-            beats["read" if direction.startswith("read") else "write"] += access.beats
-            busy += access.blocks * block + access.row_misses * miss
+    for (_, _, direction), access in counts.at(DRAM.name).accesses.items():
+        beats["read" if direction.startswith("read") else "write"] += access.beats
+        busy += access.blocks * block + access.row_misses * miss
     return max(busy, TICKS * max(beats.values()))

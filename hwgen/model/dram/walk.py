@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.ir.counts import Access, Counts, Direction, Operand
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.core.walk import Element, Tile, split, touched_inputs, touched_outputs, touched_weights, whole
@@ -46,7 +47,7 @@ def moves(schedule: Schedule) -> tuple[list[Moved], list[Moved]]:
     """Loads and stores, part by part, in the order of the two streams; the nest is normalised."""
     loaded: list[Moved] = []
     stored: list[Moved] = []
-    marked = {array: schedule.marked_loop(array, "tcdm") for array in ARRAYS}
+    marked = {array: schedule.marked_loop(array, TCDM) for array in ARRAYS}
     deepest = max(place for place in marked.values() if place is not None)
     held: dict[str, set[Element]] = defaultdict(set)
     done: dict[Element, int] = defaultdict(int)

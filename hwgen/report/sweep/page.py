@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import InputError, parse_yaml
+from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Loop, Schedule
 from hwgen.report.sweep.groups import groups_of, label_of
 from hwgen.report.sweep.results import SweepResults
@@ -56,7 +57,7 @@ def nest_text(schedule: Schedule) -> str:
             inside.add(item.dim)
             depth += 1
         else:
-            level = "" if item.level == "local" else f" in the {item.level}"
+            level = "" if item.level == LOCAL else f" in the {item.level}"
             lines.append(f"{indent}# buffered{level} at the loop below: {', '.join(item.arrays)}")
     lanes = " x ".join(f"{number} along {dim}" for dim, number in schedule.lanes.as_data().items()) or "one"
     lines.append(f"{'  ' * depth}multiply and accumulate  # lanes: {lanes}")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker
 from hwgen.search.cluster.outer_kernel import explore, forms_of
 from hwgen.search.cluster.outer_tables import (
@@ -62,7 +63,7 @@ class Outer:
         for place, (dim, step) in enumerate(zip(self.dims, self.steps, strict=True)):
             arrays = tuple(array for array, at in zip("IWO", self.marked, strict=True) if at == place)
             if arrays:
-                nest.append(Marker(arrays, "tcdm"))  # type: ignore[arg-type]
+                nest.append(Marker(arrays, TCDM))  # type: ignore[arg-type]
             nest.append(Loop(dim, step))
         return tuple(nest)
 

@@ -8,6 +8,7 @@ from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import compile_cluster
@@ -24,7 +25,7 @@ LOCAL = (
     Loop("k", 1), Loop("m", 1), Loop("l", 1),
 )  # fmt: skip
 TILES = Schedule(
-    layer=LAYER, nest=(Marker(ARRAYS, "tcdm"), Loop("m", 8), Loop("m", 2, "hwc"), *LOCAL), lanes=Lanes(x=16)
+    layer=LAYER, nest=(Marker(ARRAYS, TCDM), Loop("m", 8), Loop("m", 2, "hwc"), *LOCAL), lanes=Lanes(x=16)
 )
 HARDWARE = Hardware(
     name="four", lanes=Lanes(x=16), buffers={"I": 192, "W": 144, "O": 640},
@@ -57,9 +58,9 @@ def test_a_slow_dram_decides() -> None:
 
 
 def test_rounds_that_leave_partial_sums_cost_more() -> None:
-    nest = (Marker(ARRAYS, "tcdm"), Loop("c", 8), Loop("m", 16, "hwc"), *LOCAL)
+    nest = (Marker(ARRAYS, TCDM), Loop("c", 8), Loop("m", 16, "hwc"), *LOCAL)
     rounds = cluster_cycles(compile_cluster(TILES.model_copy(update={"nest": nest})))
-    whole = (Marker(ARRAYS, "tcdm"), Loop("c", 24), Loop("m", 16, "hwc"), *LOCAL)
+    whole = (Marker(ARRAYS, TCDM), Loop("c", 24), Loop("m", 16, "hwc"), *LOCAL)
     at_once = cluster_cycles(compile_cluster(TILES.model_copy(update={"nest": whole})))
     # Each HWC has 16 * 192 sums; two rounds store them, two load them; outputs are a quarter as many words.
     assert rounds.busy["compute"] - at_once.busy["compute"] > 3 * 16 * 192

@@ -8,6 +8,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Dram, EnergyCost, Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.placement import place
@@ -69,7 +70,7 @@ def every_outer(layer: Layer) -> Iterator[tuple[tuple[Item, ...], dict[Dim, int]
                     nest: list[Item] = []
                     for at, (dim, step) in enumerate(zip(order, steps, strict=True)):
                         arrays = tuple(array for array, mark in zip(ARRAYS, marked, strict=True) if mark == at)
-                        nest += [Marker(arrays, "tcdm")] if arrays else []
+                        nest += [Marker(arrays, TCDM)] if arrays else []
                         nest.append(Loop(dim, step))
                     yield tuple(nest), dict(layer.extents) | dict(zip(order, steps, strict=True))
 

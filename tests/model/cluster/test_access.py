@@ -7,6 +7,7 @@ import pytest
 from hwgen.ir.counts import Counts
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.access import dram_bytes, predict_two_levels
@@ -17,7 +18,7 @@ from hwgen.model.core.prediction import PerOperand
 from tests.random.cluster_nests import two_level_cases
 
 EVERYTHING = ("elements", "bytes", "words")
-IN_TCDM = Marker(ARRAYS, "tcdm")
+IN_TCDM = Marker(ARRAYS, TCDM)
 
 
 def differences(schedule: Schedule, hwcs: int) -> list[object]:
@@ -78,7 +79,7 @@ CORNERS = {
     "partial sums through the DRAM": lambda s, n: (
         predict(outer_level(normalised(s, n))).counts["tcdm", "O", "write_partial"].bytes > 0
     ),
-    "markers apart": lambda s, n: len({s.marked_loop(array, "tcdm") for array in ARRAYS}) == 3,
+    "markers apart": lambda s, n: len({s.marked_loop(array, TCDM) for array in ARRAYS}) == 3,
     "smaller last tile": lambda s, n: any(s.layer.extents[loop.dim] % loop.step for loop in s.loops),
     "bits other than 8": lambda s, n: s.bits.I != 8,
 }
@@ -133,7 +134,7 @@ def two_level_nest(layer: Layer) -> Schedule:
     return Schedule(
         layer=layer,
         nest=(
-            Loop("m", steps["m"]), Marker(("W", "I"), "tcdm"), Loop("y", steps["y"]), Marker(("O",), "tcdm"),
+            Loop("m", steps["m"]), Marker(("W", "I"), TCDM), Loop("y", steps["y"]), Marker(("O",), TCDM),
             Loop("c", steps["c"]), Loop("m", slices, "hwc"), Loop("x", min(16, layer.output_width)), *LOCAL,
         ),
         lanes=Lanes(x=16),

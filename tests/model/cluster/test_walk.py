@@ -7,6 +7,7 @@ import pytest
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import local_level, normalised, outer_level, over_loops
 from hwgen.model.cluster.walk import walk_two_levels
@@ -22,7 +23,7 @@ SQUARE = Layer(
     name="square", input_channels=2, output_channels=4, input_height=6, input_width=4, output_height=4,
     output_width=4, kernel=(3, 1),
 )  # fmt: skip
-IN_TCDM = Marker(ARRAYS, "tcdm")
+IN_TCDM = Marker(ARRAYS, TCDM)
 INSIDE = (Marker(ARRAYS), Loop("c", 1), Loop("x", 1), Loop("k", 1), Loop("m", 1))
 
 
@@ -120,7 +121,7 @@ def test_both_levels_are_nests_of_one_level() -> None:
 @pytest.mark.parametrize(
     ("nest", "message"),
     [
-        ((Marker(("I", "W"), "tcdm"), Loop("x", 1), Loop("l", 1)), "tcdm: expected a marker for O"),
+        ((Marker(("I", "W"), TCDM), Loop("x", 1), Loop("l", 1)), "tcdm: expected a marker for O"),
         (
             (Marker(("I",)), Loop("x", 2), IN_TCDM, Loop("x", 1), Loop("l", 1)),
             "I: expected the tcdm marker at or outside the local one",
@@ -135,7 +136,7 @@ def test_both_levels_are_nests_of_one_level() -> None:
             "over: expected at most one loop over m and one over y, got y y",
         ),
         (
-            (Marker(("I", "W"), "tcdm"), Loop("m", 1, "hwc"), Marker(("O",), "tcdm"), Loop("x", 1), Loop("l", 1)),
+            (Marker(("I", "W"), TCDM), Loop("m", 1, "hwc"), Marker(("O",), TCDM), Loop("x", 1), Loop("l", 1)),
             "over: expected spread loops below all tcdm markers, O's is inside",
         ),
         (

@@ -11,6 +11,7 @@ from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
 from hwgen.model.core.prediction import PerOperand
@@ -186,7 +187,7 @@ def test_json_form() -> None:
 
 
 def test_more_than_one_level_is_refused() -> None:
-    schedule = Schedule(layer=CONV4_2, nest=(Marker(("I",), "tcdm"), *_ones("m", "c", "y", "x", "k", "l")))
+    schedule = Schedule(layer=CONV4_2, nest=(Marker(("I",), TCDM), *_ones("m", "c", "y", "x", "k", "l")))
     with pytest.raises(InputError, match="expected markers of one memory level only"):
         predict(schedule)
 

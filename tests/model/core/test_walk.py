@@ -6,6 +6,7 @@ from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.core.walk import walk
@@ -151,7 +152,7 @@ def test_weights_are_packed_box_by_box() -> None:
 
 
 def test_more_than_one_level_is_refused() -> None:
-    schedule = Schedule(layer=LINE, nest=(Marker(("I",), "tcdm"), Loop("x", 1), Loop("l", 1)))
+    schedule = Schedule(layer=LINE, nest=(Marker(("I",), TCDM), Loop("x", 1), Loop("l", 1)))
     with pytest.raises(InputError, match="expected markers of one memory level only"):
         walk(schedule)
     spread = Schedule(layer=LINE, nest=(Loop("x", 1, "hwc"), Loop("l", 1)))

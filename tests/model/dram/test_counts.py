@@ -6,6 +6,7 @@ import pytest
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Access
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import loads, stores, tiles
@@ -19,7 +20,7 @@ LINE = Layer(
     name="line", input_channels=1, output_channels=1, input_height=1, input_width=8, output_height=1, output_width=6,
     kernel=(1, 3),
 )  # fmt: skip
-IN_TCDM = Marker(ARRAYS, "tcdm")
+IN_TCDM = Marker(ARRAYS, TCDM)
 EVERYTHING = ("elements", "bytes", "beats", "axi_bursts", "blocks", "jumps", "row_misses")
 DRAMS = [
     DramPort(axi_bits, Dram(row_bytes=row_bytes, banks=banks))

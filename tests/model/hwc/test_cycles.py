@@ -8,6 +8,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
 from hwgen.model.core.prediction import PerOperand
@@ -112,6 +113,6 @@ def test_what_the_model_cannot_tell_is_refused() -> None:
     wide = schedule.model_copy(update={"bits": Bits(I=16, W=16)})
     with pytest.raises(InputError, match="bits: expected operands of 8 or of 16 bits and 32-bit sums"):
         cycles(wide, LEAST)
-    nest = (Marker(("I", "W", "O"), "tcdm"), *schedule.nest)
+    nest = (Marker(("I", "W", "O"), TCDM), *schedule.nest)
     with pytest.raises(InputError, match="expected markers of one memory level"):
         cycles(schedule.model_copy(update={"nest": nest}), LEAST)
