@@ -17,7 +17,7 @@ import pytest
 from hwgen.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["semantics/nest.md", "semantics/counts.md", "semantics/memory-levels.md", "tutorial.md"]
+PAGES = ["semantics/nest.md", "semantics/counts.md", "semantics/memory-levels.md", "tutorial.md", "comparison.md"]
 QUICK = ("layers", "schedule", "predict", "depth-first")
 TIMES = ("seconds", "Mcycles/s")
 """Columns of the tables that differ from run to run."""
