@@ -1,4 +1,4 @@
-"""Between streams of narrow beats, as they leave the chip, and streams of whole pixels."""
+"""Conversion between streams of beats at the ports and streams of whole pixels inside."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -7,15 +7,15 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 __all__ = ["Gather", "Scatter", "TileSource"]
 
 
-def _keep(beat: int, left: Value) -> Value:
-    """The bytes of a beat that are used when so many are left."""
-    return Cat(*(left > i for i in range(beat)))
+def _keep(beat: int, bytes_left: Value) -> Value:
+    """The bytes of a beat that are used while ``bytes_left`` bytes of the pixel remain."""
+    return Cat(*(bytes_left > i for i in range(beat)))
 
 
 class Gather(wiring.Component):
-    """Beats become pixels: the first byte is the first channel, every pixel begins on a new beat.
+    """Collects beats into pixels. The first byte is the first channel; every pixel begins on a new beat.
 
-    Takes a beat in every cycle, also while a pixel is handed on.
+    Takes a beat in every cycle, also in the cycle in which a pixel is passed on.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Gather(wiring.Component):
     Members
     -------
     channels : In
-        Bytes of the pixel that begins.
+        Bytes of the pixel that begins with the next beat.
     i_beat : In(stream)
     keep : Out
         The bytes of the next beat that are used.
@@ -51,13 +51,13 @@ class Gather(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         beats = -(-self._channels // self._beat)
-        pixel, full, part = Signal(8 * beats * self._beat), Signal(), Signal()
-        place, left = Signal(range(max(beats, 2))), Signal(self._channels.bit_length())
-        to_come, last = Signal.like(left), self.last
+        pixel, full, partial = Signal(8 * beats * self._beat), Signal(), Signal()
+        position, bytes_left = Signal(range(max(beats, 2))), Signal(self._channels.bit_length())
+        remaining, last = Signal.like(bytes_left), self.last
         m.d.comb += [
-            to_come.eq(Mux(part, left, self.channels)),
-            last.eq(to_come <= self._beat),
-            self.keep.eq(_keep(self._beat, to_come)),
+            remaining.eq(Mux(partial, bytes_left, self.channels)),
+            last.eq(remaining <= self._beat),
+            self.keep.eq(_keep(self._beat, remaining)),
             self.i_beat.ready.eq(~full | self.o_pixel.ready),
             self.o_pixel.valid.eq(full),
             self.o_pixel.payload.eq(pixel),
@@ -67,11 +67,11 @@ class Gather(wiring.Component):
         with m.If(self.i_beat.valid & self.i_beat.ready):
             m.d.sync += [
                 full.eq(last),
-                part.eq(~last),
-                left.eq(to_come - self._beat),
-                place.eq(Mux(last, 0, place + 1)),
+                partial.eq(~last),
+                bytes_left.eq(remaining - self._beat),
+                position.eq(Mux(last, 0, position + 1)),
             ]
-            with m.Switch(place):
+            with m.Switch(position):
                 for number in range(beats):
                     with m.Case(number):
                         m.d.sync += pixel.word_select(number, 8 * self._beat).eq(self.i_beat.payload)
@@ -79,7 +79,7 @@ class Gather(wiring.Component):
 
 
 class Scatter(wiring.Component):
-    """Pixels become beats: the first byte is the first channel, every pixel begins on a new beat.
+    """Cuts pixels into beats. The first byte is the first channel; every pixel begins on a new beat.
 
     Parameters
     ----------
@@ -112,24 +112,24 @@ class Scatter(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         beats = -(-self._channels // self._beat)
-        place, done, left = Signal(range(max(beats, 2))), Signal(self._channels.bit_length()), Signal()
-        to_come = Signal(self._channels.bit_length())
+        position, done, more = Signal(range(max(beats, 2))), Signal(self._channels.bit_length()), Signal()
+        remaining = Signal(self._channels.bit_length())
         padded = Cat(self.i_pixel.payload, Const(0, 8 * (beats * self._beat - self._channels)))
         m.d.comb += [
-            to_come.eq(self.channels - done),
-            left.eq(to_come > self._beat),
-            self.keep.eq(_keep(self._beat, to_come)),
+            remaining.eq(self.channels - done),
+            more.eq(remaining > self._beat),
+            self.keep.eq(_keep(self._beat, remaining)),
             self.o_beat.valid.eq(self.i_pixel.valid),
-            self.o_beat.payload.eq(padded.word_select(place, 8 * self._beat)),
-            self.i_pixel.ready.eq(self.o_beat.ready & ~left),
+            self.o_beat.payload.eq(padded.word_select(position, 8 * self._beat)),
+            self.i_pixel.ready.eq(self.o_beat.ready & ~more),
         ]
         with m.If(self.o_beat.valid & self.o_beat.ready):
-            m.d.sync += [place.eq(Mux(left, place + 1, 0)), done.eq(Mux(left, done + self._beat, 0))]
+            m.d.sync += [position.eq(Mux(more, position + 1, 0)), done.eq(Mux(more, done + self._beat, 0))]
         return m
 
 
 class TileSource(wiring.Component):
-    """The pixels of one tile out of a stream of beats: no more are taken than the tile has.
+    """Reads the pixels of one tile from a stream of beats, and no beat more.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class TileSource(wiring.Component):
     Members
     -------
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     columns, lines : In
         Pixels of a line, and lines.
     i_beat : In(stream), keep : Out
@@ -170,16 +170,16 @@ class TileSource(wiring.Component):
         m.submodules.gather = gather = Gather(channels=self._channels, beat=self._beat)
         connect(m, flipped(self.o_pixel), gather.o_pixel)
         column, line = Signal.like(self.columns), Signal.like(self.lines)
-        open_ = line != 0
+        expected = line != 0
         m.d.comb += [
             gather.i_beat.payload.eq(self.i_beat.payload),
-            gather.i_beat.valid.eq(self.i_beat.valid & open_),
-            self.i_beat.ready.eq(gather.i_beat.ready & open_),
+            gather.i_beat.valid.eq(self.i_beat.valid & expected),
+            self.i_beat.ready.eq(gather.i_beat.ready & expected),
             self.moved.eq(self.i_beat.valid & self.i_beat.ready),
             self.keep.eq(gather.keep),
         ]
         with m.If(self.begin):
-            # Without columns there is nothing to take, not even when the next tile's columns are written.
+            # A tile without columns takes nothing, even after the registers hold the next tile's columns.
             m.d.sync += line.eq(Mux(self.columns == 0, 0, self.lines))
         with m.Elif(self.moved & gather.last):
             m.d.sync += column.eq(column + 1)

@@ -1,4 +1,4 @@
-"""Blocks of channels out of a pixel."""
+"""Selection of a block of channels from a pixel."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ __all__ = ["select_channels"]
 
 
 def select_channels(m: Module, pixel: Value, index: Value, choices: Sequence[tuple[int, ...]], name: str) -> Signal:
-    """The channels ``choices[index]`` of a pixel, the first in the lowest byte; all choices are of one length."""
+    """The channels ``choices[index]`` of a pixel, the first in the lowest byte. All choices have the same length."""
     chosen = Signal(8 * len(choices[0]), name=name)
     with m.Switch(index):
         for number, channels in enumerate(choices):

@@ -1,4 +1,4 @@
-"""From blocks of channels to whole pixels, and a short queue behind."""
+"""Assembly of pixels from blocks of channels, followed by a queue."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -9,24 +9,24 @@ __all__ = ["Collect"]
 
 
 class Collect(wiring.Component):
-    """Puts the blocks of a pixel side by side, in order, and hands the pixel on when the last one came.
+    """Assembles pixels from their blocks, in order, and passes each on after its last block.
 
     Parameters
     ----------
     channels
         Bytes of a pixel.
     lanes
-        Bytes of a block: a divisor.
+        Bytes of a block: a divisor of ``channels``.
     depth
-        Pixels of the queue.
+        Pixels of the queue after the assembly.
 
     Members
     -------
     write : In(1)
-        ``block`` is the next block of the pixel; only while ``go``.
+        ``block`` is the next block of the pixel. Ignored while ``go`` is low.
     block : In
     go : Out(1)
-        There is room. What feeds this stops in every other cycle.
+        A block can be accepted. Low is back-pressure: the stage stalls.
     o_pixel : Out(stream)
     """
 
@@ -40,10 +40,10 @@ class Collect(wiring.Component):
         m = Module()
         m.submodules.queue = queue = SyncFIFO(width=8 * self._channels, depth=self._depth)
         pixel, full = Signal(8 * self._channels), Signal()
-        place = Signal(range(max(self._blocks, 2)))
+        position = Signal(range(max(self._blocks, 2)))
         last = Signal()
         m.d.comb += [
-            last.eq(place == self._blocks - 1),
+            last.eq(position == self._blocks - 1),
             self.go.eq(~full | queue.w_rdy),
             queue.w_en.eq(full),
             queue.w_data.eq(pixel),
@@ -54,8 +54,8 @@ class Collect(wiring.Component):
         with m.If(full & queue.w_rdy):
             m.d.sync += full.eq(0)
         with m.If(self.write & self.go):
-            m.d.sync += [full.eq(last), place.eq(Mux(last, 0, place + 1))]
-            with m.Switch(place):
+            m.d.sync += [full.eq(last), position.eq(Mux(last, 0, position + 1))]
+            with m.Switch(position):
                 for block in range(self._blocks):
                     with m.Case(block):
                         m.d.sync += pixel[8 * self._lanes * block : 8 * self._lanes * (block + 1)].eq(self.block)

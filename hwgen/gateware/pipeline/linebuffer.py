@@ -1,4 +1,4 @@
-"""The ring of one feature map: the pixels that its readers still need while the newest one is in flight."""
+"""The line buffer of one feature map: a ring buffer of the pixels that its readers still need."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -12,24 +12,25 @@ __all__ = ["CopySettings", "LineBuffer", "OverlapFirst", "WindowPort"]
 
 
 class WindowPort(wiring.Signature):
-    """What a reader of windows sees of a map, from the map's side.
+    """Access of one stage to a map: the pixel in flight, and a read port of the ring. Directions are the map's.
 
     Members
     -------
     active : Out(1)
-        A pixel is in flight that this reader has not released.
+        A pixel is in flight, and this reader has not released it.
     pixel : Out
         The pixel in flight, channel 0 in the lowest byte.
     line, column : Out
-        Where it lies in the tile.
+        Its position in the tile.
     last_line, last_column : Out(1)
+        It is in the last line, or column, of the tile.
     release : In(1)
-        The reader needs the pixel in flight no more after this cycle.
+        The reader does not need the pixel in flight after this cycle.
     read_enable : In(1)
     read_offset : In
-        Reads the pixel that came so many before the one in flight: 1 to as many as the ring holds.
+        Distance from the pixel in flight to the pixel to read, in pixels: 1 to the size of the ring.
     read_data : Out
-        From the next cycle on, until the next read.
+        The pixel that was read. Valid from the next cycle to the next read.
     """
 
     def __init__(self, *, channels: int, pixels: int, line: int, lines: int) -> None:
@@ -62,34 +63,34 @@ class CopySettings(wiring.Signature):
 
 
 class LineBuffer(wiring.Component):
-    """One map of a tile: pixels come line by line, each is in flight until all readers are done with it.
+    """One map of a tile. Pixels arrive line by line; each is in flight until all readers have released it.
 
-    Then it goes into the ring, in place of the oldest. Three kinds of readers:
+    It is then written to the ring in place of the oldest pixel. There are three kinds of readers:
 
-    - *windows* look at the pixel in flight and at any in the ring, and release the one in flight when they are done;
-    - *copies* pass the pixel in flight on, if its column is wanted;
-    - *taps* do so from the ring, at their own pace: the ring does not overwrite what a tap has not passed on yet.
-      They end in a queue of their own, the pipeline FIFO.
+    - *windows* read the pixel in flight and any pixel of the ring, and release the pixel in flight;
+    - *copies* send the pixel in flight to a stream if its column is selected;
+    - *taps* send selected pixels from the ring, at their own pace, through a queue. A pixel is not overwritten before
+      every tap has read it.
 
-    After a reset and until ``begin`` nothing is accepted.
+    After a reset nothing is accepted until ``begin``.
 
     Parameters
     ----------
     channels
         Bytes of a pixel.
     pixels
-        Pixels that the ring holds. 0: no memory, and no taps.
+        Pixels of the ring. 0: no memory and no taps.
     line, lines
         The longest line, and the most lines.
     windows, copies
-        How many of them.
+        Number of readers of each kind.
     taps
-        For each tap the depth of its queue.
+        Depth of each tap's queue, in pixels.
 
     Members
     -------
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     line, lines : In
         Columns and lines of the tile.
     i_pixel : In(stream)
@@ -97,9 +98,9 @@ class LineBuffer(wiring.Component):
     copy_{n}, tap_{n} : In(CopySettings)
     o_copy_{n}, o_tap_{n} : Out(stream)
     finished : Out(1)
-        All pixels of the tile came and were passed on.
+        All pixels of the tile have arrived, and every tap has read its own.
     moved : Out(1)
-        A pixel leaves the place in flight.
+        The pixel in flight is released by all readers in this cycle.
     """
 
     def __init__(
@@ -139,31 +140,31 @@ class LineBuffer(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        present, over, leave = Signal(), Signal(init=1), Signal()
+        in_flight, complete, leave = Signal(), Signal(init=1), Signal()
         pixel = Signal(8 * self._channels)
         line, column = Signal.like(self.lines), Signal.like(self.line)
         last_line, last_column = Signal(), Signal()
         m.d.comb += [
             last_line.eq(line == (self.lines - 1)[: len(line)]),
             last_column.eq(column == (self.line - 1)[: len(column)]),
-            self.i_pixel.ready.eq(~over & (~present | (leave & ~(last_line & last_column)))),
+            self.i_pixel.ready.eq(~complete & (~in_flight | (leave & ~(last_line & last_column)))),
             self.moved.eq(leave),
         ]
         with m.If(self.begin):
-            m.d.sync += over.eq((self.line == 0) | (self.lines == 0))
+            m.d.sync += complete.eq((self.line == 0) | (self.lines == 0))
         with m.If(leave):
-            m.d.sync += [present.eq(0), column.eq(Mux(last_column, 0, column + 1))]
+            m.d.sync += [in_flight.eq(0), column.eq(Mux(last_column, 0, column + 1))]
             with m.If(last_column):
                 m.d.sync += line.eq(line + 1)
                 with m.If(last_line):
-                    m.d.sync += over.eq(1)
+                    m.d.sync += complete.eq(1)
         with m.If(self.i_pixel.valid & self.i_pixel.ready):
-            m.d.sync += [present.eq(1), pixel.eq(self.i_pixel.payload)]
+            m.d.sync += [in_flight.eq(1), pixel.eq(self.i_pixel.payload)]
 
-        waits_for: list[Value] = []
+        stalls: list[Value] = []
         for n in range(self._windows):
             port = getattr(self, f"window_{n}")
-            waits_for.append(self._reader(m, present, leave, port.active, port.release, f"window_{n}"))
+            stalls.append(self._reader(m, in_flight, leave, port.active, port.release, f"window_{n}"))
             m.d.comb += [
                 port.pixel.eq(pixel),
                 port.line.eq(line),
@@ -172,35 +173,35 @@ class LineBuffer(wiring.Component):
                 port.last_column.eq(last_column),
             ]
         for n in range(self._copies):
-            wanted = getattr(self, f"copy_{n}")
+            columns_wanted = getattr(self, f"copy_{n}")
             output = getattr(self, f"o_copy_{n}")
             active, release = Signal(name=f"copy_{n}_active"), Signal(name=f"copy_{n}_release")
-            waits_for.append(self._reader(m, present, leave, active, release, f"copy_{n}"))
-            inside = _inside(m, column, wanted, f"copy_{n}")
+            stalls.append(self._reader(m, in_flight, leave, active, release, f"copy_{n}"))
+            selected = _selected(m, column, columns_wanted, f"copy_{n}")
             m.d.comb += [
                 output.payload.eq(pixel),
-                output.valid.eq(active & inside),
-                release.eq(active & (output.ready | ~inside)),
+                output.valid.eq(active & selected),
+                release.eq(active & (output.ready | ~selected)),
             ]
-        behind = self._ring(m, leave, pixel, waits_for) if self._pixels else []
+        backlog = self._ring(m, leave, pixel, stalls) if self._pixels else []
         m.d.comb += [
-            leave.eq(present & ~Cat(*waits_for).any()),
-            self.finished.eq(over & Cat(*(left == 0 for left in behind)).all()),
+            leave.eq(in_flight & ~Cat(*stalls).any()),
+            self.finished.eq(complete & Cat(*(tap_backlog == 0 for tap_backlog in backlog)).all()),
         ]
         return m
 
-    def _reader(self, m: Module, present: Value, leave: Value, active: Value, release: Value, name: str) -> Value:
-        """Whether a reader of the pixel in flight is still to release it; it is active until then."""
-        held, waits = Signal(name=f"{name}_held"), Signal(name=f"{name}_waits")
-        m.d.comb += [active.eq(present & ~held), waits.eq(~held & ~release)]
+    def _reader(self, m: Module, in_flight: Value, leave: Value, active: Value, release: Value, name: str) -> Value:
+        """Whether the pixel in flight waits for this reader. ``active`` is high until the reader releases it."""
+        released, waits = Signal(name=f"{name}_released"), Signal(name=f"{name}_waits")
+        m.d.comb += [active.eq(in_flight & ~released), waits.eq(~released & ~release)]
         with m.If(leave):
-            m.d.sync += held.eq(0)
-        with m.Elif(present & release):
-            m.d.sync += held.eq(1)
+            m.d.sync += released.eq(0)
+        with m.Elif(in_flight & release):
+            m.d.sync += released.eq(1)
         return waits
 
-    def _ring(self, m: Module, leave: Value, pixel: Value, waits_for: list[Value]) -> list[Signal]:
-        """The memory and its readers; pixels that each tap is behind the newest in the ring."""
+    def _ring(self, m: Module, leave: Value, pixel: Value, stalls: list[Value]) -> list[Signal]:
+        """The memory and its read ports. Returns each tap's backlog: pixels of the ring that it has not passed."""
         readers = self._windows + len(self._taps)
         m.submodules.ring = ring = PixelMemory(width=8 * self._channels, depth=self._pixels, readers=readers)
         head = Signal(range(max(self._pixels, 2)))
@@ -218,25 +219,25 @@ class LineBuffer(wiring.Component):
                 getattr(ring, f"read_address_{n}").eq(slot),
                 port.read_data.eq(getattr(ring, f"read_data_{n}")),
             ]
-        behind = []
+        backlog = []
         for n in range(len(self._taps)):
-            left = self._tap(m, ring, n, leave, waits_for)
-            behind.append(left)
-        return behind
+            tap_backlog = self._tap(m, ring, n, leave, stalls)
+            backlog.append(tap_backlog)
+        return backlog
 
-    def _tap(self, m: Module, ring: PixelMemory, n: int, leave: Value, waits_for: list[Value]) -> Signal:
+    def _tap(self, m: Module, ring: PixelMemory, n: int, leave: Value, stalls: list[Value]) -> Signal:
         reader, depth = self._windows + n, self._taps[n]
-        wanted, output = getattr(self, f"tap_{n}"), getattr(self, f"o_tap_{n}")
-        behind = Signal(range(self._pixels + 1), name=f"tap_{n}_behind")
+        columns_wanted, output = getattr(self, f"tap_{n}"), getattr(self, f"o_tap_{n}")
+        backlog = Signal(range(self._pixels + 1), name=f"tap_{n}_backlog")
         tail = Signal(range(max(self._pixels, 2)), name=f"tap_{n}_tail")
         column = Signal.like(self.line, name=f"tap_{n}_column")
-        room, read = Signal(range(depth + 1), init=depth, name=f"tap_{n}_room"), Signal(name=f"tap_{n}_read")
-        inside = _inside(m, column, wanted, f"tap_{n}")
+        credits, read = Signal(range(depth + 1), init=depth, name=f"tap_{n}_credits"), Signal(name=f"tap_{n}_read")
+        selected = _selected(m, column, columns_wanted, f"tap_{n}")
         takes, passes = Signal(name=f"tap_{n}_takes"), Signal(name=f"tap_{n}_passes")
         m.submodules[f"queue_{n}"] = queue = SyncFIFO(width=8 * self._channels, depth=max(depth, 2))
         m.d.comb += [
-            takes.eq((behind != 0) & inside & (room != 0)),
-            passes.eq(takes | ((behind != 0) & ~inside)),
+            takes.eq((backlog != 0) & selected & (credits != 0)),
+            passes.eq(takes | ((backlog != 0) & ~selected)),
             getattr(ring, f"read_enable_{reader}").eq(takes),
             getattr(ring, f"read_address_{reader}").eq(tail),
             queue.w_en.eq(read),
@@ -247,8 +248,8 @@ class LineBuffer(wiring.Component):
         ]
         m.d.sync += [
             read.eq(takes),
-            room.eq(room - takes + (output.valid & output.ready)),
-            behind.eq(behind + leave - passes),
+            credits.eq(credits - takes + (output.valid & output.ready)),
+            backlog.eq(backlog + leave - passes),
         ]
         with m.If(passes):
             m.d.sync += [
@@ -256,20 +257,22 @@ class LineBuffer(wiring.Component):
                 column.eq(Mux(column == (self.line - 1)[: len(column)], 0, column + 1)),
             ]
         full = Signal(name=f"tap_{n}_full")
-        m.d.comb += full.eq((behind == self._pixels) & ~passes)
-        waits_for.append(full)
-        return behind
+        m.d.comb += full.eq((backlog == self._pixels) & ~passes)
+        stalls.append(full)
+        return backlog
 
 
-def _inside(m: Module, column: Signal, wanted: wiring.PureInterface, name: str) -> Signal:
-    """Whether a column is one of the wanted."""
-    inside = Signal(name=f"{name}_inside")
-    m.d.comb += inside.eq((column - wanted.first)[: len(column)] < wanted.columns)  # before the first: wraps
-    return inside
+def _selected(m: Module, column: Signal, columns_wanted: wiring.PureInterface, name: str) -> Signal:
+    """Whether a column is selected."""
+    selected = Signal(name=f"{name}_selected")
+    m.d.comb += selected.eq(
+        (column - columns_wanted.first)[: len(column)] < columns_wanted.columns
+    )  # wraps before the first
+    return selected
 
 
 class OverlapFirst(wiring.Component):
-    """The pixels of each line of a tile: first those of the overlap, then the new ones.
+    """Merges the pixels of each line of a tile: the overlap first, then the new pixels.
 
     Parameters
     ----------

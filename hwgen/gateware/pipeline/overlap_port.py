@@ -1,4 +1,7 @@
-"""The overlap port of a pipeline: columns of earlier tiles in, columns for later tiles out, in a given order."""
+"""The overlap port of a pipeline, which the maps share line by line, in an order that the program gives.
+
+Columns of earlier tiles come in, columns for later tiles go out.
+"""
 
 from collections.abc import Mapping
 
@@ -23,28 +26,28 @@ def _counts(widths: Widths) -> dict[str, wiring.Member]:
 
 
 class _Turns(wiring.Component):
-    """Whose turn it is: each number of the order stands for one line of a map, which has so many pixels.
+    """Arbiter of the port: grants it to the maps in the order of a stream of map numbers, a line of pixels at a time.
 
-    No more numbers are taken than the tile has lines.
+    Takes exactly as many numbers as the maps have lines in the tile.
 
     Parameters
     ----------
     widths
-        For each map the widths of the counts of its columns and its lines.
+        For each map the width of its column count and of its line count, in bits.
 
     Members
     -------
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     i_order : In(stream)
-        Numbers of maps.
+        Map numbers.
     columns_{map}, lines_{map} : In
-        Pixels of a line that pass, and the lines of the tile.
+        Pixels of a line that cross the port, and lines of the tile.
     valid : Out(1)
-        It is the turn of ``map``.
+        ``map`` is granted the port.
     map : Out
     passed : In(1)
-        A pixel of the line is done.
+        A pixel of its line has crossed the port.
     """
 
     def __init__(self, widths: Widths) -> None:
@@ -63,33 +66,33 @@ class _Turns(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        left, last, due = Signal(self._width), Signal(), Signal()
+        pixels_left, last, expected = Signal(self._width), Signal(), Signal()
         takes = Signal()
         m.d.comb += [
-            last.eq(self.passed & (left == 1)),
-            self.i_order.ready.eq((~self.valid | last) & due),
+            last.eq(self.passed & (pixels_left == 1)),
+            self.i_order.ready.eq((~self.valid | last) & expected),
             takes.eq(self.i_order.valid & self.i_order.ready),
         ]
         with m.If(self.passed):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += pixels_left.eq(pixels_left - 1)
             with m.If(last):
                 m.d.sync += self.valid.eq(0)
         with m.If(takes):
             m.d.sync += [self.valid.eq(1), self.map.eq(self.i_order.payload)]
         for number in self._maps:
             columns, lines = getattr(self, f"columns_{number}"), getattr(self, f"lines_{number}")
-            to_come = Signal.like(lines, name=f"to_come_{number}")
+            lines_left = Signal.like(lines, name=f"lines_left_{number}")
             with m.If(self.begin):
-                m.d.sync += to_come.eq(Mux(columns == 0, 0, lines))
+                m.d.sync += lines_left.eq(Mux(columns == 0, 0, lines))
             with m.Elif(self.i_order.payload == number):
-                m.d.comb += due.eq(to_come != 0)
+                m.d.comb += expected.eq(lines_left != 0)
                 with m.If(takes):
-                    m.d.sync += [left.eq(columns), to_come.eq(to_come - 1)]
+                    m.d.sync += [pixels_left.eq(columns), lines_left.eq(lines_left - 1)]
         return m
 
 
 def _turns(m: Module, port: "OverlapIn | OverlapOut", widths: Widths) -> _Turns:
-    """The turns of a port, which sees its order and its counts."""
+    """The arbiter of a port, with the port's order and counts."""
     m.submodules.turns = turns = _Turns(widths)
     connect(m, turns.i_order, flipped(port.i_order))
     m.d.comb += turns.begin.eq(port.begin)
@@ -99,26 +102,26 @@ def _turns(m: Module, port: "OverlapIn | OverlapOut", widths: Widths) -> _Turns:
 
 
 class OverlapIn(wiring.Component):
-    """Hands the pixels that come through the port to the maps whose turn it is.
+    """Distributes the pixels that come through the port to the maps.
 
     Parameters
     ----------
     channels
-        For each map that has overlap columns, its channels.
+        Channels of each map that has overlap columns.
     widths
-        Widths of their counts of columns and lines.
+        Widths of their column and line counts, in bits.
     beat
         Bytes of a beat.
 
     Members
     -------
     i_order : In(stream)
-        Numbers of maps, one for each line of its overlap.
+        Map numbers, one for each line of a map's overlap.
     i_beat : In(stream)
     keep : Out
         Bytes of the next beat that are used.
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     columns_{map}, lines_{map} : In
         Overlap columns of a line, and lines.
     o_pixel_{map} : Out(stream)
@@ -143,17 +146,17 @@ class OverlapIn(wiring.Component):
         m = Module()
         turns = _turns(m, self, self._widths)
         m.submodules.gather = gather = Gather(channels=max(self._channels.values()), beat=self._beat)
-        beats = Signal()
-        # A pixel is on its way to its map while the first beat of the next one may come already.
+        beat_taken = Signal()
+        # The first beat of the next pixel may arrive while a pixel waits for its map: it keeps its own target.
         target, pixel = Signal(MAP_BITS), gather.o_pixel
         m.d.comb += [
             gather.i_beat.payload.eq(self.i_beat.payload),
             gather.i_beat.valid.eq(self.i_beat.valid & turns.valid),
             self.i_beat.ready.eq(gather.i_beat.ready & turns.valid),
-            beats.eq(self.i_beat.valid & self.i_beat.ready),
+            beat_taken.eq(self.i_beat.valid & self.i_beat.ready),
             self.keep.eq(gather.keep),
-            turns.passed.eq(beats & gather.last),
-            self.moved.eq(beats),
+            turns.passed.eq(beat_taken & gather.last),
+            self.moved.eq(beat_taken),
         ]
         with m.If(turns.passed):
             m.d.sync += target.eq(turns.map)
@@ -168,25 +171,25 @@ class OverlapIn(wiring.Component):
 
 
 class OverlapOut(wiring.Component):
-    """Sends the pixels of the maps whose turn it is through the port.
+    """Sends the pixels of the maps through the port.
 
     Parameters
     ----------
     channels
-        For each map that has columns for later tiles, its channels.
+        Channels of each map that saves columns for later tiles.
     widths
-        Widths of their counts of columns and lines.
+        Widths of their column and line counts, in bits.
     beat
         Bytes of a beat.
 
     Members
     -------
     i_order : In(stream)
-        Numbers of maps, one for each line that goes out.
+        Map numbers, one for each line that a map saves.
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     columns_{map}, lines_{map} : In
-        Columns of a line that go out, and lines.
+        Saved columns of a line, and lines.
     i_pixel_{map} : In(stream)
     o_beat : Out(stream)
     keep : Out

@@ -1,4 +1,4 @@
-"""The depth-first pipeline: a stack of stages joined by streams of pixels, run tile by tile."""
+"""The depth-first pipeline: the stages of a stack, joined by streams of pixels, run tile by tile."""
 
 from dataclasses import dataclass, field
 
@@ -24,10 +24,11 @@ def _beats(direction: str, bytes_: int) -> wiring.Member:
 
 
 class Pipeline(wiring.Component):
-    """A pipeline for one stack: maps with their rings, and the stages between them.
+    """A pipeline for one stack: line buffers for its maps, and the stages between them.
 
-    All byte streams have pixels in scan order, channels innermost, every pixel on a new beat; beside each, ``*_keep``
-    marks the bytes of the beat that are used, on inputs as an output, like the byte enables of a read.
+    Byte streams carry pixels in scan order, channels innermost; every pixel begins on a new beat. Beside each stream
+    ``*_keep`` marks the bytes of the beat that are used. It is an output on input streams, too, like the byte enables
+    of a read.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class Pipeline(wiring.Component):
     cfg : In(TcdmSignature)
         Registers, see `pipeline_registers`.
     irq : Out(1)
-        A tile, or the load of weights, has ended or failed; until cleared.
+        A tile or a weight load has ended or failed. High until cleared.
     i_weights : In(stream)
         For each convolution in order: words of weights ``[output block][tap][input block]``, of output lanes times
         input lanes bytes, then words of biases. Every word begins on a new beat.
@@ -94,22 +95,47 @@ class Pipeline(wiring.Component):
         return _Assembly(self).module
 
 
+@dataclass(frozen=True)
+class _Branch:
+    """Columns of a map that are copied to a stream.
+
+    Members
+    -------
+    name : of the stream: ``output``, ``saved`` or ``operand{stage}_{place}``.
+    first, columns : which columns of each line.
+    queue : pixels of the queue after the copy.
+    from_ring : copied from the ring, at its own pace; else from the pixel in flight.
+    """
+
+    name: str
+    first: Value
+    columns: Value
+    queue: int
+    from_ring: bool = False
+
+
 @dataclass
 class _Assembly:
-    """One elaboration of a pipeline: its module, and what the parts have to tell the whole."""
+    """One elaboration of a pipeline.
+
+    Members
+    -------
+    moved : of all parts: something moved in this cycle. The watchdog needs them.
+    unfinished : of all parts: the tile is not finished.
+    loads : the stages that load weights, in order.
+    made : for each map the stream of its new pixels.
+    branches : the streams of copied columns, by map and name: output, saved columns, operands of joins.
+    overlap : for each map with overlap the input of its queue after the overlap port.
+    """
 
     top: Pipeline
     module: Module = field(default_factory=Module)
     moved: list[Value] = field(default_factory=list)
     unfinished: list[Value] = field(default_factory=list)
     loads: list[StageComponent] = field(default_factory=list)
-    """The stages that load weights, in the order in which they do."""
-    newly_made: dict[int, stream.Interface] = field(default_factory=dict)
-    """For each map where its new pixels come from."""
-    brought: dict[tuple[int, str], stream.Interface] = field(default_factory=dict)
-    """What of a map goes elsewhere than into windows: output, saved columns, operands of joins."""
+    made: dict[int, stream.Interface] = field(default_factory=dict)
+    branches: dict[tuple[int, str], stream.Interface] = field(default_factory=dict)
     overlap: dict[int, stream.Interface] = field(default_factory=dict)
-    """For each map that has overlap, where its queue behind the overlap port begins."""
 
     def __post_init__(self) -> None:
         m, p = self.module, self.top.parameters
@@ -135,32 +161,33 @@ class _Assembly:
         return getattr(self.settings, name)
 
     def _add(self, name: str, part: Elaboratable) -> None:
-        """A part that a new tile, or the end of a failed one, brings back to where it begins."""
+        """Add a part that is reset when a tile or a weight load starts, so that a failed tile leaves no state."""
         self.module.submodules[name] = ResetInserter(self.registers.start | self.registers.load)(part)
 
     # --- maps ---
 
-    def _wanted(self, number: int) -> list[tuple[str, Value, Value, int]]:
-        """The readers that copy columns of a map: what they are, first column, columns, depth of their queue."""
+    def _copied(self, number: int) -> list[_Branch]:
+        """The streams of copied columns of a map."""
         p, name = self.top.parameters, f"map{number}"
         one, line = p.maps[number], self._setting(f"{name}_line")
-        found: list[tuple[str, Value, Value, int]] = []
+        found: list[_Branch] = []
         if one.written:
             overlap = self._setting(f"{name}_overlap") if one.overlap_in else Const(0)
-            found.append(("output", overlap, (line - overlap)[: len(line)], OUTPUT_QUEUE))
+            found.append(_Branch("output", overlap, (line - overlap)[: len(line)], OUTPUT_QUEUE))
         if one.overlap_out:
             saved = self._setting(f"{name}_saved")
-            found.append(("saved", (line - saved)[: len(line)], saved, one.overlap_out))
+            found.append(_Branch("saved", (line - saved)[: len(line)], saved, one.overlap_out))
         for index, place in p.join_readers(number):
             columns, first = self._setting(f"stage{index}_columns"), self._setting(f"stage{index}_first_{place}")
-            found.append((f"operand{index}_{place}", first, columns, p.operand(index, place).queue))
+            queue = p.operand(index, place).queue
+            found.append(_Branch(f"operand{index}_{place}", first, columns, queue, from_ring=one.pixels > 0))
         return found
 
     def _buffer(self, number: int) -> LineBuffer:
+        """The line buffer of a map, with the streams of its copied columns."""
         m, one = self.module, self.top.parameters.maps[number]
-        wanted = self._wanted(number)
-        taps = [entry for entry in wanted if one.pixels and entry[0].startswith("operand")]
-        copies = [entry for entry in wanted if entry not in taps]
+        copied = self._copied(number)
+        taps, copies = ([branch for branch in copied if branch.from_ring == ring] for ring in (True, False))
         buffer = LineBuffer(
             channels=one.channels,
             pixels=one.pixels,
@@ -168,13 +195,13 @@ class _Assembly:
             lines=one.lines,
             windows=len(self.top.parameters.window_readers(number)),
             copies=len(copies),
-            taps=tuple(queue for *_, queue in taps),
+            taps=tuple(branch.queue for branch in taps),
         )
         self._add(f"map{number}", buffer)
-        for kind, entries in (("copy", copies), ("tap", taps)):
-            for n, (_, first, columns, _) in enumerate(entries):
+        for kind, branches in (("copy", copies), ("tap", taps)):
+            for n, branch in enumerate(branches):
                 port = getattr(buffer, f"{kind}_{n}")
-                m.d.comb += [port.first.eq(first), port.columns.eq(columns)]
+                m.d.comb += [port.first.eq(branch.first), port.columns.eq(branch.columns)]
         m.d.comb += [
             buffer.begin.eq(self.begin),
             buffer.line.eq(self._setting(f"map{number}_line")),
@@ -182,14 +209,15 @@ class _Assembly:
         ]
         self.moved.append(buffer.moved)
         self.unfinished.append(~buffer.finished)
-        for n, (name, _, _, depth) in enumerate(copies):
-            self.brought[number, name] = self._queued(f"map{number}_{name}", getattr(buffer, f"o_copy_{n}"), depth)
-        for n, (name, *_) in enumerate(taps):
-            self.brought[number, name] = getattr(buffer, f"o_tap_{n}")
+        for n, branch in enumerate(copies):
+            copy = getattr(buffer, f"o_copy_{n}")
+            self.branches[number, branch.name] = self._queued(f"map{number}_{branch.name}", copy, branch.queue)
+        for n, branch in enumerate(taps):
+            self.branches[number, branch.name] = getattr(buffer, f"o_tap_{n}")
         return buffer
 
     def _queued(self, name: str, source: stream.Interface, depth: int) -> stream.Interface:
-        """A queue of pixels behind a stream; returns where it ends."""
+        """Add a queue of pixels after a stream. Returns its output."""
         m = self.module
         queue = SyncFIFO(width=len(source.payload), depth=max(depth, 2))
         self._add(f"{name}_queue", queue)
@@ -205,33 +233,33 @@ class _Assembly:
         return output
 
     def _map(self, number: int) -> None:
-        """Where a map's pixels come from, and where they leave."""
+        """Connect the input of a map's line buffer, and its output stream."""
         m, one, name = self.module, self.top.parameters.maps[number], f"map{number}"
         line, lines = self._setting(f"{name}_line"), self._setting(f"{name}_lines")
         overlap = self._setting(f"{name}_overlap") if one.overlap_in else 0
         if one.source:
             self._source(f"i_{name}", number, one.beat, (line - overlap)[: len(line)], lines, f"{name}_source")
-            self.newly_made[number] = self.brought[number, f"{name}_source"]
-        new = self.newly_made[number]
+            self.made[number] = self.branches[number, f"{name}_source"]
+        new = self.made[number]
         if one.overlap_in:
             first = OverlapFirst(channels=one.channels, line=one.line)
             self._add(f"{name}_overlap", first)
             m.d.comb += [first.line.eq(line), first.overlap.eq(overlap)]
-            self._pass(new, first.i_new)
+            self._connect(new, first.i_new)
             self.overlap[number] = stream.Signature(8 * one.channels).create()
-            self._pass(self._queued(f"{name}_overlap_in", self.overlap[number], one.overlap_in), first.i_overlap)
+            self._connect(self._queued(f"{name}_overlap_in", self.overlap[number], one.overlap_in), first.i_overlap)
             new = first.o_pixel
-        self._pass(new, self.buffers[number].i_pixel)
+        self._connect(new, self.buffers[number].i_pixel)
         if one.written:
             scatter = Scatter(channels=one.channels, beat=one.beat)
             self._add(f"{name}_output", scatter)
-            output = self.brought[number, "output"]
-            self._pass(output, scatter.i_pixel)
+            output = self.branches[number, "output"]
+            self._connect(output, scatter.i_pixel)
             self.unfinished.append(output.valid)
-            self._leave(f"o_{name}", scatter)
+            self._send(f"o_{name}", scatter)
 
     def _source(self, port: str, number: int, beat: int, columns: Value, lines: Value, name: str) -> None:
-        """An input stream with the pixels of a map."""
+        """Connect an input stream that carries pixels of a map."""
         m, one = self.module, self.top.parameters.maps[number]
         source = TileSource(channels=one.channels, beat=beat, line=one.line, lines=one.lines)
         self._add(name, source)
@@ -243,15 +271,17 @@ class _Assembly:
             getattr(self.top, f"{port}_keep").eq(source.keep),
         ]
         self.moved.append(source.moved)
-        self.brought[number, name] = source.o_pixel
+        self.branches[number, name] = source.o_pixel
 
-    def _leave(self, port: str, scatter: Scatter | OverlapOut) -> None:
+    def _send(self, port: str, scatter: Scatter | OverlapOut) -> None:
+        """Connect an output stream."""
         output = getattr(self.top, port)
         connect(self.module, scatter.o_beat, flipped(output))
         self.module.d.comb += getattr(self.top, f"{port}_keep").eq(scatter.keep)
         self.moved.append(output.valid & output.ready)
 
-    def _pass(self, source: stream.Interface, target: stream.Interface) -> None:
+    def _connect(self, source: stream.Interface, target: stream.Interface) -> None:
+        """Connect two streams of pixels."""
         self.module.d.comb += [
             target.payload.eq(source.payload),
             target.valid.eq(source.valid),
@@ -261,7 +291,7 @@ class _Assembly:
     # --- stages ---
 
     def _stage(self, number: int) -> None:
-        """A stage, with what its members ask for: windows, operands, settings."""
+        """Add a stage, and connect the members that it has: windows, operands, settings."""
         m, p, name = self.module, self.top.parameters, f"stage{number}"
         stage, part = p.stages[number], stage_component(p, number)
         members = part.signature.members
@@ -272,7 +302,7 @@ class _Assembly:
                 m.d.comb += part.map_line.eq(self._setting(f"map{read}_line"))
         self._add(name, part)
         for place, operand in enumerate(stage.pixel_operands):
-            self._pass(self._operand(number, place, operand), getattr(part, f"i_pixel_{place}"))
+            self._connect(self._operand(number, place, operand), getattr(part, f"i_pixel_{place}"))
         if "settings" in members:
             m.d.comb += part.begin.eq(self.begin)
             for member in part.settings.signature.members:
@@ -282,22 +312,23 @@ class _Assembly:
                 m.d.comb += getattr(part, setting.name).eq(self._setting(f"{name}_{setting.name}"))
         if stage.loads_weights:
             self.loads.append(part)
-        self.newly_made[stage.makes] = part.o_pixel
+        self.made[stage.makes] = part.o_pixel
         self.moved.append(part.moved)
 
     def _operand(self, number: int, place: int, operand: Operand) -> stream.Interface:
         """The pixels of an operand: from a tap of the ring, or from DRAM."""
         name = f"operand{number}_{place}"
         if not operand.through_dram:
-            return self.brought[operand.reads, name]
+            return self.branches[operand.reads, name]
         made = self.top.parameters.stages[number].makes
         columns, lines = self._setting(f"stage{number}_columns"), self._setting(f"map{made}_lines")
         self._source(f"i_skip{number}_{place}", operand.reads, operand.beat, columns, lines, name)
-        return self._queued(f"stage{number}_skip_{place}", self.brought[operand.reads, name], operand.queue)
+        return self._queued(f"stage{number}_skip_{place}", self.branches[operand.reads, name], operand.queue)
 
-    # --- ports that several share ---
+    # --- ports that maps or stages share ---
 
     def _overlap(self) -> None:
+        """Add the overlap port, in each direction in which a map has overlap."""
         m, top, maps = self.module, self.top, self.top.parameters.maps
         for kind in ("in", "out"):
             chosen = {n: one for n, one in enumerate(maps) if getattr(one, f"overlap_{kind}")}
@@ -318,27 +349,27 @@ class _Assembly:
                     getattr(port, f"lines_{number}").eq(self._setting(f"map{number}_lines")),
                 ]
                 if kind == "in":
-                    self._pass(getattr(port, f"o_pixel_{number}"), self.overlap[number])
+                    self._connect(getattr(port, f"o_pixel_{number}"), self.overlap[number])
                 else:
-                    saved = self.brought[number, "saved"]
-                    self._pass(saved, getattr(port, f"i_pixel_{number}"))
+                    saved = self.branches[number, "saved"]
+                    self._connect(saved, getattr(port, f"i_pixel_{number}"))
                     self.unfinished.append(saved.valid)
             if kind == "in":
                 connect(m, port.i_beat, flipped(top.i_overlap))
                 m.d.comb += top.i_overlap_keep.eq(port.keep)
                 self.moved.append(port.moved)
             else:
-                self._leave("o_overlap", port)
+                self._send("o_overlap", port)
 
     def _weights(self, load: Signal, loading: Signal) -> None:
-        """Each convolution's load begins when the one before has ended."""
+        """Connect the weight port: the stages load one after the other."""
         m, top = self.module, self.top
-        before: Value = load
+        start: Value = load
         m.d.comb += loading.eq(load)
         for part in self.loads:
             done = Signal()
             m.d.sync += done.eq(part.loading)
-            m.d.comb += part.load.eq(before)
+            m.d.comb += part.load.eq(start)
             with m.If(part.loading):
                 m.d.comb += [
                     loading.eq(1),
@@ -348,9 +379,9 @@ class _Assembly:
                     top.i_weights_keep.eq(part.keep),
                     top.weights_bias.eq(part.biases),
                 ]
-            # A pulse in the cycle after the last word: the load that follows begins, and the whole is not over.
-            before = done & ~part.loading
-            with m.If(before):
+            # A pulse in the cycle after the last word: the next stage begins to load, and the load goes on.
+            start = done & ~part.loading
+            with m.If(start):
                 m.d.comb += loading.eq(1)
         if self.loads:
             self.moved.append(top.i_weights.valid & top.i_weights.ready)

@@ -1,4 +1,4 @@
-"""A memory of whole words with one writer and several readers; one word alone is a register."""
+"""A memory with one write port and several read ports; a single word is a register."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
@@ -9,7 +9,7 @@ __all__ = ["PixelMemory"]
 
 
 class PixelMemory(wiring.Component):
-    """``depth`` words of ``width`` bits. What is read in the cycle in which it is overwritten is the old word.
+    """``depth`` words of ``width`` bits. A read in the cycle of a write to the same word gives the old word.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class PixelMemory(wiring.Component):
     write_enable, write_address, write_data : In
     read_enable_{n}, read_address_{n} : In
     read_data_{n} : Out
-        From the next cycle on, until the next read.
+        The word that was read. Valid from the next cycle to the next read.
     """
 
     def __init__(self, *, width: int, depth: int, readers: int) -> None:
@@ -39,7 +39,7 @@ class PixelMemory(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         if self._depth == 1:
-            word = Signal(self._width, reset_less=True)  # as a memory
+            word = Signal(self._width, reset_less=True)  # like a memory
             with m.If(self.write_enable):
                 m.d.sync += word.eq(self.write_data)
             for n in range(self._readers):

@@ -1,4 +1,4 @@
-"""Weights and biases of a convolution stage: loaded once through a port, read a word a cycle."""
+"""Weights and biases of a convolution stage: loaded once through a port, read one word a cycle."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -12,14 +12,14 @@ __all__ = ["WeightStore"]
 
 
 class WeightStore(wiring.Component):
-    """Two memories that are filled one after the other: words of weights, then one word of biases for each block.
+    """Two memories, filled one after the other: words of weights, then one word of biases for each output block.
 
     Parameters
     ----------
     words
         Words of weights.
     lanes
-        Bytes of such a word.
+        Bytes of a word of weights.
     blocks
         Words of biases.
     outputs
@@ -30,17 +30,18 @@ class WeightStore(wiring.Component):
     Members
     -------
     load : In(1)
-        A pulse: words come from now on.
+        A pulse: the load begins.
     loading : Out(1)
+        The load is running.
     i_beat : In(stream)
         Every word begins on a new beat.
     keep : Out
         Bytes of the next beat that are used.
     biases : Out(1)
-        It is a beat of biases.
+        The next beat has biases.
     weight_enable, weight_address : In, weight_data : Out
     bias_enable, bias_address : In, bias_data : Out
-        Data in the next cycle.
+        Data are valid in the next cycle.
     """
 
     def __init__(self, *, words: int, lanes: int, blocks: int, outputs: int, beat: int) -> None:
@@ -67,20 +68,20 @@ class WeightStore(wiring.Component):
         m.submodules.weights = weights = PixelMemory(width=8 * self._lanes, depth=self._words, readers=1)
         m.submodules.bias = bias = PixelMemory(width=8 * bias_bytes, depth=self._blocks, readers=1)
         m.submodules.gather = gather = Gather(channels=max(self._lanes, bias_bytes), beat=self._beat)
-        # A word's beats come while the word before is written: what they are is known one word ahead.
-        asked = Signal(range(self._words + self._blocks + 1))
-        written = Signal.like(asked)
-        asks_bias, writes_bias, ends = Signal(), Signal(), Signal()
+        # The beats of a word arrive while the word before it is written: requests run one word ahead of writes.
+        requested = Signal(range(self._words + self._blocks + 1))
+        written = Signal.like(requested)
+        requests_bias, writes_bias, ends = Signal(), Signal(), Signal()
         full = self._words + self._blocks
         m.d.comb += [
-            asks_bias.eq(asked >= self._words),
+            requests_bias.eq(requested >= self._words),
             writes_bias.eq(written >= self._words),
-            gather.channels.eq(Mux(asks_bias, bias_bytes, self._lanes)),
+            gather.channels.eq(Mux(requests_bias, bias_bytes, self._lanes)),
             gather.i_beat.payload.eq(self.i_beat.payload),
-            gather.i_beat.valid.eq(self.i_beat.valid & self.loading & (asked != full)),
-            self.i_beat.ready.eq(gather.i_beat.ready & self.loading & (asked != full)),
+            gather.i_beat.valid.eq(self.i_beat.valid & self.loading & (requested != full)),
+            self.i_beat.ready.eq(gather.i_beat.ready & self.loading & (requested != full)),
             self.keep.eq(gather.keep),
-            self.biases.eq(asks_bias),
+            self.biases.eq(requests_bias),
             gather.o_pixel.ready.eq(1),
             weights.write_enable.eq(gather.o_pixel.valid & ~writes_bias),
             weights.write_address.eq(written),
@@ -97,11 +98,11 @@ class WeightStore(wiring.Component):
             self.bias_data.eq(bias.read_data_0),
         ]
         with m.If(self.i_beat.valid & self.i_beat.ready & gather.last):
-            m.d.sync += asked.eq(asked + 1)
+            m.d.sync += requested.eq(requested + 1)
         with m.If(gather.o_pixel.valid):
             m.d.sync += written.eq(written + 1)
         with m.If(self.load):
-            m.d.sync += [self.loading.eq(1), asked.eq(0), written.eq(0)]
+            m.d.sync += [self.loading.eq(1), requested.eq(0), written.eq(0)]
         with m.Elif(ends):
             m.d.sync += self.loading.eq(0)
         return m

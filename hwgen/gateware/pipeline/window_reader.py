@@ -1,4 +1,4 @@
-"""The taps of windows, block by block: from the ring, or from the pixel in flight."""
+"""Reads the taps of windows, block by block, from the ring or from the pixel in flight."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ __all__ = ["WindowReader", "connect_reader", "window_members"]
 
 
 def window_members(stage: WindowStage, source: MapParameters) -> dict[str, wiring.Member]:
-    """What tells whoever reads the windows of a map about its tile: ``begin``, ``settings``, ``map_line``."""
+    """The members that describe a tile to a reader of windows: ``begin``, ``settings``, ``map_line``."""
     return {
         "begin": In(1),
         "settings": In(WindowSettings(line=source.line, lines=source.lines, kernel=stage.kernel)),
@@ -24,7 +24,7 @@ def window_members(stage: WindowStage, source: MapParameters) -> dict[str, wirin
 
 
 def connect_reader(m: Module, stage: wiring.Component, reader: "WindowReader", go: Value) -> None:
-    """Let the reader see the tile and the map that the stage around it sees, and step with ``go``."""
+    """Connect the reader of a stage to the stage's tile and map. It steps when ``go`` is high."""
     connect(m, reader.window, flipped(stage.window))
     connect(m, reader.settings, flipped(stage.settings))
     m.d.comb += [
@@ -36,7 +36,7 @@ def connect_reader(m: Module, stage: wiring.Component, reader: "WindowReader", g
 
 
 class WindowReader(wiring.Component):
-    """Walks the windows of a map and reads a block of channels of a tap in every cycle in which ``go`` is set.
+    """Walks the windows of a map. In every cycle with ``go`` it reads a block of channels of one tap.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class WindowReader(wiring.Component):
     source
         The map that is read.
     outer, inner
-        Blocks of outputs and of inputs.
+        Blocks of output channels and of input channels.
     choices
-        The channels that a block of inputs has: for each inner block, or for each pair (outer, inner).
+        The channels of an input block: for each inner block, or for each pair (outer, inner).
 
     Members
     -------
@@ -55,10 +55,11 @@ class WindowReader(wiring.Component):
         See `WindowWalk`.
     window : In(WindowPort)
     issue : Out(step_layout)
-        The step that is read in this cycle.
+        The step whose tap is read in this cycle.
     step : Out(step_layout)
-        The step read before, with its ``tap``: the first channel in the lowest byte, undefined on padding.
+        The step before it, whose tap is in ``tap``.
     tap : Out
+        The first channel in the lowest byte; undefined for padding.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The walk of a window over a map: which windows are complete with the pixel in flight, and all steps of each."""
+"""The walk of windows over a map: which windows the pixel in flight completes, and the steps of each."""
 
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
@@ -11,14 +11,15 @@ __all__ = ["WindowSettings", "WindowWalk", "step_layout"]
 
 
 class WindowSettings(wiring.Signature):
-    """The windows of a tile.
+    """The outputs of a stage in a tile.
 
     Members
     -------
     lines, columns : Out
         Outputs in the tile.
     first_line, first_column : Out
-        Where the first output has its last input: kernel - 1 - padding, columns less where the tile's line begins.
+        Position of the last tap of the first output: kernel - 1 - padding; for columns, counted from the first
+        column of the tile's line.
     """
 
     def __init__(self, *, line: int, lines: int, kernel: Pair) -> None:
@@ -28,10 +29,11 @@ class WindowSettings(wiring.Signature):
 
 
 def step_layout(*, steps: int, outer: int, inner: int) -> data.StructLayout:
-    """One step of a window: a tap, and the blocks of channels.
+    """One step of a window: one tap and one block of channels.
 
-    ``valid``: there is one. ``newest``: the tap is the pixel in flight, ``pad``: it is padding, else it is in the
-    ring. ``fresh`` and ``last``: the first and last step of a sum; ``final``: of the whole output pixel.
+    ``valid``: there is a step. ``newest``: the tap is the pixel in flight. ``pad``: the tap is padding. With neither,
+    the tap is in the ring. ``fresh``, ``last``: first and last step of a sum. ``final``: last step of an output
+    pixel. ``step``: number of the step in its window. ``outer``, ``inner``: blocks of output and of input channels.
     """
     return data.StructLayout(
         {
@@ -49,11 +51,11 @@ def step_layout(*, steps: int, outer: int, inner: int) -> data.StructLayout:
 
 
 class WindowWalk(wiring.Component):
-    """Goes over the map's pixels as they come and does the windows that each completes, a step a cycle.
+    """Issues the steps of every window, one a cycle, while the pixel that completes the window is in flight.
 
-    A window whose last lines or columns are padding is done with the last pixel before them. The order of steps is
-    outer block, line of the kernel, column of the kernel, inner block. A pixel that completes no window takes a
-    cycle. Behind the last pixel a line of windows below the map takes a cycle more for each line that it is lower.
+    A window whose last lines or columns are padding is completed by the last pixel before the padding. Steps are
+    ordered by outer block, kernel line, kernel column, inner block. A pixel that completes no window takes one cycle.
+    With the last pixel in flight, each line of windows takes one cycle more for every line of padding below the map.
 
     Parameters
     ----------
@@ -67,14 +69,14 @@ class WindowWalk(wiring.Component):
     Members
     -------
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     settings : In(WindowSettings)
     map_line : In
         Columns of a line of the map in this tile.
     window : In(WindowPort)
         ``read_enable`` and ``read_offset`` are driven here.
     go : In(1)
-        What follows takes a step in this cycle.
+        The stage accepts a step in this cycle.
     step : Out(step_layout)
     """
 
@@ -107,30 +109,33 @@ class WindowWalk(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         settings, window = self.settings, self.window
-        high, wide = self._kernel
-        # The next output: where its last tap lies, and how many outputs and lines of them are to come.
-        line = Signal(range(self._lines + high + self._stride[0]))
-        column = Signal(range(self._line + wide + self._stride[1]))
+        kernel_lines, kernel_columns = self._kernel
+        # The next output: position of its last tap, outputs left in its line, and lines of outputs left.
+        line = Signal(range(self._lines + kernel_lines + self._stride[0]))
+        column = Signal(range(self._line + kernel_columns + self._stride[1]))
         columns, lines = Signal.like(settings.columns), Signal.like(settings.lines)
-        lowered = Signal(range(max(high, 2)))  # lines below the map's last that the offsets account for
-        below = Signal.like(line)
-        tail, some, same_line, fires, sinks = Signal(), Signal(), Signal(), Signal(), Signal()
+        shifted = Signal(range(max(kernel_lines, 2)))  # lines of padding below the map that the offsets include
+        lines_below = Signal.like(line)
+        last_pixel, any_left, same_line, fires, shifts = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            tail.eq(window.last_line & window.last_column),
-            some.eq((lines != 0) & (columns != 0)),
-            below.eq(line - window.line),
+            last_pixel.eq(window.last_line & window.last_column),
+            any_left.eq((lines != 0) & (columns != 0)),
+            lines_below.eq(line - window.line),
             same_line.eq(line == window.line),
             fires.eq(
                 window.active
-                & some
-                & ((same_line & ((column == window.column) | window.last_column)) | (tail & (line >= window.line)))
+                & any_left
+                & (
+                    (same_line & ((column == window.column) | window.last_column))
+                    | (last_pixel & (line >= window.line))
+                )
             ),
-            sinks.eq(fires & (below != lowered)),
+            shifts.eq(fires & (lines_below != shifted)),
         ]
-        ends = self._steps_of_a_window(m, line, column, fires & ~sinks, sinks, lowered)
+        ends = self._steps_of_a_window(m, line, column, fires & ~shifts, shifts, shifted)
         more = Signal()
         m.d.comb += [
-            more.eq(Mux(columns == 1, tail & (lines != 1), window.last_column)),
+            more.eq(Mux(columns == 1, last_pixel & (lines != 1), window.last_column)),
             window.release.eq(window.active & self.go & Mux(fires, ends & ~more, 1)),
         ]
         with m.If(self.begin):
@@ -149,62 +154,73 @@ class WindowWalk(wiring.Component):
                     lines.eq(lines - 1),
                     line.eq(line + self._stride[0]),
                 ]
-        with m.If(sinks & self.go):
-            m.d.sync += lowered.eq(lowered + 1)
+        with m.If(shifts & self.go):
+            m.d.sync += shifted.eq(shifted + 1)
         return m
 
     def _steps_of_a_window(
-        self, m: Module, line: Signal, column: Signal, runs: Signal, sinks: Signal, lowered: Signal
+        self, m: Module, line: Signal, column: Signal, runs: Signal, shifts: Signal, shifted: Signal
     ) -> Signal:
-        """The steps of one window; whether this is its last."""
+        """The steps of one window. Returns whether this step is its last."""
         window, step = self.window, self.step
-        high, wide = self._kernel
-        k, across = Signal(range(max(high, 2))), Signal(range(max(wide, 2)))
-        outer, inner, number = Signal.like(step.outer), Signal.like(step.inner), Signal.like(step.step)
-        last_k, last_across = Signal(), Signal()
+        kernel_lines, kernel_columns = self._kernel
+        kernel_line, kernel_column = Signal(range(max(kernel_lines, 2))), Signal(range(max(kernel_columns, 2)))
+        outer, inner, step_number = Signal.like(step.outer), Signal.like(step.inner), Signal.like(step.step)
+        last_kernel_line, last_kernel_column = Signal(), Signal()
         last_inner, last_outer = Signal(), Signal()
         m.d.comb += [
-            last_k.eq(k == high - 1),
-            last_across.eq(across == wide - 1),
+            last_kernel_line.eq(kernel_line == kernel_lines - 1),
+            last_kernel_column.eq(kernel_column == kernel_columns - 1),
             last_inner.eq(inner == self._inner - 1),
             last_outer.eq(outer == self._outer - 1),
         ]
-        # Lines back from the one in flight, and what that is in pixels of the ring.
-        top_row = Signal(signed((high * self._line).bit_length() + 2))
-        row = Signal.like(top_row)
-        back = Signal(signed(high.bit_length() + 2))
-        tap_column = Signal(signed((self._line + wide).bit_length() + 2))
-        offset = Signal(signed(len(row) + 1))
-        outside = Signal()
+        # Distance of the tap's line from the line in flight: in lines, and in pixels of the ring.
+        first_line_offset = Signal(signed((kernel_lines * self._line).bit_length() + 2))
+        line_offset = Signal.like(first_line_offset)
+        lines_back = Signal(signed(kernel_lines.bit_length() + 2))
+        tap_column = Signal(signed((self._line + kernel_columns).bit_length() + 2))
+        offset = Signal(signed(len(line_offset) + 1))
+        padding = Signal()
         m.d.comb += [
-            back.eq(high - 1 - lowered - k),
-            tap_column.eq(column + across - (wide - 1)),
-            offset.eq(row + window.column - tap_column),
-            outside.eq((back < 0) | (back > window.line) | (tap_column < 0) | (tap_column >= self.map_line)),
+            lines_back.eq(kernel_lines - 1 - shifted - kernel_line),
+            tap_column.eq(column + kernel_column - (kernel_columns - 1)),
+            offset.eq(line_offset + window.column - tap_column),
+            padding.eq(
+                (lines_back < 0) | (lines_back > window.line) | (tap_column < 0) | (tap_column >= self.map_line)
+            ),
             step.valid.eq(runs),
-            step.pad.eq(outside),
-            step.newest.eq((back == 0) & (tap_column == window.column)),
-            step.fresh.eq((k == 0) & (across == 0) & (inner == 0)),
-            step.last.eq(last_k & last_across & last_inner),
+            step.pad.eq(padding),
+            step.newest.eq((lines_back == 0) & (tap_column == window.column)),
+            step.fresh.eq((kernel_line == 0) & (kernel_column == 0) & (inner == 0)),
+            step.last.eq(last_kernel_line & last_kernel_column & last_inner),
             step.final.eq(step.last & last_outer),
-            step.step.eq(number),
+            step.step.eq(step_number),
             step.outer.eq(outer),
             step.inner.eq(inner),
-            window.read_enable.eq(runs & self.go & ~outside & ~step.newest),
+            window.read_enable.eq(runs & self.go & ~padding & ~step.newest),
             window.read_offset.eq(offset),
         ]
         ends = Signal()
         m.d.comb += ends.eq(runs & step.final)
         with m.If(self.begin):
-            m.d.sync += [top_row.eq(self.map_line * (high - 1)), row.eq(self.map_line * (high - 1))]
-        with m.Elif(sinks & self.go):
-            m.d.sync += [top_row.eq(top_row - self.map_line), row.eq(top_row - self.map_line)]
+            m.d.sync += [
+                first_line_offset.eq(self.map_line * (kernel_lines - 1)),
+                line_offset.eq(self.map_line * (kernel_lines - 1)),
+            ]
+        with m.Elif(shifts & self.go):
+            m.d.sync += [
+                first_line_offset.eq(first_line_offset - self.map_line),
+                line_offset.eq(first_line_offset - self.map_line),
+            ]
         with m.Elif(runs & self.go):
-            m.d.sync += [number.eq(Mux(step.final, 0, number + 1)), inner.eq(Mux(last_inner, 0, inner + 1))]
+            m.d.sync += [step_number.eq(Mux(step.final, 0, step_number + 1)), inner.eq(Mux(last_inner, 0, inner + 1))]
             with m.If(last_inner):
-                m.d.sync += across.eq(Mux(last_across, 0, across + 1))
-                with m.If(last_across):
-                    m.d.sync += [k.eq(Mux(last_k, 0, k + 1)), row.eq(Mux(last_k, top_row, row - self.map_line))]
-                    with m.If(last_k):
+                m.d.sync += kernel_column.eq(Mux(last_kernel_column, 0, kernel_column + 1))
+                with m.If(last_kernel_column):
+                    m.d.sync += [
+                        kernel_line.eq(Mux(last_kernel_line, 0, kernel_line + 1)),
+                        line_offset.eq(Mux(last_kernel_line, first_line_offset, line_offset - self.map_line)),
+                    ]
+                    with m.If(last_kernel_line):
                         m.d.sync += outer.eq(Mux(last_outer, 0, outer + 1))
         return ends

@@ -1,4 +1,4 @@
-"""A convolution stage: windows of a map, a block of multiplications a cycle, requantised pixels."""
+"""A convolution stage: windows of a map, one block of products a cycle, requantised pixels."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream
@@ -16,9 +16,9 @@ __all__ = ["Convolution"]
 
 
 class Convolution(StageComponent):
-    """Four stages: read the tap and the weights; multiply; add to the sums; requantise a block when it is whole.
+    """Read the tap and its weights, multiply, accumulate, requantise: four steps of a datapath, one cycle each.
 
-    All of them wait while the finished pixel finds no room.
+    All of them stall while the queue after the stage is full.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Convolution(StageComponent):
     Members
     -------
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     settings : In(WindowSettings)
     map_line : In
         Columns of a line of the map that is read.
@@ -43,7 +43,7 @@ class Convolution(StageComponent):
         See `WeightStore`.
     o_pixel : Out(stream)
     moved : Out(1)
-        A step is done.
+        A step is done in this cycle.
     """
 
     builds = ConvStage
@@ -83,10 +83,10 @@ class Convolution(StageComponent):
         return self._made.channels // self._stage.output_lanes
 
     def _choices(self) -> tuple[list[tuple[int, ...]], bool]:
-        """The input channels of each (outer, inner) block, or of each inner one if they are all alike.
+        """The input channels of each block, and whether all output lanes of a block read the same ones.
 
-        One tuple has the lanes of one output lane after the other's, or just of one where all outputs of a block are
-        in the same group.
+        There is a tuple for each inner block; with groups, for each pair (outer, inner). If the output lanes are in
+        different groups, a tuple has the input channels of one output lane after the other.
         """
         stage = self._stage
         inputs, outputs = self._source.channels // stage.groups, self._made.channels // stage.groups
@@ -122,23 +122,25 @@ class Convolution(StageComponent):
 
         # Add.
         accumulate = Signal(issue.shape(), name="accumulate")
-        whole = Signal()
+        complete = Signal()
         sums = [Signal(signed(32), name=f"sum_{lane}") for lane in range(stage.output_lanes)]
         with m.If(go):
-            m.d.sync += [accumulate.eq(multiply), whole.eq(accumulate.valid & accumulate.last)]
+            m.d.sync += [accumulate.eq(multiply), complete.eq(accumulate.valid & accumulate.last)]
             with m.If(multiply.valid):
                 m.d.sync += [product.eq(value) for product, value in products]
             with m.If(accumulate.valid):
                 for lane, total in enumerate(sums):
-                    own = [product for product, _ in products[lane * stage.input_lanes :][: stage.input_lanes]]
-                    m.d.sync += total.eq(sum(own, start=Mux(accumulate.fresh, 0, total)))
+                    lane_products = [
+                        product for product, _ in products[lane * stage.input_lanes :][: stage.input_lanes]
+                    ]
+                    m.d.sync += total.eq(sum(lane_products, start=Mux(accumulate.fresh, 0, total)))
 
         # Requantise.
         m.d.comb += [
             store.bias_enable.eq(go & accumulate.valid & accumulate.last),
             store.bias_address.eq(accumulate.outer),
-            collect.write.eq(whole),
-            collect.block.eq(Cat(*self._requantised(m, sums, whole, store.bias_data))),
+            collect.write.eq(complete),
+            collect.block.eq(Cat(*self._requantised(m, sums, complete, store.bias_data))),
         ]
         return m
 
@@ -163,7 +165,7 @@ class Convolution(StageComponent):
     def _products(
         self, m: Module, tap: Value, pad: Value, weights: Value, shared: bool
     ) -> list[tuple[Signal, Value]]:
-        """Registers for the products of all lanes, those of one output lane together, and what they take."""
+        """The product registers, output lane by output lane, each with the product that it takes."""
         stage = self._stage
         gated = Signal(len(tap))
         m.d.comb += gated.eq(Mux(pad, 0, tap))

@@ -1,4 +1,4 @@
-"""A join: several maps pixel by pixel, added and requantised, or their channels one after the other."""
+"""A join of several maps pixel by pixel: their sum, requantised, or their concatenation."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream
@@ -13,7 +13,7 @@ __all__ = ["Join"]
 
 
 class Join(StageComponent):
-    """Waits for a pixel of every operand. A sum is made ``lanes`` channels a cycle, a concatenation at once.
+    """Waits for a pixel of every operand. A sum takes ``lanes`` channels a cycle, a concatenation one cycle.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Join(StageComponent):
     i_pixel_{n} : In(stream)
     o_pixel : Out(stream)
     moved : Out(1)
-        A step is done.
+        A step is done in this cycle.
     """
 
     builds = JoinStage
@@ -63,12 +63,12 @@ class Join(StageComponent):
         blocks = self._made.channels // lanes
         m.submodules.collect = collect = Collect(channels=self._made.channels, lanes=lanes, depth=self._made.queue)
         connect(m, flipped(self.o_pixel), collect.o_pixel)
-        block, last, every = Signal(range(max(blocks, 2))), Signal(), Signal()
+        block, last, all_valid = Signal(range(max(blocks, 2))), Signal(), Signal()
         m.d.comb += [
-            every.eq(Cat(*(operand.valid for operand in operands)).all()),
+            all_valid.eq(Cat(*(operand.valid for operand in operands)).all()),
             last.eq(block == blocks - 1),
-            collect.write.eq(every),
-            self.moved.eq(every & collect.go),
+            collect.write.eq(all_valid),
+            self.moved.eq(all_valid & collect.go),
         ]
         for operand in operands:
             m.d.comb += operand.ready.eq(self.moved & last)
@@ -84,7 +84,7 @@ class Join(StageComponent):
                 operand.payload.word_select(block, 8 * lanes).word_select(lane, 8).as_signed() for operand in operands
             )
             m.d.comb += [
-                unit.enable.eq(every),
+                unit.enable.eq(all_valid),
                 unit.sum.eq(sum(terms)),
                 unit.shift.eq(self.shift),
                 *connected_clip(unit, self),

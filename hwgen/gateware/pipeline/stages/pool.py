@@ -1,4 +1,4 @@
-"""Pooling stages: the largest or the average of each window, or of a whole map."""
+"""Pooling stages: the maximum or the average of each window, or of a whole map."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
@@ -21,7 +21,7 @@ _AVERAGE = {"multiplier": In(MULTIPLIER_BITS), "shift": In(AVERAGE_SHIFT_BITS), 
 
 
 def _members(stage: PoolStage | GlobalPoolStage, source: MapParameters) -> dict[str, wiring.Member]:
-    """What any pool of a map has."""
+    """The members that all pools have."""
     return {
         **(_AVERAGE if stage.kind == "average" else {}),
         "window": In(WindowPort.of(source)),
@@ -31,7 +31,7 @@ def _members(stage: PoolStage | GlobalPoolStage, source: MapParameters) -> dict[
 
 
 def _averaged(m: Module, settings: wiring.Component, total: Value, name: str) -> Value:
-    """A sum times the multiplier, shifted with rounding, clipped."""
+    """A sum times the multiplier, shifted with rounding and clipped."""
     product = Signal(signed(max(len(total) + MULTIPLIER_BITS, 32)), name=f"product_{name}")
     m.submodules[f"requantise_{name}"] = unit = Requantise(sum_bits=len(product), shift_bits=AVERAGE_SHIFT_BITS)
     m.d.comb += [
@@ -45,7 +45,7 @@ def _averaged(m: Module, settings: wiring.Component, total: Value, name: str) ->
 
 
 class Pooling(StageComponent):
-    """Windows of a map, ``lanes`` channels a cycle. Padding is left out of the largest; in the average it is zero.
+    """Pools windows of a map, ``lanes`` channels a cycle. A maximum ignores padding; an average counts it as zero.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Pooling(StageComponent):
     Members
     -------
     begin : In(1)
-        Settings are valid: a tile begins.
+        A tile begins; the settings are valid.
     settings : In(WindowSettings)
     map_line : In
         Columns of a line of the map that is read.
@@ -66,7 +66,7 @@ class Pooling(StageComponent):
     window : In(WindowPort)
     o_pixel : Out(stream)
     moved : Out(1)
-        A step is done.
+        A step is done in this cycle.
     """
 
     builds = PoolStage
@@ -96,10 +96,10 @@ class Pooling(StageComponent):
         )
         connect(m, flipped(self.o_pixel), collect.o_pixel)
         connect_reader(m, self, reader, collect.go)
-        go, step, whole = collect.go, reader.step, Signal()
-        m.d.comb += collect.write.eq(whole)
+        go, step, complete = collect.go, reader.step, Signal()
+        m.d.comb += collect.write.eq(complete)
         with m.If(go):
-            m.d.sync += whole.eq(step.valid & step.last)
+            m.d.sync += complete.eq(step.valid & step.last)
         values = []
         for lane in range(stage.lanes):
             pixel = Signal(signed(8), name=f"pixel_{lane}")
@@ -108,20 +108,20 @@ class Pooling(StageComponent):
             )
             if stage.kind == "average":
                 total = Signal(signed(8 + stage.taps.bit_length()), name=f"sum_{lane}")
-                after: Value = Mux(step.fresh, 0, total) + pixel
+                following: Value = Mux(step.fresh, 0, total) + pixel
                 values.append(_averaged(m, self, total, str(lane)))
             else:
-                total = Signal(signed(8), name=f"largest_{lane}")
-                after = Mux(step.fresh | (pixel > total), pixel, total)
+                total = Signal(signed(8), name=f"maximum_{lane}")
+                following = Mux(step.fresh | (pixel > total), pixel, total)
                 values.append(total)
             with m.If(go & step.valid):
-                m.d.sync += total.eq(after)
+                m.d.sync += total.eq(following)
         m.d.comb += collect.block.eq(Cat(*values))
         return m
 
 
 class GlobalPooling(StageComponent):
-    """All pixels of a map into one, ``lanes`` channels a cycle, in an accumulator for each channel.
+    """Pools all pixels of a map, ``lanes`` channels a cycle, in one accumulator for each channel.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class GlobalPooling(StageComponent):
     window : In(WindowPort)
     o_pixel : Out(stream)
     moved : Out(1)
-        A step is done.
+        A step is done in this cycle.
     """
 
     builds = GlobalPoolStage
@@ -162,20 +162,20 @@ class GlobalPooling(StageComponent):
         average = stage.kind == "average"
         width = 8 + (source.line * source.lines).bit_length() if average else 8
         sums = [Signal(signed(width), name=f"sum_{c}", init=0 if average else LOWEST) for c in range(source.channels)]
-        block, last, drains = Signal(range(max(blocks, 2))), Signal(), Signal()
-        adds = window.active & ~drains
+        block, last, draining = Signal(range(max(blocks, 2))), Signal(), Signal()
+        accumulating = window.active & ~draining
         m.d.comb += [
             last.eq(block == blocks - 1),
-            window.release.eq(adds & last),
-            collect.write.eq(drains),
-            self.moved.eq(adds | (drains & collect.go)),
+            window.release.eq(accumulating & last),
+            collect.write.eq(draining),
+            self.moved.eq(accumulating | (draining & collect.go)),
         ]
-        with m.If(adds | (drains & collect.go)):
+        with m.If(accumulating | (draining & collect.go)):
             m.d.sync += block.eq(Mux(last, 0, block + 1))
-        with m.If(last & adds & window.last_line & window.last_column):
-            m.d.sync += drains.eq(1)
-        with m.If(last & drains & collect.go):
-            m.d.sync += drains.eq(0)
+        with m.If(last & accumulating & window.last_line & window.last_column):
+            m.d.sync += draining.eq(1)
+        with m.If(last & draining & collect.go):
+            m.d.sync += draining.eq(0)
 
         choices = [tuple(range(b * stage.lanes, (b + 1) * stage.lanes)) for b in range(blocks)]
         pixels = select_channels(m, window.pixel, block, choices, "block")
@@ -187,11 +187,11 @@ class GlobalPooling(StageComponent):
         values = []
         for lane in range(stage.lanes):
             pixel, total = pixels.word_select(lane, 8).as_signed(), totals.word_select(lane, width).as_signed()
-            after = total + pixel if average else Mux(pixel > total, pixel, total)
-            with m.If(adds), m.Switch(block):
+            following = total + pixel if average else Mux(pixel > total, pixel, total)
+            with m.If(accumulating), m.Switch(block):
                 for number, channels in enumerate(choices):
                     with m.Case(number):
-                        m.d.sync += sums[channels[lane]].eq(after)
+                        m.d.sync += sums[channels[lane]].eq(following)
             values.append(_averaged(m, self, total, str(lane)) if average else total)
         m.d.comb += collect.block.eq(Cat(*values))
         return m

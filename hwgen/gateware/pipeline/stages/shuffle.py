@@ -1,4 +1,4 @@
-"""Pixel shuffle: squares of channels become squares of pixels."""
+"""Pixel shuffle: the channels of a pixel become a square of pixels."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
@@ -14,11 +14,13 @@ __all__ = ["Shuffle"]
 
 
 class Shuffle(StageComponent):
-    """Of each pixel, ``factor`` output pixels go out at once, for the first output line; what makes the others waits
-    in a memory until the line is complete, and then goes out line by line, while no further pixel is taken.
+    """Each input line makes ``factor`` output lines.
 
-    A cycle an output pixel, also for those at either end of a line that the tile does not want, and one more before
-    the first that waited.
+    The pixels of the first output line are sent as the input pixels arrive. The channels of the other lines are
+    stored in a memory until the input line is complete, and then sent line by line. No input is taken meanwhile.
+
+    An output pixel takes one cycle, also at the ends of a line where the tile does not use it. The first read of the
+    memory takes one cycle more.
 
     Parameters
     ----------
@@ -30,13 +32,13 @@ class Shuffle(StageComponent):
     Members
     -------
     first_column, columns : In
-        Which output columns are wanted, counted from what the first column of the map's line becomes.
+        Output columns of the tile, counted from the first output column of the line.
     map_line : In
         Columns of a line of the map that is read.
     window : In(WindowPort)
     o_pixel : Out(stream)
     moved : Out(1)
-        A step is done.
+        A step is done in this cycle.
     """
 
     builds = ShuffleStage
@@ -70,14 +72,14 @@ class Shuffle(StageComponent):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         f, window, channels = self._stage.factor, self.window, self._made.channels
-        waiting = 8 * channels * f  # of one line of a pixel
-        m.submodules.memory = memory = PixelMemory(width=waiting * (f - 1), depth=self._stage.line, readers=1)
+        waiting_bits = 8 * channels * f  # of one output line of an input pixel
+        m.submodules.memory = memory = PixelMemory(width=waiting_bits * (f - 1), depth=self._stage.line, readers=1)
         m.submodules.queue = queue = SyncFIFO(width=8 * channels, depth=self._made.queue)
-        # Line p of the output squares is sent, pixel by pixel of the line, column q of each.
+        # Line p and column q of the squares that are sent.
         p, q = Signal(range(f)), Signal(range(f))
-        column, replays, fetches = Signal.like(self.map_line), Signal(), Signal()
-        place = Signal.like(self.columns)
-        inside, steps, last_q, last_column = Signal(), Signal(), Signal(), Signal()
+        column, replaying, fetching = Signal.like(self.map_line), Signal(), Signal()
+        position = Signal.like(self.columns)
+        selected, steps, last_q, last_column = Signal(), Signal(), Signal(), Signal()
         sub_pixels = [Cat(*(window.pixel[8 * c : 8 * c + 8] for c in self._channels(0, q_))) for q_ in range(f)]
         rest = Cat(
             *(
@@ -88,38 +90,38 @@ class Shuffle(StageComponent):
             )
         )
         m.d.comb += [
-            replays.eq(p != 0),
-            inside.eq((place - self.first_column)[: len(place)] < self.columns),  # before the first: wraps
-            steps.eq((replays | window.active) & ~fetches & (queue.w_rdy | ~inside)),
+            replaying.eq(p != 0),
+            selected.eq((position - self.first_column)[: len(position)] < self.columns),  # wraps before the first
+            steps.eq((replaying | window.active) & ~fetching & (queue.w_rdy | ~selected)),
             last_q.eq(q == f - 1),
-            last_column.eq(Mux(replays, column == (self.map_line - 1)[: len(column)], window.last_column)),
-            window.release.eq(steps & last_q & ~replays),
+            last_column.eq(Mux(replaying, column == (self.map_line - 1)[: len(column)], window.last_column)),
+            window.release.eq(steps & last_q & ~replaying),
             memory.write_enable.eq(window.release),
             memory.write_address.eq(window.column),
             memory.write_data.eq(rest),
-            queue.w_en.eq(steps & inside),
-            queue.w_data.eq(Mux(replays, self._replayed(m, memory.read_data_0, p, q), _choose(m, sub_pixels, q))),
+            queue.w_en.eq(steps & selected),
+            queue.w_data.eq(Mux(replaying, self._replayed(m, memory.read_data_0, p, q), _choose(m, sub_pixels, q))),
             self.o_pixel.valid.eq(queue.r_rdy),
             self.o_pixel.payload.eq(queue.r_data),
             queue.r_en.eq(self.o_pixel.ready),
             self.moved.eq(steps),
         ]
-        following = Signal.like(column)
-        m.d.comb += following.eq(Mux(last_column, 0, column + 1))
+        next_column = Signal.like(column)
+        m.d.comb += next_column.eq(Mux(last_column, 0, column + 1))
         with m.If(steps):
-            m.d.sync += [q.eq(Mux(last_q, 0, q + 1)), place.eq(place + 1)]
+            m.d.sync += [q.eq(Mux(last_q, 0, q + 1)), position.eq(position + 1)]
             with m.If(last_q):
-                m.d.sync += column.eq(following)
+                m.d.sync += column.eq(next_column)
                 with m.If(last_column):
-                    m.d.sync += [p.eq(Mux(p == f - 1, 0, p + 1)), place.eq(0), fetches.eq(~replays)]
-                m.d.comb += [memory.read_enable_0.eq(replays), memory.read_address_0.eq(following)]
-        with m.If(fetches):
+                    m.d.sync += [p.eq(Mux(p == f - 1, 0, p + 1)), position.eq(0), fetching.eq(~replaying)]
+                m.d.comb += [memory.read_enable_0.eq(replaying), memory.read_address_0.eq(next_column)]
+        with m.If(fetching):
             m.d.comb += memory.read_enable_0.eq(1)
-            m.d.sync += fetches.eq(0)
+            m.d.sync += fetching.eq(0)
         return m
 
     def _replayed(self, m: Module, waited: Value, p: Signal, q: Signal) -> Signal:
-        """The sub-pixel in line p, above 0, and column q of what waited."""
+        """The sub-pixel in line p, from 1, and column q of a word of the memory."""
         f, width = self._stage.factor, 8 * self._made.channels
         chosen = Signal(width, name="replayed")
         with m.Switch(Cat(q, p)):
