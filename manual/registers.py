@@ -43,8 +43,8 @@ def register_page(top: str) -> str:
 # Registers: {top}
 
 {cell(bank.meaning)}. Shown are the registers of {_SHOWN[top]}. Which settings there are, and how wide they are,
-depends on what the design was generated for. `hwgen generate` writes the map of each design as C header, SystemRDL
-and JSON.
+depends on what the design was generated for. `hwgen generate` writes the map of each design as C header, SystemRDL,
+IP-XACT and JSON, and its manual in Markdown.
 
 Addresses are byte offsets. An access is one word of 32 bits. Bits that no field has read 0, and a write of
 ones to them is refused.

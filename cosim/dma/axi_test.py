@@ -11,7 +11,7 @@ from cosim.dma.run import DmaJob, Memories
 from cosim.sim.build import failure, launch, start
 from hwgen.arch.descriptor import Ring, RingSelect
 from hwgen.arch.dma import DmaParameters
-from hwgen.export.hwc import converted
+from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
 from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import ToolError, require_tools

@@ -20,7 +20,7 @@ import hwgen.gateware.dma
 from cosim.sim.build import HARNESS
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
 from hwgen.arch.dma import DmaParameters
-from hwgen.export.hwc import converted
+from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.processes import locked

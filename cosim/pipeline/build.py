@@ -15,7 +15,7 @@ from cosim.sim.build import FAST, FAST_COMPILED, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_model, verilate
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import kept_text
-from hwgen.export.hwc import converted
+from hwgen.export.conversion import converted
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools

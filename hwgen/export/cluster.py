@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
@@ -16,22 +15,16 @@ from hwgen.arch.commands import HEADER, QUEUES_OF, Opcode, Queue
 from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
-from hwgen.export.hwc import (
-    c_header,
-    converted,
-    core_file,
-    digest,
-    files_of,
-    register_list,
-    system_rdl,
-    verilog,
-    waivers,
-)
+from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.export.conversion import MemoryArray, converted, memories_of
+from hwgen.export.hwc import digest, hwc_memories, verilog
+from hwgen.export.package import core_file, waivers
+from hwgen.export.registers import register_files
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import ClusterCore
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 
-__all__ = ["cluster_files_of", "cluster_ports", "cluster_verilog"]
+__all__ = ["cluster_files_of", "cluster_memories", "cluster_ports", "cluster_verilog"]
 
 _WAIVERS = """\
 // Arithmetic on bytes of a word compares with the largest value that there is.
@@ -49,15 +42,21 @@ def cluster_verilog(parameters: ClusterParameters) -> str:
     """
     core, tcdm, apb = ClusterCore(parameters), TcdmBanks(parameters.tcdm), ApbBridge()
     top = _top(*(list(_ports(part)) for part in (core, tcdm, apb)))
-    # What the memory begins with is nobody's business; said word by word it would be most of the text.
-    memory = re.sub(r"\n  initial begin\n(    \S+\[\d+\] = \S+;\n)+  end", "", converted(tcdm, "cluster_tcdm"))
+    # Initial contents, a line for each word, would be most of the text.
+    memory = converted(tcdm, "cluster_tcdm", memory_contents=False)
     parts = [top, converted(apb, "cluster_apb"), converted(core, "cluster_core"), memory, verilog(parameters.hwc)]
     return _heading(parameters) + "".join(parts)
 
 
+def cluster_memories(parameters: ClusterParameters) -> tuple[MemoryArray, ...]:
+    """Every memory array of a cluster; those of an HWC are in it for each HWC."""
+    core = memories_of(ClusterCore(parameters), "cluster_core")
+    banks = memories_of(TcdmBanks(parameters.tcdm), "cluster_tcdm")
+    return (*core, *banks, *(array for _ in range(parameters.hwcs) for array in hwc_memories(parameters.hwc)))
+
+
 def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
     """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs."""
-    registers = cluster_registers(parameters)
     summary = {
         "parameters": asdict(parameters),
         "errors": {code.name: code.value for code in ClusterError},
@@ -70,17 +69,14 @@ def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
         "queues_of_opcodes": {opcode.name: [queue.name for queue in queues] for opcode, queues in QUEUES_OF.items()},
         "descriptor": [asdict(entry) for entry in FIELDS],
     }
-    hwc = files_of(parameters.hwc)
     return {
         "cluster.v": cluster_verilog(parameters),
-        "cluster.vlt": waivers("cluster") + _WAIVERS,
+        "cluster.vlt": waivers("cluster", _WAIVERS),
         "cluster.json": json.dumps(summary, indent=2) + "\n",
         "cluster_program.json": json.dumps(program, indent=2) + "\n",
-        "cluster_registers.json": register_list(registers),
-        "cluster_registers.h": c_header(registers, ClusterError),
-        "cluster_registers.rdl": system_rdl(registers),
+        **register_files(cluster_registers(parameters)),
+        **register_files(hwc_registers(parameters.hwc)),
         "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory"),
-        **{name: text for name, text in hwc.items() if name.startswith("hwc_registers")},
     }
 
 

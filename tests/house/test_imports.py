@@ -44,9 +44,13 @@ OWNERS: dict[str, set[str]] = {
     "numba": {"hwgen.search", "hwgen.model"},
     "numpy": set(ROOMS) - {"hwgen.ir", "hwgen.gateware", "hwgen"},
     "onnx": {"hwgen.ir"},
+    "peakrdl_cheader": {"hwgen.export"},
+    "peakrdl_ipxact": {"hwgen.export"},
+    "peakrdl_markdown": {"hwgen.export"},
     "pyarrow": {"hwgen.sweep"},
     "pydantic": {"hwgen.ir"},
     "rich": {"hwgen.cli"},
+    "systemrdl": {"hwgen.export"},
     "typer": {"hwgen.cli"},
     "yaml": {"hwgen.ir"},
 }

@@ -59,8 +59,11 @@ def cluster_registers(parameters: ClusterParameters) -> Bank:
     )
     builder.place(COUNTERS_BASE, [_counter(name, meaning) for name, meaning in EVENTS.items()])
     builder.place(SETTINGS_BASE, _settings(parameters))
-    waits = "Cycles in which this port waited for another port's access to the same bank"
-    builder.place(CONFLICTS_BASE, [_counter(f"conflicts_{master}", waits) for master in parameters.masters])
+    waits = "waited for another port's access to the same bank"
+    builder.place(
+        CONFLICTS_BASE,
+        [_counter(f"conflicts_{master}", f"Cycles in which port {master} {waits}") for master in parameters.masters],
+    )
     return builder.bank()
 
 
@@ -81,4 +84,4 @@ def _settings(parameters: ClusterParameters) -> Iterator[Content]:
     yield setting("tcdm_end", inside, "Byte address after the TCDM window")
     for ring, operand in (("i", "input"), ("w", "weights"), ("o", "output")):
         yield setting(f"ring_{ring}_end", inside, f"TCDM byte address after the ring buffer of the {operand}")
-        yield setting(f"ring_{ring}_size", inside, "Size of this ring buffer in bytes")
+        yield setting(f"ring_{ring}_size", inside, f"Size of the ring buffer of the {operand} in bytes")

@@ -115,5 +115,5 @@ def _cluster_settings() -> Iterator[Content]:
     yield setting("last_part", 1, "Sums become outputs; else they are written back as partial sums")
     for port, operand in (("i", "input"), ("w", "weights"), ("o", "output")):
         yield setting(f"ring_{port}_end", ADDRESS_BITS, f"Byte address after the ring buffer of the {operand}")
-        yield setting(f"ring_{port}_size", ADDRESS_BITS, "Size of this ring buffer in bytes: an address from its end "
-                      "on is reduced by it")  # fmt: skip
+        wraps = "an address from its end on is reduced by it"
+        yield setting(f"ring_{port}_size", ADDRESS_BITS, f"Bytes of the ring buffer of the {operand}: {wraps}")

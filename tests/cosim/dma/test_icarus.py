@@ -9,7 +9,7 @@ from cosim.dma.model import SOURCES, wrapper
 from cosim.sim.build import HARNESS
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DmaParameters
-from hwgen.export.hwc import converted
+from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
 
 

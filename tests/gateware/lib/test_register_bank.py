@@ -10,7 +10,7 @@ from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field,
 from hwgen.arch.registers.errors import Refusal
 from hwgen.gateware.lib.register_bank import RegisterBank, layout_of, settings_signature
 
-IDENTITY, MIXED, LEVEL, SIZE, LAST = 0, 4, 8, 0x40, 0x44
+IDENTITY, MIXED, AMOUNT, SIZE, LAST = 0, 4, 8, 0x40, 0x44
 
 
 def sample() -> Bank:
@@ -20,14 +20,14 @@ def sample() -> Bank:
         Field("go", 0, 1, Access.PULSE, "Goes"),
         Field("stop", 1, 1, Access.PULSE, "Stops", while_busy=True),
         Field("flags", 4, 3, Access.W1C, "Flags"),
-        Field("level", 8, 4, Access.RO, "Level"),
+        Field("amount", 8, 4, Access.RO, "Amount"),
     )
     builder.place(
         0,
         [
             value_register("identity", 32, "Identity", Access.RO, reset=0x534D504C, constant=True),
             Content("mixed", "All but held values", fields),
-            value_register("level", 7, "Level", Access.RO),
+            value_register("amount", 7, "Amount", Access.RO),
         ],
     )
     builder.place(SIZE, [setting("size", 12, "Size", 9), setting("last", 32, "The last one", 0xFFFFFFFF)])
@@ -100,9 +100,9 @@ def test_held_values_are_there_in_the_next_cycle_and_only_theirs_change() -> Non
 
 def test_what_the_hardware_shows_is_read_in_its_field() -> None:
     async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
-        ctx.set(bank.shown.level, 0x55)
-        ctx.set(bank.shown.mixed_level, 0xC)
-        assert [await port.access(LEVEL), await port.access(MIXED)] == [0x55, 0xC00]
+        ctx.set(bank.shown.amount, 0x55)
+        ctx.set(bank.shown.mixed_amount, 0xC)
+        assert [await port.access(AMOUNT), await port.access(MIXED)] == [0x55, 0xC00]
 
     run(scenario)
 
@@ -153,7 +153,7 @@ def test_an_unknown_address_is_refused_and_reads_zero(address: int, written: boo
     ("address", "value", "enable", "busy", "refusal"),
     [
         (IDENTITY, 0, 0xF, 0, Refusal.READ_ONLY_REGISTER),
-        (LEVEL, 1, 0x1, 0, Refusal.READ_ONLY_REGISTER),
+        (AMOUNT, 1, 0x1, 0, Refusal.READ_ONLY_REGISTER),
         (SIZE, 1 << 12, 0xF, 0, Refusal.VALUE_TOO_WIDE),
         (SIZE, 1, 0x7, 0, Refusal.VALUE_TOO_WIDE),
         (MIXED, 1 << 8, 0xF, 0, Refusal.VALUE_TOO_WIDE),
@@ -209,6 +209,6 @@ def test_layout_and_settings_follow_the_description() -> None:
         "go": (0, 1),
         "stop": (1, 1),
         "flags": (4, 3),
-        "level": (8, 4),
+        "amount": (8, 4),
     }
     assert list(settings_signature(bank.held).members) == ["size", "last"]

