@@ -1,6 +1,6 @@
 """A depth-first pipeline: what it is generated for, in values without any Amaranth."""
 
-from hwgen.arch.pipeline.maps import OUTPUT_QUEUE, MapParameters
+from hwgen.arch.pipeline.maps import LEAST_QUEUE, OUTPUT_QUEUE, MapParameters
 from hwgen.arch.pipeline.parameters import PipelineParameters
 from hwgen.arch.pipeline.stage import Operand, Pair, Setting, Stage, WindowStage
 from hwgen.arch.pipeline.stages.conv import BIAS_BYTES, ConvStage
@@ -10,6 +10,7 @@ from hwgen.arch.pipeline.stages.shuffle import ShuffleStage
 
 __all__ = [
     "BIAS_BYTES",
+    "LEAST_QUEUE",
     "OUTPUT_QUEUE",
     "ConvStage",
     "GlobalPoolStage",

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from hwgen.arch.pipeline.checks import check_range
 
-__all__ = ["MOST_BEAT", "MOST_LINE", "MOST_QUEUE", "OUTPUT_QUEUE", "MapParameters"]
+__all__ = ["LEAST_QUEUE", "MOST_BEAT", "MOST_LINE", "MOST_QUEUE", "OUTPUT_QUEUE", "MapParameters"]
 
-OUTPUT_QUEUE = 2
+LEAST_QUEUE = 2
+"""Pixels of a queue that is filled and drained in every cycle."""
+OUTPUT_QUEUE = LEAST_QUEUE
 """Pixels of the shortest queue between a stage and the map that it makes, and before an output stream."""
 MOST_CHANNELS = 4096
 MOST_PIXELS = 1 << 24

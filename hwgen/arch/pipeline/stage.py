@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from hwgen.arch.pipeline.checks import check_range
-from hwgen.arch.pipeline.maps import MapParameters
+from hwgen.arch.pipeline.maps import LEAST_QUEUE, MapParameters
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
 __all__ = [
@@ -68,7 +68,7 @@ class Operand:
 
     reads: int
     through_dram: bool = False
-    queue: int = 2
+    queue: int = LEAST_QUEUE
     beat: int = 1
 
 

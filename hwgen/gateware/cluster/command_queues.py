@@ -7,12 +7,11 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.commands import HEADER, QUEUES_OF, WITH_MASK, WITH_PAYLOAD, WORKING_QUEUES, Opcode, Queue
 from hwgen.arch.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS
+from hwgen.arch.latency import COMMANDS_UNDER_WAY
 from hwgen.arch.registers.control import CONTROL_ADDRESS, Control
 
-__all__ = ["COMMANDS_UNDER_WAY", "CommandReader", "ComputeQueue", "MoveQueue", "QueueState", "fields_of"]
+__all__ = ["CommandReader", "ComputeQueue", "MoveQueue", "QueueState", "fields_of"]
 
-COMMANDS_UNDER_WAY = 32
-"""Most commands of a DMA channel in progress at a time."""
 SCATTERED = next(entry for entry in FIELDS if entry.name == "scattered")
 
 _HEADER = data.StructLayout({entry.name: entry.width for entry in HEADER})

@@ -7,9 +7,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BYTES
+
 __all__ = ["WRITES", "ByteMemory"]
 
-WRITES = 4
+WRITES = WORD_BYTES
 """Most bytes written in one cycle."""
 
 

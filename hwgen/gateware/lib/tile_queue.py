@@ -6,11 +6,9 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BOXES_AHEAD", "BoxQueue", "WordQueue"]
+from hwgen.arch.latency import TILES_AHEAD, WORDS_AHEAD
 
-BOXES_AHEAD = 2
-WORDS_AHEAD = 3
-"""Outstanding accesses: just enough for a word in every cycle."""
+__all__ = ["BoxQueue", "WordQueue"]
 
 
 class BoxQueue(wiring.Component):
@@ -19,7 +17,7 @@ class BoxQueue(wiring.Component):
     Each tile is pushed with its token and with the number of units of the previous tile that it does not reuse. A
     tile that is complete passes its token to the sequencer. When the sequencer releases a tile, the units that the
     next tile does not reuse are freed: at once if the next tile has been pushed, otherwise when it is pushed. So
-    tiles are prefetched as far as the ring has room, at most `BOXES_AHEAD` of them.
+    tiles are prefetched as far as the ring has room, at most `TILES_AHEAD` of them.
 
     Parameters
     ----------
@@ -69,8 +67,8 @@ class BoxQueue(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         token_width = Shape.cast(self._box["token"].shape).width
-        m.submodules.tokens = tokens = SyncFIFO(width=token_width, depth=BOXES_AHEAD)
-        m.submodules.drops = drops = SyncFIFO(width=self._room, depth=BOXES_AHEAD)
+        m.submodules.tokens = tokens = SyncFIFO(width=token_width, depth=TILES_AHEAD)
+        m.submodules.drops = drops = SyncFIFO(width=self._room, depth=TILES_AHEAD)
 
         # Pushed. The first tile has no predecessor to drop units of.
         is_first = Signal(init=1)
@@ -86,7 +84,7 @@ class BoxQueue(wiring.Component):
             m.d.sync += is_first.eq(0)
 
         # Passed to the sequencer. A tile is pushed before it is complete, so its token is present.
-        complete = Signal(range(BOXES_AHEAD + 1))
+        complete = Signal(range(TILES_AHEAD + 1))
         m.d.comb += [
             self.o_token.valid.eq(complete != 0),
             self.o_token.payload.eq(tokens.r_data),
@@ -96,7 +94,7 @@ class BoxQueue(wiring.Component):
             m.d.sync += complete.eq(complete + self.completes - tokens.r_en)
 
         # Released and freed.
-        released, another = Signal(range(BOXES_AHEAD + 2)), Signal()
+        released, another = Signal(range(TILES_AHEAD + 2)), Signal()
         m.d.sync += another.eq(self.release)
         m.d.comb += drops.r_en.eq(((released != 0) | another) & drops.r_rdy)
         if self._tells_alone:

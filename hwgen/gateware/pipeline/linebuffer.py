@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.pipeline import MapParameters
+from hwgen.arch.pipeline import LEAST_QUEUE, MapParameters
 from hwgen.gateware.pipeline.pixel_memory import PixelMemory
 
 __all__ = ["CopySettings", "LineBuffer", "OverlapFirst", "WindowPort"]
@@ -234,7 +234,7 @@ class LineBuffer(wiring.Component):
         credits, read = Signal(range(depth + 1), init=depth, name=f"tap_{n}_credits"), Signal(name=f"tap_{n}_read")
         selected = _selected(m, column, columns_wanted, f"tap_{n}")
         takes, passes = Signal(name=f"tap_{n}_takes"), Signal(name=f"tap_{n}_passes")
-        m.submodules[f"queue_{n}"] = queue = SyncFIFO(width=8 * self._channels, depth=max(depth, 2))
+        m.submodules[f"queue_{n}"] = queue = SyncFIFO(width=8 * self._channels, depth=max(depth, LEAST_QUEUE))
         m.d.comb += [
             takes.eq((backlog != 0) & selected & (credits != 0)),
             passes.eq(takes | ((backlog != 0) & ~selected)),

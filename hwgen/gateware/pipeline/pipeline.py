@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.pipeline import OUTPUT_QUEUE, Operand, PipelineParameters
+from hwgen.arch.pipeline import LEAST_QUEUE, OUTPUT_QUEUE, Operand, PipelineParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.pipeline.beats import Scatter, TileSource
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
@@ -219,7 +219,7 @@ class _Assembly:
     def _queued(self, name: str, source: stream.Interface, depth: int) -> stream.Interface:
         """Add a queue of pixels after a stream. Returns its output."""
         m = self.module
-        queue = SyncFIFO(width=len(source.payload), depth=max(depth, 2))
+        queue = SyncFIFO(width=len(source.payload), depth=max(depth, LEAST_QUEUE))
         self._add(f"{name}_queue", queue)
         output = stream.Signature(len(source.payload)).create()
         m.d.comb += [

@@ -11,12 +11,13 @@ from hwgen.arch.commands import WORKING_QUEUES, Command, Opcode, Queue
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import CHUNK_BYTES, CHUNKS_AHEAD, DmaParameters
 from hwgen.arch.dram import BLOCK_BYTES, Dram, OpenRows
+from hwgen.arch.latency import CHUNK_REQUEST, DRAM_QUEUE, MOVE_LEAD, PROGRAM_START
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.model.cluster.cycles import ClusterTimes, Fetch, QueueName, Step, simulate
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.dma.cycles import DRAM_QUEUE, load_times, store_times
+from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.hwc.cycles import cycles
 
 __all__ = ["cluster_cycles"]
@@ -36,12 +37,6 @@ def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> Cluster
     return simulate(list(_steps(program, timing)), room, _fetch(program, timing))
 
 
-START = 6
-"""Cycles from the start to the first word of the program, without the DRAM time."""
-ASK = 4
-"""Cycles from the request of another chunk to its first word, without the DRAM time."""
-
-
 def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
     """Timing of the program fetch: chunks of a block, one after another."""
     base, number = program.layout.program, -(-WORD_BYTES * len(program.words) // CHUNK_BYTES)
@@ -50,7 +45,9 @@ def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
     for address in range(base, base + number * CHUNK_BYTES, CHUNK_BYTES):
         chunks.append(timing.block_cycles + rows.misses(address) * timing.miss_cycles)
     beats, words = CHUNK_BYTES * 8 // program.cluster.axi_bits, CHUNK_BYTES // WORD_BYTES
-    return Fetch(START, ASK, max(1, timing.latency), tuple(chunks), beats, words, CHUNKS_AHEAD * words)
+    return Fetch(
+        PROGRAM_START, CHUNK_REQUEST, max(1, timing.latency), tuple(chunks), beats, words, CHUNKS_AHEAD * words
+    )
 
 
 def _steps(program: ClusterProgram, timing: Dram) -> Iterator[Step]:
@@ -142,7 +139,7 @@ def _timed(
     moves: tuple[Descriptor, ...], dma: DmaParameters, timing: Dram, loads: bool
 ) -> tuple[dict[str, float], ...]:
     times = (load_times if loads else store_times)(moves, dma, timing)
-    lead = min(LEAD + timing.latency, times.cycles[0])
+    lead = min(MOVE_LEAD + timing.latency, times.cycles[0])
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
     return tuple(
         {"cycles": spent, "lead": lead, **_needs(move, spent + lead, dma, timing, loads=loads)}
@@ -163,10 +160,6 @@ def _needs(move: Descriptor, cycles: float, dma: DmaParameters, timing: Dram, *,
         end = dram + move.length
     ahead = min(1.0, DRAM_QUEUE / bursts, dma.beats_ahead / beats) if bursts else 1.0
     return {"demand": demand, "share": min(1.0, max(demand, beats) / max(cycles, 1)), "ahead": ahead * cycles}
-
-
-LEAD = 19
-"""Cycles from the first word of a descriptor to its first data, and from its last data to its end."""
 
 
 def _demand(move: Descriptor, timing: Dram) -> float:

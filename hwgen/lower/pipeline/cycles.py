@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters
+from hwgen.arch.pipeline import LEAST_QUEUE, OUTPUT_QUEUE, PipelineParameters
 from hwgen.lower.pipeline.program import TileProgram
 from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
 from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedTile, Source, play
@@ -47,13 +47,13 @@ def tile_pipeline(parameters: PipelineParameters, registers: Mapping[str, int]) 
         beats = -(-one.channels // parameters.overlap_beat)
         maps.append(
             Map(line, lines, overlap, saved, one.pixels, -1 if maker is None else maker, len(sources) - 1, beats,
-                max(one.overlap_in, 2))
+                max(one.overlap_in, LEAST_QUEUE))
         )  # fmt: skip
     for index, place in parameters.skips():
         operand, makes = parameters.operand(index, place), parameters.stages[index].makes
         columns, lines = registers[f"stage{index}_columns"], registers[f"map{makes}_lines"]
         beats = -(-parameters.maps[operand.reads].channels // operand.beat)
-        sources.append(Source(columns, lines, beats, index, max(operand.queue, 2)))
+        sources.append(Source(columns, lines, beats, index, max(operand.queue, LEAST_QUEUE)))
     stages = tuple(
         kind_of_stage(stage).played(stage, RunningStage(parameters, index, registers))
         for index, stage in enumerate(parameters.stages)
@@ -68,11 +68,13 @@ def _branches(parameters: PipelineParameters, registers: Mapping[str, int], maps
             beats = -(-one.channels // one.beat)
             found.append(Branch(OUTPUT, number, at.overlap, at.line - at.overlap, OUTPUT_QUEUE, beats))
         if one.overlap_out:
-            found.append(Branch(SAVED, number, at.line - at.saved, at.saved, max(one.overlap_out, 2)))
+            found.append(Branch(SAVED, number, at.line - at.saved, at.saved, max(one.overlap_out, LEAST_QUEUE)))
         for index, place in parameters.join_readers(number):
             first, columns = registers[f"stage{index}_first_{place}"], registers[f"stage{index}_columns"]
             queue = parameters.operand(index, place).queue
             found.append(
-                Branch(OPERAND, number, first, columns, queue if one.pixels else max(queue, 2), target=index)
+                Branch(
+                    OPERAND, number, first, columns, queue if one.pixels else max(queue, LEAST_QUEUE), target=index
+                )
             )
     return found

@@ -12,16 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hwgen.arch.latency import COMMAND_READ, COMMAND_TAKEN, PROGRAM_END
+
 __all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate"]
 
 QueueName = Literal["load", "compute", "store"]
 QUEUES: tuple[QueueName, ...] = ("load", "compute", "store")
-_READ = 3
-"""Cycles in which the reader accepts the header of a command and pushes its address and header."""
-_TAKE = 2
-"""Cycles in which a queue pops the address and the header of a command."""
-_END = 4
-"""Cycles from the end of the last command to that of the program."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +150,7 @@ class _Simulation:
             self._advance(min(events))
         if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
             raise ValueError("program: some command waits for a token that never comes")
-        return ClusterTimes(self._now + _END, self._busy, dict(self._waits))
+        return ClusterTimes(self._now + PROGRAM_END, self._busy, dict(self._waits))
 
     # --- events at one time ---
 
@@ -201,7 +197,7 @@ class _Simulation:
         server = self._servers[step.queue]
         if self._stage == "words" and self._words >= 1 + step.payload:
             self._words -= 1 + step.payload
-            self._reading, self._stage = _READ, "header"
+            self._reading, self._stage = COMMAND_READ, "header"
         elif self._stage == "header" and server.room >= step.payload + 2:
             server.room -= step.payload + 2
             server.commands.append(step)
@@ -231,9 +227,9 @@ class _Simulation:
             server.room += step.payload + 2
         server.present, server.at_work = step, step.cycles > 0
         server.taking = server.name == "compute"
-        server.left = _TAKE if server.taking else step.cycles
+        server.left = COMMAND_TAKEN if server.taking else step.cycles
         if step.cycles and server.rested:
-            server.left += _TAKE + step.lead
+            server.left += COMMAND_TAKEN + step.lead
         elif step.cycles:
             server.left += server.behind
         server.behind = 0

@@ -12,13 +12,18 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor
 from hwgen.arch.dma import DESCRIPTORS_AHEAD, LINES_AHEAD, DmaParameters
 from hwgen.arch.dram import BLOCK_BYTES, TICKS, Dram, OpenRows, ticks
+from hwgen.arch.latency import (
+    CHECK_DESCRIPTOR,
+    DRAM_QUEUE,
+    LINE_READ,
+    LINE_WRITTEN,
+    LOAD_ADDRESS_REGISTERS,
+    QUEUED,
+    STORE_ADDRESS_REGISTERS,
+    WALKER_TO_ALIGNER,
+)
 
-__all__ = ["DRAM_QUEUE", "Times", "load_times", "store_times"]
-
-CHECKING = 2
-"""Cycles between the last word of a descriptor and the one in which it is handed on."""
-DRAM_QUEUE = 15
-"""Bursts that the DRAM takes before the first of them has come."""
+__all__ = ["Times", "load_times", "store_times"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class _Front:
         begin = self.handed[-1] + 1 if self.handed else 0
         if self.serial and number:
             begin = done + 1
-        ready = begin + self.moves[number].words - 1 + CHECKING + 1
+        ready = begin + self.moves[number].words - 1 + CHECK_DESCRIPTOR + 1
         if number > DESCRIPTORS_AHEAD:
             ready = max(ready, self.taken_on[number - DESCRIPTORS_AHEAD - 1] + 1)
         self.begins.append(begin)
@@ -98,7 +103,7 @@ class _Front:
         begin, gathered, now = 0, 0, 0
         for number, move in enumerate(self.moves):
             yield number, 0, 0, False  # a descriptor has to be read first
-            now = max(now, self.handed[number] + 1)
+            now = max(now, self.handed[number] + QUEUED)
             runs = list(move.joined_runs())
             for place, (dram, _, joins) in enumerate(runs):
                 address, end = dram, dram + move.length
@@ -169,8 +174,8 @@ class _Loads:
             held = max(held, self._taken[self._burst_ends[-self._dma.outstanding]] + 1)
         if self._issued >= self._dma.beats_ahead:
             held = max(held, self._taken[self._issued - self._dma.beats_ahead] + 1)
-        if len(self._accepted) >= 2:
-            held = max(held, self._accepted[-2])
+        if len(self._accepted) >= LOAD_ADDRESS_REGISTERS:
+            held = max(held, self._accepted[-LOAD_ADDRESS_REGISTERS])
         return held
 
     def _next_burst(self) -> None:
@@ -178,7 +183,7 @@ class _Loads:
         if size == 0:
             self._front.read(begin, self.ends[-1] if self.ends else 0)
             return
-        accepted = max(now + 2, self._accepted[-1] + 1 if self._accepted else 0)
+        accepted = max(now + LOAD_ADDRESS_REGISTERS, self._accepted[-1] + 1 if self._accepted else 0)
         if len(self._burst_ends) >= DRAM_QUEUE:
             accepted = max(accepted, self._given[self._burst_ends[-DRAM_QUEUE]] + 2)
         self._accepted.append(accepted)
@@ -204,8 +209,8 @@ class _Loads:
             while len(self._front.handed) <= number:
                 self._next_burst()
             handed = self._front.handed[number]
-            self._front.taken_on.append(max(handed + 1, aligner.free - 3))
-            aligner.free = max(aligner.free, handed + 4)
+            self._front.taken_on.append(max(handed + QUEUED, aligner.free - WALKER_TO_ALIGNER))
+            aligner.free = max(aligner.free, handed + QUEUED + WALKER_TO_ALIGNER)
             step = 0
             if move.apart:
                 step = self._bytes(aligner, move)
@@ -213,7 +218,7 @@ class _Loads:
                 for dram, tcdm, length, joins in move.segments():
                     keeps = joins and (dram + length) % width != 0
                     step = aligner.run(dram % width, tcdm % WORD_BYTES, length, keeps=keeps, give=lambda at, last: at)
-            self.ends.append(max(step + 4, self.ends[-1] + 1 if self.ends else 0))
+            self.ends.append(max(step + LINE_WRITTEN, self.ends[-1] + 1 if self.ends else 0))
         return Times(tuple(self._front.begins), tuple(self.ends))
 
     def _bytes(self, aligner: _Aligner, move: Descriptor) -> int:
@@ -261,7 +266,7 @@ class _Stores:
         if size == 0:
             self._front.read(begin, self.ends[-1] if self.ends else 0)
             return
-        accepted = now + 1
+        accepted = now + STORE_ADDRESS_REGISTERS
         if len(self._accepted) >= DRAM_QUEUE:
             accepted = max(accepted, self._finals[len(self._accepted) - DRAM_QUEUE] + 2)
         self._accepted.append(accepted)
@@ -294,7 +299,7 @@ class _Stores:
             if number >= LINES_AHEAD:
                 asked = max(asked, self._used[number - LINES_AHEAD] + 1)
             self._asked.append(asked)
-        return self._asked[number] + 4
+        return self._asked[number] + LINE_READ
 
     def times(self) -> Times:
         """Move everything."""
@@ -305,8 +310,8 @@ class _Stores:
             while len(self._front.handed) <= number:
                 self._next_burst()
             handed = self._front.handed[number]
-            self._earliest = max(self._earliest, handed + 4)
-            self._front.taken_on.append(max(handed + 1, aligner.free - 3))
+            self._earliest = max(self._earliest, handed + QUEUED + WALKER_TO_ALIGNER)
+            self._front.taken_on.append(max(handed + QUEUED, aligner.free - WALKER_TO_ALIGNER))
             for dram, tcdm, length, joins in move.segments():
                 if len(starts) >= LINES_AHEAD:
                     self._earliest = max(self._earliest, starts[-LINES_AHEAD] + 2)

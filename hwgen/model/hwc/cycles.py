@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.latency import STARTUP
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
-from hwgen.model.hwc import timing
 from hwgen.model.hwc.tiles import Tiles, Timed
+from hwgen.model.hwc.timing.operations import play
+from hwgen.model.hwc.timing.state import GROUP, Counters, Ints, State, finish, initial_state, rebase
 
 __all__ = ["Cycles", "cycles", "least_cycles", "predicted_cycles"]
 
@@ -61,12 +63,12 @@ def cycles(schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, go
         raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
     timed = Timed(schedule, buffers, resumes=resumes, goes_on=goes_on)
     walk = _Walk(timed, timed.tiles())
-    counters = walk.counters()
+    counters = Counters(*walk.counters().tolist())
     return Cycles(
-        startup=timing.STARTUP,
-        compute=int(counters[timing.OPERATIONS]),
-        stalls=PerOperand(*(int(counters[i]) for i in (timing.STALL_I, timing.STALL_W, timing.STALL_O))),
-        drain=timing.finish(walk.state),
+        startup=STARTUP,
+        compute=counters.operations,
+        stalls=PerOperand(counters.stall_i, counters.stall_w, counters.stall_o),
+        drain=finish(walk.state),
     )
 
 
@@ -76,17 +78,17 @@ class _Walk:
     def __init__(self, timed: Timed, tiles: Tiles) -> None:
         self._timed, self._tiles = timed, tiles
         self._numbers: dict[bytes, int] = {}
-        self._states: list[timing.State] = []
-        self._at = self._number(timing.initial_state(timed.block))
+        self._states: list[State] = []
+        self._at = self._number(initial_state(timed.block))
 
     @property
-    def state(self) -> timing.State:
+    def state(self) -> State:
         """The present state."""
         return self._states[self._at]
 
-    def counters(self) -> timing.Ints:
+    def counters(self) -> Ints:
         """Go through all tiles; the sums of what each adds to the counters."""
-        gains: list[timing.Ints] = []
+        gains: list[Ints] = []
         steps: dict[tuple[int, int], tuple[int, int]] = {}
         taken = []
         for kind in self._tiles.kind.tolist():
@@ -94,22 +96,22 @@ class _Walk:
             if step is None:
                 after = self.state.copy()
                 self._play(self._tiles.example[kind], after)
-                gains.append(timing.rebase(after))
+                gains.append(rebase(after))
                 step = steps[self._at, kind] = len(gains) - 1, self._number(after)
             taken.append(step[0])
             self._at = step[1]
-        sums: timing.Ints = np.bincount(taken, minlength=len(gains)) @ np.array(gains)
+        sums: Ints = np.bincount(taken, minlength=len(gains)) @ np.array(gains)
         return sums
 
-    def _play(self, tile: int, state: timing.State) -> None:
+    def _play(self, tile: int, state: State) -> None:
         """Play one tile; groups count from the last tile's, so that they do not make states differ."""
         timed, tiles = self._timed, self._tiles
         low, high = tiles.low[:, tile].copy(), tiles.high[:, tile].copy()
-        state[timing.I_GROUP] += tiles.low[0, max(tile - 1, 0)] // timed.block.group
-        timing.play(timed.block, timed.nest_after(int(tiles.turned[tile])), low, high, state)
-        state[timing.I_GROUP] -= low[0] // timed.block.group
+        state[GROUP] += tiles.low[0, max(tile - 1, 0)] // timed.block.group
+        play(timed.block, timed.nest_after(int(tiles.turned[tile])), low, high, state)
+        state[GROUP] -= low[0] // timed.block.group
 
-    def _number(self, state: timing.State) -> int:
+    def _number(self, state: State) -> int:
         number = self._numbers.setdefault(state.tobytes(), len(self._states))
         if number == len(self._states):
             self._states.append(state)

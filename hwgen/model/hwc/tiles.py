@@ -15,7 +15,7 @@ from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.input_tiles import boxes_meet
-from hwgen.model.hwc.timing import Block, Nest
+from hwgen.model.hwc.timing.state import Block, Nest
 
 __all__ = ["Tiles", "Timed"]
 

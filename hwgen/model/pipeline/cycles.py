@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.pipeline import LEAST_QUEUE
 from hwgen.model.pipeline.cycles_kernel import CONV, GLOBAL, JOIN, OPERAND, OUTPUT, POOL, SAVED, SHUFFLE, run_tile
 
 __all__ = [
@@ -75,7 +76,7 @@ class Stage(NamedTuple):
     columns: int = 0
     first_line: int = 0
     first_column: int = 0
-    queue: int = 2
+    queue: int = LEAST_QUEUE
 
 
 class Branch(NamedTuple):

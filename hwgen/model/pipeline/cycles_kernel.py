@@ -1,13 +1,17 @@
 """The compiled part of `hwgen.model.pipeline.cycles`: one tile, cycle by cycle.
 
-All that is compiled stands in one module: numba's cache does not see that another module has changed. The state is
-an array of rows for each kind of part, maps, stages, branches, sources, and the two ways of the overlap port; its
-columns, and those of the tables that `hwgen.model.pipeline.cycles` makes of its values, are numbered here. Everything
-in a cycle is decided by what was there when it began: what is counted up or down in it shows in the next one.
+The state is an array of rows for each kind of part, maps, stages, branches, sources, and the two ways of the overlap
+port; its columns, and those of the tables that `hwgen.model.pipeline.cycles` makes of its values, are numbered here.
+Everything in a cycle is decided by what was there when it began: what is counted up or down in it shows in the next
+one.
 """
 
 import numpy as np
 from numba import njit
+
+from hwgen.arch import latency
+from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
+from hwgen.model.core.compiled import digest
 
 __all__ = ["CONV", "GLOBAL", "JOIN", "OPERAND", "OUTPUT", "POOL", "SAVED", "SHUFFLE", "run_tile"]
 
@@ -29,8 +33,8 @@ STILL = 100
 """Cycles without any movement after which nothing will move any more: longer than anything takes to pass."""
 
 
-@njit(cache=True)
-def run_tile(maps, stages, branches, sources, order_in, order_out, free_in, free_out, seen_in, seen_out):  # type: ignore[no-untyped-def]
+@njit
+def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, free_out, seen_in, seen_out):  # type: ignore[no-untyped-def]
     m_state, t_state = np.zeros((len(maps), 8), np.int64), np.zeros((len(stages), 16), np.int64)
     b_state, s_state = np.zeros((len(branches), 10), np.int64), np.zeros((len(sources), 7), np.int64)
     port_in, port_out = np.zeros(7, np.int64), np.zeros(7, np.int64)
@@ -67,7 +71,7 @@ def run_tile(maps, stages, branches, sources, order_in, order_out, free_in, free
     return -1
 
 
-@njit(cache=True)
+@njit
 def _ended(maps, branches, m_state, b_state):  # type: ignore[no-untyped-def]
     if not m_state[:, OVER].all():
         return False
@@ -77,7 +81,7 @@ def _ended(maps, branches, m_state, b_state):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_state):  # type: ignore[no-untyped-def]
     """A cycle of a stage; sets whether it is done with the pixel in flight. Gives whether it took a step."""
     read = stage[T_READS]
@@ -101,9 +105,9 @@ def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_st
     return moved
 
 
-@njit(cache=True)
+@njit
 def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
-    if state[TWO if stage[T_KIND] == POOL else THREE]:
+    if state[ONE - 1 + (POOL_REGISTERS if stage[T_KIND] == POOL else CONV_REGISTERS)]:
         state[FULL] = 1
     state[THREE], state[TWO], state[ONE] = state[TWO], state[ONE], 0
     last_column = at[COLUMN] == one[M_LINE] - 1
@@ -134,7 +138,7 @@ def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def _global(stage, state, one, at, active, go):  # type: ignore[no-untyped-def]
     """``ONE``: the sums are drained."""
     if state[ONE]:
@@ -153,7 +157,7 @@ def _global(stage, state, one, at, active, go):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def _shuffle(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     """``ONE``: line of the squares, ``STEP``: column in a square, ``TWO``: square, ``PLACE``: output column."""
     if state[FETCHES]:
@@ -176,7 +180,7 @@ def _shuffle(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def _join(stage, state, go, number, branches, b_state, sources, s_state):  # type: ignore[no-untyped-def]
     if not go:
         return False
@@ -199,7 +203,7 @@ def _join(stage, state, go, number, branches, b_state, sources, s_state):  # typ
     return True
 
 
-@njit(cache=True)
+@njit
 def _decide(maps, branches, m_state, b_state, free, seen, lines):  # type: ignore[no-untyped-def]
     """What each branch passes on in this cycle, and which pixels leave; gives how many lines were saved so far."""
     for b in range(len(branches)):
@@ -232,7 +236,7 @@ def _decide(maps, branches, m_state, b_state, free, seen, lines):  # type: ignor
     return lines
 
 
-@njit(cache=True)
+@njit
 def _move_maps(maps, stages, branches, m_state, t_state, b_state, s_state, free, seen, lines):  # type: ignore[no-untyped-def]
     """Pixels in flight leave and come; gives how many lines of overlap have begun."""
     for s in range(len(stages)):
@@ -278,7 +282,7 @@ def _move_maps(maps, stages, branches, m_state, t_state, b_state, s_state, free,
     return lines
 
 
-@njit(cache=True)
+@njit
 def _streams(branches, sources, b_state, s_state):  # type: ignore[no-untyped-def]
     """Input streams bring a beat a cycle where there is room, output streams take one; gives how many."""
     moved = 0
@@ -309,7 +313,7 @@ def _streams(branches, sources, b_state, s_state):  # type: ignore[no-untyped-de
     return moved
 
 
-@njit(cache=True)
+@njit
 def _incoming(maps, m_state, port, order):  # type: ignore[no-untyped-def]
     """A cycle of the overlap port, inwards."""
     moved, ends = 0, False
@@ -329,7 +333,7 @@ def _incoming(maps, m_state, port, order):  # type: ignore[no-untyped-def]
     return moved
 
 
-@njit(cache=True)
+@njit
 def _outgoing(maps, branches, b_state, port, order):  # type: ignore[no-untyped-def]
     """A cycle of the overlap port, outwards."""
     moved, ends = 0, False
@@ -347,7 +351,7 @@ def _outgoing(maps, branches, b_state, port, order):  # type: ignore[no-untyped-
     return moved
 
 
-@njit(cache=True)
+@njit
 def _turn(port, order, ends, columns):  # type: ignore[no-untyped-def]
     if port[P_VALID] and not ends:
         return
@@ -356,3 +360,20 @@ def _turn(port, order, ends, columns):  # type: ignore[no-untyped-def]
         port[P_MAP] = order[port[P_INDEX]]
         port[P_LEFT] = columns[port[P_MAP]]
         port[P_INDEX] += 1
+
+
+def _cached(sources: int):  # type: ignore[no-untyped-def]
+    """The compiled kernel, kept in numba's cache for as long as ``sources`` stays the same: see `digest`."""
+
+    @njit(cache=True)
+    def run_tile(maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out):  # type: ignore[no-untyped-def]
+        if sources:
+            return _run_tile(
+                maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out
+            )
+        return -1
+
+    return run_tile
+
+
+run_tile = _cached(digest(latency))

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.pipeline.checks import check_divides
 from hwgen.arch.pipeline.stage import SUM_SETTINGS, Maps, MemorySize, Setting, WindowStage
 
 __all__ = ["BIAS_BYTES", "ConvStage"]
 
-BIAS_BYTES = 4
+BIAS_BYTES = SUM_BYTES
 
 
 @dataclass(frozen=True)

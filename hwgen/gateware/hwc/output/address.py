@@ -5,12 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.latency import ROW_ADDRESS
 from hwgen.gateware.hwc.settings import settings_signature
 
 __all__ = ["RowAddress"]
-
-CYCLES = 4
-"""From the first cycle in which a row stands at the inputs to its address."""
 
 
 class RowAddress(wiring.Component):
@@ -27,9 +25,9 @@ class RowAddress(wiring.Component):
     -------
     settings : In
     moves : In(1)
-        From the next cycle on ``channel`` and ``row`` are those of another row; it takes `CYCLES` from there.
+        From the next cycle on ``channel`` and ``row`` are those of another row; it takes `ROW_ADDRESS` from there.
     partial : In(1)
-        The address is wanted among the partial sums. As ``channel`` and ``row`` it stands for `CYCLES` cycles.
+        The address is wanted among the partial sums. As ``channel`` and ``row`` it stands for `ROW_ADDRESS` cycles.
     channel, row : In
     address : Out(32)
         Byte address of the row's first element.
@@ -54,7 +52,7 @@ class RowAddress(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         settings, partial = self.settings, self.partial
-        step = Signal(CYCLES)
+        step = Signal(ROW_ADDRESS)
         factor, pitch, product = Signal.like(self.row), Signal(28), Signal(32)
         plane = Mux(partial, settings.partial_plane, settings.output_plane)
         m.d.sync += [

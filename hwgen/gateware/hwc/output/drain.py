@@ -6,15 +6,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.latency import FIRST_VECTOR
 from hwgen.gateware.hwc.output.address import RowAddress
 from hwgen.gateware.hwc.output.vector_steps import together
 from hwgen.gateware.hwc.output.walk import OutputWalk
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 
 __all__ = ["DrainedVectors"]
-
-STARTING = 4
-"""Cycles from the start to the first vector in registers; the next vector's address must come after it is placed."""
 
 
 class DrainedVectors(wiring.Component):
@@ -95,7 +93,7 @@ class DrainedVectors(wiring.Component):
         m.submodules.row_address = row_address = RowAddress(p)
         for block in (walk, row_address):
             connect(m, flipped(settings), block.settings)
-        starting, settled = Signal(STARTING - 1), Signal(2)
+        starting, settled = Signal(FIRST_VECTOR - 1), Signal(2)
         m.d.sync += [
             starting.eq(Cat(self.start, starting[:-1])),
             self.moves.eq(self.taken | starting[-1]),

@@ -5,17 +5,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.latency import CAPTURE, TILES_LOADED_AHEAD
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.address import RowAddress
 from hwgen.gateware.hwc.output.drain import DrainedVectors
-from hwgen.gateware.hwc.output.vector_port import CAPTURE_CYCLES, VectorMove, VectorPort
+from hwgen.gateware.hwc.output.vector_port import VectorMove, VectorPort
 from hwgen.gateware.hwc.output.walk import OutputWalk
 from hwgen.gateware.hwc.settings import output_capacity, settings_signature
 
 __all__ = ["OutputStream"]
-
-BOXES_AHEAD = 2
-"""Boxes between the one that is drained and the one that is loaded, at most."""
 
 
 class OutputStream(wiring.Component):
@@ -141,7 +139,7 @@ class OutputStream(wiring.Component):
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
         # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
         # round, which Yosys does not make one register of.
-        waits = Signal(CAPTURE_CYCLES, init=-1)
+        waits = Signal(init=-1)
         needs_biases = drain.is_final & ~has_biases
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
         m.d.comb += [
@@ -150,7 +148,7 @@ class OutputStream(wiring.Component):
                 drain.next_valid
                 & ~drain.ends_box
                 & ~(drain.next_is_final & drain.ends_channels)
-                & (move.steps <= CAPTURE_CYCLES + 1)
+                & (move.steps <= CAPTURE + 1)
                 & ~wants_load
             ),
             port.capture.eq(self.unload_done & port.takes),
@@ -201,7 +199,7 @@ class OutputStream(wiring.Component):
         m.submodules.load_address = row_address = RowAddress(p)
         for block in (load, row_address):
             connect(m, flipped(settings), block.settings)
-        ahead = Signal(range(BOXES_AHEAD + 2))
+        ahead = Signal(range(TILES_LOADED_AHEAD + 2))
         has_room, revisits, wants, begins, keeping, keeps, ends_box = (Signal() for _ in range(7))
         place = Signal(self.index_bits)
         lines, steps = Signal(range(p.lanes.product + 1)), Signal(range(p.lanes.product + 1))
@@ -216,7 +214,7 @@ class OutputStream(wiring.Component):
             m.d.comb += [
                 has_room.eq(offset < output_capacity(p, settings) + self.unloaded),
                 revisits.eq(((ahead != 0) & (box == Cat(*drain.box))) | (ahead[1] & (box == last_box))),
-                wants.eq(row_address.placed & has_room & ~revisits & (ahead <= BOXES_AHEAD)),
+                wants.eq(row_address.placed & has_room & ~revisits & (ahead <= TILES_LOADED_AHEAD)),
             ]
         m.d.comb += [
             box.eq(Cat(*load.box)),
@@ -226,7 +224,7 @@ class OutputStream(wiring.Component):
             row_address.channel.eq(load.channel),
             row_address.row.eq(load.row),
             begins.eq(wants & port.free & ~unloading),
-            load.advance.eq(begins | (load.valid & ~load.resumes & (ahead <= BOXES_AHEAD))),
+            load.advance.eq(begins | (load.valid & ~load.resumes & (ahead <= TILES_LOADED_AHEAD))),
         ]
         # They are there when the vector may be loaded, also where it is in the same row as the one before.
         m.d.sync += [lines.eq(load.channels * load.rows), steps.eq(lines * load.columns)]

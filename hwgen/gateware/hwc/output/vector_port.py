@@ -5,15 +5,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.latency import CAPTURE
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
 from hwgen.gateware.hwc.output.vector_words import Leaving
 from hwgen.gateware.hwc.settings import settings_signature
 
 __all__ = ["VectorMove", "VectorPort"]
-
-CAPTURE_CYCLES = 3
-"""A vector that is asked for now may be captured so many cycles later."""
 
 
 class VectorPort(wiring.Component):
@@ -165,7 +163,7 @@ class VectorPort(wiring.Component):
         with m.Elif(fetches):
             m.d.comb += near.eq(~step.on | step.is_last)
         with m.Else():
-            m.d.comb += near.eq(~self._active | (step.left <= CAPTURE_CYCLES + 2))
+            m.d.comb += near.eq(~self._active | (step.left <= CAPTURE + 2))
         m.d.comb += [
             self.loading.eq(self._loads & (~step.on | (step.is_last & goes))),
             self.takes.eq(self._open | (step.is_final & goes)),

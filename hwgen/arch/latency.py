@@ -1,0 +1,179 @@
+"""Latencies and depths of the hardware: cycles between events of the RTL, and what queues hold.
+
+The models compute with these numbers, and the RTL takes its queue depths from here. Each latency that no constant of
+the RTL makes is the number of registers, or of states of a machine, that its sentence names. Tests of the models
+against simulated hardware fail if the two differ.
+
+All numbers are cycles unless their sentence says otherwise. A memory is taken to grant every request at once and to
+answer in the next cycle.
+"""
+
+__all__ = [
+    "BIAS_KEPT",
+    "CAPTURE",
+    "CHECK_DESCRIPTOR",
+    "CHUNK_REQUEST",
+    "COMMANDS_UNDER_WAY",
+    "COMMAND_READ",
+    "COMMAND_TAKEN",
+    "CONV_REGISTERS",
+    "DRAM_QUEUE",
+    "END",
+    "FIRST_VECTOR",
+    "FREED",
+    "INPUT_NOTICED",
+    "INPUT_OFFERED",
+    "INPUT_PLACE",
+    "INPUT_PLACE_COLUMNS",
+    "INPUT_PLACE_ROWS",
+    "INPUT_PLACE_SAME",
+    "INPUT_PLACE_SKIPPED",
+    "INPUT_TOKEN",
+    "LINE_READ",
+    "LINE_WRITTEN",
+    "LOAD_ADDRESS_REGISTERS",
+    "MOVE_LEAD",
+    "NEXT_BIASES",
+    "OUTPUT_ROOM",
+    "POOL_REGISTERS",
+    "PORT_ISSUE",
+    "PROGRAM_END",
+    "PROGRAM_START",
+    "QUEUED",
+    "REQUEST_TO_ANSWER",
+    "ROW_ADDRESS",
+    "STARTUP",
+    "STORE_ADDRESS_REGISTERS",
+    "TILES_AHEAD",
+    "TILES_LOADED_AHEAD",
+    "WALKER_TO_ALIGNER",
+    "WEIGHT_ADVANCE",
+    "WEIGHT_TOKEN",
+    "WORDS_AHEAD",
+]
+
+# --- the HWC: control and ports ---
+
+STARTUP = 3
+"""From the start write to the first cycle in which there might be an operation: the register of `hwc.registers`
+that starts, that of `hwc.hwc`, and the nest of `hwc.sequencer`."""
+END = 4
+"""From where the last outputs are requantised to the interrupt: the port's access, its answer, and the registers
+``done`` of `hwc.hwc` and of the interrupt."""
+REQUEST_TO_ANSWER = 2
+"""From a request at a port's stream to its answer: the register of `bus.tcdm.TcdmMaster`, and the memory."""
+
+# --- the HWC: tiles of the input and of the weights ---
+
+TILES_AHEAD = 2
+"""Tiles: so many are pushed to a queue of `lib.tile_queue` before the sequencer has taken the first of them."""
+WORDS_AHEAD = REQUEST_TO_ANSWER + 1
+"""Words: so many are requested by a stream before the first is written: as many as it takes for a word in every
+cycle."""
+FREED = 2
+"""From the last operation on a tile, or the push of the next one, to room in the ring: the register of the release
+and that of the room in `lib.tile_queue`. A tile of the input is pushed a cycle after it was taken."""
+WEIGHT_TOKEN = 1
+"""From a tile's last word of W, written, to the first operation that may use it: the count of complete tiles in
+`lib.tile_queue`."""
+WEIGHT_ADVANCE = 1
+"""From where a tile of W is pushed until the next one begins to be placed: the state Advance of
+`hwc.weight_stream`."""
+INPUT_TOKEN = 3
+"""From a tile's last word of I, taken to be written, to the first operation that may use it: two registers of
+`hwc.input.stream`, and the count of complete tiles in `lib.tile_queue`."""
+INPUT_NOTICED = 1
+"""From room in I's ring until a word may be requested because of it: the comparison of `hwc.input.fetcher` is in a
+register."""
+INPUT_OFFERED = 1
+"""From where a tile of I is placed until it can be pushed: the registers of `hwc.input.placer` in which one tile
+waits while the next one is placed."""
+INPUT_PLACE_ROWS = 5
+"""From where a tile of I begins to be placed until its rows have been counted: the states Begin, Corner, Span,
+Count-Rows and Add-Rows of `hwc.input.placer`. Its columns must be placed by then, if some of them are kept."""
+INPUT_PLACE = INPUT_PLACE_ROWS + 3
+"""Until it is placed: Place-Rows, Place-Line and Place-End besides."""
+INPUT_PLACE_SAME = 1
+"""Until it is placed, if it is the tile before: the state Begin."""
+INPUT_PLACE_SKIPPED = 2
+"""Cycles more if there are rows before the first new one: Place-Corner and Place-Kept."""
+INPUT_PLACE_COLUMNS = 6
+"""Until its columns are placed, without steps to the first one: Begin, Corner and Span, then Clip, Place-Column
+and Place-Word of `hwc.input.columns`. With a stride of 1 there is no Place-Word."""
+
+# --- the HWC: vectors of the output ---
+
+TILES_LOADED_AHEAD = 2
+"""Tiles of O between the one that is drained and the one that is loaded, at most, in `hwc.output.stream`."""
+PORT_ISSUE = 1
+"""From where the output's port knows what it requests until it requests: the last stage of
+`hwc.output.vector_words`."""
+BIAS_KEPT = 1
+"""From where the last bias has come until it can be added: the register of the biases in
+`hwc.output.vector_port`."""
+CAPTURE = 3
+"""From asking the output memory for a vector, or to keep one, to having it or having it kept: the operation's
+register in `hwc.sequencer`, and those of multiply and accumulate in `hwc.datapath`."""
+OUTPUT_ROOM = 1
+"""From where a vector has left the output memory until its place counts as free, unless it was the tile's last
+one: the comparison in `hwc.sequencer` is in a register."""
+ROW_ADDRESS = 4
+"""For the address of a row of the output: factors, product, sum and flag of `hwc.output.address`, in registers."""
+FIRST_VECTOR = 4
+"""From the start until the first vector to drain is known: steps of `hwc.output.drain`."""
+NEXT_BIASES = 1
+"""From where a vector has come until the biases that the next one needs can be requested: `hwc.output.drain` has
+moved to that vector."""
+
+# --- the DMA ---
+
+CHECK_DESCRIPTOR = 2
+"""From the last word of a descriptor to the cycle before it is handed on: the states Sum and Judge of
+`dma.descriptor_reader`."""
+QUEUED = 1
+"""From where a descriptor is handed on to where a walker of `dma.descriptor_front` takes it."""
+WALKER_TO_ALIGNER = 3
+"""From where the second walker takes a descriptor to the first step of the byte aligner: the registers of the run,
+of the segment and of the aligner."""
+LOAD_ADDRESS_REGISTERS = 2
+"""Registers that a burst of the load channel passes to the AXI port: of `dma.descriptor_front` and of `dma.dma`,
+where it meets the program's."""
+STORE_ADDRESS_REGISTERS = 1
+"""Registers that a burst of the store channel passes to the AXI port: of `dma.descriptor_front`."""
+LINE_WRITTEN = 4
+"""From a step of the aligner to the end of its descriptor, if the line is its last one: the register of the line,
+the request, the answer and the pulse of `dma.write`."""
+LINE_READ = 4
+"""From asking for a line to having it: the register of the request in `dma.gather`, the port's, the memory's
+answer and the queue of words."""
+DRAM_QUEUE = 15
+"""Bursts that the DRAM of `cosim/harness/dram.sv` accepts before the first of them has come."""
+
+# --- the cluster ---
+
+COMMANDS_UNDER_WAY = 32
+"""Commands of a DMA channel in progress at a time, at most: the depth of a queue in `cluster.command_queues`."""
+COMMAND_READ = 3
+"""Cycles in which the reader takes a command's header and hands on its address and the header itself."""
+COMMAND_TAKEN = 2
+"""Cycles in which a queue takes a command: its address, its header."""
+PROGRAM_START = 6
+"""From the start to the first word of the program, without the time of the DRAM: the registers of the start, of
+the request and its burst, of the beat, and the queue of beats in `dma.program_fetch`."""
+CHUNK_REQUEST = 4
+"""From the request of another chunk of the program to its first word, without the time of the DRAM: the same
+without the start."""
+PROGRAM_END = 4
+"""From the end of the last command to that of the program."""
+MOVE_LEAD = 19
+"""From the first word of a packed descriptor to its first data, and from its last data to its end, without the
+time of the DRAM: a load of one beat takes so long."""
+
+# --- the pipeline ---
+
+CONV_REGISTERS = 3
+"""Registers from the last step of a convolution's window to its output pixel: operands, product and sum of
+`pipeline.stages.conv`."""
+POOL_REGISTERS = 2
+"""Registers from the last step of a pool's window to its output pixel: operands and result of
+`pipeline.stages.pool`."""

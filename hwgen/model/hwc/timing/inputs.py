@@ -1,0 +1,195 @@
+"""Tiles of the input: when each one is placed, fetched and written to its ring."""
+
+import numpy as np
+from numba import njit
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.latency import (
+    FREED,
+    INPUT_NOTICED,
+    INPUT_OFFERED,
+    INPUT_PLACE,
+    INPUT_PLACE_COLUMNS,
+    INPUT_PLACE_ROWS,
+    INPUT_PLACE_SAME,
+    INPUT_PLACE_SKIPPED,
+    INPUT_TOKEN,
+    REQUEST_TO_ANSWER,
+)
+
+__all__ = ["input_tile"]
+
+
+@njit(error_model="numpy")
+def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
+    """Rows of a box from ``first`` to before ``end``; rows count from the padding's edge."""
+    stride, y0, y1, k0, k1 = block.stride_y, low[2], high[2], low[4], high[4]
+    if k1 - k0 >= stride or y1 - y0 == 1:
+        return max(min((y1 - 1) * stride + k1, end) - max(y0 * stride + k0, first), 0)
+    number = 0
+    for y in range(y0, y1):
+        number += max(min(y * stride + k1, end) - max(y * stride + k0, first), 0)
+    return number
+
+
+@njit(error_model="numpy")
+def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: ignore[no-untyped-def]
+    """The first cycle for an operation on the next box of I; each step to another group takes a cycle."""
+    stride, taps = block.stride_x, high[5] - low[5]
+    begin = stream.placed + 1 + group_seeks
+    stays = same_execution and group_seeks == 0
+    rows = drop = 0
+    corner = low[3] * stride + low[5] - block.left
+    first = max(corner, 0)
+    last = min((high[3] - 1) * stride + high[5] - 1 - block.left, block.width - 1)
+    slid = block.columns_slide > 0 and stays and stream.live > 0 and (taps > stride or block.columns_slide == 2)
+    if slid:
+        first = max(first, stream.next_new)
+    gaps = taps < stride and high[3] - low[3] > 1 and not slid
+    if block.same and stays:
+        offered = begin + INPUT_PLACE_SAME
+    else:
+        top, bottom = block.top, block.top + block.height
+        next_new = max(stream.next_new, top) if block.slides and stays else top
+        skipped = _rows_between(block, low, high, 0, next_new)
+        kept = _rows_between(block, low, high, top, next_new)
+        rows = _rows_between(block, low, high, next_new, bottom)
+        if last < first:
+            kept = rows = 0
+        # Rows with gaps are counted one output row after the other.
+        counted = begin + INPUT_PLACE_ROWS + (high[2] - low[2] - 1 if high[4] - low[4] < block.stride_y else 0)
+        placed = begin + INPUT_PLACE_COLUMNS - (stride == 1)
+        if stride > 1:
+            clip = max(-corner, 0)
+            aligned = gaps or block.columns_slide > 0
+            phase = ((first - corner) % stride if aligned else 0) - first % (WORD_BYTES // block.element)
+            placed += clip // stride + (-(phase // stride) if phase < 0 else 0)
+        if slid:
+            counted = max(counted, placed)
+        else:
+            drop = 0 if stream.first else (stream.live - kept) * block.slab
+            stream.live = kept + rows
+        offered = max(counted + INPUT_PLACE - INPUT_PLACE_ROWS + (INPUT_PLACE_SKIPPED if skipped > 0 else 0), placed)
+        stream.next_new = last + 1 if block.columns_slide else min((high[2] - 1) * block.stride_y + high[4], bottom)
+    # A box with nothing new has to be told apart among the words on their way, of which there may be three.
+    placed = stream.placed = max(offered, stream.announced + 1)
+    announced = max(
+        placed + INPUT_OFFERED, stream.asked if rows else max(stream.asked, stream.written_2) + 1, stream.begun_1 + 1
+    )
+    drop_at = max(stream.released, announced + 1) + FREED + INPUT_NOTICED
+    stream.announced, stream.first = announced, 0
+    # New columns take the places of others, which nobody may need any more.
+    announced = max(announced, drop_at - INPUT_NOTICED - 1) if slid and rows else announced
+    if not rows:
+        stream.free += stream.drop
+        stream.asked = announced
+        stream.written_2, stream.written_1 = stream.written_1, stream.written
+        stream.written = max(announced, stream.written) + 1
+    elif stride == 1:
+        begins = first * block.element
+        words = ((last + 1) * block.element - 1) // WORD_BYTES - begins // WORD_BYTES + 1
+        drop = _fetch(
+            stream, block, announced, rows, high[1] - low[1], words, begins % WORD_BYTES, drop, drop_at, slid
+        )
+    else:
+        cycles = _write_cycles(first, last, WORD_BYTES // block.element, corner, stride, taps if gaps else stride)
+        drop = _fetch_phases(stream, block, announced, rows, high[1] - low[1], cycles, drop, drop_at, slid)
+    stream.drop, stream.drop_at = drop, drop_at
+    return stream.written + INPUT_TOKEN
+
+
+@njit(error_model="numpy")
+def _fetch(stream, block, announced, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
+    """Row by row, a word a cycle where there is room; gives what of ``drop`` has not been made use of.
+
+    There is room for a word when there is for the bytes of its slab up to it, for the last one when there is for the
+    whole slab; always where the box has ``slid``. ``offset`` is where in its first word a line begins.
+    """
+    line, slab = block.line, block.slab
+    asked, free, earlier = announced, stream.free, stream.drop
+    left = rows
+    if slid:
+        asked += rows * channels * words
+        left = 0
+    while left:
+        whole = min(left, free // slab)
+        asked += whole * channels * words
+        free -= whole * slab
+        left -= whole
+        if left:
+            done = 0
+            while free < slab:
+                lines = min(free // line, channels)
+                fit = lines * words
+                if lines < channels:
+                    fit += max(0, min(words - 1, (free - lines * line + offset) // WORD_BYTES))
+                fit = min(fit, channels * words - 1)
+                asked += max(fit - done, 0)
+                done = max(fit, done)
+                if earlier:
+                    free += earlier
+                    earlier = 0
+                    asked = max(asked, stream.drop_at - 1)
+                elif drop:
+                    free += drop
+                    drop = 0
+                    asked = max(asked, drop_at - 1)
+                else:
+                    free = slab  # the box is too large: the hardware would refuse it
+            asked += channels * words - done
+            free -= slab
+            left -= 1
+    stream.free, stream.asked = free + earlier, asked
+    stream.written_2, stream.written_1, stream.written = (
+        asked + REQUEST_TO_ANSWER - 2,
+        asked + REQUEST_TO_ANSWER - 1,
+        asked + REQUEST_TO_ANSWER,
+    )
+    return drop
+
+
+@njit(error_model="numpy")
+def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[no-untyped-def]
+    """Cycles for writing each word of a line to the ring: one for each phase of its used columns."""
+    begin = first // in_word
+    cycles = np.zeros(last // in_word - begin + 1, np.int64)
+    for word in range(len(cycles)):
+        phases = 0
+        at = in_word * (begin + word)
+        for column in range(max(first, at), min(last, at + in_word - 1) + 1):
+            if (column - corner) % stride < used:
+                phases |= 1 << column % stride
+        while phases:
+            cycles[word] += phases & 1
+            phases >>= 1
+    return cycles
+
+
+@njit(error_model="numpy")
+def _fetch_phases(stream, block, announced, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
+    """The same with strides. A word waits until the last but two is written, and until there is room for its line."""
+    asked, free, earlier = announced, stream.free, stream.drop
+    written, before, oldest = stream.written, stream.written_1, stream.written_2
+    for row in range(rows):
+        for channel in range(channels):
+            for word in range(len(cycles)):
+                last = channel == channels - 1 and word == len(cycles) - 1
+                need = 0 if slid else block.slab if last else block.line * (channel + 1)
+                if free < need and earlier:
+                    free += earlier
+                    earlier = 0
+                    asked = max(asked, stream.drop_at - 1)
+                if free < need and drop:
+                    free += drop
+                    drop = 0
+                    asked = max(asked, drop_at - 1)
+                asked = max(asked, oldest) + 1
+                if cycles[word]:
+                    oldest, before = before, written
+                    written = max(asked + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1
+                elif last and row == rows - 1:
+                    oldest, before, written = before, written, max(asked, written) + 1
+        free -= 0 if slid else block.slab
+    stream.free, stream.asked = free + earlier, asked
+    stream.written, stream.written_1, stream.written_2 = written, before, oldest
+    return drop

@@ -1,0 +1,204 @@
+"""Operations: a tile of the nest, and what its operations wait for."""
+
+import numpy as np
+from numba import njit
+
+from hwgen.arch import bus, latency
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.latency import CAPTURE, OUTPUT_ROOM, ROW_ADDRESS
+from hwgen.model.core.compiled import digest
+from hwgen.model.hwc.timing import inputs, outputs, state, weights
+from hwgen.model.hwc.timing.inputs import input_tile
+from hwgen.model.hwc.timing.outputs import next_tile, serve
+from hwgen.model.hwc.timing.state import L_AT, L_LOADED, L_LOOPS, L_TAKEN, L_TIMES, SIZE, STATE
+from hwgen.model.hwc.timing.weights import weight_tile
+
+__all__ = ["play"]
+
+
+@njit(error_model="numpy")
+def _issue(output, times, at, number):  # type: ignore[no-untyped-def]
+    """So many operations from a cycle on, none in a cycle of an access: the cycles of the first and of the last."""
+    head, count = output.head, output.count
+    while head < count and times[head] < at:
+        head += 1
+    while head < count and times[head] == at:
+        at += 1
+        head += 1
+    last = at + number - 1
+    while head < count and times[head] <= last:
+        last += 1
+        head += 1
+    output.head = head
+    return at, last
+
+
+@njit(error_model="numpy")
+def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-untyped-def]
+    """Innermost iterations of the loops from ``segment`` on: for each dimension, how often which extents occur."""
+    total = 1
+    for dim in range(6):
+        count = 0
+        for j in range(segment, len(nest.loops)):
+            if nest.loops[j, 0] == dim:
+                if count == 0:
+                    sizes[0], often[0], count = end[j] - begin[j], 1, 1
+                step = nest.loops[j, 1]
+                for i in range(count):
+                    whole, rest = sizes[i] // step, sizes[i] % step
+                    if rest:
+                        sizes[count], often[count] = rest, often[i]
+                        count += 1
+                    sizes[i], often[i] = step, often[i] * whole
+        if count:
+            number = 0
+            for i in range(count):
+                number += often[i]
+            total *= number
+    return total
+
+
+@njit(error_model="numpy")
+def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore[no-untyped-def]
+    """From when on the place of the operation's vector is free, if this is its first touch."""
+    index = 0
+    for j in range(block.marker_o, len(nest.loops)):
+        dim = nest.loops[j, 0]
+        if dim == 1 or dim >= 4:
+            if lo[j] != begin[j]:
+                return 0
+        else:
+            index += (lo[j] - begin[j]) // nest.loops[j, 1] * nest.index_steps[j]
+    index -= block.vectors - block.box_vectors
+    if index >= 0:
+        for i in range(output.count):
+            if indices[i] >= index:
+                return min(times[i] + CAPTURE + 1 + OUTPUT_ROOM, output.drained)
+    return 0
+
+
+@njit(error_model="numpy")
+def _box(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ignore[no-untyped-def]
+    """The ranges of the present box of an operand."""
+    for dim in range(6):
+        j = nest.sources[operand, dim]
+        low[dim] = tile_low[dim] if j < 0 else lo[j]
+        high[dim] = tile_high[dim] if j < 0 else hi[j]
+
+
+@njit(error_model="numpy")
+def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
+    """One tile, operation by operation or, where nothing can come between them, many at a time.
+
+    ``state`` is that before it, and then the one after it.
+    """
+    s = state[:SIZE].view(STATE)[0]
+    loops, n = nest.loops, len(nest.loops)
+    lo, hi, begin, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    low, high, o_low, o_high = (
+        np.empty(6, np.int64),
+        np.empty(6, np.int64),
+        np.empty(6, np.int64),
+        np.empty(6, np.int64),
+    )
+    sizes, often = np.empty(1 << n, np.int64), np.empty(1 << n, np.int64)
+    capacity = (len(state) - SIZE) // 2
+    times, indices = state[SIZE : SIZE + capacity], state[SIZE + capacity :]
+    pieces, to_load = np.empty((10, capacity + 3), np.int64), np.empty((10, capacity + 3), np.int64)
+    walk, saved = np.zeros(L_LOOPS + 4 * n, np.int64), np.zeros(L_LOOPS + 4 * n + 3, np.int64)
+    segment = min(n, max(block.marker_i + 1, block.marker_w + 1, block.marker_o))
+    resumes = final = one_by_one = False
+    if block.spills:
+        walk[L_AT] = 1 + ROW_ADDRESS
+        next_tile(block, nest, walk, to_load)
+        serve(s.output, block, nest, low, high, s.now < 0, pieces, walk, to_load, saved, times, indices)
+    turned = -1
+    while True:
+        for j in range(turned + 1, n):
+            parent, dim = loops[j, 2], loops[j, 0]
+            begin[j] = tile_low[dim] if parent < 0 else lo[parent]
+            end[j] = tile_high[dim] if parent < 0 else hi[parent]
+            lo[j], hi[j] = begin[j], min(begin[j] + loops[j, 1], end[j])
+        new_i, new_w, new_o = turned <= block.marker_i, turned <= block.marker_w, turned < block.marker_o
+        now = s.now
+        if new_i:
+            _box(nest, 0, lo, hi, tile_low, tile_high, low, high)
+            seeks = 0
+            if block.grouped:
+                seeks = abs(low[0] // block.group - s.input.group)
+                s.input.group = low[0] // block.group
+            arrived = input_tile(s.input, block, low, high, turned >= 0 and turned == block.marker_i, seeks)
+            s.stall_i += max(arrived - now, 0)
+            now = max(arrived, now)
+        if new_w:
+            _box(nest, 1, lo, hi, tile_low, tile_high, low, high)
+            size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
+            fetches = not block.weights_stay or turned < 0 or turned != block.marker_w
+            words = -(-size * block.element // WORD_BYTES)
+            arrived = weight_tile(s.weight, block, nest.size_steps[turned], fetches, words)
+            s.stall_w += max(arrived - now, 0)
+            now = max(arrived, now)
+        at = now
+        if new_o:
+            _box(nest, 2, lo, hi, tile_low, tile_high, o_low, o_high)
+            resumes = block.resumes or o_low[1] > 0 or o_low[4] > 0 or o_low[5] > 0
+            final = o_high[1] == nest.extents[1] and o_high[4] == nest.extents[4] and o_high[5] == nest.extents[5]
+            final = final and not block.goes_on
+            if resumes:
+                walk[L_TAKEN] += 1
+                at = max(at, walk[L_TIMES + walk[L_LOADED] - walk[L_TAKEN]])
+        if turned < segment:
+            one_by_one = not resumes and now < s.output.drained
+            for j in range(block.marker_o, segment):
+                if (loops[j, 0] == 1 or loops[j, 0] >= 4) and lo[j] != begin[j]:
+                    one_by_one = False
+        number = 1
+        if one_by_one:
+            at = max(at, _place_free(s.output, block, nest, lo, begin, times, indices))
+        else:
+            number = _operations(nest, segment, begin, end, sizes, often)
+        following = (n if one_by_one else segment) - 1
+        while following >= 0 and hi[following] == end[following]:
+            following -= 1
+        ends_o = following < block.marker_o
+        if not ends_o:
+            first, last = _issue(s.output, times, at, number)
+        elif number == 1:
+            first, last = _issue(s.output, times, max(at, s.output.drained), number)
+        else:
+            first, last = _issue(s.output, times, at, number - 1)
+            last = _issue(s.output, times, max(last + 1, s.output.drained), number // number)[1]
+        s.stall_o += last + 1 - number - now
+        s.operations += number
+        s.now = last + 1
+        if new_i:
+            s.input.begun_1, s.input.begun = s.input.begun, first
+        if new_w:
+            s.weight.begun_1, s.weight.begun = s.weight.begun, first
+        if following <= block.marker_i:
+            s.input.released = last
+        if following <= block.marker_w:
+            s.weight.released = last
+        if ends_o:
+            s.output.ended = last + 1
+            serve(s.output, block, nest, o_low, o_high, final, pieces, walk, to_load, saved, times, indices)
+        if following < 0:
+            return
+        turned = following
+        lo[turned] = hi[turned]
+        hi[turned] = min(lo[turned] + loops[turned, 1], end[turned])
+
+
+def _cached(sources: int):  # type: ignore[no-untyped-def]
+    """The compiled kernel, kept in numba's cache for as long as ``sources`` stays the same: see `digest`."""
+
+    @njit(cache=True, error_model="numpy")
+    def kernel(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
+        """One tile; ``state`` is that before it, and then the one after it."""
+        if sources:
+            _play(block, nest, tile_low, tile_high, state)
+
+    return kernel
+
+
+play = _cached(digest(bus, latency, inputs, outputs, state, weights))

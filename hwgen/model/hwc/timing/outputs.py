@@ -1,0 +1,246 @@
+"""Vectors of the output: tiles that are drained, and partial sums that are loaded."""
+
+import numpy as np
+from numba import njit
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.latency import (
+    BIAS_KEPT,
+    CAPTURE,
+    NEXT_BIASES,
+    PORT_ISSUE,
+    REQUEST_TO_ANSWER,
+    ROW_ADDRESS,
+    TILES_LOADED_AHEAD,
+)
+from hwgen.model.hwc.timing.state import (
+    L_AHEAD,
+    L_AT,
+    L_BOXES,
+    L_LOADED,
+    L_LOOPS,
+    L_MOVED,
+    L_RESUMES,
+    L_TAKEN,
+    L_TIMES,
+    L_VALID,
+    L_VECTOR,
+    L_VECTORS,
+    NEVER,
+)
+
+__all__ = ["next_tile", "serve"]
+
+
+@njit(error_model="numpy")
+def _cut(block, nest, low, high, pieces):  # type: ignore[no-untyped-def]
+    """What the loops inside a box of O cut its channels, rows and columns into.
+
+    Three rows of ``pieces`` for each: beginnings, sizes, how far they lie in the vectors of the box. The last row has
+    the three numbers of pieces.
+    """
+    for axis in range(3):
+        dim, row, number = axis + (axis > 0), 3 * axis, 1
+        pieces[row, 0], pieces[row + 1, 0], pieces[row + 2, 0] = low[dim], high[dim] - low[dim], 0
+        for j in range(block.marker_o, len(nest.loops)):
+            if nest.loops[j, 0] == dim:
+                step = nest.loops[j, 1]
+                at = 0
+                for i in range(number):
+                    at += -(-pieces[row + 1, i] // step)
+                total = at
+                for i in range(number - 1, -1, -1):
+                    begin, size, index = pieces[row, i], pieces[row + 1, i], pieces[row + 2, i]
+                    for piece in range(-(-size // step) - 1, -1, -1):
+                        at -= 1
+                        pieces[row, at] = begin + piece * step
+                        pieces[row + 1, at] = min(step, size - piece * step)
+                        pieces[row + 2, at] = index + piece * nest.index_steps[j]
+                number = total
+        pieces[9, axis] = number
+
+
+@njit(error_model="numpy")
+def _vector(pieces, vector):  # type: ignore[no-untyped-def]
+    """A vector of a box: the numbers of its pieces of channels, rows, columns; and how far it lies in the box."""
+    rows, columns = pieces[9, 1], pieces[9, 2]
+    m, y, x = vector // (rows * columns), vector // columns % rows, vector % columns
+    return m, y, x, pieces[2, m] + pieces[5, y] + pieces[8, x]
+
+
+@njit(error_model="numpy")
+def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
+    """Cycles for storing a vector of so many rows of lanes: one for a sum or a wide output, or up to four outputs.
+
+    Outputs that do not fill a word wait for those of the next vector, unless the row ends. Rows of less than a word
+    that fill none go to where they wait a word's width at a time.
+    """
+    if not final or block.element > 1:
+        return lines * columns
+    offset = begin % WORD_BYTES
+    steps = -(-columns // WORD_BYTES)
+    if ends_row:
+        return lines * max(steps, -(-(offset + columns) // WORD_BYTES))
+    if block.lane_x < WORD_BYTES and offset + columns < WORD_BYTES:
+        return block.lanes // WORD_BYTES
+    return lines * steps
+
+
+@njit(error_model="numpy")
+def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
+    """The walk of the loads goes on to the next box, or to the first one."""
+    turned = -1
+    if walk[L_VALID]:
+        turned = block.marker_o - 1
+        while turned >= 0 and walk[L_LOOPS + 4 * turned + 3] == walk[L_LOOPS + 4 * turned + 1]:
+            turned -= 1
+        if turned < 0:
+            walk[L_VALID] = 0
+            return
+        at = L_LOOPS + 4 * turned
+        walk[at + 2] = walk[at + 3]
+        walk[at + 3] = min(walk[at + 2] + nest.loops[turned, 1], walk[at + 1])
+    walk[L_VALID] = 1
+    low, high = np.zeros(6, np.int64), nest.extents.copy()
+    for j in range(block.marker_o):
+        at, dim = L_LOOPS + 4 * j, nest.loops[j, 0]
+        if j > turned:
+            walk[at], walk[at + 1], walk[at + 2] = low[dim], high[dim], low[dim]
+            walk[at + 3] = min(low[dim] + nest.loops[j, 1], high[dim])
+        low[dim], high[dim] = walk[at + 2], walk[at + 3]
+    walk[L_RESUMES] = block.resumes or low[1] > 0 or low[4] > 0 or low[5] > 0
+    for i in range(L_LOOPS - 1, L_BOXES + 2, -1):
+        walk[i] = walk[i - 3]
+    walk[L_BOXES], walk[L_BOXES + 1], walk[L_BOXES + 2] = low[0], low[2], low[3]
+    walk[L_VECTOR] = 0
+    _cut(block, nest, low, high, pieces)
+    walk[L_VECTORS] = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
+
+
+@njit(error_model="numpy")
+def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyped-def]
+    """The walk of the loads, and the port, as they were when the last box had left."""
+    taken, size = walk[L_TAKEN], len(walk)
+    walk[:] = saved[:size]
+    walk[L_TAKEN] = taken
+    output.free, output.near, output.idle = saved[size], saved[size + 1], saved[size + 2]
+    low, high = np.zeros(6, np.int64), nest.extents.copy()
+    for j in range(block.marker_o):
+        at, dim = L_LOOPS + 4 * j, nest.loops[j, 0]
+        low[dim], high[dim] = walk[at + 2], walk[at + 3]
+    _cut(block, nest, low, high, pieces)
+
+
+@njit(error_model="numpy")
+def _same_box(walk, other):  # type: ignore[no-untyped-def]
+    """Whether the box at hand has the place of one before it."""
+    at = L_BOXES + 3 * other
+    return walk[L_BOXES] == walk[at] and walk[L_BOXES + 1] == walk[at + 1] and walk[L_BOXES + 2] == walk[at + 2]
+
+
+@njit(error_model="numpy")
+def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untyped-def]
+    """From when on the next vector may be loaded: there is room, and its sums have been written. Boxes that begin
+    their reduction are passed over, a vector a cycle."""
+    while walk[L_VALID] and not walk[L_RESUMES] and walk[L_AHEAD] <= TILES_LOADED_AHEAD:
+        walk[L_AT] = max(walk[L_AT], walk[L_MOVED]) + walk[L_VECTORS]
+        walk[L_AHEAD] += 1
+        next_tile(block, nest, walk, pieces)
+    ahead = walk[L_AHEAD]
+    if not walk[L_VALID] or ahead > TILES_LOADED_AHEAD:
+        return NEVER
+    if _vector(pieces, walk[L_VECTOR])[3] + ahead * block.box_vectors >= block.vectors + unloaded:
+        return NEVER
+    for other in range(1, ahead + 1):
+        if _same_box(walk, other):
+            return NEVER
+    return max(walk[L_AT], walk[L_MOVED])
+
+
+@njit(error_model="numpy")
+def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
+    """Load a vector; gives when the access is that keeps it: it is asked for with the last word."""
+    m, y, x, _ = _vector(pieces, walk[L_VECTOR])
+    keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + PORT_ISSUE
+    output.free, output.near = keeps + CAPTURE, keeps + 1
+    walk[L_VECTOR] += 1
+    walk[L_AT] = start + 1 + (ROW_ADDRESS if x + 1 == pieces[9, 2] else 0)
+    if walk[L_VECTOR] == walk[L_VECTORS]:
+        for i in range(L_BOXES - 1, L_TIMES, -1):
+            walk[i] = walk[i - 1]
+        walk[L_TIMES] = output.free + 1
+        walk[L_LOADED] += 1
+        walk[L_AHEAD] += 1
+        next_tile(block, nest, walk, pieces)
+    return keeps
+
+
+@njit(error_model="numpy")
+def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, times, indices):  # type: ignore[no-untyped-def]
+    """The output's stream, until it has nothing to do: a box that has ended leaves, partial sums come in.
+
+    Where both could be, loads go first. What is loaded while no box has ended is gone through once more when one has:
+    from then on its vectors may leave in between.
+    """
+    head, count = output.head, output.count
+    for i in range(head, count):
+        times[i - head], indices[i - head] = times[i], indices[i]
+    count -= head
+    vector = vectors = 0
+    if output.ended < NEVER:
+        _cut(block, nest, low, high, pieces)
+        vectors = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
+        if block.spills:
+            _go_back(output, block, nest, walk, to_load, saved)
+            count = 0
+    unloaded, has_biases, has_saved = 0, False, False
+    while True:
+        if block.spills and vector == vectors and not has_saved:
+            size = len(walk)
+            saved[:size] = walk
+            saved[size], saved[size + 1], saved[size + 2] = output.free, output.near, output.idle
+            has_saved = True
+        wanted = at = NEVER
+        if block.spills:
+            wanted = _load_wanted(block, nest, walk, to_load, unloaded)
+        if vector < vectors:
+            has_biases = has_biases or not final
+            at = (
+                max(output.ended, output.near, output.idle)
+                if has_biases
+                else max(output.free, output.idle + NEXT_BIASES)
+            )
+        if wanted == NEVER and at == NEVER:
+            break
+        # That a vector is asked for is settled a cycle before.
+        if wanted <= at - has_biases:
+            start = max(output.free, wanted, output.idle)
+            times[count], indices[count] = _load(output, block, nest, walk, to_load, start), -1
+            count += 1
+            continue
+        m, y, x, index = _vector(pieces, vector)
+        if not has_biases:
+            channels = pieces[1, m]
+            output.free, output.near = (
+                at + channels + PORT_ISSUE + REQUEST_TO_ANSWER + BIAS_KEPT,
+                at + channels + PORT_ISSUE,
+            )
+            has_biases = True
+            continue
+        # Captured, and stored from the next cycle on; the next one may be asked for so that it comes then.
+        times[count], indices[count] = at, index
+        count += 1
+        columns, ends_row = pieces[7, x], x + 1 == pieces[9, 2]
+        stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
+        output.idle = at + CAPTURE + 1
+        output.free, output.near = at + CAPTURE + stored, max(output.idle, at + stored)
+        if wanted == NEVER:  # what is loaded next had waited for this one
+            walk[L_MOVED] = output.idle
+        unloaded = index + 1
+        vector += 1
+        has_biases = not (ends_row and y + 1 == pieces[9, 1])
+        if vector == vectors:
+            unloaded = 0
+            walk[L_AHEAD] -= 1
+            output.drained = output.idle
+    output.head, output.count, output.ended = 0, count, NEVER

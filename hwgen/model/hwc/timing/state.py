@@ -1,0 +1,234 @@
+"""The state of the timing model between two tiles, and what it knows of the block and of the nest."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.latency import END, FIRST_VECTOR, TILES_LOADED_AHEAD
+
+__all__ = [
+    "GROUP",
+    "L_AHEAD",
+    "L_AT",
+    "L_BOXES",
+    "L_LOADED",
+    "L_LOOPS",
+    "L_MOVED",
+    "L_RESUMES",
+    "L_TAKEN",
+    "L_TIMES",
+    "L_VALID",
+    "L_VECTOR",
+    "L_VECTORS",
+    "NEVER",
+    "SIZE",
+    "STATE",
+    "Block",
+    "Counters",
+    "Ints",
+    "Nest",
+    "State",
+    "finish",
+    "initial_state",
+    "rebase",
+]
+
+Ints = NDArray[np.int64]
+State = NDArray[np.int64]
+"""A record of `STATE`, then the accesses of the output's stream that are to come: their cycles, and their indices."""
+
+NEVER = 1 << 60
+LONG_AGO = 1 << 15
+"""Cycles after which an event matters no more: no box takes so long to fetch."""
+
+
+class Block(NamedTuple):
+    """The block, and what it knows of the layer.
+
+    Members
+    -------
+    marker_i, marker_w, marker_o : the marked loops, counted from the tile's first one; may lie behind the last one.
+    stride_y, stride_x, top, left, height, width : of the layer; padding, and the input's extents.
+    group : output channels of a group; grouped: there are several.
+    slides, same : from one box of I to the next rows stay; all of it stays.
+    columns_slide : from one box of I to the next columns stay; 2: also those of few kernel columns.
+    element : bytes of an operand's element.
+    line, slab, ring : bytes of a row of one channel, of all channels of a box; of I's memory.
+    weight_words, weights_stay : words of W's memory; a box of W stays from one iteration of its loop to the next.
+    vectors, box_vectors : of O's memory, and of the largest box.
+    lane_x, lanes : lanes along x; of all.
+    spills : partial sums leave and are loaded again.
+    resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
+    """
+
+    marker_i: int
+    marker_w: int
+    marker_o: int
+    stride_y: int
+    stride_x: int
+    top: int
+    left: int
+    height: int
+    width: int
+    group: int
+    grouped: bool
+    slides: bool
+    same: bool
+    columns_slide: int
+    element: int
+    line: int
+    slab: int
+    ring: int
+    weight_words: int
+    weights_stay: bool
+    vectors: int
+    box_vectors: int
+    lane_x: int
+    lanes: int
+    spills: bool
+    resumes: bool
+    goes_on: bool
+
+
+class Nest(NamedTuple):
+    """The loops of a tile; dimensions are numbered m, c, y, x, k, l.
+
+    Members
+    -------
+    loops : [loop, 3]: dimension, step, the next outer loop over the same dimension or -1.
+    sources : [3, dimension]: the loop that gives a dimension's range in a box of I, W, O; -1: the tile itself.
+    index_steps : how far each loop moves in the vectors of a box of O.
+    size_steps : cycles until the size of W's box is known when a loop has turned; the last one: when the tile begins.
+    extents : of the layer.
+    """
+
+    loops: Ints
+    sources: Ints
+    index_steps: Ints
+    size_steps: Ints
+    extents: Ints
+
+
+# --- the state ---
+
+
+def _record(times: tuple[str, ...], amounts: tuple[str, ...]) -> np.dtype[np.void]:
+    return np.dtype([(name, np.int64) for name in (*times, *amounts)])
+
+
+COUNTERS = ("now", "stall_i", "stall_w", "stall_o", "operations")
+INPUT_TIMES = (
+    "placed",  # the last box
+    "announced",
+    "asked",  # its last word
+    "written",  # the last word and the two before
+    "written_1",
+    "written_2",
+    "begun",  # first operation on the last box and on the one before
+    "begun_1",
+    "released",  # last operation on the last box
+    "drop_at",  # when what the last box did not keep becomes free
+)
+INPUT_AMOUNTS = (
+    "free",  # bytes of the ring
+    "live",  # slabs of the last box
+    "drop",  # bytes that it did not keep
+    "next_new",  # first row behind it, or, where columns slide, the first column
+    "group",
+    "first",  # there is no last box
+)
+WEIGHT_TIMES = ("announced", "asked", "written", "begun", "begun_1", "released", "drop_at")
+WEIGHT_AMOUNTS = ("free", "live", "drop", "first")
+OUTPUT_TIMES = (
+    "free",  # the port has nothing to do any more
+    "near",  # ... soon: a vector may be asked for
+    "idle",  # the last vector asked for has come
+    "drained",  # the last box has left
+)
+OUTPUT_AMOUNTS = (
+    "head",  # accesses to come: the first one, and how many with those before it
+    "count",
+    "ended",  # in play: the cycle after the last operation on a box that has ended
+)
+STATE = np.dtype(
+    [
+        *((name, np.int64) for name in COUNTERS),
+        ("input", _record(INPUT_TIMES, INPUT_AMOUNTS)),
+        ("weight", _record(WEIGHT_TIMES, WEIGHT_AMOUNTS)),
+        ("output", _record(OUTPUT_TIMES, OUTPUT_AMOUNTS)),
+    ]
+)
+"""Counters, and a record for each stream: times in cycles first, then amounts."""
+SIZE = STATE.itemsize // 8
+"""Words of 64 bits of the record."""
+
+
+def _places(stream: str, names: tuple[str, ...]) -> list[int]:
+    """Where fields of a stream are stored in a state, as 64-bit words."""
+    first, record = STATE.fields[stream][1], STATE[stream]  # type: ignore[index]
+    return [(first + record.fields[name][1]) // 8 for name in names]  # type: ignore[index]
+
+
+TIMES = np.array(
+    _places("input", INPUT_TIMES) + _places("weight", WEIGHT_TIMES) + _places("output", OUTPUT_TIMES), np.int64
+)
+
+(GROUP,) = _places("input", ("group",))
+FREE, HEAD, COUNT = _places("output", ("free", "head", "count"))
+
+# --- the walk of the loads: the next vector to load, and the boxes from its box to the one to be drained next ---
+
+L_VALID, L_RESUMES, L_AHEAD, L_VECTOR, L_VECTORS, L_AT, L_MOVED, L_LOADED, L_TAKEN = range(9)
+L_TIMES = 9  # when the last boxes were loaded, the latest first
+L_BOXES = L_TIMES + TILES_LOADED_AHEAD + 2  # m, y and x at which the last boxes begin, the present one first
+L_LOOPS = L_BOXES + 3 * (TILES_LOADED_AHEAD + 2)  # for each loop around a box: begin, end, low, high
+
+
+# --- between two tiles ---
+
+
+class Counters(NamedTuple):
+    """What a tile adds: cycles, cycles without an operation by what they wait for, and operations."""
+
+    now: int
+    stall_i: int
+    stall_w: int
+    stall_o: int
+    operations: int
+
+
+def initial_state(block: Block) -> State:
+    """The state before the first tile."""
+    accesses = block.box_vectors * (2 * (TILES_LOADED_AHEAD + 2) if block.spills else 1)
+    state = np.zeros(SIZE + 2 * accesses, np.int64)
+    state[TIMES] = -LONG_AGO
+    record = state[:SIZE].view(STATE)[0]
+    record["now"] = 1
+    record["input"]["placed"] = record["input"]["announced"] = record["weight"]["announced"] = 0
+    record["input"]["first"] = record["weight"]["first"] = 1
+    record["input"]["free"], record["weight"]["free"] = block.ring, block.weight_words
+    for name in ("free", "near", "idle"):
+        record["output"][name] = FIRST_VECTOR
+    record["output"]["ended"] = NEVER
+    return state
+
+
+def rebase(state: State) -> Ints:
+    """Count times from the present on and forget what is over, so that like states are equal; gives `Counters`."""
+    counters, now = state[: len(COUNTERS)].copy(), int(state[0])
+    state[: len(COUNTERS)] = 0
+    state[TIMES] = np.maximum(state[TIMES] - now, -LONG_AGO)
+    head, count = int(state[HEAD]), int(state[COUNT])
+    accesses = state[SIZE:].reshape(2, -1)
+    waiting = accesses[:, head:count].copy()
+    accesses[:] = 0
+    accesses[:, : count - head] = waiting
+    accesses[0, : count - head] -= now
+    state[HEAD], state[COUNT] = 0, count - head
+    return counters
+
+
+def finish(state: State) -> int:
+    """Cycles from the last operation to the interrupt."""
+    return int(state[FREE]) + END

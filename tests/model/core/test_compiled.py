@@ -1,0 +1,81 @@
+"""The cache of compiled kernels: what changes in another file is compiled anew."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from hwgen.model.core.compiled import digest
+
+ROOT = Path(__file__).resolve().parents[3]
+KERNEL = """
+import numpy as np
+from numba import njit
+
+import part
+from hwgen.model.core.compiled import digest
+
+
+def cached(sources):
+    @njit(cache=True)
+    def kernel(values):
+        if sources:
+            values[0] = part.doubled(values[0]) + part.MORE
+
+    return kernel
+
+
+kernel = cached(digest(part))
+values = np.array([5])
+kernel(values)
+print(values[0], sum(kernel.stats.cache_hits.values()))
+"""
+PART = """
+from numba import njit
+
+MORE = {more}
+
+
+@njit
+def doubled(value):
+    return {factor} * value
+"""
+
+
+def loaded(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_digest_changes_with_the_text(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.py", tmp_path / "two.py"]
+    for path in paths:
+        path.write_text("A = 1\n")
+    one, two = (loaded(path, path.stem) for path in paths)
+    before = digest(one, two)
+    assert before == digest(one, two) != 0
+    paths[1].write_text("A = 2\n")
+    assert digest(one, two) != before
+
+
+def test_a_kernel_is_compiled_anew_when_a_part_of_it_changes(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    paths = os.pathsep.join((str(tmp_path), str(ROOT)))
+    environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(factor: int, more: int) -> list[int]:
+        (tmp_path / "part.py").write_text(PART.format(factor=factor, more=more))
+        command = [sys.executable, "-B", "-m", "kernel"]
+        ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return [int(word) for word in ended.stdout.split()]
+
+    assert run(2, 1) == [11, 0]
+    assert run(2, 1) == [11, 1]  # out of the cache
+    assert run(3, 1) == [16, 0]
+    assert run(3, 40) == [55, 0]
