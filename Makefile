@@ -46,7 +46,7 @@ docs: $(STAMP)
 
 # The timing diagrams of the documentation, recorded from the gateware; a test says when they are out of date.
 figures: $(STAMP)
-	$(BIN)/python -m manual.waves
+	$(BIN)/python -m manual.timing.diagrams
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

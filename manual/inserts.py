@@ -5,10 +5,15 @@ from collections.abc import Callable
 from functools import partial
 
 from manual.axi import absent_table
-from manual.timing import timing_svg
-from manual.waves import stored_diagrams
+from manual.figures.cluster import cluster_drawing
+from manual.figures.dma import dma_drawing
+from manual.figures.flow import flow
+from manual.figures.hwc import hwc_drawing
+from manual.figures.pipeline import pipeline_drawing
+from manual.timing.diagrams import stored_diagrams
+from manual.timing.svg import timing_svg
 
-__all__ = ["INSERTS", "with_inserts"]
+__all__ = ["DRAWINGS", "INSERTS", "with_inserts"]
 
 _TITLES = {
     "tcdm-read": "Reads on a TCDM port, one of which waits",
@@ -26,9 +31,24 @@ def _timing(name: str) -> list[str]:
     return [f'<figure class="scrolls" data-search-exclude>{svg}<figcaption>{title}</figcaption></figure>']
 
 
+DRAWINGS = {
+    "flow": flow,
+    "hwc": hwc_drawing,
+    "dma": dma_drawing,
+    "cluster": cluster_drawing,
+    "pipeline": pipeline_drawing,
+}
+
+
+def _drawing(name: str) -> list[str]:
+    drawing = DRAWINGS[name]()
+    return [f"<figure data-search-exclude>{drawing.svg()}<figcaption>{drawing.title}</figcaption></figure>"]
+
+
 INSERTS: dict[str, Callable[[], list[str]]] = {
     "axi-absent": absent_table,
     **{f"timing-{name}": partial(_timing, name) for name in _TITLES},
+    **{f"drawing-{name}": partial(_drawing, name) for name in DRAWINGS},
 }
 
 

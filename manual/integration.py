@@ -11,8 +11,8 @@ _SHOWN = {
     "hwc": "A single HWC. The widths of its ports do not depend on its parameters.",
     "cluster": "HWCs, DMA and shared memory. The width of the AXI data is a parameter: 32, 64 or 128 bits.",
     "pipeline": "The streams of a pipeline depend on its stages. The one shown has every kind of stream: map 0 "
-    "comes in, map 2 is written, stage 1 reads map 0 a second time from DRAM, and both maps have overlap columns. A "
-    "beat of a stream has from 1 to 64 bytes.",
+    "comes in, map 2 is written, stage 1 reads map 0 a second time from DRAM, map 0 takes overlap columns and map "
+    "1 gives some. A beat of a stream has from 1 to 64 bytes.",
     "dma": "The DMA is a part of the cluster and no top of its own. Its ports connect it to the queues, the "
     "registers and the memory of the cluster; `axi` is the AXI port of the cluster.",
 }

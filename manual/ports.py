@@ -2,7 +2,7 @@
 """The ports of the generated tops, from the signatures of their components, which are made for that alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from manual.designs import cluster, hwc, pipeline
 
-__all__ = ["CLOCK", "RESET", "TOPS", "Interface", "Port", "Top", "interfaces_of", "top"]
+__all__ = ["CLOCK", "RESET", "TOPS", "Interface", "Port", "Top", "interfaces_of", "signature_of", "top"]
 
 CLOCK = "clk"
 RESET = "rst"
@@ -83,6 +83,11 @@ def top(name: str) -> Top:
     outer = {name for name, _, _ in cluster_ports(core, apb)}
     parts = (*interfaces_of(apb), *interfaces_of(core))
     return Top(name, tuple(one for one in parts if one.ports[0].name in outer))
+
+
+def signature_of(component: Callable[[Any], wiring.Component], parameters: object) -> wiring.Signature:
+    """The ports of a component that is made with these parameters."""
+    return component(parameters).signature
 
 
 def interfaces_of(component: wiring.Component) -> Iterator[Interface]:

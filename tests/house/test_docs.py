@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -17,13 +18,14 @@ from manual.api import rooms
 from manual.axi import ABSENT, AXI4, absent_table
 from manual.commands import Command, commands
 from manual.designs import ROOT, cluster, hwc, pipeline
-from manual.inserts import with_inserts
+from manual.figures.drawing import Drawing
+from manual.inserts import DRAWINGS, with_inserts
 from manual.integration import instantiation
 from manual.pages import generated_pages
 from manual.ports import TOPS, top
 from manual.registers import WITH_REGISTERS, bank_of
-from manual.timing import timing_svg
-from manual.waves import diagrams, stored_diagrams
+from manual.timing.diagrams import diagrams, stored_diagrams
+from manual.timing.svg import timing_svg
 from tests.cli.command_line import Run
 
 
@@ -168,3 +170,30 @@ def test_a_timing_diagram_has_a_shape_for_every_value() -> None:
 def test_an_insert_that_nothing_is_known_by_is_refused() -> None:
     with pytest.raises(KeyError, match="nothing"):
         with_inserts("text\n\n{{ nothing }}\n")
+
+
+@pytest.mark.parametrize("name", ["flow", "hwc", "dma", "cluster", "pipeline"])
+def test_a_drawing_is_well_formed_and_its_blocks_do_not_overlap(name: str) -> None:
+    drawing = DRAWINGS[name]()
+    assert ElementTree.fromstring(drawing.svg()).tag == "svg"
+    solid = [box for box in drawing.placed if box not in drawing.frame_boxes]
+    for number, one in enumerate(solid):
+        for other in solid[number + 1 :]:
+            apart = one.x + one.width <= other.x or other.x + other.width <= one.x
+            assert apart or one.y + one.height <= other.y or other.y + other.height <= one.y, (one, other)
+
+
+def test_drawings_show_the_widths_of_the_design() -> None:
+    """The texts that come from the parameters change with them."""
+    p = cluster()
+    text = DRAWINGS["cluster"]().svg()
+    assert f">{p.axi_bits} bit<" in text
+    assert f">{p.tcdm_banks} banks of {p.tcdm.depth} words of 32 bit,<" in text
+    assert f">{hwc().lanes.product} lanes<" in DRAWINGS["hwc"]().svg()
+
+
+def test_a_block_outside_of_its_drawing_is_refused() -> None:
+    drawing = Drawing("too small", 40)
+    drawing.box((380, 8, 30, 20), "wide")
+    with pytest.raises(AssertionError, match="leaves the drawing"):
+        drawing.svg()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manual.designs import ROOT
-from manual.traces import Trace, apb_trace, dma_trace, hwc_trace
+from manual.timing.traces import Trace, apb_trace, dma_trace, hwc_trace
 
 __all__ = ["FOLDER", "diagrams", "stored_diagrams", "write_diagrams"]
 

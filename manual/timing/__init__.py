@@ -1,0 +1,1 @@
+"""Timing diagrams: recorded from the gateware, kept as WaveDrom JSON, drawn as SVG."""
