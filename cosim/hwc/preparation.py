@@ -12,9 +12,7 @@ from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import STALLS, hwc_registers
-from hwgen.ir.hardware import Hardware
-from hwgen.ir.schedule import Schedule
-from hwgen.lower.hwc import Program, compile_layer
+from hwgen.lower.hwc import Program
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import Prediction
 
@@ -45,8 +43,7 @@ class Run:
 
 
 def prepare(
-    schedule: Schedule,
-    hardware: Hardware | None = None,
+    program: Program,
     *,
     index: int = 0,
     seed: int = 0,
@@ -55,11 +52,11 @@ def prepare(
     references: Executor | None = None,
     folder: Path | None = None,
 ) -> Run:
-    """Make everything for one schedule; raises `InputError` where the hardware cannot run it.
+    """Make everything that the simulation of a compiled schedule needs; the data bring the requantisation.
 
     Parameters
     ----------
-    hardware : the HWC; None: the smallest one that runs the schedule.
+    program : the schedule, compiled once.
     index : place among the schedules of a call.
     seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
     stalls : grants and responses are to be withheld at random.
@@ -67,10 +64,10 @@ def prepare(
     folder : where the memory image is kept, a layer set's images together being more than the memory may hold;
         without, it is kept in memory.
     """
-    layer = schedule.layer
+    schedule, layer = program.schedule, program.schedule.layer
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = random_data(layer, rng, schedule.bits.I)
-    program = compile_layer(schedule, hardware, data.requantisation)
+    program = program.requantised(data.requantisation)
     prediction = predict(schedule)
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for name in ("output", "partial"):  # what was there before must not matter

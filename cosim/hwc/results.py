@@ -21,7 +21,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.hwc import compile_layer
+from hwgen.lower.hwc import Program, compile_layer
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["LayerResult", "cosimulate", "dump_layer", "file_names"]
@@ -64,17 +64,17 @@ def cosimulate(
     fast : build for long runs; else build in less time, with the design's assertions on.
     progress : called with each result as it arrives.
     """
-    groups: dict[HwcParameters, list[int]] = defaultdict(list)
+    groups: dict[HwcParameters, list[tuple[int, Program]]] = defaultdict(list)
     for index, schedule in enumerate(schedules):
-        groups[compile_layer(schedule, hardware).parameters].append(index)
+        program = compile_layer(schedule, hardware)
+        groups[program.parameters].append((index, program))
     names = file_names(schedules)
     results: dict[int, LayerResult] = {}
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
-        for parameters, indices in groups.items():
+        for parameters, programs in groups.items():
             runs = [
                 prepare(
-                    schedules[index],
-                    hardware,
+                    program,
                     index=index,
                     seed=seed,
                     stream=None if streams is None else streams[index],
@@ -82,7 +82,7 @@ def cosimulate(
                     references=references,
                     folder=Path(images),
                 )
-                for index in indices
+                for index, program in programs
             ]
             block = _OneBlock(generated(parameters), simulator, bench, jobs, fast, dump, waves, names, progress)
             results.update(block.results(runs))

@@ -1,6 +1,6 @@
 """One layer on one HWC: its registers and where its tensors lie in the shared memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,12 @@ class Program:
         """The output [M, E, F] that the run left in the shared memory."""
         return self.layout.output_of(words)
 
+    def requantised(self, requantisation: Requantisation) -> "Program":
+        """The same program with another requantisation; raises `InputError` for one that the HWC does not do."""
+        values = _requantisation(self.schedule, self.parameters, requantisation)
+        registers = tuple((name, address, values.get(name, value)) for name, address, value in self.registers)
+        return replace(self, registers=registers)
+
 
 def compile_layer(
     schedule: Schedule,
@@ -66,16 +72,17 @@ def compile_layer(
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
     values = RegisterValues(schedule, parameters, Placement.of(layout)).registers()
-    where = schedule.layer.name
-    values |= settings_for(requantisation, where, schedule.bits.O, shifts_products=parameters.wide)
+    values |= _requantisation(schedule, parameters, requantisation)
     if parameters.wide:
-        values |= {"wide": int(schedule.bits.I == WIDE), "product_shift": requantisation.product_shift}
+        values |= {"wide": int(schedule.bits.I == WIDE)}
     bank = hwc_registers(parameters)
     registers = []
     for register in bank.held:
         value = values.pop(register.name)
         if not 0 <= value < 1 << register.width:
-            raise InputError(f"{where}: {register.meaning}: expected below {1 << register.width}, got {value}")
+            raise InputError(
+                f"{schedule.layer.name}: {register.meaning}: expected below {1 << register.width}, got {value}"
+            )
         registers.append((register.name, register.address, value))
     assert not values, values
     return Program(
@@ -86,6 +93,13 @@ def compile_layer(
         status=bank["status"].address,
         layout=layout,
     )
+
+
+def _requantisation(schedule: Schedule, parameters: HwcParameters, requantisation: Requantisation) -> dict[str, int]:
+    """The registers of a requantisation."""
+    where, wide = schedule.layer.name, parameters.wide
+    values = settings_for(requantisation, where, schedule.bits.O, shifts_products=wide)
+    return {**values, "product_shift": requantisation.product_shift} if wide else values
 
 
 def check_format(schedule: Schedule) -> None:

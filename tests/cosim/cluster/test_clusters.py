@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+import hwgen.lower.cluster.program
 from cosim.cluster.model import load_cluster
 from cosim.cluster.preparation import ClusterTask, prepare_cluster
 from cosim.cluster.results import cosimulate_clusters, dram_depth
@@ -17,6 +18,7 @@ from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.cluster.levels import over_loops, tile_depth
+from hwgen.model.cluster.placement import TcdmPlacement, place
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc
 
@@ -63,6 +65,18 @@ def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> No
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_cycles_with_a_dram_that_takes_its_time(name: str) -> None:
     check_cycles(cosimulate_clusters(cases(name), hardware(name), fast=False, timing=TIMING))
+
+
+def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules, compiled = cases("fig8")[:2], []
+
+    def counted(schedule: Schedule) -> TcdmPlacement:
+        compiled.append(schedule.layer.name)
+        return place(schedule)
+
+    monkeypatch.setattr(hwgen.lower.cluster.program, "place", counted)
+    check(cosimulate_clusters(schedules, hardware("fig8"), fast=False))
+    assert compiled == [schedule.layer.name for schedule in schedules]
 
 
 @pytest.mark.nightly

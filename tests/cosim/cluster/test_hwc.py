@@ -16,6 +16,7 @@ from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.hwc import verilog
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
+from hwgen.lower.hwc import compile_layer
 from tests.random.layers import hwc, schedules_for
 
 LAYERS = 6
@@ -136,7 +137,7 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
     cases = []
     for index, schedule in enumerate(schedules):
         for stalls in (False, True):
-            run = prepare(schedule, hardware, index=index, seed=1, stalls=stalls)
+            run = prepare(compile_layer(schedule, hardware), index=index, seed=1, stalls=stalls)
             for first, last in PARTS:
                 cases.append(cluster_case(run, f"{index} {stalls} {first} {last}", rng, first, last))
     results = run_jobs(verilog(parameters_of(cases[0].run)), [case.job for case in cases], fast=False)
@@ -149,7 +150,9 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
 @pytest.mark.parametrize("name", ["two_tiles"])
 def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_alone(name: str) -> None:
     schedules = schedules_for(hwc(name), Random("alike"), 3, most_macs=6000)
-    runs = [prepare(schedule, hwc(name), index=index, seed=1) for index, schedule in enumerate(schedules)]
+    runs = [
+        prepare(compile_layer(schedule, hwc(name)), index=index, seed=1) for index, schedule in enumerate(schedules)
+    ]
     addresses = hwc_registers(parameters_of(runs[0])).addresses
     none = {"first_part": 1, "last_part": 1}
     none |= {f"ring_{port}_{what}": value for port in "iwo" for what, value in (("end", (1 << 32) - 1), ("size", 0))}

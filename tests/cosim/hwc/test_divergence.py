@@ -28,7 +28,7 @@ def fig8_run() -> Run:
                   output_width=13, kernel=(3, 3), padding=(1, 1, 1, 1))  # fmt: skip
     steps = iter((2, 3, 13, 1, 1, 1, 1, 1))
     nest = tuple(item if isinstance(item, Marker) else Loop(item, next(steps)) for item in HARDWARE.order or ())
-    return prepare(Schedule(layer=layer, nest=nest, lanes=Lanes(x=16)), HARDWARE)
+    return prepare(compile_layer(Schedule(layer=layer, nest=nest, lanes=Lanes(x=16)), HARDWARE))
 
 
 RUN = fig8_run()

@@ -20,6 +20,7 @@ from hwgen.export.hwc import verilog
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.lower.hwc import compile_layer
 from tests.random.layers import hwc
 
 BENCHES: list[Bench] = ["native", "bus"]
@@ -39,7 +40,7 @@ LAYER = Layer(
 STEPS = (2, 1, 2, 20, 1, 1, 1, 1, 16, 1)  # for the loops of `two_tiles`; partial sums leave
 LOOPS = iter(STEPS)
 NEST = tuple(item if isinstance(item, Marker) else Loop(item, next(LOOPS)) for item in HARDWARE.order or ())
-RUN = prepare(Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16)), HARDWARE)
+RUN = prepare(compile_layer(Schedule(layer=LAYER, nest=NEST, lanes=Lanes(x=16)), HARDWARE))
 MAP = hwc_registers(RUN.program.parameters)
 
 
@@ -94,7 +95,7 @@ def test_a_start_or_a_setting_while_busy_is_refused_and_disturbs_nothing(bench: 
 @pytest.mark.parametrize("bench", BENCHES)
 @pytest.mark.parametrize("stalls", [False, True])
 def test_a_reset_in_mid_layer_leaves_nothing_behind(bench: Bench, stalls: bool) -> None:
-    planned = prepare(RUN.program.schedule, HARDWARE, stalls=stalls)
+    planned = prepare(RUN.program, stalls=stalls)
     again = [(0, "write", address, value) for _, address, value in planned.job.registers]
     again.append((0, "write", *planned.job.start))
     jobs = [

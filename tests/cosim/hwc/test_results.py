@@ -25,7 +25,8 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.hwc import parameters_for
+from hwgen.lower.hwc import compile_layer, parameters_for
+from hwgen.lower.hwc.registers import RegisterValues
 from hwgen.model.core.access import predict
 from hwgen.tools.toolchain import ToolError
 from tests.random.layers import hwc, schedules_for
@@ -56,7 +57,7 @@ def test_the_benches_agree_on_every_count_and_the_clocks_on_every_cycle(stalls: 
 def test_the_same_seed_gives_the_same_run_and_another_one_other_data() -> None:
     one, two = (cosimulate(SCHEDULES[:1], HARDWARE, fast=False, seed=5, stalls=True, jobs=jobs)[0] for jobs in (1, 2))
     assert one.cycles == two.cycles
-    first, second = (prepare(SCHEDULES[0], HARDWARE, seed=seed).data for seed in (5, 6))
+    first, second = (prepare(compile_layer(SCHEDULES[0], HARDWARE), seed=seed).data for seed in (5, 6))
     assert not np.array_equal(first.weights, second.weights)
 
 
@@ -87,7 +88,7 @@ def outcome_of(run: Run) -> JobResult:
 
 
 def test_everything_that_can_be_wrong_is_a_failure() -> None:
-    run = prepare(SCHEDULES[0], HARDWARE)
+    run = prepare(compile_layer(SCHEDULES[0], HARDWARE))
     outcome = outcome_of(run)
     assert judge(run, outcome, "verilator").passed
 
@@ -118,6 +119,18 @@ def test_everything_that_can_be_wrong_is_a_failure() -> None:
     memory[run.program.regions["output"].base // 4] ^= 1
     (failure,) = failures(memory=memory)
     assert failure == "output: 1 elements are wrong, the first at [m, y, x] = [0, 0, 0]"
+
+
+def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, registers = [], RegisterValues.registers
+
+    def counted(values: RegisterValues) -> dict[str, int]:
+        compiled.append(values.layer.name)
+        return registers(values)
+
+    monkeypatch.setattr(RegisterValues, "registers", counted)
+    assert all(result.passed for result in results())
+    assert sorted(compiled) == sorted(schedule.layer.name for schedule in SCHEDULES)
 
 
 def test_a_prediction_that_is_off_by_one_word_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

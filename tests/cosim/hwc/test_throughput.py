@@ -10,6 +10,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.lower.hwc import compile_layer
 
 
 def layer(name: str, *, kernel: int, stride: int = 1, padding: int = 0, outputs: int = 24) -> Layer:
@@ -34,7 +35,7 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     steps = [Loop("m", 12 // rows), Loop("y", rows), Loop("x", 14), Marker(("O",)), Loop("c", 1), Marker(("I",))]
     steps += [Loop("k", 1), Marker(("W",)), Loop("l", 1), Loop("m", 1), Loop("y", 1), Loop("x", 14)]
     schedule = Schedule(layer=of, nest=tuple(steps), lanes=Lanes(x=16))
-    run = prepare(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes=Lanes(x=16)))
+    run = prepare(compile_layer(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes=Lanes(x=16))))
     (outcome,) = run_jobs(verilog(run.program.parameters), [run.job], fast=False)
     result = judge(run, outcome, "verilator")
     assert result.passed, result.failures
