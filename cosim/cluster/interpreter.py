@@ -14,6 +14,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.commands import Command, Opcode, Queue, decode
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
@@ -139,7 +140,7 @@ class Machine:
             case Opcode.CONFIGURE:
                 first, *values = command.payload
                 for hwc in chosen:
-                    hwc.registers |= {first + 4 * i: value for i, value in enumerate(values)}
+                    hwc.registers |= {first + WORD_BYTES * i: value for i, value in enumerate(values)}
             case Opcode.START:
                 for hwc in chosen:
                     hwc.run = self._layer(dict(hwc.registers))
@@ -225,7 +226,7 @@ class _SmallLayer:
         return [
             self._in_ring(inputs, "i"),
             self._in_ring(v["weight_base"] + np.arange(size), "w"),
-            v["bias_base"] + np.arange(4 * e["m"]),
+            v["bias_base"] + np.arange(SUM_BYTES * e["m"]),
             np.zeros(0, np.int64) if v["first_part"] else self._partial_sums,
         ]
 
@@ -249,7 +250,7 @@ class _SmallLayer:
             v["partial_base"]
             + np.arange(e["m"])[:, None, None] * v["partial_plane"]
             + np.arange(e["y"])[:, None] * v["partial_pitch"]
-            + np.arange(4 * e["x"])
+            + np.arange(SUM_BYTES * e["x"])
         )
         return self._in_ring(places, "o")
 

@@ -8,9 +8,11 @@ import numpy as np
 
 from cosim.dma.model import load_model
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, Memories, moved, run_dma
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.dram import Dram
+from hwgen.arch.layout import aligned
 from hwgen.model.dma.cycles import Times, load_times, store_times
 from hwgen.model.dma.fit import Transfer
 from hwgen.tools.toolchain import ToolError
@@ -40,14 +42,14 @@ def random_tile(random: Random, *, loads: bool) -> Descriptor:
     channels = min(channels, DATA_BYTES // 2 // (height * width * element))
     plane, column = height * width * element, random.randint(0, width - columns)
     base = random.randrange(0, DATA_BYTES - channels * plane, 4096 if random.random() < 0.5 else 1)
-    pitch = -(-columns * element // 4) * 4 + 4
+    pitch = aligned(columns * element, WORD_BYTES) + WORD_BYTES
     tag = OperandTag.I if loads else OperandTag.O
     if columns == width:
         length = rows * width * element
-        return Descriptor(length, tag, ring, base, start + base % 4, channels, 1, plane, 0, rows * pitch,
+        return Descriptor(length, tag, ring, base, start + base % WORD_BYTES, channels, 1, plane, 0, rows * pitch,
                           scattered=True, fold=width * element, fast_stride=1, slow_stride=pitch)  # fmt: skip
     begin = base + column * element
-    return Descriptor(columns * element, tag, ring, begin, start + column * element % 4, rows, channels,
+    return Descriptor(columns * element, tag, ring, begin, start + column * element % WORD_BYTES, rows, channels,
                       width * element, plane, pitch, rows * pitch)  # fmt: skip
 
 

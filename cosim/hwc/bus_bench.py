@@ -13,6 +13,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from cosim.hwc.harness_bench import HEARTBEAT, PATIENCE, PERIOD, PORTS
+from hwgen.arch.bus import WORD_BYTES
 
 __all__ = ["BusBench"]
 
@@ -92,15 +93,15 @@ class Slave:
         count = self.counters[2 * place + write]
         count[0] += 1
         count[1] += enable.bit_count()
-        self.violations += address % 4 != 0
+        self.violations += address % WORD_BYTES != 0
         mask = sum(0xFF << 8 * byte for byte in range(4) if enable >> byte & 1)
         words, error, answer = self.bench.memory.words, 0, self._noise()
-        if address // 4 >= len(words) or (self.port, address) == self.bench.error:
+        if address // WORD_BYTES >= len(words) or (self.port, address) == self.bench.error:
             error = 1
         elif write and self.port == "o":
-            words[address // 4] = int(words[address // 4]) & ~mask | data & mask
+            words[address // WORD_BYTES] = int(words[address // WORD_BYTES]) & ~mask | data & mask
         elif not write:
-            answer = int(words[address // 4]) & mask | answer & ~mask
+            answer = int(words[address // WORD_BYTES]) & mask | answer & ~mask
         self.answers.append((error, answer))
 
 

@@ -12,7 +12,7 @@ from hwgen.model.pipeline.graph import LineAxis
 
 __all__ = ["Images", "Segment", "images_of", "in_scan_order"]
 
-MOST_PIXELS = (1 << 16) - 1
+MOST_IN_LINE = (1 << 16) - 1
 """Of a segment's line."""
 
 
@@ -92,8 +92,8 @@ def _order(tiles: Iterable[tuple[OverlapLine, ...]]) -> bytes:
 
 def _plain(base: int, count: int, size: int) -> tuple[Segment, ...]:
     return tuple(
-        Segment(base + first * size, 0, 1, min(MOST_PIXELS, count - first), size)
-        for first in range(0, count, MOST_PIXELS)
+        Segment(base + first * size, 0, 1, min(MOST_IN_LINE, count - first), size)
+        for first in range(0, count, MOST_IN_LINE)
     )
 
 
