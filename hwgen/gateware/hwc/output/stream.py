@@ -139,7 +139,7 @@ class OutputStream(wiring.Component):
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
         # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
         # round, which Yosys does not make one register of.
-        waits = Signal(init=-1)
+        waits = Signal(CAPTURE, init=-1)
         needs_biases = drain.is_final & ~has_biases
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
         m.d.comb += [
