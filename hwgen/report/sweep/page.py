@@ -1,4 +1,4 @@
-"""A sweep's results as one HTML page that needs nothing else: data, style and program are in it."""
+"""A sweep's results as one self-contained HTML page: data, style and script are in it."""
 
 import html
 import json
@@ -16,6 +16,8 @@ from hwgen.report.sweep.results import SweepResults
 __all__ = ["nest_text", "page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
+SCRIPTS = ("charts.js", "rows.js", "plots.js", "clusters.js", "tables.js", "page.js")
+"""One script, in this order."""
 
 
 def page(results: SweepResults, title: str) -> str:
@@ -31,7 +33,7 @@ def page(results: SweepResults, title: str) -> str:
     filled = {
         "TITLE": html.escape(title),
         "STYLE": _part("page.css"),
-        "SCRIPT": _part("charts.js") + _part("page.js"),
+        "SCRIPT": "".join(map(_part, SCRIPTS)),
         # A string must not end the element that it stands in.
         "DATA": json.dumps(document, separators=(",", ":")).replace("<", "\\u003c"),
     }
@@ -42,7 +44,7 @@ def page(results: SweepResults, title: str) -> str:
 
 
 def nest_text(schedule: Schedule) -> str:
-    """A schedule as the loops it stands for: what is buffered stands above the loop that it is buffered at."""
+    """A schedule as pseudocode: loops, and above a loop a comment that names the operands buffered there."""
     lines, depth = [], 0
     covers = dict(schedule.layer.extents)
     inside: set[str] = set()
