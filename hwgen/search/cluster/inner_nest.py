@@ -1,7 +1,7 @@
-"""The best nest of the HWCs below given loops around a tile: fewest bytes between HWCs and TCDM.
+"""The best inner nest of the HWCs for given loops around a tile: fewest bytes between HWCs and TCDM.
 
-All HWCs run the same nest, in every slice of every tile, its steps as far as a slice goes: one search over many small
-layers at once, exact by the tables of `hwgen.search.cluster.tile_tables`.
+All HWCs run the same nest on every slice of every tile, its steps clipped to the slice. So one search covers many
+small layers at once; the tables of `hwgen.search.cluster.tile_tables` make it exact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ import numpy as np
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.search.cluster.outer_nest import Outer
-from hwgen.search.cluster.spreading import Slices, grid_of
+from hwgen.search.cluster.outer_nest import OuterLoops
+from hwgen.search.cluster.spreading import Spread, grid_of
 from hwgen.search.cluster.tile_tables import Span, grid_tables
 from hwgen.search.core.branch import FOUND, GOALS, improve, lists_of, problem
 from hwgen.search.core.dominance import Triples, step_list, undominated
@@ -20,12 +20,12 @@ from hwgen.search.core.nests import fixed_items, free_items
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.space import Tables, Target
 
-__all__ = ["Insides"]
+__all__ = ["InnerNests"]
 
 Grid = Mapping[Dim, Sequence[Span]]
 
 
-class Insides:
+class InnerNests:
     """One layer on the HWCs of one cluster."""
 
     def __init__(self, layer: Layer, hardware: Hardware, bits: Bits) -> None:
@@ -42,50 +42,50 @@ class Insides:
 
     def best(
         self,
-        outer: Outer,
+        loops: OuterLoops,
         tile: Mapping[Dim, int],
-        slices: Slices,
+        spread: Spread,
         most: float | None = None,
         *,
         spills: bool = True,
         divided: bool = False,
     ) -> tuple[Schedule, int] | None:
-        """The schedule of fewest bytes, at most ``most``, and these; None if there is none.
+        """The schedule of fewest bytes, at most ``most``, and its bytes; None if there is none.
 
         Parameters
         ----------
-        outer, tile, slices : the loops around a tile, its steps, the steps of the spread loops.
-        spills : whether partial sums may leave the HWCs.
+        loops, tile, spread : the loops around a tile, the tile's steps, the steps of the spread loops.
+        spills : whether partial sums may be written back to the TCDM.
         divided : only steps of m and c that divide every slice.
         """
         caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
-        grid = grid_of(self._layer, tile, slices)
+        grid = grid_of(self._layer, tile, spread)
         tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
         if tables is None:
             return None
         triples = undominated(self._orders, [tables], words=True, hardware=True)
         if not spills:
-            inside = (triples.states[:, 13:16] == 0).all(axis=1)
-            triples = Triples(triples.index[inside], triples.states[inside])
+            kept = (triples.states[:, 13:16] == 0).all(axis=1)
+            triples = Triples(triples.index[kept], triples.states[kept])
         allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
         found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1)
         if found is None:
             return None
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
-        spread = tuple(Loop(dim, step, "hwc") for dim, step in slices.items())
-        left = dict(self._layer.extents) | dict(tile) | slices
+        spread_loops = tuple(Loop(dim, step, "hwc") for dim, step in spread.items())
+        left = dict(self._layer.extents) | dict(tile) | spread
         if self._fixed is not None:
             items = fixed_items(left, self._target, self._fixed, steps)
         else:
             triple = int(triples.index[int(found[5])])
-            loops = self._orders.loops[self._orders.orders[triple]].tolist()
-            items = free_items(left, self._target, loops, self._orders.places(triple), steps)
-        return self.schedule((*outer.items(), *spread, *items)), int(found[0])
+            order = self._orders.loops[self._orders.orders[triple]].tolist()
+            items = free_items(left, self._target, order, self._orders.places(triple), steps)
+        return self.schedule((*loops.items(), *spread_loops, *items)), int(found[0])
 
     def _improved(
         self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float
     ) -> "np.ndarray | None":
-        """The first candidate in all criteria of those with fewer bytes than known."""
+        """Of the candidates with fewer bytes than ``known``, the first by all criteria."""
         lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
         if not len(triples.index) or not all(len(one.steps) for one in lists):
             return None

@@ -1,8 +1,8 @@
-"""What a nest of two levels is to have least of, before the bytes of the TCDM: bytes or time of the DRAM, or energy.
+"""Objectives of the search for a cluster: bytes or time of the DRAM, or energy, before the bytes of the TCDM.
 
-An aim prices what `hwgen.search.cluster.outer_nest` goes by, a lower bound of what the loops around a tile cost; says
-what they cost exactly, as far as they alone decide it; and what a whole schedule costs. All of these are whole
-numbers.
+An objective prices the lower bound of the cost of the loops around a tile, by which
+`hwgen.search.cluster.outer_nest` orders them. It tells the exact cost of these loops, as far as they alone decide it,
+and the cost of a whole schedule. All costs are integers.
 """
 
 from abc import ABC, abstractmethod
@@ -20,22 +20,22 @@ from hwgen.model.cluster.energy import energy
 from hwgen.model.dram.counts import dram_counts
 from hwgen.model.dram.time import dram_ticks
 
-__all__ = ["Aim", "ClusterObjective", "aim_of"]
+__all__ = ["ClusterObjective", "Objective", "objective_of"]
 
 ClusterObjective = Literal["dram-bytes", "dram-time", "energy"]
 Ints = NDArray[np.int64]
 
 
-class Aim(ABC):
+class Objective(ABC):
     """One objective on one cluster.
 
     Members
     -------
     name : its name.
-    unit : of its value.
+    unit : unit of its value.
     price : see `hwgen.search.cluster.outer_kernel`.
-    timed : whether loops have to be counted to know what they cost.
-    settled : whether the loops around a tile decide all of it.
+    timed : whether the cost of loops has to be counted; else the lower bound is the cost.
+    settled : whether the loops around a tile decide the cost of a schedule.
     """
 
     name: ClusterObjective
@@ -45,15 +45,15 @@ class Aim(ABC):
     settled = True
 
     def of_loops(self, bound: int, probe: Schedule) -> int:
-        """What loops with this lower bound cost, whatever is below them; ``probe`` has them and anything below."""
+        """Cost of loops with this lower bound, for any inner nest; ``probe`` has these loops and some inner nest."""
         return bound
 
     def of_schedule(self, loops: int, dram_bytes: int, tcdm_bytes: int) -> int:
-        """What a schedule costs with loops that cost so much."""
+        """Cost of a schedule whose loops cost ``loops``."""
         return loops
 
     def most_tcdm_bytes(self, known: int, dram_bytes: int) -> float:
-        """With how many bytes of TCDM, at most, a schedule does not cost more than what is known."""
+        """The most TCDM bytes with which a schedule costs no more than ``known``."""
         return np.inf
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Aim(ABC):
         """A schedule's cost in the objective's unit."""
 
 
-class _Bytes(Aim):
+class _Bytes(Objective):
     name, unit = "dram-bytes", "bytes"
     price = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
 
@@ -69,7 +69,7 @@ class _Bytes(Aim):
         return cost
 
 
-class _Time(Aim):
+class _Time(Objective):
     name, unit = "dram-time", "cycles"
     timed = True
 
@@ -87,7 +87,7 @@ class _Time(Aim):
         return cost / TICKS
 
 
-class _Energy(Aim):
+class _Energy(Objective):
     name, unit = "energy", "units"
     settled = False
 
@@ -108,9 +108,9 @@ class _Energy(Aim):
         return energy(layer, bits, self._cost, dram_bytes=dram_bytes, tcdm_bytes=tcdm_bytes)
 
 
-def aim_of(objective: ClusterObjective, cluster: Cluster) -> Aim:
-    """The aim of this name on a cluster; raises `InputError` where the cluster does not say what it takes."""
-    match objective:
+def objective_of(name: ClusterObjective, cluster: Cluster) -> Objective:
+    """The objective of this name on a cluster; raises `InputError` where the cluster lacks the prices for it."""
+    match name:
         case "dram-bytes":
             return _Bytes()
         case "dram-time":

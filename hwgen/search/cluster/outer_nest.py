@@ -1,13 +1,13 @@
-"""The loops around a tile: which of them, in which order, with which `tcdm` markers, in which steps, move least.
+"""The loops around a tile: the order, the `tcdm` markers and the steps with which the DMA moves least.
 
-A nest of two levels begins with loops over m, c, y, x, one at most over each, and the `tcdm` marker of each operand
-above one of them. What the DMA moves depends on these loops alone: it is the traffic of the nest whose local buffers
-are the TCDM. Every operand knows of them only which loops stand above its marked one, and which that is.
+A nest of two levels begins with loops over m, c, y, x, at most one over each, and the `tcdm` marker of each operand
+above one of them. The DMA's traffic depends on these loops alone: it is the traffic of the nest whose local buffers
+are the TCDM. The traffic of an operand depends only on which loop is marked and which loops stand above it.
 
-`OuterSpace` goes through all orders, marker places and steps, and gives those that cost least, of those that may fit.
-The cost is what the DMA moves, or this and what the HWCs fetch at the least, or the least time that the DRAM takes.
-Whether something fits is for `hwgen.model.cluster.placement` to say: here a ring has at least the bytes of a box, and
-where there are several boxes, of two that may follow each other.
+`OuterSpace` enumerates all orders, marker places and steps, and yields those of least cost that may fit. The cost
+is the DMA's bytes; or these and the least bytes that the HWCs fetch; or a lower bound of the DRAM's time. Whether
+loops fit is decided by `hwgen.model.cluster.placement`. Here the need is bounded from below: a ring holds at least
+the bytes of one tile, and where there are several tiles, of two that may follow each other.
 """
 
 import math
@@ -39,19 +39,19 @@ from hwgen.search.cluster.outer_tables import (
 )
 from hwgen.search.core.orders import TILED
 
-__all__ = ["MOST_STEPS", "Outer", "OuterSpace"]
+__all__ = ["MOST_STEPS", "OuterLoops", "OuterSpace"]
 
 Ints = NDArray[np.int64]
 BYTES = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
-"""The price of the DMA's bytes alone."""
+"""The price of the DMA's bytes alone; see `hwgen.search.cluster.outer_kernel`."""
 MOST = np.iinfo(np.int64).max
 MOST_STEPS = 1 << 21
-"""Combinations of steps, at most, that are all looked at; of more, those that are worth while."""
+"""Up to this many combinations of steps are enumerated; of more, only the steps that are worth while."""
 
 
 @dataclass(frozen=True)
-class Outer:
-    """Loops of a nest, outermost first, with their steps; the place of the marked loop of I, W and O among them."""
+class OuterLoops:
+    """Loops around a tile, outermost first: dimensions, steps, and the places of the marked loops of I, W and O."""
 
     dims: tuple[Dim, ...]
     steps: tuple[int, ...]
@@ -67,8 +67,8 @@ class Outer:
             nest.append(Loop(dim, step))
         return tuple(nest)
 
-    def essence(self, extents: Mapping[Dim, int]) -> tuple[object, ...]:
-        """The same for loops between which no part that is moved differs: without those of one iteration."""
+    def key(self, extents: Mapping[Dim, int]) -> tuple[object, ...]:
+        """Equal for loops that move the same data: loops of one iteration are left out."""
         dims = [step < extents[dim] for dim, step in zip(self.dims, self.steps, strict=True)]
         loops = tuple((dim, step) for dim, step, cut in zip(self.dims, self.steps, dims, strict=True) if cut)
         return loops, tuple((sum(dims[:at]), dims[at]) for at in self.marked)
@@ -82,7 +82,7 @@ class Form(NamedTuple):
 
 
 def forms() -> list[Form]:
-    """All that differ for some operand: the loops above each marked loop as a set, and the marked loop."""
+    """All forms that differ for some operand, in its marked loop or in the set of loops above it."""
     found: dict[tuple[object, ...], Form] = {}
     for number in range(1, 5):
         for dims in permutations(range(4), number):
@@ -105,16 +105,16 @@ class OuterSpace:
     size
         Bytes of the TCDM.
     price
-        What counts, see `hwgen.search.cluster.outer_kernel`; the DMA's bytes if left out.
+        The prices that make up the cost, see `hwgen.search.cluster.outer_kernel`; the DMA's bytes if left out.
     most_steps
-        With more combinations of steps than this, only those that are worth while.
+        With more combinations of steps than this, only those that are worth while are enumerated.
     shares, lanes
-        Into how many shares along m and along y a tile may be divided, and the lanes, for `demand`.
+        The numbers of shares along m and along y into which a tile may be divided, and the lanes, for `demand`.
 
     Members
     -------
-    reduced : whether only the steps that are worth while are looked at.
-    size : bytes that loops may need at the least; may be lowered between two calls.
+    reduced : whether only the steps that are worth while are enumerated.
+    size : the most bytes that the lower bound of the need may be; may be lowered between two calls.
     """
 
     def __init__(
@@ -145,18 +145,18 @@ class OuterSpace:
         self._coded = orders, above, marked
 
     def demand(self, most: int) -> None:
-        """Only tiles for which some way to share them takes at most so many innermost iterations, per reduction."""
+        """Keep only tiles that some spread computes in at most this many innermost iterations per reduction step."""
         self._most = most
 
     def least(self, above: int = -1) -> int | None:
-        """The least cost, more than ``above``, of anything that may fit."""
+        """The least cost above ``above`` of loops that may fit; None if there is none."""
         found = self._explore(above, MOST, np.zeros((0, 0, 0, 0), np.bool_))
         return None if found < 0 else found
 
-    def between(self, low: int, high: int) -> Iterator[tuple[int, dict[Dim, int], list[Outer]]]:
-        """Steps with which some form costs so much and may fit: those first with which the HWCs fetch least.
+    def between(self, low: int, high: int) -> Iterator[tuple[int, dict[Dim, int], list[OuterLoops]]]:
+        """Steps with which some form costs from ``low`` to ``high`` and may fit, in the order of the HWCs' fetches.
 
-        Yields bytes that they fetch at the least, the steps of m, c, y, x, and the loops.
+        Yields the least bytes that the HWCs fetch, the steps of m, c, y, x, and the loops.
         """
         m, c, y, x = (table[:-1] for table in self._tables)
         mask = np.zeros([len(table) for table in (m, c, y, x)], np.bool_)
@@ -175,12 +175,12 @@ class OuterSpace:
                 rows, whole, *self._coded, self._of, self._price, self.size, low, high, forms_found
             )  # fmt: skip
             steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
-            yield int(fetched[number]), steps, [self._outer(self._forms[at], steps) for at in forms_found[:found]]
+            yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in forms_found[:found]]
 
     def _explore(self, floor: int, ceiling: int, mask: NDArray[np.bool_]) -> int:
         given = (self._of, self._price, self.size, self._most, floor, ceiling, mask)
         return int(explore(*self._tables, *self._coded, *given))
 
-    def _outer(self, form: Form, steps: dict[Dim, int]) -> Outer:
+    def _loops(self, form: Form, steps: dict[Dim, int]) -> OuterLoops:
         dims = tuple(TILED[dim] for dim in form.dims)
-        return Outer(dims, tuple(steps[dim] for dim in dims), form.marked)
+        return OuterLoops(dims, tuple(steps[dim] for dim in dims), form.marked)

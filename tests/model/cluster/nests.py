@@ -12,7 +12,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.placement import place
-from hwgen.search.cluster.spreading import slicings
+from hwgen.search.cluster.spreading import spreads_of
 from tests.random.nests import random_layer
 
 __all__ = [
@@ -87,7 +87,7 @@ def every_schedule(
 ) -> Iterator[Schedule]:
     """All that fit the TCDM with these loops around a tile."""
     assert hardware.cluster is not None
-    for slices in slicings(left, hardware.cluster.hwcs):
+    for slices in spreads_of(left, hardware.cluster.hwcs):
         spread = tuple(Loop(dim, step, "hwc") for dim, step in slices.items())
         for inside in every_inside(left | slices):
             schedule = Schedule(layer=layer, nest=(*outer, *spread, *inside), lanes=LANES)

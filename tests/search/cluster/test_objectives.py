@@ -19,7 +19,7 @@ from hwgen.model.cluster.levels import local_level, outer_level
 from hwgen.model.core.access import predict
 from hwgen.model.dram import counts as dram
 from hwgen.model.dram.time import dram_ticks
-from hwgen.search.cluster.objectives import ClusterObjective, aim_of
+from hwgen.search.cluster.objectives import ClusterObjective, objective_of
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
 from tests.model.cluster.nests import ORDER, cluster, conv, every_outer, every_schedule, runs
@@ -57,7 +57,7 @@ def costs(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> Iter
 
 def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> TwoLevelResult:
     return search_two_levels(
-        layer, hardware, objective, looks=10**6, busy=0, attempts=10**6, patience=10**6
+        layer, hardware, objective, max_searched=10**6, busy_share=0, max_tried=10**6, max_levels=10**6
     )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
 
 def test_energy_wants_weights() -> None:
     with pytest.raises(InputError, match="energy: expected dram, tcdm, local and mac to weigh energy"):
-        aim_of("energy", Cluster())
+        objective_of("energy", Cluster())
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_what_the_hardware_refuses_gives_way(
     hardware = cluster(tcdm, fixed=False).model_copy(update={"lanes": Lanes(m=8, x=2)})
     layer = conv(sizes, kernel)
     with pytest.raises(InputError, match="pieces inside one burst"):
-        compile_cluster(search_two_levels(layer, hardware, looks=2).schedule, hardware)
+        compile_cluster(search_two_levels(layer, hardware, max_searched=2).schedule, hardware)
 
     def judge(schedule: Schedule) -> float:
         compile_cluster(schedule, hardware)
         return 1.0
 
-    found = search_two_levels(layer, hardware, looks=2, judge=judge)
+    found = search_two_levels(layer, hardware, max_searched=2, judge=judge)
     assert not found.complete
     assert runs(found.schedule, hardware)
 
@@ -125,7 +125,7 @@ def test_a_demand_on_utilisation() -> None:
     with pytest.raises(InputError, match=r"fits a TCDM of 262144 bytes with these HWCs and may reach .* of 0\.9"):
         search_two_levels(layer, hardware, min_utilisation=0.9)
     with pytest.raises(InputError, match=r"utilisation reaches 0\.75; the highest was 0\.720"):
-        search_two_levels(layer, hardware, min_utilisation=0.75, judge=judge, patience=2)
+        search_two_levels(layer, hardware, min_utilisation=0.75, judge=judge, max_levels=2)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_a_demand_on_utilisation() -> None:
 )
 def test_bounds_of_time_are_no_more_than_the_time(layer: Layer, behind: Dram | None) -> None:
     """Of some loops, none is missing among those whose bound is at most the time that it takes."""
-    aim = aim_of("dram-time", Cluster(dram=behind))
-    space = OuterSpace(layer, Bits(), 1 << 20, aim.price)
+    objective = objective_of("dram-time", Cluster(dram=behind))
+    space = OuterSpace(layer, Bits(), 1 << 20, objective.price)
     rest = tuple(Loop(dim, 1) for dim in layer.extents)
     every = [outer for _, _, outers in space.between(0, 1 << 40) for outer in outers]
     times = {
-        outer: aim.of_loops(0, Schedule(layer=layer, nest=(*outer.items(), *rest)))
+        outer: objective.of_loops(0, Schedule(layer=layer, nest=(*outer.items(), *rest)))
         for outer in Random(1).sample(every, 150)
     }
     distinct = sorted(set(times.values()))

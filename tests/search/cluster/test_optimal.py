@@ -55,9 +55,9 @@ def test_search_equals_brute_force(layer: Layer, tcdm: int, expected: tuple[int,
     assert brute_force(layer, hardware) == expected
     if expected is None:
         with pytest.raises(InputError, match=f"small: no schedule fits a TCDM of {tcdm} bytes with these HWCs"):
-            search_two_levels(layer, hardware, looks=10**6, busy=0, attempts=10**6)
+            search_two_levels(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
     else:
-        found = search_two_levels(layer, hardware, looks=10**6, busy=0, attempts=10**6)
+        found = search_two_levels(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
         assert found.complete
         assert (found.dram_bytes, found.tcdm_bytes) == expected
         assert found.need == place(found.schedule).size <= tcdm
@@ -92,7 +92,7 @@ def test_idle_hwcs_are_out() -> None:
     """7 rows or 24 filters on four HWCs: rows leave one of eight shares idle, whatever they save."""
     layer = conv((24, 2, 7, 13), (3, 3), padding=(1, 1, 1, 1))
     hardware = Hardware(name="cluster", order=ORDER, budget=4096, cluster=Cluster())
-    by_bytes, busy = (search_two_levels(layer, hardware, looks=1, busy=share) for share in (0.0, 1.0))
+    by_bytes, busy = (search_two_levels(layer, hardware, max_searched=1, busy_share=share) for share in (0.0, 1.0))
     assert by_bytes.tcdm_bytes <= busy.tcdm_bytes
     assert (busy.dram_bytes, busy.utilisation) == (by_bytes.dram_bytes, pytest.approx(13 / 16))
     spread = [item for item in busy.schedule.nest if isinstance(item, Loop) and item.over]
@@ -110,8 +110,8 @@ def test_less_is_counted_on_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) 
         needs.append(3 * bytes_needed(schedule, most))
         return needs[-1]
 
-    monkeypatch.setattr("hwgen.search.cluster.optimal.bytes_needed", three_times)
-    found = search_two_levels(layer, cluster(3 * 480), looks=2, attempts=20)
+    monkeypatch.setattr("hwgen.search.cluster.cost_levels.bytes_needed", three_times)
+    found = search_two_levels(layer, cluster(3 * 480), max_searched=2, max_tried=20)
     assert found.need == place(found.schedule).size <= 480
     assert 3 * found.need in needs
     assert not found.complete
@@ -124,7 +124,7 @@ def test_found_schedules_are_lowered(seed: int) -> None:
     rng = Random(seed)
     layer = small_layer(rng, 3000, op="depthwise_conv" if seed == 3 else "conv")
     hardware = cluster(2048, hwcs=4, fixed=seed > 0)
-    found = search_two_levels(layer, hardware, looks=2)
+    found = search_two_levels(layer, hardware, max_searched=2)
     assert runs(found.schedule, hardware)
     assert found.dram_bytes == dram_counts(found.schedule, DramPort(), 4).total_bytes("dram")
     assert found.tcdm_bytes == predict(local_level(found.schedule)).total_bytes

@@ -3,17 +3,17 @@
 import pytest
 
 from hwgen.ir.lanes import Lanes
-from hwgen.search.cluster.spreading import busiest, grid_of, shares_of, slicings, utilisation
+from hwgen.search.cluster.spreading import busiest_iterations, grid_of, shares_of, spreads_of, utilisation
 from hwgen.search.core.space import Target
 from tests.model.cluster.nests import conv
 
 
-def test_slicings() -> None:
+def test_spreads() -> None:
     """Filters, both, rows: the same of 4 HWCs for each, as far as there is something to cut."""
-    assert list(slicings({"m": 10, "c": 3, "y": 7, "x": 5}, 4)) == [{"y": 2}, {"m": 5, "y": 4}, {"m": 3}]
-    assert list(slicings({"m": 10, "y": 1}, 4)) == [{"m": 3}]
-    assert list(slicings({"m": 1, "y": 1}, 4)) == [{}]
-    assert list(slicings({"m": 9, "y": 9}, 1)) == [{}]
+    assert list(spreads_of({"m": 10, "c": 3, "y": 7, "x": 5}, 4)) == [{"y": 2}, {"m": 5, "y": 4}, {"m": 3}]
+    assert list(spreads_of({"m": 10, "y": 1}, 4)) == [{"m": 3}]
+    assert list(spreads_of({"m": 1, "y": 1}, 4)) == [{}]
+    assert list(spreads_of({"m": 9, "y": 9}, 1)) == [{}]
 
 
 def test_shares() -> None:
@@ -25,7 +25,7 @@ def test_how_busy() -> None:
     """Tiles of 10, 10 and 4 filters on two HWCs: shares of 5, 5 and 4, on 4 lanes two vectors, two and one."""
     layer, target = conv((24, 1, 3, 8), (1, 1)), Target(Lanes(m=4, x=8), hardware=True)
     steps = {"m": 10, "c": 1, "y": 3, "x": 8}
-    assert busiest(layer, steps, {"m": 5}, target) == (2 + 2 + 1) * 3
+    assert busiest_iterations(layer, steps, {"m": 5}, target) == (2 + 2 + 1) * 3
     assert utilisation(layer, 15, 2, target) == pytest.approx(24 * 3 * 8 / (15 * 2 * 32))
     grid = grid_of(layer, steps, {"m": 5})
     assert grid["m"] == [(0, 5), (5, 10), (10, 15), (15, 20), (20, 24)]
