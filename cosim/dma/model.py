@@ -1,6 +1,5 @@
 """The DMA between a DRAM and a TCDM as a shared library that is simulated in this process, built once and cached."""
 
-import ctypes
 import hashlib
 import json
 import shutil
@@ -17,8 +16,10 @@ import cosim.sim.compiling
 import hwgen.arch
 import hwgen.gateware.bus
 import hwgen.gateware.dma
+import hwgen.gateware.lib
 from cosim.sim.build import HARNESS
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
+from cosim.sim.library import SimulatedLibrary
 from hwgen.arch.dma import DmaParameters
 from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
@@ -122,51 +123,21 @@ endmodule
 """
 
 
-class Model:
+class Model(SimulatedLibrary):
     """A simulated DMA: variables of the harness as numpy arrays, and its clock."""
 
     def __init__(self, library: Path, parameters: DmaParameters) -> None:
+        super().__init__(library)
         self.parameters = parameters
-        self._library = ctypes.CDLL(str(library))
-        self._library.model_variable.restype = ctypes.c_void_p
-        self._library.model_run.restype = ctypes.c_int64
-        self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-        self._views: dict[tuple[str, str], NDArray[np.uint8]] = {}
-
-    def _bytes(self, scope: str, name: str) -> NDArray[np.uint8]:
-        """A variable as the simulator keeps it."""
-        if (scope, name) not in self._views:
-            size = ctypes.c_size_t()
-            address = self._library.model_variable(f"TOP.{scope}".encode(), name.encode(), ctypes.byref(size))
-            if not address:
-                raise ToolError(f"the harness has no {scope}.{name}")
-            self._views[scope, name] = np.ctypeslib.as_array((ctypes.c_uint8 * size.value).from_address(address))
-        return self._views[scope, name]
 
     @property
     def memory(self) -> NDArray[np.uint32]:
         """All memory: the DRAM, followed by the TCDM."""
-        return self._bytes("harness", "memory").view(np.uint32)
-
-    def set(self, **values: int) -> None:
-        """Drive variables of the harness."""
-        for name, value in values.items():
-            view = self._bytes("harness", name)
-            view[:] = np.frombuffer(value.to_bytes(len(view), "little"), np.uint8)
-        self._library.model_settle()
-
-    def get(self, name: str, scope: str = "harness") -> int:
-        """The value of a variable."""
-        return int.from_bytes(self._bytes(scope, name).tobytes(), "little")
+        return self.bytes_of("harness", "memory").view(np.uint32)
 
     def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
         """An array of counters."""
-        return self._bytes(scope, name).view(np.uint64).copy()
-
-    def run(self, cycles: int, *, until_finished: bool = False) -> int:
-        """Run the clock; returns the number of cycles."""
-        clock, finished = (self._bytes("harness", name).ctypes.data for name in ("clk", "finished"))
-        return int(self._library.model_run(clock, finished if until_finished else None, cycles))
+        return self.bytes_of(scope, name).view(np.uint64).copy()
 
 
 @cache
@@ -179,7 +150,9 @@ def _built(parameters: DmaParameters) -> Path:
     require_tools("verilator", waves=False)
     files = [HARNESS / name for name in (*SOURCES, *OTHERS)]
     state = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    rooms = [Path(room.__path__[0]) for room in (hwgen.arch, hwgen.gateware.bus, hwgen.gateware.dma)]
+    rooms = [
+        Path(room.__path__[0]) for room in (hwgen.arch, hwgen.gateware.bus, hwgen.gateware.dma, hwgen.gateware.lib)
+    ]
     sources = [*rooms, Path(__file__), Path(cosim.sim.compiling.__file__)]
     key = digest_of([asdict(parameters), state, sources_digest(sources), fingerprint("verilator")])
     folder = cache_folder() / "builds" / key

@@ -1,0 +1,120 @@
+"""The configuration port of a generated design under Verilator: the design alone, all its other inputs are 0."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosim.sim.build import HARNESS, QUICK, QUICK_COMPILED
+from cosim.sim.compiling import compile_library, verilate
+from cosim.sim.library import SimulatedLibrary
+
+__all__ = ["Answer", "RegisterPort", "build"]
+
+TCDM = {
+    "req": "selected",
+    "add": "address",
+    "wen": "!writes",
+    "be": "4'hf",
+    "wdata": "data",
+    "r_valid": "answered",
+    "r_rdata": "answer",
+    "r_opc": "refused",
+}
+APB = {
+    "psel": "selected || enabled",
+    "penable": "enabled",
+    "paddr": "address",
+    "pwrite": "writes",
+    "pstrb": "4'hf",
+    "pwdata": "data",
+    "pready": "answered",
+    "prdata": "answer",
+    "pslverr": "refused",
+}
+HARNESS_TEXT = """\
+module harness;
+  reg clk = 1'b0, rst = 1'b1, selected = 1'b0, enabled = 1'b0, writes = 1'b0;
+  reg [31:0] address = 32'd0, data = 32'd0, extra = 32'd0;
+  wire answered, refused;
+  wire [31:0] answer;
+  {top} dut (.clk(clk), .rst(rst), {connected});
+endmodule
+"""
+CONTROL_TEXT = """\
+`verilator_config
+public_flat_rw -module "harness" -var "*"
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The data of a read, and whether the access was refused."""
+
+    data: int
+    refused: bool
+
+
+class RegisterPort:
+    """Accesses to the configuration port.
+
+    Parameters
+    ----------
+    library
+        Made by `build`.
+    apb
+        The port is an APB port; else a TCDM port.
+    """
+
+    def __init__(self, library: Path, *, apb: bool) -> None:
+        self._model, self._apb = SimulatedLibrary(library), apb
+
+    def reset(self) -> None:
+        """Reset the design."""
+        self._model.set(rst=1)
+        self._model.run(3)
+        self._model.set(rst=0)
+        self._model.run(2)
+
+    def read(self, address: int) -> Answer:
+        """Read the register at a byte address."""
+        return self._access(address, writes=0, data=0)
+
+    def write(self, address: int, data: int) -> Answer:
+        """Write the register at a byte address."""
+        return self._access(address, writes=1, data=data)
+
+    def drive(self, value: int) -> None:
+        """Set the input that `build` connects to ``extra``, for one cycle."""
+        self._model.set(extra=value)
+        self._model.run(1)
+        self._model.set(extra=0)
+
+    def _access(self, address: int, *, writes: int, data: int) -> Answer:
+        self._model.set(selected=1, address=address, writes=writes, data=data)
+        self._model.run(1)
+        self._model.set(selected=0, enabled=int(self._apb))
+        assert self._model.get("answered") == 1
+        answer = Answer(self._model.get("answer"), bool(self._model.get("refused")))
+        self._model.run(1)
+        self._model.set(enabled=0)
+        return answer
+
+
+def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False, extra: str | None = None) -> Path:
+    """Verilate a design quickly; the library.
+
+    Parameters
+    ----------
+    verilog, top : the design's text and the name of its top module.
+    port : the configuration port's prefix in the names of ports.
+    apb : it is an APB port.
+    extra : an input that `RegisterPort.drive` sets.
+    """
+    connected = [f".{port}__{name}({value})" for name, value in (APB if apb else TCDM).items()]
+    connected += [f".{extra}(extra)"] if extra is not None else []
+    design, harness, control, log = (folder / name for name in ("design.v", "harness.v", "harness.vlt", "build.log"))
+    design.write_text(verilog, encoding="utf-8")
+    harness.write_text(HARNESS_TEXT.format(top=top, connected=", ".join(connected)), encoding="utf-8")
+    control.write_text(CONTROL_TEXT, encoding="utf-8")
+    options = [*QUICK, "-Wno-fatal", "--no-public-flat-rw", *map(str, (control, harness, design))]
+    verilate(folder / "sim", "harness", options, log)
+    return compile_library(folder / "sim", QUICK_COMPILED, [HARNESS / "library.cpp"], log)

@@ -1,0 +1,108 @@
+"""Every register field of the three tops: reset value and access in the RTL are those of the SystemRDL."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hwgen.arch.registers.bank import Access, Bank
+from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.export.cluster import cluster_verilog
+from hwgen.export.conversion import converted
+from hwgen.export.hwc import verilog
+from hwgen.export.pipeline import pipeline_verilog
+from hwgen.export.rdl import compiled, system_rdl
+from hwgen.gateware.lib.register_bank import RegisterBank
+from tests.cosim.registers.fields import check_bank
+from tests.cosim.registers.port import RegisterPort, build
+from tests.export.test_cluster import PARAMETERS as TWO_HWCS
+from tests.export.test_hwc import PARAMETERS as HWC
+from tests.gateware.lib.test_register_bank import sample
+from tests.gateware.pipeline.test_faults import PARAMETERS as PIPELINE
+
+CLUSTER = replace(TWO_HWCS, hwcs=1)
+
+
+def fields(bank: Bank) -> int:
+    return sum(len(register.fields) for register in bank)
+
+
+def test_hwc(tmp_path: Path) -> None:
+    bank = hwc_registers(HWC)
+    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg"), apb=False)
+    assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
+
+
+def test_cluster(tmp_path: Path) -> None:
+    bank = cluster_registers(CLUSTER)
+    port = RegisterPort(build(tmp_path, cluster_verilog(CLUSTER), "cluster", "apb", apb=True), apb=True)
+    assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 40
+
+
+def test_pipeline(tmp_path: Path) -> None:
+    bank = pipeline_registers(PIPELINE)
+    port = RegisterPort(build(tmp_path, pipeline_verilog(PIPELINE), "pipeline", "cfg"), apb=False)
+    assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 20
+
+
+@pytest.fixture(scope="module")
+def sample_port(tmp_path_factory: pytest.TempPathFactory) -> RegisterPort:
+    text = converted(RegisterBank(sample()), "sample")
+    library = build(tmp_path_factory.mktemp("sample"), text, "sample", "port", extra="events__mixed_flags")
+    return RegisterPort(library, apb=False)
+
+
+def test_every_kind_of_access_in_one_bank(sample_port: RegisterPort) -> None:
+    assert {field.access for register in sample() for field in register.fields} == set(Access)
+    assert check_bank(sample_port, compiled(system_rdl(sample())), sample_port.drive) == fields(sample())
+
+
+def changed(register: str, field: str, **changes: object) -> Callable[[], Bank]:
+    """The sample with one field that is described otherwise."""
+
+    def make() -> Bank:
+        bank = sample()
+        registers = tuple(
+            replace(one, fields=tuple(
+                replace(inner, **changes) if (one.name, inner.name) == (register, field) else inner  # type: ignore[arg-type]
+                for inner in one.fields
+            ))
+            for one in bank
+        )  # fmt: skip
+        return replace(bank, registers=registers)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "where"),
+    [
+        (changed("size", "value", reset=8), "size"),
+        (changed("identity", "value", reset=0), "identity"),
+        (changed("size", "value", width=11), "sample.size.value"),
+        (changed("size", "value", width=13), "sample.size.value"),
+        (changed("size", "value", access=Access.RO), "sample.size.value"),
+        (changed("amount", "value", access=Access.RW), "sample.amount.value"),
+        (changed("mixed", "go", access=Access.RW), "sample.mixed.go"),
+        (changed("mixed", "go", access=Access.W1C), "sample.mixed.go"),
+        (changed("mixed", "flags", access=Access.RW), "sample.mixed.flags"),
+        (changed("mixed", "flags", access=Access.RO), "sample.mixed.flags"),
+        (changed("mixed", "amount", access=Access.W1C), "sample.mixed.amount"),
+    ],
+)
+def test_what_is_described_otherwise_is_noticed(
+    make: Callable[[], Bank], where: str, sample_port: RegisterPort
+) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_bank(sample_port, compiled(system_rdl(make())), sample_port.drive)
+    assert str(caught.value).startswith(where)
+
+
+def test_a_register_at_another_address_is_noticed(sample_port: RegisterPort) -> None:
+    bank = sample()
+    moved = replace(bank, registers=(*bank.registers[:-1], replace(bank["last"], address=0x48)))
+    with pytest.raises(AssertionError, match="last"):
+        check_bank(sample_port, compiled(system_rdl(moved)), sample_port.drive)
