@@ -1,7 +1,6 @@
 # amaranth: UnusedElaboratable=no
 """The ports of the generated tops, from the signatures of their components, which are made for that alone."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from hwgen.gateware.dma.dma import Dma
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.pipeline.pipeline import Pipeline
 from manual.designs import cluster, hwc, pipeline
+from manual.members import members_of
 
 __all__ = ["CLOCK", "RESET", "TOPS", "Interface", "Port", "Top", "interfaces_of", "signature_of", "top"]
 
@@ -124,23 +124,5 @@ def _protocol(name: str, member: Any) -> str:
 
 def _meaning(component: wiring.Component, name: str) -> str:
     """What the section *Members* of the class says about a member; nothing if it says no more than its type."""
-    _, _, section = (type(component).__doc__ or "").partition("Members\n    -------\n")
-    entries = re.findall(
-        r"(?m)^    (\S[^\n]*?)(?: : [^\n]*)?\n((?:        [^\n]*\n|\n(?=        ))*)", section + "\n"
-    )
-    for names, text in entries:
-        for entry in _spelled_out(names):
-            pattern = re.sub(r"\\{\w+\\}", r"\\d+", re.escape(entry))
-            if re.fullmatch(pattern, name):
-                return " ".join(text.split())
-    return ""
-
-
-def _spelled_out(names: str) -> Iterator[str]:
-    """``a, b`` and ``{a,b}_c`` name two members each; ``o_map{m}`` has a number in it."""
-    for entry in re.split(r",\s+", names):
-        if choice := re.search(r"\{(\w+(?:,\w+)+)\}", entry):
-            for word in choice[1].split(","):
-                yield entry.replace(choice[0], word)
-        else:
-            yield entry
+    members = members_of(type(component).__doc__)
+    return next((one.meaning for one in members if one.covers(name)), "")

@@ -1,5 +1,6 @@
 """The generated pages of the documentation: nothing that the code has is left out of them."""
 
+import inspect
 import re
 import subprocess
 from pathlib import Path
@@ -18,9 +19,11 @@ from manual.api import rooms
 from manual.axi import ABSENT, AXI4, absent_table
 from manual.commands import Command, commands
 from manual.designs import ROOT, cluster, hwc, pipeline
+from manual.docstrings import with_list
 from manual.figures.drawing import Drawing
 from manual.inserts import DRAWINGS, with_inserts
 from manual.integration import instantiation
+from manual.members import members_of
 from manual.pages import generated_pages
 from manual.ports import TOPS, top
 from manual.registers import WITH_REGISTERS, bank_of
@@ -197,3 +200,38 @@ def test_a_block_outside_of_its_drawing_is_refused() -> None:
     drawing.box((380, 8, 30, 20), "wide")
     with pytest.raises(AssertionError, match="leaves the drawing"):
         drawing.svg()
+
+
+DOCSTRING = """One line.
+
+    More.
+
+    Members
+    -------
+    a, b : In(1)
+        Both
+        of them.
+    {left,right}_end : Out(32)
+    o_map{m} : Out(stream)
+        Numbered.
+    """
+
+
+def test_members_of_a_docstring() -> None:
+    names = [(one.names, one.kind, one.meaning) for one in members_of(DOCSTRING)]
+    assert names == [
+        ("a, b", "In(1)", "Both of them."),
+        ("{left,right}_end", "Out(32)", ""),
+        ("o_map{m}", "Out(stream)", "Numbered."),
+    ]
+    covered = {name: [one.covers(name) for one in members_of(DOCSTRING)].index(True) for name in
+               ("a", "b", "left_end", "right_end", "o_map12")}  # fmt: skip
+    assert covered == {"a": 0, "b": 0, "left_end": 1, "right_end": 1, "o_map12": 2}
+    assert not any(one.covers("o_map") for one in members_of(DOCSTRING))
+    assert members_of("One line.") == members_of(None) == ()
+
+
+def test_members_become_a_list_on_the_api_pages() -> None:
+    text = with_list(inspect.cleandoc(DOCSTRING))
+    assert text.startswith("One line.\n\nMore.\n\n**Members**\n\n- `a, b`: `In(1)`\n  <br>Both of them.\n- ")
+    assert "-----" not in text
