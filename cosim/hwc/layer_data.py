@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hwgen.arch.layout import element_type
 from hwgen.golden.convolution import layer_output, safe_product_shift
 from hwgen.ir.layer import Layer
-from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.requantisation import ACTIVATIONS, Requantisation
 
 __all__ = ["LayerData", "expected_output", "random_data"]
 
@@ -39,8 +39,8 @@ class LayerData:
 def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerData:
     """Operands over their full range, -128 included; a shift that leaves most outputs between the clipping bounds.
 
-    Some layers have a ceiling. A few biases are extremes: the sum with a bias must not wrap. Products of 16-bit
-    operands are shifted so that no sum can overflow.
+    Layers have any activation, or none, and some have a ceiling. A few biases are extremes: the sum with a bias must
+    not wrap. Products of 16-bit operands are shifted so that no sum can overflow.
     """
     dtype, most = element_type(bits), 1 << (bits - 1)
     shape: tuple[int, ...] = (layer.input_channels, layer.input_height, layer.input_width)
@@ -57,10 +57,11 @@ def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerD
         extremes = np.array([-(1 << 31), (1 << 31) - 1], np.int32)
         bias[rng.integers(layer.output_channels)] = rng.choice(extremes)
     shift = int(np.clip(round(np.log2(spread * 2.56 / most)) + rng.integers(-1, 2), 0, 31))
-    relu = bool(rng.integers(2))
+    kinds = (None, *{activation: name for name, activation in ACTIVATIONS.items()}.values())
+    kind = kinds[rng.integers(len(kinds))]
     ceiling = int(rng.integers(most // 6, most - 1)) if rng.random() < 0.4 else most - 1
-    requantisation = Requantisation.shifted(shift, relu=relu, ceiling=ceiling, product_shift=product_shift)
-    return LayerData(inputs, weights, bias, requantisation)
+    requantisation = Requantisation.shifted(shift, ceiling=ceiling, product_shift=product_shift)
+    return LayerData(inputs, weights, bias, requantisation.activated(kind, layer.name))
 
 
 def expected_output(layer: Layer, data: LayerData) -> NDArray[np.signedinteger]:
