@@ -1,1 +1,1 @@
-"""A depth-first pipeline in the simulator."""
+"""Depth-first pipelines in the simulator."""

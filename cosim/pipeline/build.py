@@ -1,4 +1,4 @@
-"""Simulators with generated pipelines in them, each made once and kept."""
+"""Simulators with generated pipelines, each built once and cached."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ HARNESS = Path(__file__).resolve().parents[1] / "harness" / "pipeline"
 
 @dataclass(frozen=True)
 class PipelineBuild:
-    """Pipelines built into one simulator, side by side, each with room for the largest of its programs."""
+    """Pipelines built into one simulator, each in a harness with room for the largest of its programs."""
 
     pipelines: tuple[tuple[PipelineParameters, Sizes], ...]
     simulator: Simulator = "verilator"
@@ -35,12 +35,12 @@ class PipelineBuild:
 
     @cached_property
     def text(self) -> str:
-        """Verilog of the pipelines and of what is around them, without the harness itself."""
+        """Verilog of the pipelines and of the wrappers around them, without the harness."""
         designs = [_design(parameters, f"pipeline_{index}") for index, (parameters, _) in enumerate(self.pipelines)]
         return "".join(designs) + wrapper(self.pipelines)
 
     def make(self) -> Path:
-        """The simulator, made unless it is there."""
+        """The simulator. Built unless the cache has it."""
         require_tools(self.simulator, waves=False)
         sources = [HARNESS / "harness.sv", HARNESS / "main.cpp", Path(__file__), Path(cosim.sim.compiling.__file__)]
         state = hashlib.sha256(
@@ -82,5 +82,5 @@ class PipelineBuild:
 
 
 def _design(parameters: PipelineParameters, name: str) -> str:
-    """One pipeline's Verilog, its modules named after ``name``."""
+    """Verilog of one pipeline; its modules are named after ``name``."""
     return kept_text([name, repr(parameters)], lambda: converted(Pipeline(parameters), name))

@@ -1,4 +1,4 @@
-"""A depth-first stack in the simulator against the model: traffic by kind, outputs, cycles."""
+"""Comparison of a simulated stack with the model: traffic by kind, outputs, cycles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,11 +27,15 @@ __all__ = ["StackResult", "StackRun", "compare", "job_of", "prepare", "run_stack
 
 @dataclass(frozen=True)
 class StackRun:
-    """A stack that is to be run: what the model expects of it, and all that it needs.
+    """A stack to run, with its program, its DRAM image and what the model predicts.
 
     Members
     -------
-    pipeline : what to build, if not the program's own parameters: larger ones that others share.
+    expected : every map by name, from the integer reference.
+    traffic : predicted bytes by kind.
+    random : seed of the random numbers in the harness.
+    stall_rate : cycles of 256 in which a stream stalls.
+    pipeline : a larger pipeline to run on, which other programs share; None: the program's own.
     """
 
     name: str
@@ -45,29 +49,30 @@ class StackRun:
 
     @cached_property
     def predicted_cycles(self) -> int:
-        """Of all tiles, if no stream waits."""
+        """Predicted cycles of all tiles if no stream stalls."""
         return sum(predict_tile(self.parameters, tile) for tile in self.program.tiles)
 
     @property
     def cycle_limit(self) -> int:
-        """Far more cycles than the slowest stage and the streams take."""
+        """Cycles after which the run is stopped: far more than stages and streams take."""
         return 100_000 + 20 * (self.program.cycles + self.images.memory.size) * 256 // (256 - self.stall_rate)
 
     @property
     def parameters(self) -> PipelineParameters:
-        """Of the pipeline that it runs on."""
+        """Parameters of the pipeline that it runs on."""
         return self.pipeline or self.program.parameters
 
 
 @dataclass(frozen=True)
 class StackResult:
-    """What the simulator says of a stack.
+    """The result of a simulated stack.
 
     Members
     -------
     measured : bytes that crossed the streams, by kind.
-    output_exact : whether all maps that the stack writes are what the reference makes.
-    failures : everything that is wrong, a line each.
+    bias : bytes of biases, which are counted apart.
+    output_exact : all maps that the stack writes equal the reference.
+    failures : one line for each thing that is wrong.
     """
 
     run: StackRun
@@ -79,16 +84,16 @@ class StackResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no failures."""
         return not self.failures
 
     @property
     def cycles(self) -> int:
-        """Of all tiles, by the pipeline's own count, without configuration and the load of weights."""
+        """Cycles of all tiles by the pipeline's own counter, without configuration and weight load."""
         return sum(self.result.cycles[-len(self.run.program.tiles) :])
 
     def left(self, number: int) -> NDArray[np.uint8]:
-        """What the run left in memory of a map, by its number in the graph, in scan order."""
+        """The bytes of a map that the run wrote to memory, in scan order. ``number``: in the graph."""
         one, base = self.run.program.plan.by_number[number], self.run.images.regions[number]
         return self.result.memory[base : base + one.channels * one.lines * one.columns]
 
@@ -121,7 +126,7 @@ def prepare(
     random: int = 1,
     stall_rate: int = 0,
 ) -> StackRun:
-    """Lower a stack of a network and lay out its data."""
+    """Lower a stack of a network and lay out its data in DRAM."""
     program = lower_stack(plan_stack(solution, stack), data.rows, fetched=solution.weights == "fetched", macs=macs)
     images = images_of(program, data.maps, np.random.default_rng(random))
     return StackRun(name, program, images, data.maps, solution.traffic(stack), random, stall_rate)
@@ -130,7 +135,7 @@ def prepare(
 def run_stacks(
     runs: Sequence[StackRun], *, simulator: Simulator = "verilator", fast: bool = True
 ) -> list[StackResult]:
-    """Build all pipelines into one simulator, each once, and run everything."""
+    """Build all pipelines into one simulator, each once, and run all stacks."""
     pipelines = list(dict.fromkeys(run.parameters for run in runs))
     jobs = [replace(job_of(run), pipeline=pipelines.index(run.parameters)) for run in runs]
     sizes = [sizes_for([job for job in jobs if job.pipeline == index]) for index in range(len(pipelines))]
@@ -139,12 +144,12 @@ def run_stacks(
 
 
 def job_of(run: StackRun) -> PipelineJob:
-    """The run as the simulator sees it, on the first of its pipelines."""
+    """The job of a run, on pipeline 0 of a build."""
     return PipelineJob(0, run.program, run.images, run.random, run.stall_rate, run.cycle_limit)
 
 
 def compare(run: StackRun, result: PipelineResult) -> StackResult:
-    """Everything that a run has to get right."""
+    """Compare a run's result with the model and the reference."""
     measured, apart = _measured(run, result)
     failures = []
     for kind, expected in asdict(run.traffic).items():
@@ -171,7 +176,7 @@ def _written(run: StackRun) -> list[int]:
 
 
 def _differences(run: StackRun, result: PipelineResult, number: int) -> list[str]:
-    """The first place at which a map that was written is not what it has to be."""
+    """The number of wrong bytes of an output map, and the position of the first."""
     plan = run.program.plan
     one, base = plan.by_number[number], run.images.regions[number]
     expected = in_scan_order(run.expected[one.name], plan.axis)
@@ -187,7 +192,7 @@ def _differences(run: StackRun, result: PipelineResult, number: int) -> list[str
 
 
 def _measured(run: StackRun, result: PipelineResult) -> tuple[Traffic, int]:
-    """Bytes by kind, and those of biases, by the harness' counters."""
+    """Bytes by kind and bytes of biases, from the harness' counters."""
     measured, bias = Traffic(), 0
     kinds = {one.name: str(one.kind) for one in run.program.streams}
     kinds |= {"i_overlap": "overlap_in", "o_overlap": "overlap_out", "i_weights": "weights"}

@@ -1,4 +1,4 @@
-"""Random test data for a network, and every map of it by the integer reference."""
+"""Random test data for a network, and all of its maps by the integer reference."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ Int8 = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class NetworkData:
-    """What the rows compute with, and the maps [C, H, W] that they make, the input included, by name."""
+    """Data of the rows, and the maps [C, H, W] that they make, the input included, by name."""
 
     rows: dict[str, RowData]
     maps: dict[str, Int8]

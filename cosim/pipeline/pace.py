@@ -1,4 +1,4 @@
-"""Does a stack keep pace? Its output against its slowest stage, tile by tile, by the harness' cycles."""
+"""The pace of a simulated stack: the cycles of its output compared with those of its slowest stage, tile by tile."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,24 +9,24 @@ from hwgen.lower.pipeline.pace import slowest_stage
 __all__ = ["TilePace", "pace_of"]
 
 WITHIN = 0.02
-"""The output's pixels may come that much slower or faster than the slowest stage works."""
+"""The largest accepted difference between the pace of the output and that of the slowest stage."""
 
 
 @dataclass(frozen=True)
 class TilePace:
-    """One tile of a stack; cycles.
+    """Cycles of one tile of a stack.
 
     Members
     -------
     fill : from the start to the first beat of the output.
-    between : from there to its last beat.
-    drain : from there to the end.
-    slowest : the slowest stage's work for a pixel of the output.
-    measured : from pixel to pixel of the output in whole lines, as long as the slowest stage has work; None: it has
-        none any more when the second line is complete.
-    waited : in which a stream was ready at one side only, all but skips: see `cosim.pipeline.run.StreamTimes`.
-    behind : the same of skips through DRAM: they are read as soon as the stack has written them, well ahead of their
-        use; that none of it holds anybody up is what ``measured`` shows.
+    between : from the first to the last beat of the output.
+    drain : from the last beat to the end of the tile.
+    slowest : work of the slowest stage for one pixel of the output.
+    measured : cycles from pixel to pixel of the output, over whole lines, while the slowest stage has work. None: its
+        work ends before the second line of the output is complete.
+    waited : stall cycles of all streams but skips: see `cosim.pipeline.run.StreamTimes`.
+    behind : stall cycles of skips through DRAM. These streams read ahead and wait for data that the stack has yet to
+        write; ``measured`` shows that this does not slow the output.
     """
 
     fill: int
@@ -39,7 +39,7 @@ class TilePace:
 
     @property
     def failures(self) -> list[str]:
-        """What is wrong with the pace, a line each."""
+        """One line for each thing that is wrong with the pace."""
         lines = []
         if self.measured is not None and abs(self.measured / self.slowest - 1) > WITHIN:
             lines.append(
@@ -55,7 +55,7 @@ class TilePace:
 
 
 def pace_of(result: StackResult) -> list[TilePace]:
-    """Tile by tile, those that make some of the last row's map."""
+    """The pace of each tile that makes pixels of the last row's map."""
     parameters, tiles = result.run.parameters, result.run.program.tiles
     name = f"o_map{parameters.stages[-1].makes}"
     paces = []
@@ -64,7 +64,7 @@ def pace_of(result: StackResult) -> list[TilePace]:
         if not columns:
             continue
         stream, work = times.streams[name], slowest_stage(parameters, tile.registers)
-        # It works at least until then; it begins when its first window is complete.
+        # The slowest stage has work at least until then: it starts when its first window is complete.
         steady = [end for end in times.lines[name] if end <= times.began + work]
         measured = (steady[-1] - steady[0]) / (columns * (len(steady) - 1)) if len(steady) > 1 else None
         paces.append(

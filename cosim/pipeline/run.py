@@ -1,4 +1,4 @@
-"""Runs programs of depth-first pipelines in a simulator, and reads what the harness wrote down."""
+"""Runs pipeline programs in a simulator, and reads the results that the harness writes."""
 
 import subprocess
 import tempfile
@@ -30,12 +30,12 @@ class PipelineJob:
 
     Members
     -------
-    pipeline : which of a build's pipelines runs it.
-    program : what runs, on ``images``.
-    random : start of the random numbers for stalls and unused bytes, not 0.
-    stall_rate : in how many of 256 cycles a stream stalls, each for itself.
-    cycle_limit : cycles after which the run is given up.
-    watchdog : cycles without movement after which the pipeline gives up.
+    pipeline : the number of a pipeline of the build.
+    program : what to run, on ``images``.
+    random : seed of the random numbers for stalls and unused bytes, not 0.
+    stall_rate : cycles of 256 in which a stream stalls, each stream by itself.
+    cycle_limit : cycles after which the harness stops the run.
+    watchdog : cycles without movement after which the pipeline reports a failure.
     """
 
     pipeline: int
@@ -49,7 +49,15 @@ class PipelineJob:
 
 @dataclass(frozen=True)
 class StreamCount:
-    """What a stream moved: bytes that were used, those counted apart, beats; segments that it did not get to."""
+    """Counts of a stream.
+
+    Members
+    -------
+    bytes : used bytes, without those counted apart.
+    apart : bytes that are counted apart: biases.
+    beats : beats.
+    left : segments that were not reached.
+    """
 
     bytes: int
     apart: int
@@ -58,14 +66,13 @@ class StreamCount:
 
 
 class StreamTimes(NamedTuple):
-    """A stream in one tile.
+    """Times of a stream in one tile, in cycles of the harness.
 
     Members
     -------
-    beats : how many.
-    first, last : the harness' cycle of the first and last of them.
-    waited : cycles between them in which one side was ready for another beat and the other was not, not counting
-        those before the first beat of the stack's output.
+    beats : number of beats.
+    first, last : cycles of the first and the last beat.
+    waited : cycles between them in which only one side was ready, counted from the first beat of the stack's output.
     """
 
     beats: int
@@ -76,13 +83,13 @@ class StreamTimes(NamedTuple):
 
 @dataclass(frozen=True)
 class RunTimes:
-    """The load of weights, or a tile.
+    """Times of a weight load or of a tile, in cycles of the harness.
 
     Members
     -------
-    began, ended : the harness' cycles.
-    streams : by port, those that moved anything.
-    lines : of the output streams, by port: when each line was complete.
+    began, ended : first and last cycle.
+    streams : by port, the streams that moved.
+    lines : for each output stream, by port, the cycle in which each line was complete.
     """
 
     began: int
@@ -93,18 +100,18 @@ class RunTimes:
 
 @dataclass(frozen=True)
 class PipelineResult:
-    """What came of a run.
+    """The result of a run.
 
     Members
     -------
     streams : by port.
-    ended : whether the script came to its end before the limit.
-    status : of the weight load, if there is one, and of each tile.
-    cycles : of each of them, by the pipeline's own register.
-    times : when they went on, stream by stream.
-    total : cycles of everything, configuration included.
-    twice, beyond, refused : bytes written twice; beats out of place; refused configuration accesses.
-    memory, written : DRAM after the run.
+    ended : the script ended before the cycle limit.
+    status : status register after the weight load, if there is one, and after each tile.
+    cycles : of each of them, from the pipeline's register.
+    times : of each of them, stream by stream.
+    total : all cycles, configuration included.
+    twice, beyond, refused : bytes written twice; beats outside any segment; refused configuration accesses.
+    memory, written : DRAM after the run, and which of its bytes are valid.
     """
 
     streams: Mapping[str, StreamCount]
@@ -121,7 +128,7 @@ class PipelineResult:
 
 
 def run_pipelines(build: PipelineBuild, jobs: Sequence[PipelineJob]) -> list[PipelineResult]:
-    """Run jobs, all at once those on different pipelines, the others one after the other."""
+    """Run jobs: those on different pipelines at the same time, those on the same one after the other."""
     simulator = build.make()
     results: dict[int, PipelineResult] = {}
     waiting = list(enumerate(jobs))
@@ -147,7 +154,7 @@ def run_pipelines(build: PipelineBuild, jobs: Sequence[PipelineJob]) -> list[Pip
 
 
 def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:
-    """Room for all of some jobs on one pipeline."""
+    """The harness sizes that all of these jobs fit into."""
     memory = max(job.images.memory.size for job in jobs)
     segments = max(sum(map(len, job.images.segments.values())) for job in jobs)
     script = max(len(_script(job.program.parameters, job)) for job in jobs)
@@ -225,7 +232,7 @@ def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> Pip
 
 
 def _times(answers: list[list[str]], ports: list[str], cycles: list[int]) -> Iterator[RunTimes]:
-    """Run by run; what the streams did is written behind the wait, and when lines ended before it."""
+    """The times of each run. The harness writes the ends of lines before a wait, the streams' times after it."""
     waits = [place for place, (what, *_) in enumerate(answers) if what == "wait"]
     runs = zip([0, *waits], waits, [*waits[1:], len(answers)], cycles, strict=False)
     for begin, place, end, taken in runs:
@@ -240,7 +247,7 @@ def _times(answers: list[list[str]], ports: list[str], cycles: list[int]) -> Ite
 
 
 def _hex_words(text: bytes) -> NDArray[np.uint16]:
-    """The lines of ``$writememh``, three digits each, without its comments."""
+    """The words of a ``$writememh`` file, three digits each, without comments."""
     lines = b"\n".join(line for line in text.split(b"\n") if line and not line.startswith(b"//"))
     digits = np.zeros(256, np.uint16)
     for value in range(16):

@@ -1,4 +1,4 @@
-"""The Verilog around generated pipelines: each in a harness of its own, any number of them side by side."""
+"""The Verilog around generated pipelines: a top with any number of them, each in its own harness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class Port:
     name : as in the Verilog, without ``__payload`` and so on.
     reads : into the pipeline; else out of it.
     bytes : of a beat.
-    keep : whether it says which bytes of a beat are used; else all of them are.
-    apart : the port that says which beats are counted apart.
+    keep : whether it has a port that marks the used bytes of a beat; else all bytes are used.
+    apart : the port that marks beats to be counted apart; None: no such port.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Room in a harness, as powers of two: bytes of memory, segments, lines of script."""
+    """Sizes of a harness as powers of two: bytes of memory, segments, lines of script."""
 
     memory: int
     segments: int
@@ -41,7 +41,7 @@ class Sizes:
 
 
 def ports_of(parameters: PipelineParameters) -> tuple[Port, ...]:
-    """All streams of a pipeline: those that it reads, then those that it writes."""
+    """All streams of a pipeline: first those that it reads, then those that it writes."""
     maps = parameters.maps
     reads = [Port(f"i_map{number}", True, maps[number].beat) for number in parameters.sources]
     for index, place in parameters.skips():
@@ -59,7 +59,7 @@ def ports_of(parameters: PipelineParameters) -> tuple[Port, ...]:
 
 
 def wrapper(pipelines: Sequence[tuple[PipelineParameters, Sizes]]) -> str:
-    """Modules around ``pipeline_0``, ``pipeline_1``...: a top with a clock, and one that makes it (for Icarus)."""
+    """The top module around ``pipeline_0``, ``pipeline_1``..., and a module that drives its clock (for Icarus)."""
     text = [_pipeline(index, *pipeline) for index, pipeline in enumerate(pipelines)]
     each = "\n".join(
         f"  bench_pipeline_{index} pipeline_{index} (.clk(clk), .finished(ended[{index}]));"
@@ -124,7 +124,7 @@ def _connections(port: Port, number: int, beat: int) -> str:
 
 
 def _unused(port: Port, number: int, beat: int, kind: str) -> list[str]:
-    """What the harness has beside the port's own wires."""
+    """Constants for the harness' wires that the port does not use."""
     rest, first = beat - port.bytes, number * beat + port.bytes
     found = []
     if rest:

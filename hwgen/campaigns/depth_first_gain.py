@@ -1,9 +1,9 @@
-"""A network depth-first and layer by layer in the simulator: what either moves from and to the DRAM.
+"""The DRAM traffic of a network, simulated depth-first on a pipeline and layer by layer on a cluster.
 
-Depth-first it is one stack on the pipeline that is lowered for it. Layer by layer every convolution runs on the
-cluster, one after the other, by the schedule that `hwgen.search.cluster.optimal` finds to move the fewest bytes, and
-reads what the one before left in the DRAM. Rows that the cluster has nothing for (pools, adds) come from the
-reference there, and cost nothing. Weights, shifts and activations are the same.
+Depth-first the network is one stack on a pipeline that is generated for it. Layer by layer the cluster runs the
+convolutions one after the other, each by the schedule of fewest DRAM bytes (`hwgen.search.cluster.optimal`); each
+reads from DRAM what the one before wrote. Rows that the cluster cannot run (pools, adds) are computed by the
+reference and cost it nothing. Weights, shifts and activations are the same in both.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ LEAST_TCDM = 1 << 10
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes of DRAM: of maps, of what they are computed with, and of commands."""
+    """Bytes to and from DRAM: of maps, of weights and biases, and of the cluster's program."""
 
     maps_read: int = 0
     maps_written: int = 0
@@ -56,7 +56,7 @@ class Moved:
 
     @property
     def tensors(self) -> int:
-        """All but the program."""
+        """All bytes except the program's."""
         return self.maps_read + self.maps_written + self.weights + self.biases
 
 
@@ -66,10 +66,10 @@ class LayeredRun:
 
     Members
     -------
-    hardware : with the cluster.
+    hardware : the cluster.
     results : of the convolutions.
-    maps : all maps, those that the cluster made as it left them in the DRAM.
-    left_out : rows that the reference computed instead, and the bytes of the maps that they would read and write.
+    maps : all maps; those of the cluster as it wrote them to DRAM.
+    left_out : for each row that the reference computed, the bytes of the maps that it would read and write.
     """
 
     hardware: Hardware
@@ -79,12 +79,12 @@ class LayeredRun:
 
     @property
     def predicted(self) -> Moved:
-        """What the model says."""
+        """The model's prediction."""
         return sum((_of_counts(one.predicted) for one in self.results), Moved())
 
     @property
     def measured(self) -> Moved:
-        """What the harness counted."""
+        """The harness' counts."""
         return sum((_of_counts(one.measured) for one in self.results), Moved())
 
     @property
@@ -95,7 +95,7 @@ class LayeredRun:
 
 @dataclass(frozen=True)
 class BothWays:
-    """A network's stack in the simulator, and the same layer by layer."""
+    """A simulated stack, and the same network simulated layer by layer."""
 
     name: str
     depth_first: StackResult
@@ -103,14 +103,14 @@ class BothWays:
 
     @property
     def predicted(self) -> Moved:
-        """What the model says of depth-first execution."""
+        """The model's prediction of depth-first execution."""
         stages = self.depth_first.run.program.plan.stages
         biases = sum(4 * stage.node.output_channels for stage in stages if stage.node.operator.weighted)
         return _of_traffic(self.depth_first.run.traffic, biases)
 
     @property
     def measured(self) -> Moved:
-        """What the harness counted of it."""
+        """The harness' counts of depth-first execution."""
         return _of_traffic(self.depth_first.measured, self.depth_first.bias)
 
     @property
@@ -120,7 +120,7 @@ class BothWays:
 
     @property
     def failures(self) -> list[str]:
-        """Everything that is wrong, a line each."""
+        """One line for each thing that is wrong."""
         lines = [f"depth-first: {line}" for line in self.depth_first.failures]
         lines += [f"{one.layer}: {line}" for one in self.layered.results for line in one.failures]
         for way, predicted, measured in (
@@ -132,7 +132,7 @@ class BothWays:
         return [*lines, *self._different_outputs()]
 
     def _different_outputs(self) -> list[str]:
-        """The outputs of the two ways, one against the other."""
+        """One line for each output in which the two executions differ."""
         plan, lines = self.depth_first.run.program.plan, []
         for one in plan.maps:
             if one.written:
@@ -177,15 +177,16 @@ def run_both_ways(
     simulator: Simulator = "verilator",
     fast: bool = True,
 ) -> BothWays:
-    """Run a network that is one stack both ways.
+    """Run a network of one stack depth-first and layer by layer.
 
     Parameters
     ----------
     hardware : the cluster.
     macs : multipliers of the pipeline.
-    random : of the data.
-    equal_memory : the cluster gets as much memory as the pipeline has, whatever the hardware says.
-    simulator, fast : of the pipeline; and whether simulators are built for long runs.
+    random : seed of the data.
+    equal_memory : give the cluster as much memory as the pipeline has, instead of what ``hardware`` says.
+    simulator : of the pipeline.
+    fast : build simulators for long runs.
     """
     (stack,) = solution.stacks
     data = random_network_data(solution.network, np.random.default_rng(random))
@@ -219,12 +220,12 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
 
 
 def _flat(row: Node, operand: Map) -> Map:
-    """The operand as a layer reads it: fc has it all as channels."""
+    """The operand in the shape that the layer reads; fc reads all of it as channels."""
     return operand.reshape(row.input_channels, row.input_height, row.input_width)
 
 
 def as_large_as(hardware: Hardware, size: int) -> Hardware:
-    """The same cluster with so many bytes of TCDM that it has ``size`` bytes in all, or a little more."""
+    """The same cluster with a TCDM such that all of its memories have ``size`` bytes, or a little more."""
     cluster = _cluster(hardware)
     word = 4 * cluster.banks
     tcdm = -(-max(size - _local_bytes(hardware), LEAST_TCDM) // word) * word

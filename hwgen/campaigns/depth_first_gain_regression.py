@@ -69,7 +69,7 @@ class WaysRegression:
             return list(pool.map(result, self.parts))
 
     def _state(self) -> str:
-        """All that a result depends on, and a little more."""
+        """A digest of everything that a result depends on."""
         packages = (cosim, hwgen.arch, hwgen.gateware, hwgen.ir, hwgen.lower, hwgen.model, hwgen.search)
         sources = sources_digest([*(Path(package.__path__[0]) for package in packages), Path(__file__).parent])
         return digest_of([self.small, self.hardware.as_data(), sources])

@@ -1,4 +1,4 @@
-"""Depth-first solutions in ``hwgen generate`` and ``hwgen cosim``: a pipeline for each stack, run and compared."""
+"""Depth-first solutions in ``hwgen generate`` and ``hwgen cosim``: a pipeline for each stack."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -39,13 +39,13 @@ MacsOption = Annotated[
 ]
 
 STALL_RATE = 80
-"""Of 256 cycles a stream stalls, with --stalls."""
+"""Cycles of 256 in which a stream stalls, with --stalls."""
 
 
 def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, object]) -> Path | None:
-    """The depth-first solution among a command's arguments; None if they are something else.
+    """The depth-first solution among a command's arguments; None if there is none.
 
-    ``unfit`` are options that make no sense with one, by name: `InputError` if one of them is given.
+    ``unfit``: options that do not apply to a solution, by name. Raises `InputError` if one of them is given.
     """
     path = Path(names[0]) if len(names) == 1 else None
     if path is None or not is_solution(path):
@@ -69,7 +69,7 @@ def cosim_stacks(
     output: Path | None,
     as_json: bool,
 ) -> int:
-    """Run every stack of a solution on its pipeline; each reads what the reference says that earlier ones made."""
+    """Run every stack of a solution on its pipeline. Its inputs come from the integer reference."""
     solution = read_solution(path)
     data = random_network_data(solution.network, np.random.default_rng(seed))
     runs = [
@@ -97,7 +97,7 @@ def cosim_stacks(
 
 
 def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, str]] = ()) -> None:
-    """Traffic by kind, predicted and measured, and cycles; then everything that is wrong, a line each."""
+    """Print traffic by kind and cycles of every stack, then one line for each failure."""
     kinds = [*KINDS, "weights"]
     rows: list[list[object]] = []
     for result in results:
@@ -115,7 +115,7 @@ def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, st
 
 
 def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:
-    """What of published networks is simulated, by name."""
+    """Print which parts of published networks are simulated, by name, and at which sizes."""
     rows: list[list[object]] = [
         [name, _shape(size.input), _shape(size.published_input), "all" if size.divisor == 1 else f"1/{size.divisor}",
          size.macs, size.published_macs, "as published" if size.is_published else "cut down"]
@@ -130,7 +130,7 @@ def _shape(sizes: tuple[int, int, int]) -> str:
 
 
 def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool) -> None:
-    """Write the Verilog, register map and program of every stack's pipeline, a folder each."""
+    """Write Verilog, register map and program of every stack's pipeline, one folder each."""
     solution = read_solution(path)
     folders = [
         (output / f"stack{number}", stack, lower_stack(plan_stack(solution, stack), None, macs=macs or MACS))
@@ -159,12 +159,12 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
 
 
 def _files(solution: Solution, stack: Stack, program: PipelineProgram) -> dict[str, str]:
-    """All files of a stack's pipeline, and what runs on it."""
+    """All files of a stack's pipeline and its program."""
     return {**pipeline_files_of(program.parameters), "program.json": _program(solution, stack, program)}
 
 
 def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
-    """What software does to run a stack: its maps in DRAM, and tile by tile registers, streams and overlap order."""
+    """The program of a stack for software: maps in DRAM; for each tile registers, streams and overlap order."""
     addresses = pipeline_registers(program.parameters).addresses
     plan = program.plan
     data = {

@@ -1,12 +1,12 @@
-"""Integer reference of a connected network, row by row: what depth-first hardware must leave in memory, bit for bit.
+"""Integer reference of a connected network, row by row: the maps that depth-first hardware must write, bit for bit.
 
-Every map is int8 [channels, rows, columns]. What each operation computes is defined here and nowhere else:
+Every map is int8 [channels, rows, columns]. Each operation is defined here and nowhere else:
 
 - *conv, depthwise_conv, fc*: `hwgen.golden.convolution.convolve`, then `hwgen.golden.requantisation.requantise` with
   the row's bias and requantisation; fc over the channels of its operand, pixel by pixel in each.
 - *add*: the sum of all operands, exact, then requantised: half of the shifted-out range added, shifted right, ReLU
   when set, clipped to int8. With shift 0 it is a saturating add.
-- *max pool*: over the pixels that there are; padding never wins.
+- *max pool*: over the pixels of the map; padding is never the maximum.
 - *average pool*: padding counts as zeros and the divisor is the kernel's area everywhere. The division is a
   multiplication by `average_scale`, rounded half up; a global pool does the same over the whole map.
 - *pixel_shuffle*: output channel c, row f y + i, column f x + j is input channel c f f + i f + j, row y, column x.
@@ -38,7 +38,7 @@ NO_BIAS = np.zeros(1, np.int32)
 
 @dataclass(frozen=True)
 class RowData:
-    """What a row computes with besides its operands.
+    """The data of a row: what it computes with beside its operands.
 
     Members
     -------
@@ -73,7 +73,7 @@ def execute(network: Network, inputs: Int8, rows: Mapping[str, RowData]) -> dict
 
 
 def row_output(node: Node, data: RowData, operands: Sequence[Int8]) -> Int8:
-    """What a row makes of its operands, in the order of its inputs."""
+    """The map that a row makes of its operands, which are in the order of its inputs."""
     made = _reference(node).output(node, data, operands)
     assert made.shape == (node.output_channels, node.output_height, node.output_width)
     return made
@@ -116,7 +116,7 @@ class _Sums(_Reference):
 
 class _Convolution(_Sums):
     def sums(self, node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
-        shape = (node.input_channels, node.input_height, node.input_width)  # of fc: flattened
+        shape = (node.input_channels, node.input_height, node.input_width)  # flattened for fc
         return convolve(node.layer(), operands[0].reshape(shape), data.weights)
 
 

@@ -1,12 +1,11 @@
-// The world around one depth-first pipeline: DRAM, the streams to and from it, access counters, configuration.
+// The harness of one depth-first pipeline: DRAM, the streams to and from it, access counters, configuration.
 // Runs on Verilator and on Icarus 11.
 //
-// Everything that a run needs is read from files when simulation starts, and what came of it is written to one when it
-// ends: nothing outside is asked meanwhile. A script has configuration accesses and waits for the interrupt; each
-// stream walks its own list of segments: so many lines, of so many pixels, of so many bytes. A byte of DRAM that nobody
-// has written yet is not given away: the stream that wants it waits.
+// All inputs of a run are read from files when the simulation starts, and all results are written to files when it ends.
+// A script has configuration accesses, and waits for the interrupt. Each stream walks its own list of segments; a segment
+// is a number of lines, of pixels and of bytes. A stream that reads a byte of DRAM which is not yet written stalls.
 //
-// The files are FOLDER/INDEX.*.hex of plusarg +folder=FOLDER; without them the harness has finished before it starts.
+// The files are FOLDER/INDEX.*.hex of plusarg +folder=FOLDER; without them the harness has finished at once.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -28,7 +27,7 @@ module pipeline_harness #(
     output logic [       Reads-1:0] read_valid,
     input  wire  [       Reads-1:0] read_ready,
     input  wire  [  Reads*Beat-1:0] read_keep,     // bytes of the beat that are used
-    input  wire  [       Reads-1:0] read_apart,    // they are counted apart
+    input  wire  [       Reads-1:0] read_apart,    // the beat is counted apart
 
     input  wire  [Writes*Beat*8-1:0] write_payload,
     input  wire  [       Writes-1:0] write_valid,
@@ -50,11 +49,11 @@ module pipeline_harness #(
 
   localparam int Streams = Reads + Writes;
 
-  // What a line of the script does: bits 67 to 64, with an address and data below. A wait writes down the cycles, and
-  // what the streams did until then; a read that gives any of the bits in its data ends the run.
+  // A line of the script: the operation in bits 67 to 64, below it address and data. A wait writes the cycle and the
+  // times of the streams to the answers. A read whose result has any bit of its data set ends the run.
   localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3;
 
-  // One segment: `lines` times `columns` pixels of `size` bytes; from line to line it is `pitch` bytes.
+  // One segment: `lines` x `columns` pixels of `size` bytes; the pitch of lines is `pitch` bytes.
   typedef struct packed {
     logic [31:0] address;
     logic [31:0] pitch;
@@ -63,25 +62,25 @@ module pipeline_harness #(
     logic [15:0] size;
   } segment_t;
 
-  logic [  8:0] memory  [1<<MemoryLog2];  // a byte, and above it whether it was written
+  logic [  8:0] memory  [1<<MemoryLog2];  // a byte; bit 8: it was written
   logic [111:0] segments[1<<SegmentLog2];
   logic [ 67:0] script  [1<<ScriptLog2];
-  // Bytes of memory, segments, lines of script; cycles at most; start of the random numbers, not 0; in how many of
-  // 256 cycles a stream stalls; the stream whose first beat ends the time in which the pipeline fills; one unused; then
-  // for each stream its first segment and the one after its last.
+  // Bytes of memory, segments, lines of script; cycle limit; seed of the random numbers, not 0; cycles of 256 in which
+  // a stream stalls; the stream whose first beat ends the fill of the pipeline; one unused word; then for each stream
+  // its first segment and the one after its last.
   logic [ 31:0] header  [8+2*Streams];
 
   logic         present;
   logic [ 47:0] cycles;
   logic [ 31:0] pc;
-  logic         asked;  // a configuration access is under way
+  logic         asked;  // a configuration access is outstanding
   logic [ 31:0] noise;
   logic [ 31:0] shown_noise;
   logic [Reads*Beat*8-1:0] held;
-  logic [ 31:0] twice;  // bytes that were written although they were there
-  logic [ 31:0] beyond;  // beats that no segment takes, and bytes missing or too many in one that does
+  logic [ 31:0] twice;  // bytes that were written twice
+  logic [ 31:0] beyond;  // beats outside all segments, and bytes missing or in excess in a segment
 
-  // Each stream: its place in the list and in the segment; what it moved.
+  // For each stream: its position in the list and in the segment, and what it moved.
   logic [ 31:0] position[Streams];
   logic [ 31:0] line    [Streams];
   logic [ 31:0] column  [Streams];
@@ -89,8 +88,8 @@ module pipeline_harness #(
   logic [ 47:0] bytes   [Streams];
   logic [ 47:0] apart   [Streams];
   logic [ 47:0] beats   [Streams];
-  // ... and since the last wait of the script: beats, cycles of the first and the last, and cycles between them, once
-  // the pipeline is full, in which one side stood ready and the other did not.
+  // The same since the last wait of the script: beats, cycles of the first and the last beat, and, after the fill of
+  // the pipeline, cycles between them in which only one side was ready.
   logic [ 47:0] run_beats [Streams];
   logic [ 47:0] first_beat[Streams];
   logic [ 47:0] last_beat [Streams];
@@ -162,12 +161,12 @@ module pipeline_harness #(
     if (present) file = $fopen({stem, ".answers.txt"}, "w");
   end
 
-  // What is not used of a beat is noise.
+  // Unused bytes of a beat are random.
   always_comb
     for (int n = 0; n < Reads * Beat; n = n + 1)
       read_payload[8*n+:8] = read_keep[n] ? held[8*n+:8] : shown_noise[7:0] ^ 8'(n);
 
-  // The segment of stream `i`, where in memory it goes on, and how many bytes of its pixel are left.
+  // The segment of stream `i`, its current address, and the bytes left of its pixel.
   task automatic look;
     now   = segments[position[i][SegmentLog2-1:0]];
     place = now.address + line[i] * now.pitch + column[i] * 32'(now.size) + offset[i];
@@ -175,7 +174,7 @@ module pipeline_harness #(
     if (width > 32'(Beats[8*i+:8])) width = 32'(Beats[8*i+:8]);
   endtask
 
-  // Stream `i` goes on by `width` bytes.
+  // Stream `i` advances by `width` bytes.
   task automatic advance;
     offset[i] = offset[i] + width;
     if (offset[i] == 32'(now.size)) begin

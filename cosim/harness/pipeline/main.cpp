@@ -1,5 +1,5 @@
-// The native run loop of depth-first pipelines: toggles the clock and evaluates the model until every harness in it has
-// finished. What it does and what came of it is in files: see harness.sv.
+// The native run loop of depth-first pipelines: toggles the clock and evaluates the model until every harness has
+// finished. Inputs and results are in files: see harness.sv.
 
 #include "Vtop.h"
 #include "verilated.h"

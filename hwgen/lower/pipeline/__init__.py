@@ -1,1 +1,1 @@
-"""From a depth-first solution to a pipeline and its program, tile by tile."""
+"""Lowering of depth-first solutions: a pipeline for each stack, and its program tile by tile."""

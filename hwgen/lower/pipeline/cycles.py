@@ -1,4 +1,4 @@
-"""Cycles of a lowered stack's tiles, and the order in which the overlap port serves its maps."""
+"""Predicted cycles of a lowered stack, and the order in which the overlap port serves its maps."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -9,32 +9,32 @@ from hwgen.lower.pipeline.program import TileProgram
 from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
 from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedTile, Source, play
 
-__all__ = ["in_time", "predict_tile", "tile_pipeline"]
+__all__ = ["predict_tile", "service_order", "tile_pipeline"]
 
 
 def predict_tile(parameters: PipelineParameters, tile: TileProgram) -> int:
-    """Cycles of a tile if no stream ever waits; -1 if it comes to a standstill."""
+    """Cycles of a tile if no stream stalls; -1 if it deadlocks."""
     incoming = tuple(line.map for line in tile.overlap_in)
     outgoing = tuple(line.map for line in tile.overlap_out)
     return play(tile_pipeline(parameters, tile.registers), incoming, outgoing).cycles
 
 
-def in_time(parameters: PipelineParameters, tile: TileProgram, way: Literal["in", "out"]) -> list[int]:
-    """The order of the overlap port: as the maps want their lines, or have them, where nothing else holds them up."""
+def service_order(parameters: PipelineParameters, tile: TileProgram, direction: Literal["in", "out"]) -> list[int]:
+    """The order of the overlap port: that in which maps need or have lines if the port serves them at once."""
     pipeline = tile_pipeline(parameters, tile.registers)
-    if not any(one.overlap if way == "in" else one.saved for one in pipeline.maps):
-        return []  # nothing to order: large stacks of one tile are not played for it
-    seen = _free(pipeline)
-    return list(seen.incoming if way == "in" else seen.outgoing)
+    if not any(one.overlap if direction == "in" else one.saved for one in pipeline.maps):
+        return []  # nothing to order, so that large stacks of one tile are not simulated for it
+    played = _played_without_order(pipeline)
+    return list(played.incoming if direction == "in" else played.outgoing)
 
 
 @lru_cache(maxsize=8)
-def _free(pipeline: Pipeline) -> PlayedTile:
+def _played_without_order(pipeline: Pipeline) -> PlayedTile:
     return play(pipeline)
 
 
 def tile_pipeline(parameters: PipelineParameters, registers: Mapping[str, int]) -> Pipeline:
-    """A pipeline in one tile, by its registers."""
+    """The pipeline in one tile, from its parameters and register values."""
     sources: list[Source] = []
     maps = []
     for number, one in enumerate(parameters.maps):

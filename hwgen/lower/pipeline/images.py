@@ -1,4 +1,4 @@
-"""Where a program's data lie in DRAM, and the segments of it that each stream moves."""
+"""The DRAM image of a program, and the segments of it that each stream moves."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from hwgen.model.pipeline.graph import LineAxis
 __all__ = ["Images", "Segment", "images_of", "in_scan_order"]
 
 MOST_IN_LINE = (1 << 16) - 1
-"""Of a segment's line."""
+"""Pixels of a segment's line, at most."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """``lines`` times ``columns`` pixels of ``size`` bytes from ``address`` on; ``pitch`` bytes from line to line."""
+    """``lines`` x ``columns`` pixels of ``size`` bytes from ``address``; the pitch of lines is ``pitch`` bytes."""
 
     address: int
     pitch: int
@@ -35,8 +35,8 @@ class Images:
     -------
     regions : base address of each map, by its number in the graph.
     memory : all bytes.
-    written : which of them are there before the run.
-    segments : for each port of the pipeline, by name, what it moves, in order.
+    written : which bytes are valid before the run.
+    segments : for each port of the pipeline, by name, what it moves in order.
     """
 
     regions: Mapping[int, int]
@@ -46,13 +46,13 @@ class Images:
 
 
 def in_scan_order(data: NDArray[np.int8], axis: LineAxis) -> NDArray[np.uint8]:
-    """A map [channels, rows, columns] as it lies in DRAM: line by line, pixel by pixel."""
+    """A map [channels, rows, columns] in the order of DRAM: line by line, pixel by pixel, channels innermost."""
     order = (1, 2, 0) if axis == "W" else (2, 1, 0)
     return np.ascontiguousarray(data.transpose(order)).view(np.uint8).reshape(-1)
 
 
 def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rng: np.random.Generator) -> Images:
-    """The memory before a run: sources, weights and the overlap port's orders; noise where nothing is yet."""
+    """The memory before a run: sources, weights, orders of the overlap port, and random bytes elsewhere."""
     plan, regions, size = program.plan, dict[int, int](), 0
     for one in plan.maps:
         regions[one.number] = size

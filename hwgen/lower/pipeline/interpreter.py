@@ -1,8 +1,9 @@
-"""A lowered stack run in numpy, tile by tile, from nothing but its program: registers, streams, images.
+"""An interpreter of pipeline programs: a lowered stack run in numpy, tile by tile.
 
-Every stage takes the columns that its registers name out of the lines of its tile, and weights come out of the image
-that the weight port gets. Pixels in DRAM can be read once they were written; each one that moves is counted by the
-kind of its stream. What the pipeline does cycle by cycle is left out: within a tile, maps are made one by one.
+It uses nothing but the program: registers, streams and the image of the weight port. Every stage takes from the lines
+of its tile the columns that its registers name. A pixel in DRAM can be read only after it was written. Every pixel
+that moves is counted by the kind of its stream. Within a tile the maps are made one after the other; cycles are not
+modelled.
 """
 
 from collections import Counter, deque
@@ -18,43 +19,43 @@ from hwgen.lower.pipeline.stage import Int8, RunningStage, Words, kind_of_stage
 from hwgen.model.pipeline.cost import Traffic
 from hwgen.model.pipeline.graph import Graph, LineAxis
 
-__all__ = ["Memory", "MisledError", "interpret"]
+__all__ = ["Memory", "ProgramError", "interpret"]
 
 
-class MisledError(RuntimeError):
-    """The program asks for what is not there, or leaves something over."""
+class ProgramError(RuntimeError):
+    """The program reads what was not written, or does not use all of its data."""
 
 
 @dataclass
 class Memory:
-    """DRAM: maps by number, [channels, rows, columns] as the network has them, and which pixels were written."""
+    """DRAM: maps by number, [channels, rows, columns] as in the network. ``valid``: the pixels that were written."""
 
     data: dict[int, Int8] = field(default_factory=dict)
-    there: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    valid: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, network: Network) -> "Memory":
-        """Room for every map of a network."""
+        """A memory with room for every map of a network."""
         memory = cls()
         for number, one in enumerate(Graph.of(network).maps):
             memory.data[number] = np.zeros((one.channels, one.height, one.width), np.int8)
-            memory.there[number] = np.zeros((one.height, one.width), bool)
+            memory.valid[number] = np.zeros((one.height, one.width), bool)
         return memory
 
     def put(self, number: int, data: Int8) -> None:
         """Write a whole map."""
         self.data[number][:] = data
-        self.there[number][:] = True
+        self.valid[number][:] = True
 
     def columns(self, number: int, axis: LineAxis, begin: int, end: int) -> tuple[Int8, NDArray[np.bool_]]:
-        """Columns of a map in scan order, [channels, lines, columns], and which of its pixels were written: views."""
+        """Views of columns of a map in scan order, [channels, lines, columns], and of which pixels were written."""
         if axis == "W":
-            return self.data[number][:, :, begin:end], self.there[number][:, begin:end]
-        return self.data[number].transpose(0, 2, 1)[:, :, begin:end], self.there[number].T[:, begin:end]
+            return self.data[number][:, :, begin:end], self.valid[number][:, begin:end]
+        return self.data[number].transpose(0, 2, 1)[:, :, begin:end], self.valid[number].T[:, begin:end]
 
 
 def interpret(program: PipelineProgram, memory: Memory) -> Traffic:
-    """Run a program on what is in memory, where its outputs land. Gives what moved, with weights if fetched."""
+    """Run a program on a memory, which gets its outputs. Returns the traffic, with weights if they are fetched."""
     run = _Run(program, memory)
     for tile in program.tiles:
         run.tile(tile)
@@ -79,15 +80,15 @@ class _Run:
         for line in tile.overlap_out:
             self._save(line, tile.registers[f"map{line.map}_saved"])
         if any(queues.values()):
-            raise MisledError("overlap is left over")
+            raise ProgramError("overlap is left over")
 
     def _take(self, tile: TileProgram, number: int, queue: deque[Int8]) -> None:
-        """All lines of a map: overlap, then what is new; written where it has to be."""
+        """All lines of a map: overlap, then new pixels. Written to DRAM if the map has an output stream."""
         registers, one = tile.registers, self.parameters.maps[number]
         length, lines, overlap = (registers[f"map{number}_{what}"] for what in ("line", "lines", "overlap"))
         if length > one.line or lines > one.lines or overlap > one.overlap_in:
-            raise MisledError(
-                f"map {number}: {lines} lines of {length}, {overlap} of them overlap: more than there is"
+            raise ProgramError(
+                f"map {number}: {lines} lines of {length}, {overlap} of them overlap: more than valid is"
             )
         old = np.zeros((one.channels, lines, overlap), np.int8)
         if overlap:
@@ -95,7 +96,7 @@ class _Run:
         maker = self.parameters.maker(number)
         new = self._stream_in(tile, f"i_map{number}") if maker is None else self._made(tile, maker)
         if new.shape != (one.channels, lines, length - overlap):
-            raise MisledError(f"map {number}: {new.shape} new pixels for {lines} lines of {length - overlap}")
+            raise ProgramError(f"map {number}: {new.shape} new pixels for {lines} lines of {length - overlap}")
         self.lines[number] = np.concatenate([old, new], axis=2)
         if one.written:
             self._stream_out(tile, f"o_map{number}", new)
@@ -111,34 +112,34 @@ class _Run:
         self._write(stream.region, columns.first, new, stream.kind)
 
     def _read(self, region: int, first: int, count: int, kind: str) -> Int8:
-        data, there = self.memory.columns(region, self.program.plan.axis, first, first + count)
-        if not there.all():
-            raise MisledError(f"{self._name(region)}: columns {first} to {first + count} are not all in DRAM")
+        data, valid = self.memory.columns(region, self.program.plan.axis, first, first + count)
+        if not valid.all():
+            raise ProgramError(f"{self._name(region)}: columns {first} to {first + count} are not all in DRAM")
         self.counts[kind] += data.size
         return data.copy()
 
     def _write(self, region: int, first: int, new: Int8, kind: str) -> None:
-        data, there = self.memory.columns(region, self.program.plan.axis, first, first + new.shape[2])
-        if there.any() or data.shape != new.shape:
-            raise MisledError(f"{self._name(region)}: columns from {first} are written twice, or are not there")
-        data[:], there[:] = new, True
+        data, valid = self.memory.columns(region, self.program.plan.axis, first, first + new.shape[2])
+        if valid.any() or data.shape != new.shape:
+            raise ProgramError(f"{self._name(region)}: columns from {first} are written twice, or are not there")
+        data[:], valid[:] = new, True
         self.counts[kind] += new.size
 
     def _overlap_line(self, line: OverlapLine) -> Int8:
         region = self.program.maps[line.map].graph_number
-        data, there = self.memory.columns(region, self.program.plan.axis, line.first, line.first + line.count)
-        if not there[line.line].all():
-            raise MisledError(f"{self._name(region)}: overlap of line {line.line} is not in DRAM")
+        data, valid = self.memory.columns(region, self.program.plan.axis, line.first, line.first + line.count)
+        if not valid[line.line].all():
+            raise ProgramError(f"{self._name(region)}: overlap of line {line.line} is not in DRAM")
         self.counts["overlap_in"] += data[:, line.line].size
         return data[:, line.line].copy()
 
     def _save(self, line: OverlapLine, saved: int) -> None:
         region = self.program.maps[line.map].graph_number
-        data, there = self.memory.columns(region, self.program.plan.axis, line.first, line.first + line.count)
-        if there[line.line].any() or saved != line.count:
-            raise MisledError(f"{self._name(region)}: overlap of line {line.line} is written twice, or is not there")
+        data, valid = self.memory.columns(region, self.program.plan.axis, line.first, line.first + line.count)
+        if valid[line.line].any() or saved != line.count:
+            raise ProgramError(f"{self._name(region)}: overlap of line {line.line} is written twice, or is not there")
         data[:, line.line] = self.lines[line.map][:, line.line, -saved:]
-        there[line.line] = True
+        valid[line.line] = True
         self.counts["overlap_out"] += data[:, line.line].size
 
     def _name(self, region: int) -> str:
@@ -162,7 +163,7 @@ class _Run:
         first = tile.registers[f"stage{index}_first_{place}"]
         found = self.lines[operand.reads][:, :, first : first + columns]
         if found.shape[2] < columns:
-            raise MisledError(f"stage {index}: operand {place} ends before the last column")
+            raise ProgramError(f"stage {index}: operand {place} ends before the last column")
         return found
 
 
@@ -177,4 +178,4 @@ def _words(program: PipelineProgram) -> Iterator[Words]:
             place += count * pitch
         yield found
     if place != image.size:
-        raise MisledError(f"weights: {image.size - place} bytes are left over")
+        raise ProgramError(f"weights: {image.size - place} bytes are left over")

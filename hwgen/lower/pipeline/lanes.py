@@ -1,40 +1,43 @@
-"""How parallel each stage of a pipeline is: so that all keep pace, with few multipliers."""
+"""Lanes of the stages of a pipeline: the fewest with which all stages keep the same pace."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hwgen.ir.document import InputError
 
-__all__ = ["Lanes", "Work", "beat_for", "choose_lanes"]
+__all__ = ["Lanes", "Work", "choose_lanes", "narrowest_beat"]
 
 MOST_LANES = 256
-"""Multipliers of one stage, at most: what one word of its weight memory may hold."""
+"""Multipliers of one stage, at most: the bytes of a word of its weight memory."""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Input and output channels of a stage that are dealt with in one cycle."""
+    """Input and output channels that a stage processes in one cycle."""
 
     inputs: int
     outputs: int
 
     @property
     def multipliers(self) -> int:
-        """Multipliers that they take."""
+        """Multipliers of a convolution with these lanes."""
         return self.inputs * self.outputs
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a stage has to do in one inference: so many pixels, each so many cycles by its lanes.
+    """The work of a stage in one inference.
 
-    ``weighted``: its lanes are multipliers and come out of the budget.
+    Members
+    -------
+    pixels : that it makes, or reads.
+    weighted : its lanes are multipliers, which are limited.
+    choices : lanes that it may have, and the cycles of a pixel with them.
     """
 
     pixels: int
     weighted: bool
     choices: tuple[tuple[Lanes, int], ...]
-    """Lanes, and the cycles that a pixel takes with them."""
 
     @classmethod
     def of_multipliers(cls, pixels: int, taps: int, inputs: int, outputs: int, across: int) -> "Work":
@@ -50,17 +53,17 @@ class Work:
 
     @classmethod
     def of_pixels(cls, pixels: int) -> "Work":
-        """A pixel a cycle, whatever its channels."""
+        """One pixel a cycle, whatever its channels."""
         return cls(pixels, False, ((Lanes(1, 1), 1),))
 
     def cheapest(self, cycles: int) -> Lanes | None:
-        """The fewest lanes that do it in so many cycles; of equally many, those that read the widest."""
+        """The fewest lanes that do the work in so many cycles; of equally many, those with the most inputs."""
         fitting = [lanes for lanes, steps in self.choices if steps * self.pixels <= cycles]
         return min(fitting, key=lambda lanes: (lanes.multipliers, -lanes.inputs), default=None)
 
 
 def choose_lanes(works: Sequence[Work], macs: int) -> tuple[list[Lanes], int]:
-    """The lanes of each stage with which the slowest is fastest, within ``macs`` multipliers; and its cycles."""
+    """The lanes with which the slowest stage is fastest, within ``macs`` multipliers; and that stage's cycles."""
     least = sum(1 for work in works if work.weighted)
     if macs < least:
         raise InputError(f"macs: expected at least {least}, one for each convolution of a stack, got {macs}")
@@ -78,9 +81,11 @@ def choose_lanes(works: Sequence[Work], macs: int) -> tuple[list[Lanes], int]:
     return chosen, cycles
 
 
-def beat_for(channels: int, pixels: int, cycles: int, most: int, *, late: int | None = None) -> int:
-    """The narrowest beat, in bytes, with which a stream of pixels keeps pace, and each comes ``late`` cycles at most
-    after it was asked for."""
+def narrowest_beat(channels: int, pixels: int, cycles: int, most: int, *, late: int | None = None) -> int:
+    """The narrowest beat, in bytes, with which a stream carries its pixels in so many cycles.
+
+    With ``late`` a pixel also arrives at most so many cycles after it was needed.
+    """
     for beat in range(1, min(channels, most) + 1):
         beats = -(-channels // beat)
         if beats * pixels <= cycles and (late is None or beats - 1 <= late):
@@ -93,7 +98,7 @@ def _divisors(number: int) -> Iterable[int]:
 
 
 def _first(count: int, holds: Callable[[int], bool]) -> int:
-    """The first index from which on it holds."""
+    """The first index at which a monotonic condition holds."""
     low, high = 0, count - 1
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""From a planned stack to the pipeline that runs it and to its program, tile by tile."""
+"""Lowering of a planned stack to a pipeline and its program, tile by tile."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from hwgen.arch.pipeline import MapParameters, Operand, PipelineParameters, Stag
 from hwgen.golden.network import RowData, activated
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
-from hwgen.lower.pipeline.cycles import in_time
-from hwgen.lower.pipeline.lanes import Lanes, Work, beat_for, choose_lanes
+from hwgen.lower.pipeline.cycles import service_order
+from hwgen.lower.pipeline.lanes import Lanes, Work, choose_lanes, narrowest_beat
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineMap, PipelineProgram, Stream, TileProgram
-from hwgen.lower.pipeline.queues import with_even_queues
+from hwgen.lower.pipeline.queues import with_queues
 from hwgen.lower.pipeline.stage import PlannedStage, PlannedTile, kind_of_row, kind_of_stage
 from hwgen.lower.pipeline.tiles import EdgePlan, MapPlan, MapTile, StackPlan, StagePlan
 
 __all__ = ["MACS", "OverlapOrder", "lower_stack"]
 
 MACS = 64
-"""Multipliers of a pipeline, unless said otherwise."""
+"""Multipliers of a pipeline by default."""
 STREAM_BEAT = 16
 """Bytes a cycle of a stream of pixels, at most."""
 LATE = 0.005
-"""Part of the time for a line of a tile that an input stream may be late with one pixel."""
+"""Delay that an input stream may add to one pixel, as a part of the time for a line of the tile."""
 OVERLAP_BEAT = 4
 WEIGHT_BEAT = 4
 
 OverlapOrder = Callable[[PipelineParameters, TileProgram, Literal["in", "out"]], list[int]]
-"""Which map's line comes next at the overlap port, for a tile: map numbers, each as often as it has lines."""
+"""The order of the overlap port in a tile: map numbers, each as often as the map has lines."""
 
 
 def lower_stack(
@@ -40,16 +40,16 @@ def lower_stack(
     *,
     fetched: bool = True,
     macs: int = MACS,
-    order: OverlapOrder = in_time,
+    order: OverlapOrder = service_order,
 ) -> PipelineProgram:
-    """Choose the pipeline of a stack and write its program; `InputError` for what it cannot do.
+    """Choose the pipeline of a stack and write its program. Raises `InputError` for rows that no stage can do.
 
     Parameters
     ----------
     plan
         The stack, tile by tile.
     rows
-        Weights, biases and shifts by row; None: the program is without them, and software has them.
+        Weights, biases and shifts by row. None: software adds them to the program.
     fetched
         Whether weights count as traffic.
     macs
@@ -87,7 +87,8 @@ def _work(plan: StackPlan, row: StagePlan) -> Work:
 
 @dataclass(frozen=True)
 class _Numbering:
-    """The pipeline's maps: those of the graph, but a source that only joins read, through DRAM, is one for each."""
+    """The pipeline's maps: those of the graph, except that a source which only joins read, through DRAM, is a map for
+    each of these operands."""
 
     maps: tuple[PipelineMap, ...]
     of_graph: Mapping[int, int]
@@ -129,9 +130,9 @@ def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycl
     maps = []
     for one in numbering.maps:
         source = plan.by_number[one.graph_number]
-        # The first pixels of a line may complete no window: then the next ones are wanted at once.
+        # The first pixels of a line may complete no window; the stage then needs the next pixels at once.
         late = int(LATE * cycles / (source.lines * plan.factor)) if source.source else None
-        beat = beat_for(source.channels, source.lines * source.columns, cycles, STREAM_BEAT, late=late)
+        beat = narrowest_beat(source.channels, source.lines * source.columns, cycles, STREAM_BEAT, late=late)
         if one.for_join is not None:
             made = plan.by_number[plan.stages[one.for_join[0]].number]
             line = max(max(tile.new for tile in made.tiles), 1)
@@ -139,7 +140,7 @@ def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycl
         else:
             maps.append(_map(source, beat))
     stages = tuple(_stage(plan, numbering, index, chosen, cycles) for index, chosen in enumerate(lanes))
-    return with_even_queues(PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT))
+    return with_queues(PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT))
 
 
 def _map(one: MapPlan, beat: int) -> MapParameters:
@@ -171,8 +172,8 @@ def _operand(plan: StackPlan, numbering: _Numbering, place: tuple[int, int], ent
     source = plan.by_number[entry.edge.producer]
     reads = numbering.read_by(*place, entry)
     through_dram = entry.through_dram and place not in numbering.of_edge
-    beat = beat_for(source.channels, source.lines * source.columns, cycles, STREAM_BEAT)
-    # So many pixels are under way in the stages of the longest other path, at full rate.
+    beat = narrowest_beat(source.channels, source.lines * source.columns, cycles, STREAM_BEAT)
+    # At full rate this many pixels are inside the stages of the longest other path.
     queue = 4 * len(plan.stages) + 2
     return Operand(reads, through_dram, queue, beat if through_dram else 1)
 
@@ -233,7 +234,7 @@ def _tile(
 
 
 def _map_tile(plan: StackPlan, one: PipelineMap, tile: int) -> MapTile:
-    """The columns of a map in a tile; what is there for one join has that join's."""
+    """The columns of a map in a tile. A map for a single operand has the columns of its join."""
     if one.for_join is None:
         return plan.by_number[one.graph_number].tiles[tile]
     made = plan.by_number[plan.stages[one.for_join[0]].number].tiles[tile]

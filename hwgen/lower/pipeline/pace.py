@@ -1,4 +1,4 @@
-"""How long each stage of a pipeline works on a tile: the slowest one sets the pace of all."""
+"""The cycles that each stage of a pipeline works on a tile. The slowest stage sets the pace of all."""
 
 from collections.abc import Mapping
 

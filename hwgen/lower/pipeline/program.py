@@ -1,7 +1,7 @@
-"""What a lowered stack is: a pipeline's parameters, and for each tile its registers and what its streams carry.
+"""The program of a pipeline: its parameters, and for each tile its register values and the data of its streams.
 
-Plain values. A *region* is a map in DRAM, pixel by pixel: address base + (line * columns + column) * channels +
-channel. A stream carries runs of whole pixels of one region; what a run counts as is the stream's kind.
+Plain values. A *region* is a map in DRAM, pixel by pixel: the address of an element is base + (line * columns +
+column) * channels + channel. A stream carries whole pixels of one region. Its kind says what its bytes count as.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,10 @@ KINDS: tuple[Kind, ...] = ("input", "output", "skip_out", "skip_in", "overlap_ou
 
 @dataclass(frozen=True)
 class PipelineMap:
-    """A map of the pipeline and the graph's map that it is; ``for_join``: (stage, operand) that alone reads it."""
+    """A map of the pipeline, and which map of the graph it is.
+
+    ``for_join``: the only reader, as (stage, operand); None: any stages.
+    """
 
     graph_number: int
     name: str
@@ -33,9 +36,9 @@ class Stream:
     Members
     -------
     name : of the port: ``i_map0``, ``o_map3``, ``i_skip2_1``.
-    reads : from DRAM into the pipeline; else out of it.
+    reads : from DRAM into the pipeline; else from the pipeline to DRAM.
     region : the graph's map.
-    kind : what its bytes count as.
+    kind : the kind of traffic.
     beat : bytes a cycle.
     """
 
@@ -48,7 +51,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Columns:
-    """In a tile, these columns of every line of a region, line by line."""
+    """Columns of every line of a region, as a stream carries them in a tile."""
 
     first: int
     count: int
@@ -56,7 +59,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class OverlapLine:
-    """One line of a map's overlap in a tile, as it crosses the overlap port: the pipeline's map, and its columns."""
+    """One line of a map's overlap in a tile, as it crosses the overlap port. ``map`` is the pipeline's."""
 
     map: int
     line: int
@@ -66,7 +69,7 @@ class OverlapLine:
 
 @dataclass(frozen=True)
 class TileProgram:
-    """One tile: register values by name, what each stream carries, and the overlap port's lines in order."""
+    """One tile: register values by name, the columns of each stream, and the lines of the overlap port in order."""
 
     registers: Mapping[str, int]
     streams: Mapping[str, Columns]
@@ -83,11 +86,11 @@ class PipelineProgram:
     plan : the tiles that it comes from.
     parameters : of the pipeline that runs it.
     maps : the pipeline's maps, by its numbers.
-    streams : all streams but those of weights and overlap.
+    streams : all streams except those of weights and overlap.
     tiles : in order.
-    weights : the bytes that the weight port takes, each word and bias padded to whole beats.
-    fetched : whether the weights count as traffic; else they are on chip before.
-    cycles : of the slowest stage, if nothing waits.
+    weights : the bytes for the weight port; each word is padded to whole beats.
+    fetched : whether the weights count as traffic; else they are resident.
+    cycles : of the slowest stage if nothing stalls.
     """
 
     plan: StackPlan
@@ -100,5 +103,5 @@ class PipelineProgram:
     cycles: int
 
     def stream(self, name: str) -> Stream:
-        """A stream by its port's name."""
+        """The stream of a port, by its name."""
         return next(one for one in self.streams if one.name == name)

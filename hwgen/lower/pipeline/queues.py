@@ -1,9 +1,11 @@
-"""Queues that keep strides from holding a pipeline up: pixels come evenly, but some lines make more than others.
+"""Queue depths with which strides and skips do not stall the slowest stage of a pipeline.
 
-A stage with a stride across lines makes outputs only in some of the lines of its input. While it does, its output
-comes faster than the next stage takes it, and its input may come faster than it takes that; in the other lines both
-wait. A queue of what piles up within such a line is enough for the slowest stage to work all the time. And while the
-last operand of a join is on its way through stages and queues, what they hold piles up before the other operands.
+A stage with a stride across lines makes its outputs in some lines of its input only. In these lines its output comes
+faster than the next stage takes it, and its input may come faster than it takes it. In the other lines both are idle.
+A queue for the surplus of one such line keeps the slowest stage busy all the time.
+
+While the last operand of a join passes through stages and queues, the pixels of the other operands wait: their queues
+need as many pixels as those stages and queues hold.
 """
 
 from dataclasses import replace
@@ -11,29 +13,30 @@ from math import ceil
 
 from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters, Stage
 
-__all__ = ["with_even_queues"]
+__all__ = ["with_queues"]
 
 
-def with_even_queues(parameters: PipelineParameters) -> PipelineParameters:
-    """The pipeline with queues deep enough for its strides and its skips."""
+def with_queues(parameters: PipelineParameters) -> PipelineParameters:
+    """The pipeline with queues that are deep enough for its strides and its skips."""
     depths = [OUTPUT_QUEUE] * len(parameters.maps)
     for number, stage in enumerate(parameters.stages):
         down, right = stage.output_pitch
         if down == 1:
             continue
         (source,) = stage.window_reads
-        # Cycles between two inputs, and between two outputs, in a line in which windows are completed.
-        before = parameters.maker(source)
-        brought = parameters.steps(before) if before is not None else 1
-        window = parameters.steps(number) + right - 1  # pixels that complete none take a cycle each
-        taken = window / right
-        if before is not None:
-            # While the stage is busy with such a line, the one before it goes on with the next.
-            _deepen(depths, source, min(taken / brought - 1, 1) * parameters.maps[source].line)
-        made = max(window, brought * right)
-        after = max((parameters.steps(reader) for reader in parameters.window_readers(stage.makes)), default=0)
-        if after:
-            _deepen(depths, stage.makes, (1 - made / after) * parameters.maps[stage.makes].line)
+        # Cycles from input to input, and from output to output, in a line that completes windows.
+        maker = parameters.maker(source)
+        input_cycles = parameters.steps(maker) if maker is not None else 1
+        window_cycles = parameters.steps(number) + right - 1  # a pixel that completes none takes one cycle
+        cycles_per_input = window_cycles / right
+        if maker is not None:
+            # While the stage works on such a line, the stage before it goes on with the next line.
+            _deepen(depths, source, min(cycles_per_input / input_cycles - 1, 1) * parameters.maps[source].line)
+        output_cycles = max(window_cycles, input_cycles * right)
+        readers = parameters.window_readers(stage.makes)
+        reader_cycles = max((parameters.steps(reader) for reader in readers), default=0)
+        if reader_cycles:
+            _deepen(depths, stage.makes, (1 - output_cycles / reader_cycles) * parameters.maps[stage.makes].line)
     maps = (
         one if one.source else replace(one, queue=depth) for one, depth in zip(parameters.maps, depths, strict=True)
     )
@@ -41,9 +44,9 @@ def with_even_queues(parameters: PipelineParameters) -> PipelineParameters:
 
 
 def _with_skips(parameters: PipelineParameters) -> PipelineParameters:
-    """Operands of joins wait for the pixels that are under way on the longest path."""
+    """Queues of operands as deep as the pixels that the longest path to the join holds."""
     held = [0] * len(parameters.maps)
-    """Pixels that may be under way before each map: in stages, in queues and in flight."""
+    """Pixels on the longest path to each map: in stages, in queues and in flight."""
     stages: list[Stage] = list(parameters.stages)
     for number in sorted(range(len(stages)), key=lambda index: stages[index].makes):
         stage = stages[number]

@@ -1,4 +1,4 @@
-"""One pipeline for several programs: the same stages, with room for the largest of everything else."""
+"""One pipeline for several programs: the same stages, with the largest ring, line and queue of each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ __all__ = ["shared_pipeline"]
 
 
 def shared_pipeline(pipelines: Sequence[PipelineParameters]) -> PipelineParameters:
-    """The smallest pipeline that runs what each of the given ones runs; they may differ in their tiles only."""
+    """The smallest pipeline that runs the programs of all given ones. They may differ in their tiles only."""
     maps = tuple(_largest(column) for column in zip(*(one.maps for one in pipelines), strict=True))
     stages = tuple(_longest(column) for column in zip(*(one.stages for one in pipelines), strict=True))
     return replace(pipelines[0], maps=maps, stages=stages)

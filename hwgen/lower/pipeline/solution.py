@@ -1,4 +1,4 @@
-"""Depth-first solutions, as ``hwgen depth-first --memory`` writes them, read back and checked against the model."""
+"""Depth-first solutions: files that ``hwgen depth-first --memory`` writes, read and checked against the model."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,18 +22,18 @@ class Solution:
     weights: WeightMode
 
     def name(self, stack: Stack) -> str:
-        """A stack by the rows that it begins and ends with."""
+        """A name for a stack: its first and last row."""
         first, last = self.graph.maps[stack.span.first].name, self.graph.maps[stack.span.last].name
         return first if first == last else f"{first}..{last}"
 
     def traffic(self, stack: Stack) -> Traffic:
-        """What the model says that a stack moves, weights included if they are fetched."""
+        """The predicted traffic of a stack, weights included if they are fetched."""
         cost = stack_cost(self.graph, stack)
         return cost.traffic + Traffic(weights=cost.weights if self.weights == "fetched" else 0)
 
 
 class _StackEntry(Value):
-    """One stack of the file; what follows from the others may be left out, and is compared where it is given."""
+    """One stack of the file. Keys that follow from others are optional, and are checked where they are given."""
 
     first: str
     last: str
@@ -61,7 +61,7 @@ class _File(Value):
 
 
 def is_solution(path: Path) -> bool:
-    """Whether a file says of itself that it is a depth-first solution."""
+    """Whether a file is a depth-first solution, by its ``kind``."""
     if not path.is_file() or path.suffix.lower() not in (".yaml", ".yml"):
         return False
     data = load_yaml(path)
@@ -69,12 +69,12 @@ def is_solution(path: Path) -> bool:
 
 
 def read_solution(path: Path) -> Solution:
-    """Read one file; `InputError` says in one line what is wrong."""
+    """Read one file. Raises `InputError`, with one line that says what is wrong."""
     return solution_from_data(load_yaml(path), str(path))
 
 
 def solution_from_data(data: object, where: str) -> Solution:
-    """Check plain data and make the solution of it."""
+    """The solution in plain data, checked."""
     if isinstance(data, dict) and data.get("rules") == "published":
         raise InputError(f"{where}: rules: expected default: the published rules leave out what hardware has to move")
     file = validated(_File, data, where)

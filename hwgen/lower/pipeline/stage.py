@@ -1,8 +1,8 @@
-"""What lowering needs to know of a kind of stage, and how it finds the kind of a row and of a stage.
+"""The kinds of stages in lowering, and the registry that finds the kind of a row or of a stage.
 
-A kind turns a row of a network into the parameters of a stage and into register values, tells how long the stage
-takes, and computes in numpy what it makes. Every module of `hwgen.lower.pipeline.stages` may define kinds; nothing
-else asks which operation a row has.
+A kind turns a row of a network into the parameters of a stage and into register values, predicts the cycles of the
+stage, and computes its output in numpy. The modules of `hwgen.lower.pipeline.stages` define the kinds, in `KINDS`;
+nothing else asks which operation a row has.
 """
 
 from abc import ABC, abstractmethod
@@ -43,7 +43,7 @@ __all__ = [
 
 Int8 = NDArray[np.int8]
 Words = Mapping[str, NDArray[np.uint8]]
-"""What the weight port brought: for each memory of a stage its words [word, byte]."""
+"""The words [word, byte] that the weight port has loaded, for each memory of a stage."""
 
 S = TypeVar("S", bound=Stage)
 
@@ -144,10 +144,10 @@ class StageKind(ABC, Generic[S]):
 
     @abstractmethod
     def work(self, node: Node, pixels: int) -> Work:
-        """What it has to do, and with which lanes, in a row that makes so many pixels (see `works_on_input`)."""
+        """The work of a row that makes (see `works_on_input`) so many pixels, with the lanes that it may have."""
 
     def works_on_input(self) -> bool:
-        """Whether its work goes by the pixels that it reads instead of those that it makes."""
+        """Whether its work is proportional to the pixels that it reads, not to those that it makes."""
         return False
 
     @abstractmethod
@@ -165,28 +165,28 @@ class StageKind(ABC, Generic[S]):
         return {}
 
     def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        """The registers that hold data of the network: without the data software fills them."""
+        """The registers whose values are data of the network. Without the data software writes them."""
         return {}
 
     def weight_words(self, stage: S, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:
-        """Words [word, byte] that the weight port takes before the first tile, one memory after the other."""
+        """The words [word, byte] for the weight port, one memory after the other."""
         yield from ()
 
     # --- its time ---
 
     @abstractmethod
     def busy_cycles(self, stage: S, tile: RunningStage) -> int:
-        """Cycles that it works in a tile if it never waits."""
+        """Cycles that it works in a tile if it never stalls."""
 
     @abstractmethod
     def played(self, stage: S, tile: RunningStage) -> PlayedStage:
-        """The stage as `hwgen.model.pipeline.cycles` plays it."""
+        """The stage as `hwgen.model.pipeline.cycles` simulates it."""
 
     # --- what it makes ---
 
     @abstractmethod
     def run(self, stage: S, tile: RunningStage, operands: list[Int8], words: Words) -> Int8:
-        """The pixels [channels, lines, columns] that it makes in a tile of the lines of its operands."""
+        """The pixels [channels, lines, columns] that it makes in a tile from the lines of its operands."""
 
 
 @cache
@@ -198,7 +198,7 @@ def stage_kinds() -> tuple[StageKind[Any], ...]:
 
 
 def kind_of_row(node: Node) -> StageKind[Any]:
-    """The kind of stage that does a row; `InputError` if there is none."""
+    """The kind of stage that runs a row. Raises `InputError` if there is none."""
     for kind in stage_kinds():
         if kind.runs(node):
             return kind

@@ -1,8 +1,8 @@
-"""A stack tile by tile: which columns of each map come, from where, and what each reader makes of them.
+"""The tiles of a stack: which columns of each map a tile has, and which of them are new.
 
-Lines lie along the stack's line axis: where that is H, everything is transposed here, so that what follows knows
-lines and columns only. Where columns are called absolute they count from the map's first; in a tile a line begins
-with its overlap columns, which an earlier tile made, and ends with the new ones.
+Lines run along the stack's line axis. If that is H, everything is transposed here; the rest of lowering knows lines
+and columns only. Absolute columns count from the first column of the map. In a tile a line begins with the overlap
+columns, which an earlier tile made, and ends with the new ones.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ __all__ = ["EdgePlan", "MapPlan", "MapTile", "StackPlan", "StagePlan", "plan_sta
 
 @dataclass(frozen=True)
 class MapTile:
-    """Columns of a map in a tile, absolute: overlap from ``begin`` to ``old``, new ones from there to ``end``.
+    """Absolute columns of a map in a tile: overlap from ``begin`` to ``old``, new columns from there to ``end``.
 
-    The last ``saved`` of the new ones are read as overlap by later tiles.
+    Later tiles read the last ``saved`` new columns as overlap.
     """
 
     begin: int
@@ -46,7 +46,7 @@ class MapTile:
 
 @dataclass(frozen=True)
 class MapPlan:
-    """A map of a stack: sizes in pixels, its ring, and where it goes.
+    """A map of a stack: its sizes in pixels, its ring, and its way to and from DRAM.
 
     Members
     -------
@@ -54,7 +54,7 @@ class MapPlan:
     source : comes from DRAM; else a row of the stack makes it.
     written : goes to DRAM for other stacks or as the network's output.
     skips : goes to DRAM (if it is not there anyway) for a join of this stack.
-    ring : pixels that the ring holds, at most.
+    ring : pixels of the ring.
     line : the longest line of any tile.
     """
 
@@ -72,13 +72,13 @@ class MapPlan:
 
     @property
     def in_dram(self) -> bool:
-        """Whether all its pixels are in DRAM when a later tile needs some again."""
+        """Whether all its pixels are in DRAM, so that a later tile can read its overlap there."""
         return self.source or self.written or self.skips
 
 
 @dataclass(frozen=True)
 class EdgePlan:
-    """A row reads a map: from its ring or through DRAM."""
+    """A row reads a map, from its ring or through DRAM."""
 
     edge: Edge
     through_dram: bool
@@ -86,7 +86,7 @@ class EdgePlan:
 
 @dataclass(frozen=True)
 class StagePlan:
-    """A row of the stack, by lines and columns: kernel, stride, padding (top, left, bottom, right in scan order)."""
+    """A row of the stack by lines and columns. Padding: before the lines, before the columns, after both."""
 
     number: int
     node: Node
@@ -98,7 +98,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """All maps and rows of a stack, in order, and its cost by the model."""
+    """All maps and rows of a stack in order, and its predicted cost."""
 
     name: str
     axis: LineAxis

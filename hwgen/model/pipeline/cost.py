@@ -1,21 +1,21 @@
-"""What depth-first execution of a network costs, in closed form: on-chip pixels and traffic to DRAM.
+"""The cost of depth-first execution in closed form: pixels on chip and traffic to DRAM.
 
-The accounting follows Goetschalckx, Verhelst 2019 (line buffers, Eq. 1; tiles, Eq. 2 and 3; stacks; the bound of
-Section 2.3), made exact. One feature or weight is one element.
+The accounting is that of Goetschalckx and Verhelst 2019 (line buffers, Eq. 1; tiles, Eq. 2 and 3; stacks; the bound
+of Section 2.3), made exact at edges and for strides. One feature or weight is one element.
 
-- A *stack* is an interval of the table's rows through which pixels are streamed line by line. Each map in it has one
-  ring, which holds what its most delayed reader still needs when the newest pixel is in flight: k-1 lines and k-1
-  pixels for a window of k x k, and what arrives before the last operand does for a join. Padding takes no space, so
-  a map smaller than that takes less. Accumulators (global pools, fc) and shuffles hold nothing in the ring.
-- *Tiles* cut the lines of a stack: outputs at floor(t N / factor), earlier maps where their readers' needs end. A
-  tile of a map is a contiguous run of columns: the new ones, and before them the *overlap*, the old ones from the
-  first that the tile uses.
-- *DRAM*: a map that crosses a cut is written once and read once by each stack that uses it; an operand of a join may
-  go through DRAM instead of staying in the ring, which costs one more read. An overlap column is read once by each
-  later tile that uses it and written once, unless its map is in DRAM anyway.
-- *Weights* are resident (all of them on chip, no traffic) or fetched once for each stack (on chip while it runs).
+- A *stack* is an interval of the table's rows. Pixels are streamed through it line by line. Each map has one ring
+  buffer. While the newest pixel is in flight the ring holds what the most delayed reader still needs: k-1 lines
+  and k-1 pixels for a window of k x k; for a join, the pixels that arrive before its last operand. Padding takes
+  no space.
+  Accumulators (global pools, fc) and shuffles hold nothing in the ring.
+- *Tiles* cut the lines of a stack. An output is cut at floor(t N / factor), an earlier map where the needs of its
+  readers end. A tile of a map is a run of columns: the *overlap*, which an earlier tile made, then the new columns.
+- *DRAM*: a map between two stacks is written once, and read once by each stack that uses it. An operand of a join may
+  go through DRAM instead of the ring, which costs one read more. An overlap column is read once by each later tile
+  that uses it. It is written once, unless its map is in DRAM anyway.
+- *Weights* are resident (all on chip for good, no traffic) or fetched once for each stack (on chip while it runs).
 
-`hwgen.model.pipeline.walk` does the same pixel by pixel and judges this file.
+`hwgen.model.pipeline.walk` computes the same pixel by pixel and is the reference for this file.
 """
 
 from collections.abc import Mapping
@@ -47,9 +47,9 @@ WeightMode = Literal["resident", "fetched"]
 
 @dataclass(frozen=True)
 class Traffic:
-    """Elements that cross to or from DRAM, by kind.
+    """Elements to and from DRAM, by kind.
 
-    ``overlap_in`` has the overlap columns of all maps, ``overlap_out`` those of maps that are not in DRAM anyway.
+    ``overlap_in`` counts the overlap columns of all maps, ``overlap_out`` those of maps that are not in DRAM anyway.
     """
 
     input: int = 0
@@ -65,24 +65,24 @@ class Traffic:
 
     @property
     def total(self) -> int:
-        """All kinds together."""
+        """The sum of all kinds."""
         return sum(getattr(self, kind.name) for kind in fields(self))
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack and how it is run: its tiling factor and which edges into joins go through DRAM."""
+    """A stack and how it runs: its tiling factor, and which edges into joins go through DRAM."""
 
     span: Span
     factor: int = 1
     through_dram: frozenset[Edge] = frozenset()
     free: frozenset[Edge] = field(default=frozenset())
-    """Edges into joins that are not counted at all: the published reading of short skips."""
+    """Edges into joins that are not counted at all, as the paper treats short skips."""
 
 
 @dataclass(frozen=True)
 class Ring:
-    """The ring of one map: pixels that it holds, and the longest line of any tile."""
+    """The ring buffer of one map: its pixels, and the longest line of any tile."""
 
     number: int
     name: str
@@ -92,16 +92,16 @@ class Ring:
 
     @property
     def elements(self) -> int:
-        """Elements that the ring holds."""
+        """Elements of the ring."""
         return self.channels * self.pixels
 
 
 @dataclass(frozen=True)
 class StackCost:
-    """What a stack costs: rings, traffic without weights, and its weights.
+    """The cost of a stack: rings, traffic without weights, and weights.
 
-    ``in_flight`` is apart from the rings: the newest pixel of each map, and the lines that a pixel shuffle puts in
-    order.
+    ``in_flight`` counts what is on chip beside the rings: the newest pixel of each map, and the memories of pixel
+    shuffles.
     """
 
     rings: tuple[Ring, ...]
@@ -116,14 +116,14 @@ class StackCost:
 
 
 def published_stack(graph: Graph, span: Span, factor: int = 1) -> Stack:
-    """A stack as the paper counts it: long skips through DRAM, short ones free."""
+    """A stack as the paper counts it: long skips go through DRAM, short skips cost nothing."""
     joins = [edge for edge in graph.edges if edge.kind == "join" and span.first <= edge.consumer <= span.last]
     long = frozenset(edge for edge in joins if graph.is_long(edge))
     return Stack(span, factor, long, frozenset(joins) - long)
 
 
 def stack_cost(graph: Graph, stack: Stack) -> StackCost:
-    """Rings and traffic of a stack; `InputError` if it cannot be run so."""
+    """Rings and traffic of a stack. Raises `InputError` if it cannot run so."""
     span, axis = stack.span, graph.line_axis(stack.span)
     if not 1 <= stack.factor <= graph.largest_factor(span):
         raise InputError(f"factor: expected 1 to {graph.largest_factor(span)}, got {stack.factor}")
@@ -145,7 +145,7 @@ def stack_cost(graph: Graph, stack: Stack) -> StackCost:
 
 
 def boundaries(graph: Graph, span: Span, factor: int) -> dict[int, tuple[int, ...]]:
-    """For each map of a stack, inputs included, the column at which each tile ends, after a zero."""
+    """For each map of a stack, inputs included: 0, then the column at which each tile ends."""
     axis = graph.line_axis(span)
     found: dict[int, tuple[int, ...]] = {}
     for number in [*graph.sources(span), *range(span.first, span.last + 1)][::-1]:
@@ -162,12 +162,12 @@ def boundaries(graph: Graph, span: Span, factor: int) -> dict[int, tuple[int, ..
 
 
 class Tiles:
-    """The tiles of one map in a stack: where each begins, overlap included, and ends.
+    """The tiles of one map in a stack.
 
     Members
     -------
-    in_ring : the readers that find the map in its ring.
-    begins, old, ends : for each tile the first column of its lines, the first new one, and the one after the last.
+    in_ring : the edges to readers that read the map on chip.
+    begins, old, ends : for each tile its first column, its first new column, and the column after its last.
     """
 
     def __init__(self, graph: Graph, stack: Stack, cuts: Mapping[int, tuple[int, ...]], number: int) -> None:
@@ -182,7 +182,7 @@ class Tiles:
         self.lines = tuple(end - begin for begin, end in zip(self.begins, self.ends, strict=True))
 
     def outputs(self, edge: Edge, tile: int) -> range:
-        """The new columns of what a reader makes in a tile."""
+        """The new columns of a reader's output in a tile."""
         cuts = self.cuts[edge.consumer]
         return range(cuts[tile], cuts[tile + 1])
 
@@ -228,17 +228,17 @@ def _traffic(graph: Graph, stack: Stack, tiles: Tiles) -> Traffic:
 
 
 def _shuffled(graph: Graph, span: Span, number: int, line: int) -> int:
-    """Elements that wait, beside the rings, for a shuffle to put its lines in order: all but the first of each."""
+    """Elements of the memory of a pixel shuffle that reads the map: a line, without its first output line."""
     axis = graph.line_axis(span)
     ups = [edge.across(axis).up for edge in graph.inside(number, span) if edge.kind == "shuffle"]
     return max((line * graph.maps[number].channels * (up - 1) // up for up in ups), default=0)
 
 
-# --- how much a reader lags behind the newest pixel ---
+# --- the distance from the newest pixel to the oldest that a reader needs ---
 
 
 def _lag_pixels(tiles: Tiles, edge: Edge, lag: Lag | None) -> int:
-    """Pixels before the newest that the ring must hold for one reader, in the tile in which they are most."""
+    """Pixels of the ring that one reader needs: the most over all tiles."""
     if edge.kind in ("shuffle", "whole"):
         return 0
     most = 0
@@ -250,7 +250,7 @@ def _lag_pixels(tiles: Tiles, edge: Edge, lag: Lag | None) -> int:
 
 
 def _window(tiles: Tiles, edge: Edge, tile: int, made: range) -> int:
-    """For a window: it fires while its last line arrives, or later if that line is padding."""
+    """Pixels for a window. It fires while its last line arrives; after the whole map if that line is padding."""
     lines, count = tiles.map.lines(tiles.axis), tiles.maps[edge.consumer].lines(tiles.axis)
     across, along = edge.across(tiles.axis), edge.along(tiles.axis)
     arriving, arrived = line_lags(across, lines, count)
@@ -264,11 +264,14 @@ def _window(tiles: Tiles, edge: Edge, tile: int, made: range) -> int:
 
 
 def line_lags(across: Reach, lines: int, outputs: int) -> tuple[int | None, int | None]:
-    """Lines back to the oldest that a window reads, at most: while its newest arrives, and when all is there."""
+    """The most lines from the newest line to the oldest that a window reads.
+
+    First for windows that fire while their newest line arrives, then for those that fire after a complete line.
+    """
     arriving, arrived = [], []
     for output in range(outputs):
         oldest, newest = max(across.first(output), 0), across.last(output)
-        between = (output * across.stride + across.after) % across.up > 0  # fires between two lines
+        between = (output * across.stride + across.after) % across.up > 0  # it fires between two lines
         if newest >= lines or between:
             arrived.append(min(newest, lines - 1) + 1 - oldest)
         else:
@@ -277,12 +280,12 @@ def line_lags(across: Reach, lines: int, outputs: int) -> tuple[int | None, int 
 
 
 def column_lag(along: Reach, size: int, made: range) -> int:
-    """Columns from the oldest that a window reads to its newest, at most, over the outputs of a tile."""
+    """The most columns from the first that a window reads to its last, over the outputs of a tile."""
     return max(min(along.last(output), size - 1) - max(along.first(output), 0) for output in made)
 
 
 def _join(tiles: Tiles, lag: Lag, tile: int, made: range) -> int:
-    """For a join: what has come in since the pixel that it reads."""
+    """Pixels for a join: those that have arrived since the pixel that it reads."""
     lines, length = tiles.map.lines(tiles.axis), tiles.lines[tile]
     begin, end = tiles.begins[tile], tiles.ends[tile]
     whole = floor(lag.lines)
@@ -302,8 +305,9 @@ def _join(tiles: Tiles, lag: Lag, tile: int, made: range) -> int:
 def layer_by_layer(graph: Graph, memory: int, *, convolutions_only: bool = False) -> int:
     """The least traffic of any execution layer by layer with ``memory`` elements on chip (Section 2.3 of the paper).
 
-    The network's inputs and outputs, and twice what exceeds the memory of every map between; weights and skips are
-    free. Without adds, shuffles and pools the maps between are those that a weighted row made and another one needs.
+    Counted are the network's inputs and outputs, and twice the part of each intermediate map that exceeds the memory.
+    Weights and skips cost nothing. With ``convolutions_only`` adds, shuffles and pools are left out: an intermediate
+    map is one that a row with weights makes and another row with weights needs.
     """
     total = graph.maps[0].elements + sum(graph.maps[number].elements for number in graph.final())
     between = [number for number in range(1, len(graph.maps)) if graph.readers[number]]

@@ -1,12 +1,12 @@
-"""Cycles of a depth-first pipeline: its maps, stages and queues cycle by cycle, without data.
+"""Cycles of a depth-first pipeline: maps, stages and queues simulated cycle by cycle, without data.
 
-What is counted is what the hardware does: a pixel is in flight until all readers of its map are done with it, a
-window takes its steps one a cycle, padding included, a pixel that completes no window takes one cycle, what is
-finished waits in short queues, and a stage that finds no room there stands still. Streams never wait here.
+It does what the hardware does. A pixel is in flight until all readers of its map have released it. A window takes one
+cycle a step, padding included. A pixel that completes no window takes one cycle. Finished pixels enter queues; a full
+queue stalls its stage. Input and output streams never stall.
 
-The same run tells in which order maps need the lines of their overlap, and in which order they have lines for later
-tiles: `play` without an order gives every map its overlap when it wants it. To serve the port in the order of what
-was seen then is free of deadlock: each line is asked for only when what had to come before it in that run has come.
+The same simulation finds the order in which maps need the lines of their overlap, and in which they have lines for
+later tiles: without a given order `play` serves each map at once. Serving the port in the order that was found cannot
+deadlock: in that order every line comes after all lines that had to come before it.
 """
 
 from typing import NamedTuple
@@ -39,10 +39,18 @@ Ints = NDArray[np.int64]
 
 
 class Map(NamedTuple):
-    """One map in a tile: columns and lines, its first columns that are overlap, pixels of its ring.
+    """One map in a tile.
 
-    ``maker``: the stage that makes it; -1: ``source`` brings it. ``beats``: of a pixel at the overlap port.
-    ``overlap_queue``: pixels that wait for it there. ``saved``: columns that go out there.
+    Members
+    -------
+    line, lines : columns and lines.
+    overlap : the first columns of each line, which come through the overlap port.
+    saved : the last columns of each line, which leave through it.
+    ring : pixels of the ring.
+    maker : the stage that makes it; -1: it comes from an input stream.
+    source : number of that stream.
+    beats : cycles of a pixel at the overlap port.
+    overlap_queue : pixels of the queue after that port.
     """
 
     line: int
@@ -57,11 +65,18 @@ class Map(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One stage in a tile. ``steps``: cycles of an output pixel, or of an input pixel of a global pool.
+    """One stage in a tile.
 
-    Of windows: kernel and stride (across, along), lines and columns of outputs, where the first has its last tap.
-    Of a shuffle: ``across`` is the factor, columns and first column are those of the output. ``queue``: pixels that
-    wait behind the stage.
+    Members
+    -------
+    kind : which of the plays in `cycles_kernel`.
+    reads, makes : maps.
+    steps : cycles of an output pixel; of an input pixel for a global pool.
+    across, along : the kernel; of a shuffle ``across`` is the factor.
+    stride_across, stride_along : of windows.
+    lines, columns : outputs of the tile.
+    first_line, first_column : the last tap of the first output; of a shuffle the first output column.
+    queue : pixels of the queue after the stage.
     """
 
     kind: int
@@ -80,9 +95,16 @@ class Stage(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What else happens to a map's pixels: some columns go out, are saved, or to a join; ``queue`` pixels wait.
+    """Columns of a map that are copied: to an output stream, to the overlap port, or to a join.
 
-    ``beats`` a pixel takes to leave. ``target``: the stage of an operand.
+    Members
+    -------
+    kind : `OUTPUT`, `SAVED` or `OPERAND`.
+    map : the map.
+    first, columns : which columns of each line.
+    queue : pixels of the queue after the copy.
+    beats : cycles of a pixel at the output stream.
+    target : the stage that reads the operand.
     """
 
     kind: int
@@ -95,9 +117,14 @@ class Branch(NamedTuple):
 
 
 class Source(NamedTuple):
-    """An input stream in a tile: columns, lines, beats of a pixel. ``target``: the join's stage, or -1 for a map.
+    """An input stream in a tile.
 
-    ``queue`` pixels wait before a join.
+    Members
+    -------
+    columns, lines : of the pixels that it brings.
+    beats : cycles of a pixel.
+    target : the join that reads it; -1: it fills a map.
+    queue : pixels of the queue before the join.
     """
 
     columns: int
@@ -108,7 +135,7 @@ class Source(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """All of a pipeline in one tile."""
+    """A whole pipeline in one tile."""
 
     maps: tuple[Map, ...]
     stages: tuple[Stage, ...]
@@ -117,7 +144,7 @@ class Pipeline(NamedTuple):
 
 
 class PlayedTile(NamedTuple):
-    """What was seen: cycles (-1: nothing moved any more), and the maps whose lines passed the port, in order."""
+    """Cycles of a tile (-1: deadlock), and the maps whose lines crossed the overlap port, in order."""
 
     cycles: int
     incoming: tuple[int, ...]
@@ -127,14 +154,14 @@ class PlayedTile(NamedTuple):
 def play(
     pipeline: Pipeline, incoming: tuple[int, ...] | None = None, outgoing: tuple[int, ...] | None = None
 ) -> PlayedTile:
-    """Run one tile.
+    """Simulate one tile.
 
     Parameters
     ----------
     pipeline
         The tile.
     incoming, outgoing
-        The order of the overlap port; None: as everybody likes.
+        The order of the overlap port in each direction; None: every map is served at once.
     """
     maps, stages = _table(pipeline.maps, 9), _table(pipeline.stages, 13)
     branches, sources = _table(pipeline.branches, 7), _table(pipeline.sources, 5)

@@ -1,9 +1,8 @@
 """The compiled part of `hwgen.model.pipeline.cycles`: one tile, cycle by cycle.
 
-The state is an array of rows for each kind of part, maps, stages, branches, sources, and the two ways of the overlap
-port; its columns, and those of the tables that `hwgen.model.pipeline.cycles` makes of its values, are numbered here.
-Everything in a cycle is decided by what was there when it began: what is counted up or down in it shows in the next
-one.
+The state is one table for each kind of part: maps, stages, branches, sources, and the two directions of the overlap
+port. The constants below number the columns of these tables and of the tables that `hwgen.model.pipeline.cycles`
+makes from its values. Like registers, a level that changes in a cycle is seen in the next cycle.
 """
 
 import numpy as np
@@ -18,10 +17,13 @@ __all__ = ["CONV", "GLOBAL", "JOIN", "OPERAND", "OUTPUT", "POOL", "SAVED", "SHUF
 CONV, POOL, GLOBAL, SHUFFLE, JOIN = range(5)
 OUTPUT, SAVED, OPERAND = range(3)
 
-PRESENT, OVER, LINE, COLUMN, COMING, LEAVES, WAITING_OVERLAP, M_VALID = range(8)
-(HELD, AT_LINE, AT_COLUMN, LEFT_COLUMNS, LEFT_LINES, LOWERED, STEP, ONE, TWO, THREE, FULL, LEVEL, VALID, PLACE,
- FETCHES, DONE) = range(16)  # fmt: skip
-B_HELD, B_LEVEL, B_VALID, B_ROOM, B_BEHIND, B_COLUMN, B_CREDIT, B_READ, B_BEAT, B_PASSES = range(10)
+IN_FLIGHT, COMPLETE, LINE, COLUMN, NEXT_COLUMN, RELEASED, OVERLAP_LEVEL, M_VALID = range(8)
+(HAS_RELEASED, AT_LINE, AT_COLUMN, LEFT_COLUMNS, LEFT_LINES, SHIFTED, STEP, STAGE_1, STAGE_2, STAGE_3, FULL,
+ LEVEL, VALID, OUTPUT_COLUMN, FETCHING, DONE) = range(16)  # fmt: skip
+DRAINING = SQUARE_LINE = STAGE_1
+SQUARE = STAGE_2
+"""The datapath's stages of a window; what a global pool and a shuffle keep in the same places."""
+B_HAS_RELEASED, B_LEVEL, B_VALID, B_ROOM, B_BACKLOG, B_COLUMN, B_CREDIT, B_READ, B_BEAT, B_PASSES = range(10)
 S_BEAT, S_FULL, S_VALID, S_COLUMN, S_LINES, S_LEVEL, S_TAKEN = range(7)
 P_VALID, P_MAP, P_LEFT, P_INDEX, P_BEAT, P_FULL, P_TARGET = range(7)
 M_LINE, M_LINES, M_OVERLAP, M_SAVED, M_RING, M_MAKER, M_SOURCE, M_BEATS, M_QUEUE = range(9)
@@ -30,7 +32,7 @@ M_LINE, M_LINES, M_OVERLAP, M_SAVED, M_RING, M_MAKER, M_SOURCE, M_BEATS, M_QUEUE
 R_KIND, R_MAP, R_FIRST, R_COLUMNS, R_QUEUE, R_BEATS, R_TARGET = range(7)
 Q_COLUMNS, Q_LINES, Q_BEATS, Q_TARGET, Q_QUEUE = range(5)
 STILL = 100
-"""Cycles without any movement after which nothing will move any more: longer than anything takes to pass."""
+"""Cycles without any movement after which the tile is in deadlock. No part takes that long."""
 
 
 @njit
@@ -38,7 +40,7 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
     m_state, t_state = np.zeros((len(maps), 8), np.int64), np.zeros((len(stages), 16), np.int64)
     b_state, s_state = np.zeros((len(branches), 10), np.int64), np.zeros((len(sources), 7), np.int64)
     port_in, port_out = np.zeros(7, np.int64), np.zeros(7, np.int64)
-    m_state[:, OVER] = (maps[:, M_LINE] == 0) | (maps[:, M_LINES] == 0)
+    m_state[:, COMPLETE] = (maps[:, M_LINE] == 0) | (maps[:, M_LINES] == 0)
     for s in range(len(stages)):
         t_state[s, AT_LINE], t_state[s, AT_COLUMN] = stages[s, T_LINE0], stages[s, T_COLUMN0]
         t_state[s, LEFT_LINES], t_state[s, LEFT_COLUMNS] = stages[s, T_LINES], stages[s, T_COLUMNS]
@@ -54,14 +56,16 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
         s_state[:, S_VALID] = s_state[:, S_LEVEL] > 0
         b_state[:, B_VALID] = b_state[:, B_LEVEL] > 0
         b_state[:, B_ROOM] = b_state[:, B_LEVEL] < branches[:, R_QUEUE]
-        m_state[:, M_VALID] = m_state[:, WAITING_OVERLAP] > 0
-        m_state[:, LEAVES] = m_state[:, PRESENT]
+        m_state[:, M_VALID] = m_state[:, OVERLAP_LEVEL] > 0
+        m_state[:, RELEASED] = m_state[:, IN_FLIGHT]
         moved = 0
         for s in range(len(stages)):
             moved += _stage(stages[s], t_state[s], maps, m_state, s, branches, b_state, sources, s_state)
-        lines_out = _decide(maps, branches, m_state, b_state, free_out, seen_out, lines_out)
-        lines_in = _move_maps(maps, stages, branches, m_state, t_state, b_state, s_state, free_in, seen_in, lines_in)
-        moved += m_state[:, LEAVES].sum() + b_state[:, B_PASSES].sum()
+        lines_out = _copy(maps, branches, m_state, b_state, free_out, seen_out, lines_out)
+        lines_in = _replace_pixels(
+            maps, stages, branches, m_state, t_state, b_state, s_state, free_in, seen_in, lines_in
+        )
+        moved += m_state[:, RELEASED].sum() + b_state[:, B_PASSES].sum()
         moved += _streams(branches, sources, b_state, s_state)
         if not free_in:
             moved += _incoming(maps, m_state, port_in, order_in)
@@ -73,19 +77,19 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
 
 @njit
 def _ended(maps, branches, m_state, b_state):  # type: ignore[no-untyped-def]
-    if not m_state[:, OVER].all():
+    if not m_state[:, COMPLETE].all():
         return False
     for b in range(len(branches)):
-        if b_state[b, B_BEHIND] or (branches[b, R_KIND] != OPERAND and b_state[b, B_LEVEL]):
+        if b_state[b, B_BACKLOG] or (branches[b, R_KIND] != OPERAND and b_state[b, B_LEVEL]):
             return False
     return True
 
 
 @njit
 def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_state):  # type: ignore[no-untyped-def]
-    """A cycle of a stage; sets whether it is done with the pixel in flight. Gives whether it took a step."""
+    """A cycle of a stage. Sets whether it has released the pixel in flight; returns whether it took a step."""
     read = stage[T_READS]
-    active = m_state[read, PRESENT] and not state[HELD]
+    active = m_state[read, IN_FLIGHT] and not state[HAS_RELEASED]
     state[DONE] = 0
     if stage[T_KIND] == SHUFFLE:
         moved = _shuffle(stage, state, maps[read], m_state[read], active)
@@ -100,16 +104,16 @@ def _stage(stage, state, maps, m_state, number, branches, b_state, sources, s_st
             moved = _global(stage, state, maps[read], m_state[read], active, go)
         else:
             moved = go and _window(stage, state, maps[read], m_state[read], active)
-    if m_state[read, PRESENT] and not state[HELD] and not state[DONE]:
-        m_state[read, LEAVES] = 0
+    if m_state[read, IN_FLIGHT] and not state[HAS_RELEASED] and not state[DONE]:
+        m_state[read, RELEASED] = 0
     return moved
 
 
 @njit
 def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
-    if state[ONE - 1 + (POOL_REGISTERS if stage[T_KIND] == POOL else CONV_REGISTERS)]:
+    if state[STAGE_1 - 1 + (POOL_REGISTERS if stage[T_KIND] == POOL else CONV_REGISTERS)]:
         state[FULL] = 1
-    state[THREE], state[TWO], state[ONE] = state[TWO], state[ONE], 0
+    state[STAGE_3], state[STAGE_2], state[STAGE_1] = state[STAGE_2], state[STAGE_1], 0
     last_column = at[COLUMN] == one[M_LINE] - 1
     tail = last_column and at[LINE] == one[M_LINES] - 1
     below = state[AT_LINE] - at[LINE]
@@ -119,13 +123,13 @@ def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
     if not (complete and state[LEFT_LINES] and state[LEFT_COLUMNS]):
         state[DONE] = 1
         return True
-    if below != state[LOWERED]:
-        state[LOWERED] += 1
+    if below != state[SHIFTED]:
+        state[SHIFTED] += 1
         return True
     state[STEP] += 1
     if state[STEP] < stage[T_STEPS]:
         return True
-    state[STEP], state[ONE] = 0, 1
+    state[STEP], state[STAGE_1] = 0, 1
     state[LEFT_COLUMNS] -= 1
     state[AT_COLUMN] += stage[T_STRIDE1]
     more = last_column
@@ -140,43 +144,47 @@ def _window(stage, state, one, at, active):  # type: ignore[no-untyped-def]
 
 @njit
 def _global(stage, state, one, at, active, go):  # type: ignore[no-untyped-def]
-    """``ONE``: the sums are drained."""
-    if state[ONE]:
+    """A cycle of a global pool. ``DRAINING``: the accumulators are drained."""
+    if state[DRAINING]:
         if not go:
             return False
         state[STEP] += 1
         if state[STEP] == stage[T_STEPS]:
-            state[STEP], state[ONE], state[FULL] = 0, 0, 1
+            state[STEP], state[DRAINING], state[FULL] = 0, 0, 1
         return True
     if not active:
         return False
     state[STEP] += 1
     if state[STEP] == stage[T_STEPS]:
         state[STEP], state[DONE] = 0, 1
-        state[ONE] = at[LINE] == one[M_LINES] - 1 and at[COLUMN] == one[M_LINE] - 1
+        state[DRAINING] = at[LINE] == one[M_LINES] - 1 and at[COLUMN] == one[M_LINE] - 1
     return True
 
 
 @njit
 def _shuffle(stage, state, one, at, active):  # type: ignore[no-untyped-def]
-    """``ONE``: line of the squares, ``STEP``: column in a square, ``TWO``: square, ``PLACE``: output column."""
-    if state[FETCHES]:
-        state[FETCHES] = 0
+    """A cycle of a pixel shuffle.
+
+    ``SQUARE_LINE``: line in the squares. ``STEP``: column in a square. ``SQUARE``: number of the square.
+    ``OUTPUT_COLUMN``: column of the output line.
+    """
+    if state[FETCHING]:
+        state[FETCHING] = 0
         return True
-    inside = 0 <= state[PLACE] - stage[T_COLUMN0] < stage[T_COLUMNS]
-    if not (state[ONE] or active) or (inside and state[LEVEL] >= stage[T_QUEUE]):
+    inside = 0 <= state[OUTPUT_COLUMN] - stage[T_COLUMN0] < stage[T_COLUMNS]
+    if not (state[SQUARE_LINE] or active) or (inside and state[LEVEL] >= stage[T_QUEUE]):
         return False
     state[LEVEL] += inside
-    state[PLACE] += 1
+    state[OUTPUT_COLUMN] += 1
     state[STEP] += 1
     if state[STEP] == stage[T_ACROSS]:
         state[STEP] = 0
-        state[DONE] = state[ONE] == 0
-        state[TWO] += 1
-        if state[TWO] == one[M_LINE]:
-            state[TWO], state[PLACE] = 0, 0
-            state[FETCHES] = state[ONE] == 0
-            state[ONE] = (state[ONE] + 1) % stage[T_ACROSS]
+        state[DONE] = state[SQUARE_LINE] == 0
+        state[SQUARE] += 1
+        if state[SQUARE] == one[M_LINE]:
+            state[SQUARE], state[OUTPUT_COLUMN] = 0, 0
+            state[FETCHING] = state[SQUARE_LINE] == 0
+            state[SQUARE_LINE] = (state[SQUARE_LINE] + 1) % stage[T_ACROSS]
     return True
 
 
@@ -204,29 +212,29 @@ def _join(stage, state, go, number, branches, b_state, sources, s_state):  # typ
 
 
 @njit
-def _decide(maps, branches, m_state, b_state, free, seen, lines):  # type: ignore[no-untyped-def]
-    """What each branch passes on in this cycle, and which pixels leave; gives how many lines were saved so far."""
+def _copy(maps, branches, m_state, b_state, free, seen, lines):  # type: ignore[no-untyped-def]
+    """Decide what each branch copies in this cycle, and which pixels are released. Returns the lines saved so far."""
     for b in range(len(branches)):
         branch, state, at, one = branches[b], b_state[b], m_state[branches[b, R_MAP]], maps[branches[b, R_MAP]]
         if branch[R_KIND] == OPERAND and one[M_RING]:
             inside = 0 <= state[B_COLUMN] - branch[R_FIRST] < branch[R_COLUMNS]
-            takes = state[B_BEHIND] > 0 and inside and state[B_CREDIT] > 0
-            state[B_PASSES] = takes or (state[B_BEHIND] > 0 and not inside)
+            takes = state[B_BACKLOG] > 0 and inside and state[B_CREDIT] > 0
+            state[B_PASSES] = takes or (state[B_BACKLOG] > 0 and not inside)
             state[B_LEVEL] += state[B_READ]
             state[B_READ] = takes
             state[B_CREDIT] -= takes
-            if state[B_BEHIND] == one[M_RING] and not state[B_PASSES]:
-                at[LEAVES] = 0
+            if state[B_BACKLOG] == one[M_RING] and not state[B_PASSES]:
+                at[RELEASED] = 0
             if state[B_PASSES]:
-                state[B_BEHIND] -= 1
+                state[B_BACKLOG] -= 1
                 state[B_COLUMN] = (state[B_COLUMN] + 1) % one[M_LINE]
             continue
         inside = 0 <= at[COLUMN] - branch[R_FIRST] < branch[R_COLUMNS]
         endless = free and branch[R_KIND] == SAVED
-        active = at[PRESENT] and not state[B_HELD]
+        active = at[IN_FLIGHT] and not state[B_HAS_RELEASED]
         state[B_PASSES] = active and (not inside or state[B_ROOM] or endless)
         if active and not state[B_PASSES]:
-            at[LEAVES] = 0
+            at[RELEASED] = 0
         if state[B_PASSES] and inside:
             if not endless:
                 state[B_LEVEL] += 1
@@ -237,38 +245,40 @@ def _decide(maps, branches, m_state, b_state, free, seen, lines):  # type: ignor
 
 
 @njit
-def _move_maps(maps, stages, branches, m_state, t_state, b_state, s_state, free, seen, lines):  # type: ignore[no-untyped-def]
-    """Pixels in flight leave and come; gives how many lines of overlap have begun."""
+def _replace_pixels(maps, stages, branches, m_state, t_state, b_state, s_state, free, seen, lines):  # type: ignore[no-untyped-def]
+    """Replace the pixels in flight that are released. Returns the lines of overlap that have begun."""
     for s in range(len(stages)):
         if stages[s, T_KIND] != JOIN:
             at = m_state[stages[s, T_READS]]
-            t_state[s, HELD] = not at[LEAVES] and (t_state[s, HELD] or (at[PRESENT] and t_state[s, DONE]))
+            t_state[s, HAS_RELEASED] = not at[RELEASED] and (
+                t_state[s, HAS_RELEASED] or (at[IN_FLIGHT] and t_state[s, DONE])
+            )
     for b in range(len(branches)):
         at, one = m_state[branches[b, R_MAP]], maps[branches[b, R_MAP]]
         if branches[b, R_KIND] == OPERAND and one[M_RING]:
-            b_state[b, B_BEHIND] += at[LEAVES]
+            b_state[b, B_BACKLOG] += at[RELEASED]
         else:
-            b_state[b, B_HELD] = not at[LEAVES] and (b_state[b, B_HELD] or b_state[b, B_PASSES])
+            b_state[b, B_HAS_RELEASED] = not at[RELEASED] and (b_state[b, B_HAS_RELEASED] or b_state[b, B_PASSES])
     for m in range(len(maps)):
         at, one = m_state[m], maps[m]
         last = at[COLUMN] == one[M_LINE] - 1 and at[LINE] == one[M_LINES] - 1
-        ready = not at[OVER] and (not at[PRESENT] or (at[LEAVES] and not last))
-        if at[LEAVES]:
-            at[PRESENT] = 0
+        ready = not at[COMPLETE] and (not at[IN_FLIGHT] or (at[RELEASED] and not last))
+        if at[RELEASED]:
+            at[IN_FLIGHT] = 0
             at[COLUMN] += 1
             if at[COLUMN] == one[M_LINE]:
                 at[COLUMN] = 0
                 at[LINE] += 1
-            at[OVER] = last
+            at[COMPLETE] = last
         if not ready:
             continue
-        if at[COMING] < one[M_OVERLAP]:
+        if at[NEXT_COLUMN] < one[M_OVERLAP]:
             if not (free or at[M_VALID]):
                 continue
-            if free and at[COMING] == 0:
+            if free and at[NEXT_COLUMN] == 0:
                 seen[lines] = m
                 lines += 1
-            at[WAITING_OVERLAP] -= not free
+            at[OVERLAP_LEVEL] -= not free
         elif one[M_MAKER] >= 0:
             if not t_state[one[M_MAKER], VALID]:
                 continue
@@ -277,14 +287,14 @@ def _move_maps(maps, stages, branches, m_state, t_state, b_state, s_state, free,
             if not s_state[one[M_SOURCE], S_FULL]:
                 continue
             s_state[one[M_SOURCE], S_TAKEN] = 1
-        at[PRESENT] = 1
-        at[COMING] = (at[COMING] + 1) % one[M_LINE]
+        at[IN_FLIGHT] = 1
+        at[NEXT_COLUMN] = (at[NEXT_COLUMN] + 1) % one[M_LINE]
     return lines
 
 
 @njit
 def _streams(branches, sources, b_state, s_state):  # type: ignore[no-untyped-def]
-    """Input streams bring a beat a cycle where there is room, output streams take one; gives how many."""
+    """Input streams bring a beat where there is room, output streams take one. Returns the number of beats."""
     moved = 0
     for q in range(len(sources)):
         source, state = sources[q], s_state[q]
@@ -315,12 +325,12 @@ def _streams(branches, sources, b_state, s_state):  # type: ignore[no-untyped-de
 
 @njit
 def _incoming(maps, m_state, port, order):  # type: ignore[no-untyped-def]
-    """A cycle of the overlap port, inwards."""
+    """A cycle of the overlap port, incoming."""
     moved, ends = 0, False
-    given = port[P_FULL] and m_state[port[P_TARGET], WAITING_OVERLAP] < maps[port[P_TARGET], M_QUEUE]
+    given = port[P_FULL] and m_state[port[P_TARGET], OVERLAP_LEVEL] < maps[port[P_TARGET], M_QUEUE]
     takes = port[P_VALID] and (not port[P_FULL] or given)
     if given:
-        m_state[port[P_TARGET], WAITING_OVERLAP] += 1
+        m_state[port[P_TARGET], OVERLAP_LEVEL] += 1
         port[P_FULL] = 0
     if takes:
         moved = 1
@@ -335,7 +345,7 @@ def _incoming(maps, m_state, port, order):  # type: ignore[no-untyped-def]
 
 @njit
 def _outgoing(maps, branches, b_state, port, order):  # type: ignore[no-untyped-def]
-    """A cycle of the overlap port, outwards."""
+    """A cycle of the overlap port, outgoing."""
     moved, ends = 0, False
     if port[P_VALID]:
         for b in range(len(branches)):

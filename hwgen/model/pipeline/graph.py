@@ -1,7 +1,7 @@
-"""A network as depth-first execution sees it: feature maps, who reads which of them, and how far each reads.
+"""The graph of a network for depth-first execution: feature maps, and which row reads how much of which map.
 
-Map 0 is the network's input, map i what row i of the table produces. A *stack* is an interval of the rows; it reads
-maps from before it (its inputs) and writes those that somebody reads after it, or nobody at all (its outputs).
+Map 0 is the network's input; map i is the output of row i of the table. A *stack* is an interval of rows. Its inputs
+are the maps that it reads and earlier rows made. Its outputs are its maps that later rows read, or that no row reads.
 """
 
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from hwgen.ir.operators import Reading
 __all__ = ["Edge", "FeatureMap", "Graph", "LineAxis", "Reach", "Rules", "Span"]
 
 LineAxis = Literal["W", "H"]
-"""Along which axis of the maps a line of pixels lies; the scan steps along it first."""
+"""The axis of the maps along which a line of pixels runs. The scan steps along it first."""
 
 Rules = Literal["default", "published"]
-"""``default``: each skip inside a stack is kept in its map's ring or sent through DRAM, as chosen. ``published``
-(Goetschalckx 2019): long skips go through DRAM, short ones cost nothing and are never cut."""
+"""How skips are counted. ``default``: a skip inside a stack is held in its map's ring or goes through DRAM, as the
+stack says. ``published`` (Goetschalckx 2019): long skips go through DRAM, short ones cost nothing and are not cut."""
 
 Kind = Literal["window", "join", "shuffle", "whole"]
 
 LONG_SKIP = 8
-"""A skip over more weighted rows than that is long. Residual blocks have two to four of them."""
+"""A skip over more rows with weights than this is long. Residual blocks have two to four."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class FeatureMap:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a reader needs along one axis.
+    """The inputs that an output needs along one axis.
 
-    Output o reads inputs ceil((o stride - before) / up) to floor((o stride + after) / up).
-    ``up`` is above 1 for what enlarges a map; padding is not clipped here.
+    Output o reads inputs ceil((o stride - before) / up) to floor((o stride + after) / up). ``up`` is above 1 for rows
+    that enlarge a map. Padding is not clipped.
     """
 
     stride: int = 1
@@ -75,7 +75,11 @@ class Reach:
 
 @dataclass(frozen=True)
 class Edge:
-    """A row reads a map. ``whole``: into an accumulator, pixel by pixel as they come, so that nothing has to wait."""
+    """A row reads a map.
+
+    Kinds: ``window``; ``join``, which waits for its other operands; ``shuffle``; ``whole``, which accumulates pixels
+    as they arrive and needs no ring.
+    """
 
     producer: int
     consumer: int
@@ -102,7 +106,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Graph:
-    """All maps of a network, the weights of the row behind each, and who reads what, in the table's order."""
+    """All maps of a network, the weights of the row that makes each, and the edges, in the table's order."""
 
     network: str
     maps: tuple[FeatureMap, ...]
@@ -111,7 +115,7 @@ class Graph:
 
     @classmethod
     def of(cls, network: Network) -> "Graph":
-        """The graph of a connected network; `InputError` for a layer list."""
+        """The graph of a connected network. Raises `InputError` for a layer list."""
         if network.kind != "network" or network.input is None:
             raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
         source = network.input
@@ -132,20 +136,20 @@ class Graph:
 
     @cached_property
     def readers(self) -> tuple[tuple[Edge, ...], ...]:
-        """For each map the edges out of it."""
+        """For each map the edges to its readers."""
         return tuple(
             tuple(edge for edge in self.edges if edge.producer == number) for number in range(len(self.maps))
         )
 
     @cached_property
     def reads(self) -> tuple[tuple[Edge, ...], ...]:
-        """For each row the edges into it, in the order of its inputs."""
+        """For each row the edges from its inputs, in their order."""
         return tuple(
             tuple(edge for edge in self.edges if edge.consumer == number) for number in range(len(self.maps))
         )
 
     def inside(self, number: int, span: Span) -> tuple[Edge, ...]:
-        """Who reads a map in a stack."""
+        """The edges from a map to readers in a stack."""
         return tuple(edge for edge in self.readers[number] if span.first <= edge.consumer <= span.last)
 
     def sources(self, span: Span) -> tuple[int, ...]:
@@ -157,7 +161,7 @@ class Graph:
         return tuple(n for n in range(span.first, span.last + 1) if self.leaves(n, span))
 
     def leaves(self, number: int, span: Span) -> bool:
-        """Whether a map of the stack is read after it, or by nobody."""
+        """Whether a map of a stack is an output: read after the stack, or not at all."""
         readers = self.readers[number]
         return not readers or readers[-1].consumer > span.last
 
@@ -167,31 +171,31 @@ class Graph:
         return "W" if entry.width <= entry.height else "H"
 
     def largest_factor(self, span: Span) -> int:
-        """The largest tiling factor that leaves every output at least a column a tile."""
+        """The largest tiling factor: every output has at least one column in a tile."""
         axis = self.line_axis(span)
         return min(self.maps[number].line(axis) for number in self.outputs(span))
 
     def is_long(self, edge: Edge) -> bool:
-        """Whether an edge skips more than `LONG_SKIP` weighted rows."""
+        """Whether an edge skips more than `LONG_SKIP` rows with weights."""
         passed = self.weights[edge.producer + 1 : edge.consumer]
         return edge.kind == "join" and sum(weight > 0 for weight in passed) > LONG_SKIP
 
     def may_start(self, row: int) -> bool:
-        """Whether the published rules let a stack start at a row: no short skip is cut."""
+        """Whether a stack may start at a row by the published rules: no short skip is cut."""
         return not any(
             edge.kind == "join" and edge.producer < row - 1 < edge.consumer and not self.is_long(edge)
             for edge in self.edges
         )
 
     def spans(self, rules: Rules = "default") -> Iterator[Span]:
-        """All stacks that there may be."""
+        """All stacks that the rules allow."""
         starts = [row for row in range(1, self.rows + 1) if rules == "default" or self.may_start(row)]
         ends = [row - 1 for row in starts[1:]] + [self.rows]
         for first in starts:
             yield from (Span(first, last) for last in ends if last >= first)
 
     def final(self) -> tuple[int, ...]:
-        """The maps that nobody reads: the network's outputs."""
+        """The network's outputs: the maps that no row reads."""
         return tuple(number for number in range(1, len(self.maps)) if not self.readers[number])
 
 
@@ -201,7 +205,7 @@ _KINDS: dict[Reading, Kind] = {
     Reading.ACCUMULATED: "whole",
     Reading.FLATTENED: "whole",
 }
-"""The kinds of edges that are no windows."""
+"""The kinds of edges other than windows."""
 
 
 def _edge(node: Node, producer: int, consumer: int, source: FeatureMap) -> Edge:

@@ -1,9 +1,9 @@
-"""When each pixel of a stack is made, relative to the pixels that it is made from.
+"""The time at which each pixel of a stack is made, relative to the pixels that it is made from.
 
-Every stage fires as soon as its window is complete, padding included: padding passes as pixels do. So along each axis
-pixel i of a map is made at scale * i + offset of a common clock, and of two times the one on the later line is later.
-A join waits for its last operand. Inputs of a stack come no sooner than needed: where streams that had nothing to do
-with each other meet for the first time, they arrive together.
+Every stage fires as soon as its window is complete; padding takes time as pixels do. So along each axis pixel i of a
+map is made at scale * i + offset of a common clock. Of two pixels the one on the later line is later. A join waits
+for its last operand. Inputs of a stack arrive no sooner than needed: two groups of maps without a common input are
+aligned at the first join of both.
 """
 
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ __all__ = ["Lag", "RatesDifferError", "lags"]
 
 
 class RatesDifferError(ValueError):
-    """A join in a stack waits for two operands of which one keeps falling behind."""
+    """The operands of a join in a stack arrive at different rates."""
 
 
 @dataclass(frozen=True)
 class Lag:
-    """How far a map has got when a join reads pixel (line, column) of it: so many lines and columns further on.
+    """The distance from the pixel that a join reads to the newest pixel of the same map, in lines and columns.
 
-    Lines first: with a line part above zero the column part may be negative.
+    The columns may be negative if the lines are positive.
     """
 
     lines: Fraction
@@ -32,13 +32,13 @@ class Lag:
 
 @dataclass(frozen=True)
 class _Clock:
-    """Along lines and within a line, pixel i of a map is made at ``scale * i + offset``."""
+    """Pixel i of a map is made at ``scale * i + offset``: (across lines, within a line)."""
 
     scale: tuple[Fraction, Fraction]
     offset: tuple[Fraction, Fraction]
 
     def through(self, reaches: tuple[Reach, Reach]) -> "_Clock":
-        """The clock of what a reader makes: with the last pixel of its window."""
+        """The clock of a reader's output: it is made with the last pixel of its window."""
         return _Clock(
             (self.scale[0] * reaches[0].stride / reaches[0].up, self.scale[1] * reaches[1].stride / reaches[1].up),
             (
@@ -48,7 +48,7 @@ class _Clock:
         )
 
     def matching(self, own: "_Clock", target: "_Clock") -> "_Clock":
-        """This clock after the change that turns ``own`` into ``target``."""
+        """This clock, changed in the way that turns ``own`` into ``target``."""
         rate = (target.scale[0] / own.scale[0], target.scale[1] / own.scale[1])
         return _Clock(
             (self.scale[0] * rate[0], self.scale[1] * rate[1]),
@@ -60,9 +60,9 @@ class _Clock:
 
 
 def lags(graph: Graph, span: Span, axis: LineAxis) -> dict[Edge, Lag]:
-    """The lag of each edge into a join of the stack; `RatesDifferError` if it has none that is constant."""
+    """The lag of each edge into a join of the stack. Raises `RatesDifferError` if a lag is not constant."""
     clocks: dict[int, _Clock] = {}
-    group: dict[int, int] = {}  # the maps whose clocks are known relative to each other share a number
+    group: dict[int, int] = {}  # maps with the same number have clocks that are aligned
     found: dict[Edge, Lag] = {}
     start = _Clock((Fraction(1), Fraction(1)), (Fraction(0), Fraction(0)))
     for row in range(span.first, span.last + 1):

@@ -1,9 +1,9 @@
-"""The literal oracle of depth-first execution: a stack run tile by tile, with every pixel a token that has a time.
+"""The literal walk of depth-first execution: a stack run tile by tile, pixel by pixel.
 
-Slow and obvious on purpose; it judges `hwgen.model.pipeline.cost` and shares no code with it. What a row reads is
-listed pixel by pixel from the definition of its operation, columns are sets, a pixel's time is followed back through
-the windows that it waits for, and a ring is measured by looking, whenever a row fires, how far the newest pixel of
-the map that it reads is from the oldest one that it still needs.
+It is slow and obvious, and the reference for `hwgen.model.pipeline.cost`, with which it shares no code. The pixels
+that a row reads are listed from the definition of its operation. Columns are sets. The time of a pixel is followed
+back through the windows that it waits for. A ring is measured whenever a row fires: the distance from the newest
+pixel of the map that it reads to the oldest that it still needs.
 """
 
 from bisect import bisect_right
@@ -18,12 +18,12 @@ __all__ = ["StackWalk", "walk_stack"]
 
 Time = tuple[Fraction, Fraction]
 Pixel = tuple[int, int]
-"""Line and column: line by line is the order in which pixels come."""
+"""Line and column. Pixels arrive line by line."""
 
 
 @dataclass
 class StackWalk:
-    """What the oracle saw: pixels in each ring, the longest line of each map, elements by kind of traffic."""
+    """What the walk measured: pixels of each ring, the longest line of each map, elements by kind of traffic."""
 
     rings: dict[str, int] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
@@ -33,9 +33,9 @@ class StackWalk:
 def walk_stack(
     network: Network, first: int, last: int, factor: int, through_dram: Collection[tuple[str, str]] = ()
 ) -> StackWalk | None:
-    """Run rows ``first`` to ``last`` (from 1) in ``factor`` tiles; None if a join's operands come at different rates.
+    """Run rows ``first`` to ``last`` (from 1) in ``factor`` tiles; None if operands of a join have different rates.
 
-    ``through_dram`` names edges into joins (producer, consumer) whose map is fetched again instead of kept.
+    ``through_dram`` names edges into joins (producer, consumer) whose map is fetched again instead of held on chip.
     """
     walker = _Walker(network, first, last, factor, set(through_dram))
     return walker.run() if walker.clocks_agree() else None
@@ -70,7 +70,7 @@ class _Walker:
         return _size(self.maps[name])[1 - self.axis]
 
     def window(self, node: Node, producer: str, output: int, axis: int) -> list[int]:
-        """Which indices of the producer one index of the output needs."""
+        """The indices of the producer that one index of the output needs."""
         size = _size(self.maps[producer])[axis]
         kernel, stride, pad = node.kernel[axis], node.stride[axis], node.padding[axis]
         match node.operator.reading(node):
@@ -90,13 +90,13 @@ class _Walker:
         return [node for node in self.nodes.values() if name in node.inputs]
 
     def kept_for(self, name: str) -> list[Node]:
-        """The readers that find the map on chip."""
+        """The readers that read the map on chip."""
         return [node for node in self.readers(name) if (name, node.name) not in self.through_dram]
 
     # --- time ---
 
     def time(self, name: str, line: Fraction, column: Fraction) -> Time:
-        """When a pixel is made; beyond the borders, when it would be: padding passes as pixels do."""
+        """The time at which a pixel is made. Padding has a time, too: it takes time as pixels do."""
         if name in self.sources:
             (line_rate, line_start), (column_rate, column_start) = self.clock[name]
             return line_rate * line + line_start, column_rate * column + column_start
@@ -114,30 +114,30 @@ class _Walker:
         return {source for producer in self.nodes[name].inputs for source in self.feeds(producer)}
 
     def both(self, producers: list[str]) -> tuple[Time, Time]:
-        """When the last of the producers makes pixel (0, 0), and when pixel (1, 1)."""
+        """The times at which the last of the producers makes pixel (0, 0) and pixel (1, 1)."""
         zero, one = Fraction(0), Fraction(1)
         return max(self.time(p, zero, zero) for p in producers), max(self.time(p, one, one) for p in producers)
 
     def clocks_agree(self) -> bool:
-        """Let streams that are strangers arrive together where they first meet; False if rates differ at a join."""
-        friends = {source: {source} for source in self.sources}
+        """Align groups of maps without a common input at their first join; False if rates differ at a join."""
+        groups = {source: {source} for source in self.sources}
         for node in self.nodes.values():
             for producer in node.inputs:
-                known = friends[min(self.feeds(node.inputs[0]))]
-                joining = friends[min(self.feeds(producer))]
-                if joining is known:
+                group = groups[min(self.feeds(node.inputs[0]))]
+                other = groups[min(self.feeds(producer))]
+                if other is group:
                     continue
-                target = self.both([p for p in node.inputs if self.feeds(p) <= known])
-                own = self.both([p for p in node.inputs if self.feeds(p) <= joining])
-                for source in joining:
+                target = self.both([p for p in node.inputs if self.feeds(p) <= group])
+                own = self.both([p for p in node.inputs if self.feeds(p) <= other])
+                for source in other:
                     old = self.clock[source]
                     self.clock[source] = (
                         _aligned(old[0], (target[0][0], target[1][0]), (own[0][0], own[1][0])),
                         _aligned(old[1], (target[0][1], target[1][1]), (own[0][1], own[1][1])),
                     )
-                known |= joining
-                for source in joining:
-                    friends[source] = known
+                group |= other
+                for source in other:
+                    groups[source] = group
             times = [self.both([producer]) for producer in node.inputs]
             if len({(unit[0] - zero[0], unit[1] - zero[1]) for zero, unit in times}) > 1:
                 return False
@@ -146,7 +146,7 @@ class _Walker:
     # --- the run ---
 
     def run(self) -> StackWalk:
-        seen = StackWalk(dict.fromkeys(self.maps, 0), dict.fromkeys(self.maps, 0))
+        measured = StackWalk(dict.fromkeys(self.maps, 0), dict.fromkeys(self.maps, 0))
         made: dict[str, set[int]] = {name: set() for name in self.maps}
         fetched_again: dict[str, set[int]] = {name: set() for name in self.maps}
         read_again = dict.fromkeys(self.maps, 0)
@@ -158,15 +158,15 @@ class _Walker:
                 assert again <= made[name]
                 fetched_again[name] |= again
                 read_again[name] += len(again)
-                seen.lines[name] = max(seen.lines[name], len(present))
-                seen.rings[name] = max(seen.rings[name], self.ring(name, present, new))
+                measured.lines[name] = max(measured.lines[name], len(present))
+                measured.rings[name] = max(measured.rings[name], self.ring(name, present, new))
             for name in self.maps:
                 made[name] |= new[name]
-        self.count(seen, fetched_again, read_again)
-        return seen
+        self.count(measured, fetched_again, read_again)
+        return measured
 
     def new_columns(self, tile: int, made: dict[str, set[int]]) -> dict[str, set[int]]:
-        """What each map gets in a tile: up to what its readers need by then, an output at least its share."""
+        """The new columns of each map in a tile: as far as its readers need, and its share if it is an output."""
         until: dict[str, int] = {}
         for name in reversed(list(self.maps)):
             size = self.columns(name)
@@ -179,7 +179,7 @@ class _Walker:
         return {name: set(range(until[name])) - made[name] for name in self.maps}
 
     def present(self, name: str, new: dict[str, set[int]], made: set[int]) -> set[int]:
-        """The columns of a line in a tile: a run from the first that is used to the last that there is by then."""
+        """The columns of a line in a tile: from the first that is used to the last that is made."""
         used = set(new[name])
         for node in self.kept_for(name):
             for column in new[node.name]:
@@ -192,7 +192,7 @@ class _Walker:
                 yield line, column
 
     def ring(self, name: str, present: set[int], new: dict[str, set[int]]) -> int:
-        """Pixels back from the newest to the oldest that is needed, at most, over all firings of all readers."""
+        """The most pixels from the newest to the oldest that is needed, over all firings of all readers."""
         order = list(self.pixels(name, present))
         place = {pixel: index for index, pixel in enumerate(order)}
         times = [self.time(name, Fraction(line), Fraction(column)) for line, column in order]
@@ -211,9 +211,9 @@ class _Walker:
                 most = max([most, *(newest - oldest for oldest in window)])
         return most
 
-    def count(self, seen: StackWalk, fetched_again: dict[str, set[int]], read_again: dict[str, int]) -> None:
+    def count(self, measured: StackWalk, fetched_again: dict[str, set[int]], read_again: dict[str, int]) -> None:
         kinds = ("input", "output", "skip_out", "skip_in", "overlap_out", "overlap_in")
-        seen.traffic = dict.fromkeys(kinds, 0)
+        measured.traffic = dict.fromkeys(kinds, 0)
         for name, one in self.maps.items():
             channels = one.channels if isinstance(one, Feature) else one.output_channels
             column = channels * self.lines(name)
@@ -221,15 +221,15 @@ class _Walker:
             skips = len(self.readers(name)) - len(self.kept_for(name))
             in_dram = name in self.sources or name in self.outputs
             if name in self.sources and self.kept_for(name):
-                seen.traffic["input"] += whole
+                measured.traffic["input"] += whole
             if name in self.outputs:
-                seen.traffic["output"] += whole
+                measured.traffic["output"] += whole
             if skips and not in_dram:
-                seen.traffic["skip_out"] += whole
-            seen.traffic["skip_in"] += skips * whole
-            seen.traffic["overlap_in"] += column * read_again[name]
+                measured.traffic["skip_out"] += whole
+            measured.traffic["skip_in"] += skips * whole
+            measured.traffic["overlap_in"] += column * read_again[name]
             if not in_dram and not skips:
-                seen.traffic["overlap_out"] += column * len(fetched_again[name])
+                measured.traffic["overlap_out"] += column * len(fetched_again[name])
 
 
 def _size(one: Node | Feature) -> Sequence[int]:
@@ -237,7 +237,7 @@ def _size(one: Node | Feature) -> Sequence[int]:
 
 
 def _last_needed(node: Node, producer: Node | Feature, output: Fraction, axis: int) -> Fraction:
-    """The position in the producer's scan, padding included, with which an output's window is complete."""
+    """The position in the producer's scan, padding included, that completes the window of an output."""
     kernel, stride, pad = node.kernel[axis], node.stride[axis], node.padding[axis]
     match node.operator.reading(node):
         case Reading.WINDOW | Reading.ACCUMULATED:
@@ -255,6 +255,6 @@ def _last_needed(node: Node, producer: Node | Feature, output: Fraction, axis: i
 def _aligned(
     clock: tuple[Fraction, Fraction], target: tuple[Fraction, Fraction], own: tuple[Fraction, Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """A clock (rate, start), changed so that what was made at ``own[0]`` and ``own[1]`` is made at ``target``."""
+    """A clock (rate, start), changed so that the times ``own`` become ``target``."""
     rate = (target[1] - target[0]) / (own[1] - own[0])
     return clock[0] * rate, target[0] + (clock[1] - own[0]) * rate

@@ -1,1 +1,1 @@
-"""The figures of Goetschalckx, Verhelst 2019, computed anew."""
+"""The figures of Goetschalckx and Verhelst 2019, reproduced."""

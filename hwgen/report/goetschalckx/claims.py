@@ -1,4 +1,4 @@
-"""What Goetschalckx, Verhelst 2019 state, beside what was computed, with a sentence on each difference."""
+"""The claims of Goetschalckx and Verhelst 2019 beside the reproduced figures, with a sentence on each difference."""
 
 from hwgen.report.claims import Claim
 from hwgen.report.goetschalckx.rows import (
@@ -20,7 +20,7 @@ OURS = "default, to 64"
 
 
 def depth_first_claims(computed: Computed) -> list[Claim]:
-    """All claims on networks that were computed."""
+    """The claims on the networks that were computed."""
     lines = []
     if ("srgan", "720p") in computed.graphs:
         lines += [_minimum(computed), _most_saved(computed), _smallest(computed)]

@@ -11,7 +11,7 @@ from hwgen.search.pipeline.files import front_data
 __all__ = ["depth_first_files", "depth_first_readme"]
 
 KEPT = (FIG5, "default, to 64")
-"""The variants whose solutions are written down."""
+"""The variants whose solutions are written to files."""
 
 RULES_TEXT = """\
 An element is a feature or a weight. *published*: long skips go through DRAM, short ones are free and never cut,
@@ -44,7 +44,7 @@ def depth_first_files(computed: Computed, bounds: Sequence[BoundRow]) -> dict[st
 
 
 def depth_first_readme(computed: Computed, stated: Sequence[Claim]) -> str:
-    """The summary as Markdown: claims beside findings, the ends of every front, and what is in which file."""
+    """The summary in Markdown: claims beside findings, the ends of every front, and the contents of the files."""
     sections = {
         "# Goetschalckx, Verhelst 2019, computed anew": [
             "Every figure here was computed; the published ones are quoted in the second column of the first table",

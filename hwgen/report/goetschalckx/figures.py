@@ -23,11 +23,11 @@ __all__ = ["depth_first_5", "depth_first_6", "depth_first_7"]
 COLOURS = dict(zip(VARIANTS, ("tab:red", "tab:orange", "tab:blue", "tab:green"), strict=True))
 MARKERS = {1: "o", 2: "v", 4: "^", 8: "s", 16: "D", 32: "P", 64: "*"}
 LABELLED = 16
-"""Points of Fig. 6, at most: spread over the front, ends included."""
+"""Points of Fig. 6, at most. They are spread over the front, ends included."""
 
 
 def depth_first_5(computed: Computed, bounds: Sequence[BoundRow]) -> Figure:
-    """Memory against traffic: a panel for each network, dashed for 720p."""
+    """Memory against traffic, one panel for each network; 720p is dashed."""
     names = list(dict.fromkeys(network for network, _ in computed.graphs if network in NETWORKS))
     figure = Figure(figsize=(5.2 * len(names), 4.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
@@ -51,7 +51,7 @@ def _bound(axes: Axes, bounds: Sequence[BoundRow], name: str, resolution: str, s
 
 
 def _steps(axes: Axes, front: Front, label: str, style: str, **keys: str) -> None:
-    """A front as it is: with more memory no more traffic."""
+    """Draw a front as steps: between two points the traffic of the one with less memory holds."""
     axes.step(
         [point.memory for point in front.points],
         [point.traffic for point in front.points],
@@ -69,10 +69,9 @@ def _labels(axes: Axes) -> None:
 
 
 def depth_first_6(computed: Computed) -> Figure:
-    """SRGAN: the points on the fronts (a), and for each the rows at which its stacks begin (b, c).
+    """SRGAN: points of the fronts (a), and for each point the rows at which its stacks begin (b, c).
 
-    A marker's shape is the tiling factor, its size grows with the memory of the stack; a dashed line means resident
-    weights.
+    The shape of a marker is the tiling factor. Its size grows with the memory of the stack. Dashed: resident weights.
     """
     figure = Figure(figsize=(16, 6.5), layout="constrained")
     first, *others = figure.subplots(1, 3, width_ratios=(1, 1.2, 1.2))
@@ -115,7 +114,7 @@ def _stacks(axes: Axes, points: Sequence[Point], letters: str) -> None:
 
 
 def depth_first_7(computed: Computed) -> Figure:
-    """VGG-E's first five convolutions beside the fused-layer point in both readings (a), and FSRCNN (b)."""
+    """VGG-E's first five convolutions with the point of Alwani 2016 in both readings (a), and FSRCNN (b)."""
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for variant, colour in COLOURS.items():

@@ -1,9 +1,9 @@
-"""The figures of Goetschalckx, Verhelst 2019 computed anew: rows of plain values for tables and plots.
+"""The figures of Goetschalckx and Verhelst 2019, reproduced: rows of plain values for tables and plots.
 
-Fig. 5: on-chip memory against traffic, of the layer-by-layer bound and of depth-first execution with tiling factors
-to 1, 4 and 64, for three networks at two resolutions. Fig. 6: the stacks behind the points for SRGAN. Fig. 7: the
-first five convolutions of VGG-E, and an FSRCNN. All by the published rules (long skips through DRAM, short ones free,
-factors powers of two) and, beside them, by our own (every skip paid for, in its ring or through DRAM; all factors).
+Fig. 5: on-chip memory against traffic, for the layer-by-layer bound and for depth-first execution with tiling factors
+up to 1, 4 and 64, for three networks at two resolutions. Fig. 6: the stacks of the points for SRGAN. Fig. 7: the
+first five convolutions of VGG-E, and an FSRCNN. Each figure has the published rules (long skips through DRAM, short
+skips free, factors powers of two) and our own (every skip counted, in its ring or through DRAM; all factors).
 """
 
 from collections.abc import Callable, Sequence
@@ -40,10 +40,10 @@ __all__ = [
 
 NETWORKS = {"srgan": "SRGAN", "mobilenet_v2_ssdlite": "MobileNetV2-SSDLite", "dmcnn_vd": "DMCNN-VD"}
 RESOLUTIONS = {"720p": "", "4k": "_3840x2160"}
-"""Of the network's input; what the names of the tables end in."""
+"""Resolutions of the network's input, and the suffix of the table's name for each."""
 
 FIG5 = "published, to 64"
-"""The variant that the paper's figures of Fig. 5 and 6 are about."""
+"""The variant of the paper's Fig. 5 and 6."""
 UNTILED = "published, untiled"
 VARIANTS: dict[str, tuple[Rules, tuple[int, ...]]] = {
     UNTILED: ("published", (1,)),
@@ -52,17 +52,17 @@ VARIANTS: dict[str, tuple[Rules, tuple[int, ...]]] = {
     "default, to 64": ("default", FACTORS),
 }
 SMALL = {"vgg_e_first5": "224x224", "fsrcnn": "720p"}
-"""The networks of Fig. 7. QFSRCNN's table could not be found: FSRCNN is of the same family."""
+"""The networks of Fig. 7. No table of QFSRCNN was found; FSRCNN is of the same family."""
 
 FUSED_LAYER_BYTES = (362_000, 3_600_000)
-"""Alwani et al. 2016 on VGG-E's first five convolutions, as quoted: bytes on chip, bytes to and from DRAM."""
+"""Alwani 2016 on VGG-E's first five convolutions, as the paper quotes it: bytes on chip, bytes to and from DRAM."""
 
 
 @dataclass(frozen=True)
 class Computed:
     """The fronts by (network, resolution, variant), and the graphs by (network, resolution).
 
-    ``features``: the front of VGG-E's first five convolutions with weights counted nowhere, as others report it.
+    ``features``: the front of VGG-E's first five convolutions without weights, as others report it.
     """
 
     graphs: dict[tuple[str, str], Graph]
@@ -76,7 +76,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A point of a front; memory and traffic in elements, the bound layer by layer with as much memory beside it."""
+    """A point of a front: memory and traffic in elements, and the layer-by-layer bound with as much memory."""
 
     network: str
     resolution: str
@@ -92,7 +92,7 @@ class FrontRow:
 
 @dataclass(frozen=True)
 class BoundRow:
-    """A point of the bound layer by layer: over all rows, and over convolutions only."""
+    """A point of the layer-by-layer bound: over all rows, and over convolutions only."""
 
     network: str
     resolution: str
@@ -103,7 +103,7 @@ class BoundRow:
 
 @dataclass(frozen=True)
 class StackRow:
-    """A stack of a point: its rows, its tiling factor, elements on chip while it runs."""
+    """A stack of a point: rows, tiling factor, elements on chip while it runs."""
 
     network: str
     resolution: str
@@ -155,7 +155,7 @@ def front_rows(computed: Computed) -> list[FrontRow]:
 
 
 def bound_rows(computed: Computed, steps: int = 16) -> list[BoundRow]:
-    """The bound at ``steps`` memories for each power of two, from 16 Ki elements to where it no longer falls."""
+    """The bound at ``steps`` memory sizes for each power of two, from 16 Ki elements to where it no longer falls."""
     rows = []
     for (network, resolution), graph in computed.graphs.items():
         largest = max(one.elements for one in graph.maps)
@@ -171,7 +171,7 @@ def bound_rows(computed: Computed, steps: int = 16) -> list[BoundRow]:
 
 
 def stack_rows(front: Front, network: str, resolution: str) -> list[StackRow]:
-    """The stacks of every point of a front, points counted from 1 by rising memory."""
+    """The stacks of every point of a front. Points are counted from 1, by rising memory."""
     maps = front.graph.maps
     return [
         StackRow(
@@ -196,7 +196,7 @@ def stack_rows(front: Front, network: str, resolution: str) -> list[StackRow]:
 
 
 def memory_for(graph: Graph, traffic: int, *, convolutions_only: bool = False) -> int | None:
-    """The least memory with which the bound layer by layer is at most ``traffic``; None if it never is."""
+    """The least memory with which the layer-by-layer bound is at most ``traffic``; None if it never is."""
     low, high = 0, max(one.elements for one in graph.maps)
     if layer_by_layer(graph, high, convolutions_only=convolutions_only) > traffic:
         return None
@@ -210,13 +210,13 @@ def memory_for(graph: Graph, traffic: int, *, convolutions_only: bool = False) -
 
 
 def equal_memory(front: Front, *, convolutions_only: bool = False) -> float:
-    """How many times less traffic than the bound with as much memory the point of least traffic has."""
+    """The layer-by-layer bound with the memory of the point of least traffic, over that point's traffic."""
     last = front.points[-1]
     return layer_by_layer(front.graph, last.memory, convolutions_only=convolutions_only) / last.traffic
 
 
 def most_memory_saved(front: Front, *, convolutions_only: bool = False) -> tuple[float, int, int]:
-    """How many times less memory than the bound at equal traffic, at most, and that point's memory and traffic."""
+    """The largest ratio of the bound's memory to a point's at equal traffic, and that point's memory and traffic."""
     found = [(0.0, 0, 0)]
     for point in front.points:
         needed = memory_for(front.graph, point.traffic, convolutions_only=convolutions_only)
@@ -226,7 +226,7 @@ def most_memory_saved(front: Front, *, convolutions_only: bool = False) -> tuple
 
 
 def memory_without_overlap(front: Front, point: Point) -> int:
-    """Elements on chip if a line were as long as the widest tile without its left overlap, for fetched weights."""
+    """Elements on chip if lines had no overlap: the widest tile without its left overlap; for fetched weights."""
     most = 0
     for stack, cost in zip(point.stacks, point.costs, strict=True):
         cuts = boundaries(front.graph, stack.span, stack.factor)
@@ -239,7 +239,7 @@ def memory_without_overlap(front: Front, point: Point) -> int:
 
 
 def tiling_gain(untiled: Front, tiled: Front) -> tuple[float, float]:
-    """How many times less memory at no more traffic, and less traffic with no more memory, tiling gives at most."""
+    """The most that tiling gains: ratio of memory at no more traffic, ratio of traffic with no more memory."""
     memory, traffic = 1.0, 1.0
     for point in tiled.points:
         as_good = [one.memory for one in untiled.points if one.traffic <= point.traffic]

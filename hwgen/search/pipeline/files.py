@@ -1,4 +1,4 @@
-"""Fronts and solutions of depth-first execution as plain data for YAML and JSON files."""
+"""Fronts and solutions of depth-first execution as plain data, for YAML and JSON files."""
 
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["front_data", "point_data", "solution_data"]
 
 
 def front_data(front: Front) -> dict[str, Any]:
-    """All points of a front with the solution behind each, by rising memory; figures in elements."""
+    """All points of a front and their stacks, by rising memory; figures in elements."""
     return {
         "format": 1,
         "kind": "depth_first_front",
@@ -23,7 +23,7 @@ def front_data(front: Front) -> dict[str, Any]:
 
 
 def point_data(graph: Graph, point: Point) -> dict[str, Any]:
-    """One point: elements on chip and moved, and its stacks by their first and last rows."""
+    """One point: elements on chip, elements moved, and its stacks by first and last row."""
     stacks = [
         {**_stack(graph, stack), "memory": memory}
         for stack, memory in zip(point.stacks, point.stack_memories, strict=True)
@@ -32,7 +32,7 @@ def point_data(graph: Graph, point: Point) -> dict[str, Any]:
 
 
 def solution_data(network: Network, front: Front, point: Point) -> dict[str, Any]:
-    """One point in full, with the network: all that is needed to run it."""
+    """One point in full, with the network: everything that running it needs."""
     graph = front.graph
     stacks = [
         {**_stack(graph, stack), "line_axis": graph.line_axis(stack.span), "memory": memory, **_cost(cost)}

@@ -1,10 +1,10 @@
 """The exact front of depth-first execution: on-chip elements against traffic, over all ways to run a network.
 
-All cut positions, a tiling factor for each stack, each skip in its ring or through DRAM, weights resident or fetched
-for each stack. What an interval of rows costs does not depend on the rest, traffic adds up and memory is the most of
-any stack: so for each limit on the memory the least traffic is a shortest path over intervals, and lowering the limit
-to just below what was reached, until nothing is left, meets every point of the front. Nothing is sampled and nothing
-is left out; the tests compare with plain enumeration.
+The space: all cuts into stacks, a tiling factor for each stack, each skip in its ring or through DRAM, weights
+resident or fetched for the whole network. The cost of a stack does not depend on the other stacks. Traffic is a sum
+over the stacks, memory a maximum. So for each limit on the memory the least traffic is a shortest path over intervals
+of rows. The limit is lowered to just below the memory that was reached, until no path is left: this meets every point
+of the front. Nothing is sampled or left out; the tests compare with plain enumeration.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,12 +41,12 @@ POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64)
 """The factors of the paper."""
 MODES: tuple[WeightMode, ...] = ("resident", "fetched")
 MOST_CHOICES = 8
-"""Joins that may read one map inside a stack, at most: each may have it from the ring or through DRAM."""
+"""Joins that may read one map inside a stack, at most. Each has two choices: ring or DRAM."""
 
 
 @dataclass(frozen=True)
 class _Option:
-    """One way to run an interval: its rings and its traffic, weights not counted."""
+    """One way to run an interval of rows: elements of its rings, and its traffic without weights."""
 
     span: Span
     factor: int
@@ -66,7 +66,7 @@ class Point:
 
     @cached_property
     def stacks(self) -> tuple[Stack, ...]:
-        """The stacks in order, with the choices that make the point."""
+        """The stacks in order, with their factors and choices."""
         return tuple(self.finder.stack(option) for option in self.options)
 
     @property
@@ -96,7 +96,7 @@ class Point:
 
     @cached_property
     def costs(self) -> tuple[StackCost, ...]:
-        """What each stack costs, by the model."""
+        """The predicted cost of each stack."""
         return tuple(stack_cost(self.finder.graph, stack) for stack in self.stacks)
 
     @property
@@ -108,7 +108,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Front:
-    """All points that nothing undercuts, by rising memory and falling traffic."""
+    """All points that no other point beats in both, by rising memory and falling traffic."""
 
     graph: Graph
     rules: Rules
@@ -129,13 +129,13 @@ def search_front(
     graph
         The network.
     rules
-        How skips are counted, and where may be cut.
+        How skips are counted, and where stacks may be cut.
     factors
         The tiling factors that a stack may have.
     modes
         Whether weights may be resident, fetched, or either for the whole network.
     progress
-        Called for each of the network's rows that a stack may end with.
+        Called once for each row that a stack may end with.
     """
     finder = _Finder(graph, rules)
     options = finder.options(tuple(sorted(set(factors))), progress)
@@ -149,14 +149,14 @@ def search_front(
 
 
 def best_within(front: Front, memory: int) -> Point | None:
-    """The point of least traffic with at most ``memory`` elements on chip; None if every one needs more."""
+    """The point of least traffic with at most ``memory`` elements on chip; None if every point needs more."""
     fitting = [point for point in front.points if point.memory <= memory]
     return fitting[-1] if fitting else None
 
 
 @dataclass(frozen=True)
 class _Options:
-    """All ways worth considering to run each interval; see `hwgen.search.pipeline.front_kernel.paths`."""
+    """The ways to run each interval that no other way beats; see `hwgen.search.pipeline.front_kernel.paths`."""
 
     first: np.ndarray
     last: np.ndarray
@@ -191,7 +191,7 @@ def _front_of_mode(finder: "_Finder", options: _Options, mode: WeightMode) -> li
 
 
 class _Finder:
-    """The graph as the compiled parts need it, and the way back from numbers to choices."""
+    """The graph as tables for the compiled functions, and stacks from the numbers that these return."""
 
     def __init__(self, graph: Graph, rules: Rules) -> None:
         self.graph, self.rules = graph, rules
@@ -236,7 +236,7 @@ class _Finder:
         return self._tables[axis]
 
     def _by_first(self, axis: LineAxis) -> tuple[np.ndarray, list[int]]:
-        """What depends on the first row of a stack: the lags of joins, and how far a stack may reach."""
+        """For each first row of a stack: the lags of its joins, and the last row that it may have."""
         rows, starts = self.graph.rows, {span.first for span in self.graph.spans(self.rules)}
         until = [0] * (rows + 1)
         table = np.zeros((rows + 1, len(self.edges), 3), np.int64)
@@ -252,7 +252,7 @@ class _Finder:
         return table, until
 
     def _lags(self, first: int, axis: LineAxis) -> tuple[int, dict[Edge, Lag]]:
-        """The last row that a stack may reach, and the lags of its joins."""
+        """The last row that a stack may have, and the lags of its joins."""
         for until in range(self.graph.rows, first - 1, -1):
             try:
                 return until, lags(self.graph, Span(first, until), axis)
@@ -299,10 +299,10 @@ class _Finder:
             return CHOICE
         return ALWAYS if self.graph.is_long(edge) else FREE
 
-    # --- from numbers to choices ---
+    # --- from memory and traffic back to a stack ---
 
     def stack(self, option: _Option) -> Stack:
-        """The stack behind an option, with the edges that it sends through DRAM."""
+        """The stack of an option, with the edges that go through DRAM."""
         if option not in self._stacks:
             if self.rules == "published":
                 stack = published_stack(self.graph, option.span, option.factor)
@@ -317,7 +317,7 @@ class _Finder:
         choices: dict[int, list[tuple[int, int, int]]] = {}
         for number, choice, memory, traffic in variants(tables, span.first, span.last, option.factor):
             choices.setdefault(number, []).append((choice, memory, traffic))
-        # What the maps so far add up to, with what was chosen for each: the best of each sum's kind.
+        # Sums over the maps so far, with the choice for each map.
         sums: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {(0, 0): ()}
         for number, of_map in choices.items():
             longer: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}

@@ -1,6 +1,6 @@
-"""Compiled parts of the search for stacks: what an interval of rows costs in every way, and the shortest paths.
+"""The compiled part of the search: the costs of an interval of rows in every way, and shortest paths.
 
-The costs are those of `hwgen.model.pipeline.cost`, tile by tile; that file is the one to read.
+The costs are those of `hwgen.model.pipeline.cost`, tile by tile; they are explained there.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 WINDOW, JOIN, NOTHING = 0, 1, 2
-"""What an edge needs of its map's ring: a window, what came in before a join fires, or nothing."""
+"""The pixels of a ring that an edge needs: a window, the pixels that arrive before a join fires, or none."""
 KEPT, CHOICE, FREE, ALWAYS = 0, 1, 2, 3
 """How an edge is counted: in the ring; in the ring or through DRAM; not at all; through DRAM."""
 NEVER = -(1 << 40)
@@ -63,7 +63,7 @@ def _first(t, e, output):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _cut(t, m, first, last, factor, cuts):  # type: ignore[no-untyped-def]
-    """Where the tiles of map m end, from those of its readers: ``cuts`` [map, tile], from column 0 on."""
+    """The ends of the tiles of map m, from those of its readers: ``cuts`` [map, tile], after column 0."""
     size = t.maps[m, LINE]
     cuts[m, 0] = 0
     cuts[m, factor] = size
@@ -85,7 +85,10 @@ def _leaves(t, m, last):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _column_lag(t, e, size, start, stop):  # type: ignore[no-untyped-def]
-    """`hwgen.model.pipeline.cost.column_lag`: it is concave, so the most is where the window just lies inside."""
+    """`hwgen.model.pipeline.cost.column_lag`.
+
+    It is concave: its maximum is at a window that just fits into the map.
+    """
     if t.edges[e, UP] == 1:
         if max(start, t.edges[e, INNER_FIRST]) <= min(stop - 1, t.edges[e, INNER_LAST]):
             return t.edges[e, BEFORE] + t.edges[e, AFTER]
@@ -164,7 +167,7 @@ def _map_cost(t, m, first, last, factor, cuts, dram, begins):  # type: ignore[no
 
 @njit(cache=True)
 def _choose(t, m, first, last, choice, dram):  # type: ignore[no-untyped-def]
-    """Set ``dram`` for choice number ``choice`` of a map; False if there are not so many."""
+    """Set ``dram`` for choice number ``choice`` of a map; False if there are fewer choices."""
     bit = 0
     for e in range(t.maps[m, BEGIN], t.maps[m + 1, BEGIN]):
         inside = first <= t.edges[e, CONSUMER] <= last
@@ -203,7 +206,7 @@ def _is_read(t, m, first, last):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def pareto(memory, traffic):  # type: ignore[no-untyped-def]
-    """Indices of what nothing else undercuts, by falling memory and rising traffic; of equals the first."""
+    """Indices of the Pareto front, by falling memory and rising traffic; of equals the first."""
     order = np.argsort(memory)
     kept = np.empty(len(order), np.int64)
     at, place = len(order), 0
@@ -224,7 +227,7 @@ def pareto(memory, traffic):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _options(t, m, first, last, factor, cuts, dram, begins, memory, traffic):  # type: ignore[no-untyped-def]
-    """Costs of the choices of one map that are worth it, into ``memory`` and ``traffic``; returns their number."""
+    """Costs of the choices of one map on its Pareto front, into ``memory`` and ``traffic``. Returns their number."""
     number, choice = 0, 0
     while _choose(t, m, first, last, choice, dram):
         memory[number], traffic[number] = _map_cost(t, m, first, last, factor, cuts, dram, begins)
@@ -236,7 +239,7 @@ def _options(t, m, first, last, factor, cuts, dram, begins, memory, traffic):  #
 
 @njit(cache=True)
 def _lag_differs(t, m, one, other, last):  # type: ignore[no-untyped-def]
-    """Whether what map m holds for joins depends on which of two rows a stack starts with."""
+    """Whether the lags of the joins that read map m differ between two first rows of a stack."""
     differs = False
     for e in range(t.maps[m, BEGIN], t.maps[m + 1, BEGIN]):
         if t.edges[e, KIND] == JOIN and t.edges[e, CONSUMER] <= last:
@@ -249,8 +252,8 @@ def _lag_differs(t, m, one, other, last):  # type: ignore[no-untyped-def]
 def ending(t, last, factors):  # type: ignore[no-untyped-def]
     """The best ways to run all stacks that end with a row: rows of (first row, ring elements, traffic, factor).
 
-    What a map that is made in the stack costs does not depend on where the stack starts, but for the lags of joins;
-    so for each factor the stack grows backwards, a row at a time, and only its inputs are looked at anew.
+    The cost of a map that the stack makes does not depend on the first row, except by the lags of joins. So for each
+    factor the stack grows backwards, one row at a time, and only the costs of its inputs are computed anew.
     """
     most_choices, highest = 1, 1
     for m in range(last + 1):
@@ -305,7 +308,7 @@ def ending(t, last, factors):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _combined(memory, traffic, more_memory, more_traffic, options):  # type: ignore[no-untyped-def]
-    """All sums of one of the first and one of ``options`` of the second that nothing undercuts."""
+    """The Pareto front of all sums of one entry of the first and one of ``options`` of the second."""
     size = len(memory)
     sums_memory, sums_traffic = np.empty(size * options, np.int64), np.empty(size * options, np.int64)
     for number in range(options):
@@ -326,8 +329,8 @@ def paths(rows, first, last, begin, memory, traffic):  # type: ignore[no-untyped
     """The front over all ways to cut ``rows`` rows: rows of (memory, traffic), and the options that each is made of.
 
     Interval i covers rows ``first[i]`` to ``last[i]`` and has options ``begin[i]`` to ``begin[i + 1]``, by falling
-    memory and rising traffic; intervals are sorted by their last row. Each round is a shortest path among the options
-    within a limit; the next limit is just below the most that it took.
+    memory and rising traffic; intervals are sorted by their last row. Each round is a shortest path over the options
+    within a limit on memory; the next limit is just below the memory that it took.
     """
     far = np.int64(1) << 62
     at = begin[:-1].copy()

@@ -8,7 +8,7 @@ import pytest
 from cosim.pipeline.data import random_network_data
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.document import InputError
-from hwgen.lower.pipeline.cycles import in_time, predict_tile
+from hwgen.lower.pipeline.cycles import predict_tile, service_order
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
@@ -32,7 +32,7 @@ def random_case(rng: random.Random) -> tuple[PipelineProgram, Maps] | None:
     try:
         data = random_network_data(network, np.random.default_rng(rng.getrandbits(32)))
         plan = plan_stack(Solution(network, graph, (stack,), "fetched"), stack)
-        program = lower_stack(plan, data.rows, macs=rng.choice([8, 16, 64]), order=in_time)
+        program = lower_stack(plan, data.rows, macs=rng.choice([8, 16, 64]), order=service_order)
     except InputError:
         return None
     return program, {number: data.maps[one.name] for number, one in enumerate(graph.maps)}

@@ -9,7 +9,7 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import ConvStage
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.ir.network import Network
-from hwgen.lower.pipeline.cycles import in_time, predict_tile
+from hwgen.lower.pipeline.cycles import predict_tile, service_order
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
@@ -55,7 +55,7 @@ def lowered(table: Network, *, factor: int = 1, macs: int = 16, seed: int = 1) -
     data = random_network_data(table, np.random.default_rng(seed))
     stack = Stack(Span(1, graph.rows), factor)
     program = lower_stack(
-        plan_stack(Solution(table, graph, (stack,), "fetched"), stack), data.rows, macs=macs, order=in_time
+        plan_stack(Solution(table, graph, (stack,), "fetched"), stack), data.rows, macs=macs, order=service_order
     )
     return program, {number: data.maps[one.name] for number, one in enumerate(graph.maps)}
 

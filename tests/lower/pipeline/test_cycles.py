@@ -10,10 +10,10 @@ from hwgen.arch.pipeline import JoinStage, PipelineParameters
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network
-from hwgen.lower.pipeline.cycles import in_time, tile_pipeline
+from hwgen.lower.pipeline.cycles import service_order, tile_pipeline
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
-from hwgen.lower.pipeline.queues import with_even_queues
+from hwgen.lower.pipeline.queues import with_queues
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
@@ -65,7 +65,7 @@ def with_least_queues(parameters: PipelineParameters) -> PipelineParameters:
 def runs(program: PipelineProgram, parameters: PipelineParameters) -> bool:
     """Whether all tiles end, with the overlap port served in time."""
     for tile in program.tiles:
-        incoming, outgoing = (tuple(in_time(parameters, tile, way)) for way in ("in", "out"))
+        incoming, outgoing = (tuple(service_order(parameters, tile, way)) for way in ("in", "out"))
         if play(tile_pipeline(parameters, tile.registers), incoming, outgoing).cycles < 0:
             return False
     return True
@@ -76,7 +76,7 @@ def check(seed: int, stacks: int) -> None:
     for _ in range(stacks):
         program = random_program(rng)
         if program is not None:
-            for parameters in (with_least_queues(program.parameters), with_even_queues(program.parameters)):
+            for parameters in (with_least_queues(program.parameters), with_queues(program.parameters)):
                 assert runs(program, parameters), (program.plan, parameters)
 
 
@@ -97,7 +97,7 @@ def test_an_order_that_nobody_can_keep_is_a_standstill() -> None:
         program = random_program(rng)
         for tile in program.tiles if program is not None else ():
             pipeline = tile_pipeline(program.parameters, tile.registers)
-            incoming = tuple(sorted(in_time(program.parameters, tile, "in"), reverse=True))
+            incoming = tuple(sorted(service_order(program.parameters, tile, "in"), reverse=True))
             stuck += play(pipeline, incoming, play(pipeline).outgoing).cycles < 0
     assert stuck > 5
 

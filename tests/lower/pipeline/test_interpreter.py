@@ -12,7 +12,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
-from hwgen.lower.pipeline.interpreter import Memory, MisledError, interpret
+from hwgen.lower.pipeline.interpreter import Memory, ProgramError, interpret
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
@@ -33,7 +33,7 @@ def check(network: Network, stack: Stack, data: NetworkData, macs: int = 16) -> 
     where = (network.layers, stack)
     assert interpret(program, memory) == solution.traffic(stack), where
     for number in graph.outputs(stack.span):
-        assert memory.there[number].all(), where
+        assert memory.valid[number].all(), where
         assert np.array_equal(memory.data[number], data.maps[graph.maps[number].name]), where
 
 
@@ -96,11 +96,11 @@ def test_a_program_that_is_wrong_is_found_out() -> None:
     assert np.array_equal(run(program), data.maps["conv3_1"])
     assert not np.array_equal(run(changed(program, 1, stage3_first_column=3)), data.maps["conv3_1"])
     assert not np.array_equal(run(replace(program, weights=program.weights[::-1])), data.maps["conv3_1"])
-    with pytest.raises(MisledError, match=r"map 3: .* new pixels for 8 lines of 1"):
+    with pytest.raises(ProgramError, match=r"map 3: .* new pixels for 8 lines of 1"):
         run(changed(program, 1, map3_line=3))
     lines = program.tiles[1].overlap_in
     late = replace(program.tiles[0], overlap_out=program.tiles[0].overlap_out[1:])
-    with pytest.raises(MisledError, match="overlap of line 0 is not in DRAM"):
+    with pytest.raises(ProgramError, match="overlap of line 0 is not in DRAM"):
         run(replace(program, tiles=(late, program.tiles[1])))
-    with pytest.raises(MisledError, match="overlap is left over"):
+    with pytest.raises(ProgramError, match="overlap is left over"):
         run(replace(program, tiles=(program.tiles[0], replace(program.tiles[1], overlap_in=(*lines, lines[0])))))

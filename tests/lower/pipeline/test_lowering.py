@@ -12,7 +12,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
-from hwgen.lower.pipeline.lanes import Lanes, beat_for, choose_lanes
+from hwgen.lower.pipeline.lanes import Lanes, choose_lanes, narrowest_beat
 from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram
 from hwgen.lower.pipeline.solution import Solution
@@ -54,8 +54,8 @@ def test_depthwise_lanes_go_over_the_channels() -> None:
 
 
 def test_beats() -> None:
-    assert [beat_for(16, 100, cycles, 16) for cycles in (1600, 1599, 800, 799, 100, 10)] == [1, 2, 2, 3, 16, 16]
-    assert [beat_for(16, 100, 1600, 16, late=late) for late in (15, 14, 7, 6, 1, 0)] == [1, 2, 2, 3, 8, 16]
+    assert [narrowest_beat(16, 100, cycles, 16) for cycles in (1600, 1599, 800, 799, 100, 10)] == [1, 2, 2, 3, 16, 16]
+    assert [narrowest_beat(16, 100, 1600, 16, late=late) for late in (15, 14, 7, 6, 1, 0)] == [1, 2, 2, 3, 8, 16]
 
 
 def test_registers_of_a_residual_block_in_two_tiles() -> None:

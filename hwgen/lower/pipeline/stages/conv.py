@@ -64,7 +64,7 @@ class _Convolution(WindowKind[ConvStage]):
         yield biases.reshape(-1, outputs * BIAS_BYTES)
 
     def of_windows(
-        self, stage: ConvStage, tile: RunningStage, windows: Int8, there: NDArray[np.bool_], words: Words
+        self, stage: ConvStage, tile: RunningStage, windows: Int8, in_map: NDArray[np.bool_], words: Words
     ) -> Int8:
         """Sums of products, requantised, with the weights as the weight port brought them."""
         inputs, outputs = windows.shape[0] // stage.groups, tile.parameters.maps[stage.makes].channels

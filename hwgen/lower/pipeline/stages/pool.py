@@ -42,10 +42,10 @@ def _arithmetic(node: Node, requantisation: Requantisation) -> dict[str, int]:
     return {"multiplier": scale.multiplier, "shift": scale.shift, **clip}
 
 
-def _pooled(windows: Int8, there: NDArray[np.bool_], kind: PoolKind, tile: RunningStage) -> Int8:
+def _pooled(windows: Int8, in_map: NDArray[np.bool_], kind: PoolKind, tile: RunningStage) -> Int8:
     made: Int8
     if kind == "max":
-        made = np.where(there, windows, np.int8(-128)).max(axis=(3, 4)).astype(np.int8)
+        made = np.where(in_map, windows, np.int8(-128)).max(axis=(3, 4)).astype(np.int8)
         return made
     sums = windows.sum(axis=(3, 4), dtype=np.int64)
     return requantise(sums, NO_BIAS, tile.requantisation()).astype(np.int8)
@@ -73,9 +73,9 @@ class _Pool(WindowKind[PoolStage]):
         return _arithmetic(node, requantisation)
 
     def of_windows(
-        self, stage: PoolStage, tile: RunningStage, windows: Int8, there: NDArray[np.bool_], words: Words
+        self, stage: PoolStage, tile: RunningStage, windows: Int8, in_map: NDArray[np.bool_], words: Words
     ) -> Int8:
-        return _pooled(windows, there, stage.kind, tile)
+        return _pooled(windows, in_map, stage.kind, tile)
 
 
 class _GlobalPool(StageKind[GlobalPoolStage]):

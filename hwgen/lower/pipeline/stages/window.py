@@ -62,30 +62,32 @@ class WindowKind(StageKind[W]):
     def run(self, stage: W, tile: RunningStage, operands: list[Int8], words: Words) -> Int8:
         """The windows' outputs."""
         (lines,) = operands
-        across, there_across = _taps(
+        across, lines_in_map = _taps(
             tile.setting("lines"), stage.stride[0], tile.setting("first_line"), stage.kernel[0], lines.shape[1]
         )
-        along, there_along = _taps(
+        along, columns_in_map = _taps(
             tile.setting("columns"), stage.stride[1], tile.setting("first_column"), stage.kernel[1], lines.shape[2]
         )
-        there = there_across[:, None, :, None] & there_along[None, :, None, :]
-        if there.size:
+        in_map = lines_in_map[:, None, :, None] & columns_in_map[None, :, None, :]
+        if in_map.size:
             found = lines[:, across[:, None, :, None], along[None, :, None, :]]
-            windows = np.where(there, found, np.int8(0))
+            windows = np.where(in_map, found, np.int8(0))
         else:
-            windows = np.zeros((lines.shape[0], *there.shape), np.int8)
-        return self.of_windows(stage, tile, windows, there, words)
+            windows = np.zeros((lines.shape[0], *in_map.shape), np.int8)
+        return self.of_windows(stage, tile, windows, in_map, words)
 
     @abstractmethod
-    def of_windows(self, stage: W, tile: RunningStage, windows: Int8, there: NDArray[np.bool_], words: Words) -> Int8:
+    def of_windows(
+        self, stage: W, tile: RunningStage, windows: Int8, in_map: NDArray[np.bool_], words: Words
+    ) -> Int8:
         """The outputs of windows [channels, lines, columns, across, along].
 
-        ``there`` says which taps [lines, columns, across, along] are no padding; padding is zero.
+        ``in_map`` says which taps [lines, columns, across, along] are in the map. The others are padding, and zero.
         """
 
 
 def _taps(count: int, stride: int, first: int, kernel: int, size: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Along one axis: the index that each tap [output, tap] reads, and whether it is in the map."""
     places = np.arange(count)[:, None] * stride + first - (kernel - 1) + np.arange(kernel)
-    there = (places >= 0) & (places < size)
-    return np.clip(places, 0, max(size - 1, 0)), there
+    in_map = (places >= 0) & (places < size)
+    return np.clip(places, 0, max(size - 1, 0)), in_map
