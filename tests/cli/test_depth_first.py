@@ -8,6 +8,9 @@ from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.front import best_within, search_front
 from tests.cli.command_line import Run, refused
 
+DMCNN_WEIGHTS = 9 * (3 * 64 + 18 * 64 * 64 + 64 * 3)
+"""DMCNN-VD: 20 convolutions of 3 x 3 over 64 maps, from 3 maps and to 3."""
+
 
 def test_the_front(run: Run, tmp_path: Path) -> None:
     answer = run("depth-first", "vgg_e_first5", "-o", tmp_path, "--json")
@@ -19,13 +22,16 @@ def test_the_front(run: Run, tmp_path: Path) -> None:
     assert answer.json["file"] == str(tmp_path / "front.yaml")
     bounds = ("layer_by_layer", "layer_by_layer_convolutions")
     assert written["points"] == [{key: one[key] for key in one if key not in bounds} for one in points]
+    # One stack, all weights on chip. Rings: 2 lines and 2 pixels of a 3 x 3 convolution, 1 and 1 of a 2 x 2 pool.
+    weights = 9 * (3 * 64 + 64 * 64 + 64 * 128 + 128 * 128 + 128 * 256)
+    rings = 3 * 2 * 225 + 64 * (2 * 225 + 225) + 64 * 2 * 113 + 128 * (2 * 113 + 113) + 128 * 2 * 57
     assert written["points"][-1] == {
-        "memory": 671_686, "traffic": 953_344, "weights": "resident",
-        "stacks": [{"first": "conv1_1", "last": "conv3_1", "factor": 1, "memory": 671_686}],
+        "memory": weights + rings, "traffic": 3 * 224**2 + 256 * 56**2, "weights": "resident",
+        "stacks": [{"first": "conv1_1", "last": "conv3_1", "factor": 1, "memory": weights + rings}],
     }  # fmt: skip
     shown = run("depth-first", "vgg_e_first5")
     assert "25 points in bytes, 13 shown" in " ".join(shown.out.split())
-    assert "671,686" in shown.out
+    assert f"{weights + rings:,}" in shown.out
 
 
 def test_the_best_point_for_a_memory(run: Run, tmp_path: Path) -> None:
@@ -41,7 +47,7 @@ def test_the_best_point_for_a_memory(run: Run, tmp_path: Path) -> None:
     assert f"{best.traffic:,} bytes with {best.memory:,} on chip" in answer.out
     for stack in written["stacks"]:
         rings = sum(ring["channels"] * ring["pixels"] for ring in stack["rings"])
-        assert stack["memory"] == rings + (stack["weights"] if written["weights"] == "fetched" else 667_008)
+        assert stack["memory"] == rings + (stack["weights"] if written["weights"] == "fetched" else DMCNN_WEIGHTS)
 
 
 def test_the_published_rules(run: Run) -> None:
@@ -54,7 +60,8 @@ def test_the_published_rules(run: Run) -> None:
             "first": "conv1",
             "last": "add_skip",
             "factor": 1,
-            "memory": 2_424_806,
+            # Rings of 2 lines of 720 pixels and 2 pixels, of 3 maps once and of 64 maps 19 times.
+            "memory": DMCNN_WEIGHTS + (3 + 19 * 64) * 2 * 721,
             "through_dram": [["input", "add_skip"]],
         }
     ]
@@ -67,7 +74,9 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("depth-first", "fsrcnn_s", "--resolution", "0x5"), "--resolution: expected a size")
     refused(run("depth-first", "fsrcnn_s", "--memory", "much"), "--memory: expected a size such as 256KiB")
     refused(run("depth-first", "fsrcnn_s", "--memory", "0"), "--memory: expected a size")
-    refused(run("depth-first", "vgg_e_first5", "--memory", "256KiB"), "--memory: expected at least 295936 bytes")
+    # The weights of conv3_1, and its ring with tiles of 2 columns: 128 maps of 2 lines of 3 pixels and 2 pixels.
+    conv3_1 = 9 * 128 * 256 + 128 * (2 * 3 + 2)
+    refused(run("depth-first", "vgg_e_first5", "--memory", "256KiB"), f"--memory: expected at least {conv3_1} bytes")
     refused(run("depth-first", "vgg16", "--resolution", "64x64"), "fc6: expected an input of 1x1 pixels for fc")
     refused(run("depth-first", "fsrcnn_s", "--rules", "other"), "--rules")
     (tmp_path / "file").touch()

@@ -111,6 +111,7 @@ def test_sums(few: list[LayerRow]) -> None:
     ]
     yolo = models["exact", "yolo_fvlpd"]
     rows = [row for row in few if (row.reading, row.network) == ("exact", "yolo_fvlpd")]
+    # Two layers have no room for one filter of all input channels: 3 x 3 x 512 elements or more take over 8 KiB.
     assert (yolo.layers, yolo.unfit) == (9, "WS: 2")
     assert yolo.burst == pytest.approx(sum(row.burst for row in rows))
     assert pytest.approx(sum(row.burst if row.WS is None else row.WS for row in rows)) == yolo.WS
@@ -129,6 +130,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     answer = run("paper", "sousa-2022", "--networks", "lenet,yolo_fvlpd", "-o", tmp_path, "--json")
     assert (answer.status, answer.err) == (0, "")
     models = {(model["reading"], model["network"]): model for model in answer.json["models"]}
+    # Bands around what was recorded in November 2026 (1.045, below 1.132); the paper's board has 1.074.
     assert 1.03 < models["published", "yolo_fvlpd"]["speedup"] < 1.08
     files = {path.name for path in tmp_path.iterdir()}
     assert files == {"README.md", "table2.csv", "layers.csv", "own_layers.csv", "judged.csv"} | {

@@ -79,7 +79,9 @@ def test_best_order_for_alexnet_is_close_to_what_each_layer_would_like() -> None
     layers = load_layer_set("stoutchinin_2019").starting_with("alexnet").convolutions()
     alone = sum(search(layer, [1024])[0].total_bytes for layer in layers)
     together = best_order(layers, 1024).total_bytes
+    # Recorded from this search in November 2026; guards against change. Brute force judges it on small layers.
     assert alone == 81842080
+    # So near: a finding of this search, recorded with it.
     assert 1 < together / alone < 1.04
 
 
