@@ -16,12 +16,14 @@ from cosim.hwc.divergence import divergences
 from cosim.hwc.jobs import Job, JobResult
 from cosim.hwc.layer_data import LayerData
 from cosim.hwc.preparation import Run, prepare
+from cosim.sim.build import LONG
 from cosim.sim.runner import Bench, run_jobs
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
+from hwgen.model.hwc.cycles import least_cycles
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["LayerResult", "cosimulate", "dump_layer", "file_names"]
@@ -42,7 +44,7 @@ def cosimulate(
     stalls: bool = False,
     dump: Path | None = None,
     waves: Path | None = None,
-    fast: bool = True,
+    fast: bool | None = None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
     """Run each schedule on the hardware and compare counts and output; results in the order of ``schedules``.
@@ -61,7 +63,8 @@ def cosimulate(
     stalls : grants and responses are withheld at random.
     dump : folder for inputs, weights, biases and outputs of each layer.
     waves : folder for the waveforms, one file per layer.
-    fast : build for long runs; else build in less time, with the design's assertions on.
+    fast : build for long runs; else build in less time, with the design's assertions on. None: by how many cycles
+        the layers take, see `cosim.sim.build.LONG`.
     progress : called with each result as it arrives.
     """
     groups: dict[HwcParameters, list[tuple[int, Program]]] = defaultdict(list)
@@ -97,7 +100,7 @@ class _OneBlock:
     simulator: Simulator
     bench: Bench | None
     jobs: int
-    fast: bool
+    fast: bool | None
     dump: Path | None
     waves: Path | None
     names: Sequence[str]
@@ -120,6 +123,9 @@ class _OneBlock:
             self.progress(result)
 
         longest_first = sorted(runs, key=lambda run: -run.prediction.iterations)
+        fast = self.fast
+        if fast is None and sum(least_cycles(run.prediction) for run in runs) > LONG:
+            fast = True
         for batch in [longest_first] if self.waves is None else [[run] for run in runs]:
             run_jobs(
                 self.text,
@@ -128,7 +134,7 @@ class _OneBlock:
                 bench=self.bench,
                 processes=self.jobs,
                 waves=None if self.waves is None else self.waves / f"{self.names[batch[0].index]}.fst",
-                fast=self.fast,
+                fast=fast,
                 on_result=arrived,
             )
         for run, outcome in different[:EXPLAINED]:

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +38,7 @@ def run_jobs(
     bench: Bench | None = None,
     processes: int = 1,
     waves: Path | None = None,
-    fast: bool = True,
+    fast: bool | None = True,
     on_result: OnResult = lambda result: None,
 ) -> list[JobResult]:
     """Run ``jobs`` on the design and give their results in the same order.
@@ -51,7 +52,8 @@ def run_jobs(
     processes : how many simulators share the jobs at most.
     waves : where the waveforms go (FST); one simulator then runs all jobs. Mind the size: megabytes for some ten
         thousand cycles.
-    fast : build for long runs; else build in less time, with the design's assertions on.
+    fast : build for long runs; else build in less time, with the design's assertions on. None: the build for long
+        runs if it is there, else the other one.
     on_result : called with each result as it arrives.
     """
     if bench is None:
@@ -64,9 +66,10 @@ def run_jobs(
         return []
     depth = depth_for(simulator, max(len(job.image) for job in jobs))
     harness = bench != "bus"
-    simulation = build(
-        Build(verilog, simulator, harness=harness, depth_log2=depth, waves=waves is not None, fast=fast)
-    )
+    wanted = Build(verilog, simulator, harness=harness, depth_log2=depth, waves=waves is not None)
+    if fast is False or (fast is None and not wanted.is_there):
+        wanted = replace(wanted, fast=False)
+    simulation = build(wanted)
     with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
         folder = Path(name)
         for number, job in enumerate(jobs):

@@ -15,7 +15,7 @@ from typing import Any
 
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
-from cosim.sim.build import HARNESS, Build, build
+from cosim.sim.build import HARNESS, LONG, Build, build
 from cosim.sim.runner import depth_for
 from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.ledger import Ledger
@@ -281,11 +281,12 @@ def generate_task(
 
 
 def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], None]) -> tuple[tuple[Row, str], ...]:
-    """A build that runs these rows; several, if the memory of some is beyond that of others."""
+    """A build that runs these rows, optimised if they take long; several, if some need more memory than others."""
     words = {compile_layer(row.entry.schedule, row.entry.hardware).layout.size // 4 for row, _ in wanted}
     text = generated(wanted[0][0].parameters)
+    fast = sum(row.least_cycles for row, _ in wanted) > LONG
     for depth in sorted({depth_for("verilator", size) for size in words}):
-        build(Build(text, depth_log2=depth))
+        build(Build(text, depth_log2=depth, fast=fast))
     return wanted
 
 

@@ -13,7 +13,7 @@ from cosim.sim.runner import run_jobs
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.control import Status
 from hwgen.arch.registers.hwc import hwc_registers
-from hwgen.export.hwc import verilog
+from hwgen.export.cached import generated
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.lower.hwc import compile_layer
@@ -140,7 +140,7 @@ def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:
             run = prepare(compile_layer(schedule, hardware), index=index, seed=1, stalls=stalls)
             for first, last in PARTS:
                 cases.append(cluster_case(run, f"{index} {stalls} {first} {last}", rng, first, last))
-    results = run_jobs(verilog(parameters_of(cases[0].run)), [case.job for case in cases], fast=False)
+    results = run_jobs(generated(parameters_of(cases[0].run)), [case.job for case in cases], fast=False)
     for case, result in zip(cases, results, strict=True):
         assert result.status == Status.DONE, (result.name, hex(result.status))
         assert not any(result.violations.values()), result.name
@@ -166,8 +166,8 @@ def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_a
         )
         for run in runs
     ]
-    alone = run_jobs(verilog(runs[0].program.parameters), [run.job for run in runs], fast=False)
-    together = run_jobs(verilog(parameters_of(runs[0])), shared, fast=False)
+    alone = run_jobs(generated(runs[0].program.parameters), [run.job for run in runs], fast=False)
+    together = run_jobs(generated(parameters_of(runs[0])), shared, fast=False)
     for one, other in zip(alone, together, strict=True):
         assert other.cycles == one.cycles
         assert other.accesses == one.accesses

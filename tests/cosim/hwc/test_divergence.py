@@ -11,7 +11,7 @@ from cosim.hwc.expected_accesses import KINDS, expected_groups
 from cosim.hwc.jobs import Job, JobResult
 from cosim.hwc.preparation import Run, prepare
 from cosim.sim.runner import run_jobs
-from hwgen.export.hwc import verilog
+from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
@@ -35,7 +35,7 @@ RUN = fig8_run()
 
 
 def once(job: Job) -> JobResult:
-    return run_jobs(verilog(RUN.program.parameters), [job], fast=False)[0]
+    return run_jobs(generated(RUN.program.parameters), [job], fast=False)[0]
 
 
 def told(window: int = 1 << 20, **registers: int) -> list[str]:

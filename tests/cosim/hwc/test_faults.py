@@ -16,7 +16,7 @@ from hwgen.arch.registers.bank import Register
 from hwgen.arch.registers.control import Status, error_of
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
-from hwgen.export.hwc import verilog
+from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
@@ -45,7 +45,7 @@ MAP = hwc_registers(RUN.program.parameters)
 
 
 def run(jobs: list[Job], bench: Bench = "native") -> list[JobResult]:
-    return run_jobs(verilog(RUN.program.parameters), jobs, bench=bench, fast=False)
+    return run_jobs(generated(RUN.program.parameters), jobs, bench=bench, fast=False)
 
 
 def after(name: str) -> Job:

@@ -18,7 +18,7 @@ from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from cosim.hwc.preparation import Run, prepare
 from cosim.hwc.results import LayerResult, cosimulate
 from cosim.sim.runner import Bench, run_jobs
-from hwgen.export.hwc import verilog
+from hwgen.export.cached import generated
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -84,7 +84,7 @@ def test_random_data_cover_the_range_and_are_not_clipped_away() -> None:
 
 
 def outcome_of(run: Run) -> JobResult:
-    return run_jobs(verilog(run.program.parameters), [run.job], fast=False)[0]
+    return run_jobs(generated(run.program.parameters), [run.job], fast=False)[0]
 
 
 def test_everything_that_can_be_wrong_is_a_failure() -> None:

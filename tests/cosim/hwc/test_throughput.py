@@ -5,7 +5,7 @@ import pytest
 from cosim.hwc.comparison import judge
 from cosim.hwc.preparation import prepare
 from cosim.sim.runner import run_jobs
-from hwgen.export.hwc import verilog
+from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -36,7 +36,7 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
     steps += [Loop("k", 1), Marker(("W",)), Loop("l", 1), Loop("m", 1), Loop("y", 1), Loop("x", 14)]
     schedule = Schedule(layer=of, nest=tuple(steps), lanes=Lanes(x=16))
     run = prepare(compile_layer(schedule, Hardware(name="small", budget=1024, buffers=buffers, lanes=Lanes(x=16))))
-    (outcome,) = run_jobs(verilog(run.program.parameters), [run.job], fast=False)
+    (outcome,) = run_jobs(generated(run.program.parameters), [run.job], fast=False)
     result = judge(run, outcome, "verilator")
     assert result.passed, result.failures
     return run.prediction.iterations, result.stalls["input"], result.stalls["weight"]
