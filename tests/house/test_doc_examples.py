@@ -107,6 +107,13 @@ def test_the_examples_print_what_the_page_says(
 
 
 @pytest.mark.nightly
+def test_the_example_of_memory_levels_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_page("semantics/memory-levels.md", ("cosim",), tmp_path, monkeypatch, capsys) == 1
+
+
+@pytest.mark.nightly
 @pytest.mark.icarus
 def test_the_whole_tutorial_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
