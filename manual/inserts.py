@@ -21,6 +21,7 @@ _TITLES = {
     "apb": "A write, a read and a refused read on the APB port",
     "axi-read": "A burst of reads on the AXI port",
     "axi-write": "A burst of writes on the AXI port",
+    "stream": "Three pixels of six bytes on an input stream of four bytes",
     "start": "From the start to the acknowledged interrupt of an HWC",
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manual.designs import ROOT
-from manual.timing.traces import Trace, apb_trace, dma_trace, hwc_trace
+from manual.timing.traces import Trace, apb_trace, dma_trace, hwc_trace, stream_trace
 
 __all__ = ["FOLDER", "diagrams", "stored_diagrams", "write_diagrams"]
 
@@ -48,6 +48,8 @@ def diagrams() -> dict[str, dict[str, Any]]:
     start = max(cycle for cycle in range(reads) if hwc["cfg__req"][cycle])
     ended = hwc.first("irq")
     found["start"] = _diagram(hwc, _START, [*range(start - 1, start + 5), GAP, *range(ended - 2, len(hwc["irq"]))])
+    beats = stream_trace()
+    found["stream"] = _diagram(beats, _STREAM, range(len(beats["i_map0__valid"])))
     return found
 
 
@@ -77,6 +79,11 @@ _AXI_WRITE = [
     *_lanes("axi__", "wvalid", "wdata", "wstrb", "wlast"),
     *_lanes("axi__", "", "bvalid", "bready"),
     Lane("axi__bresp", ("axi__bvalid",)),
+]
+_STREAM = [
+    *_lanes("i_map0__", "", "valid", "ready"),
+    *_lanes("i_map0__", "valid", "payload"),
+    Lane("i_map0_keep", ("i_map0__valid",)),
 ]
 _START = [
     Lane("cfg__req"),

@@ -5,6 +5,7 @@ Every run checks its result, so that what is shown is a run that works.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.registers import ClusterRegisters
 from hwgen.gateware.dma.dma import Dma
 from hwgen.gateware.hwc.hwc import Hwc
+from hwgen.gateware.pipeline.beats import TileSource
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.requantisation import Requantisation, Scale
@@ -27,7 +29,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from manual.designs import cluster
 
-__all__ = ["Trace", "apb_trace", "dma_trace", "hwc_trace"]
+__all__ = ["Trace", "apb_trace", "dma_trace", "hwc_trace", "stream_trace"]
 
 LAYER = {
     "name": "small",
@@ -290,9 +292,9 @@ def dma_trace() -> Trace:
 
 async def _taken(ctx: Any, ready: Signal) -> None:
     """Until what is offered has been taken."""
-    while not ctx.get(ready):
-        await ctx.tick()
-    await ctx.tick()
+    taken = 0
+    while not taken:
+        *_, taken = await ctx.tick().sample(ready)
 
 
 def _tcdm(m: Module, name: str, port: Any) -> Signal:
@@ -301,3 +303,41 @@ def _tcdm(m: Module, name: str, port: Any) -> Signal:
     m.d.sync += answered.eq(port.req)
     m.d.comb += [port.gnt.eq(port.req), port.r_valid.eq(answered)]
     return answered
+
+
+def stream_trace() -> Trace:
+    """Pixels of six bytes come to a pipeline in beats of four; what follows is not always ready for a pixel."""
+    source = TileSource(channels=6, beat=4, line=8, lines=8)
+    pixels = [bytes(range(6 * number, 6 * number + 6)) for number in range(3)]
+    taken: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(source.columns, len(pixels))
+        ctx.set(source.lines, 1)
+        ctx.set(source.begin, 1)
+        await ctx.tick()
+        ctx.set(source.begin, 0)
+        for number, pixel in enumerate(pixels):
+            for beat in (pixel[:4], pixel[4:]):
+                ctx.set(source.i_beat.payload, int.from_bytes(beat, "little"))
+                ctx.set(source.i_beat.valid, 1)
+                await _taken(ctx, source.i_beat.ready)
+            if number == 1:
+                ctx.set(source.i_beat.valid, 0)
+                await ctx.tick()
+        ctx.set(source.i_beat.valid, 0)
+        await ctx.tick().repeat(3)
+
+    async def follows(ctx: Any) -> None:
+        for cycle in count():
+            ctx.set(source.o_pixel.ready, cycle not in (3, 4, 5))
+            offered = source.o_pixel.valid & source.o_pixel.ready
+            *_, leaves, pixel = await ctx.tick().sample(offered, source.o_pixel.payload)
+            if leaves:
+                taken.append(int(pixel))
+
+    signals = {"i_map0__payload": source.i_beat.payload, "i_map0__valid": source.i_beat.valid}
+    signals |= {"i_map0__ready": source.i_beat.ready, "i_map0_keep": source.keep}
+    trace = _run(source, bench, signals, follows)
+    assert taken == [int.from_bytes(pixel, "little") for pixel in pixels]
+    return trace

@@ -126,12 +126,12 @@ def test_a_template_connects_every_port_of_the_verilog(name: str, tmp_path: Path
     assert lint_of(name, template, tmp_path) == ""
 
 
-def test_a_template_that_leaves_a_port_out_or_is_too_wide_is_noticed(tmp_path: Path) -> None:
+def test_a_template_that_leaves_a_port_out_and_has_one_too_wide_is_noticed(tmp_path: Path) -> None:
     template = instantiation(top("hwc"))
-    missing = "\n".join(line for line in template.splitlines() if not line.startswith("  .tcdm_i__be"))
-    assert "PINMISSING" in lint_of("hwc", missing, tmp_path)
-    wide = template.replace("[3:0] tcdm_i__be", "[4:0] tcdm_i__be")
-    assert "WIDTH" in lint_of("hwc", wide, tmp_path)
+    wrong = "\n".join(line for line in template.splitlines() if not line.startswith("  .tcdm_i__be"))
+    found = lint_of("hwc", wrong.replace("[3:0] tcdm_w__be", "[4:0] tcdm_w__be"), tmp_path)
+    assert "PINMISSING" in found
+    assert "WIDTH" in found
 
 
 @pytest.mark.parametrize("name", WITH_REGISTERS)
