@@ -26,7 +26,8 @@ from hwgen.arch.commands import (
 )
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
-from hwgen.arch.registers.control import Status
+from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError, HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.ir.hardware import Cluster
@@ -322,20 +323,22 @@ def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> 
     dut = model()
     given = job("busy")
     run_cluster(dut, given)
+    registers = cluster_registers(PARAMETERS).addresses
+    control, status = registers["control"], registers["status"]
     assert dut.transfer(0xF00) == (0, True)
-    assert dut.transfer(0x8, 1)[1], "status is read only"
-    assert dut.transfer(0x8)[0] >> 8 == ClusterError.UNKNOWN_REGISTER.value, "the first one stays"
-    dut.transfer(0x4, 2)
-    assert dut.transfer(0x8)[0] == 0
-    dut.transfer(0x4, 1)
+    assert dut.transfer(status, 1)[1], "status is read only"
+    assert error_of(dut.transfer(status)[0]) == ClusterError.UNKNOWN_REGISTER, "the first one stays"
+    dut.transfer(control, Control.CLEAR)
+    assert dut.transfer(status)[0] == 0
+    dut.transfer(control, Control.START)
     dut.run(100)
-    assert dut.transfer(0x8)[0] & 1, "busy"
-    assert dut.transfer(0x80, 0)[1]
-    assert dut.transfer(0x4, 1)[1]
+    assert dut.transfer(status)[0] & Status.BUSY
+    assert dut.transfer(registers["program_address"], 0)[1]
+    assert dut.transfer(control, Control.START)[1]
     dut.run(100_000)
-    assert dut.transfer(0x8)[0] == ClusterError.WRITTEN_WHILE_BUSY.value << 8 | 0b10
+    assert dut.transfer(status)[0] == ClusterError.WRITTEN_WHILE_BUSY << 8 | Status.DONE
     assert np.array_equal(PROGRAM.output(dut.memory[: len(given.image)]), EXPECTED)
-    dut.transfer(0x4, 2)
+    dut.transfer(control, Control.CLEAR)
 
 
 def test_a_dram_that_is_very_slow_is_no_fault() -> None:

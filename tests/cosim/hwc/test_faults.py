@@ -202,7 +202,7 @@ def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer() -> 
             assert not any(result.violations.values()), result.name
         assert result.status & 0xF8 == 0, f"{result.name}: status {result.status:#x}"
         assert result.timed_out == bool(result.status & 1), f"{result.name}: status {result.status:#x}"
-        refused += result.status >> 8 != 0
+        refused += error_of(result.status) != 0
         stopped += result.timed_out
         passes(next_one)
     assert refused >= 20

@@ -6,6 +6,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.control import Control, error_of
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.gateware.hwc.registers import ControlRegisters
@@ -20,11 +21,10 @@ PARAMETERS = HwcParameters(
     output_bytes=768,
 )
 ADDRESS = {register.name: register.address for register in hwc_registers(PARAMETERS)}
-START, CLEAR = 1, 2
 
 
 def sound() -> dict[str, int]:
-    """Settings that nothing speaks against: a layer of one multiplication."""
+    """Settings that pass all checks: a layer of one multiplication."""
     values = {register.name: 0 for register in hwc_registers(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
     ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
     return {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
@@ -61,7 +61,7 @@ class Port:
         return (await self.access(ADDRESS[name]))[0]
 
     async def error(self) -> HwcError:
-        return HwcError(await self.read("status") >> 8)
+        return HwcError(error_of(await self.read("status")))
 
 
 def run(scenario: Any) -> None:
@@ -85,7 +85,7 @@ def test_settings_read_back_and_a_sound_start_starts() -> None:
         for name, value in values.items():
             assert await port.read(name) == value
         assert await port.read("identity") == 0x48574331
-        assert await port.write("control", START) == 0
+        assert await port.write("control", Control.START) == 0
         assert port.starts == 1
         assert await port.error() is HwcError.NONE
 
@@ -115,12 +115,12 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
         assert await port.error() is code
         assert await port.read("fault_address") == address
         assert await port.read("extent_m") == before
-        await port.write("control", START)
+        await port.write("control", Control.START)
         assert port.starts == 0
         assert ctx.get(port.registers.irq) == 1
-        await port.write("control", CLEAR)
+        await port.write("control", Control.CLEAR)
         assert ctx.get(port.registers.irq) == 0
-        await port.write("control", START)
+        await port.write("control", Control.START)
         assert port.starts == 1
 
     run(scenario)
@@ -145,7 +145,7 @@ def test_unsound_settings_do_not_start(name: str, value: int, code: HwcError) ->
     async def scenario(ctx: Any, port: Port) -> None:
         for key, setting in (sound() | {name: value}).items():
             assert await port.write(key, setting) == 0
-        await port.write("control", START)
+        await port.write("control", Control.START)
         assert port.starts == 0
         assert await port.error() is code
         assert ctx.get(port.registers.irq) == 1
@@ -159,7 +159,7 @@ def test_writing_while_busy_is_refused_and_changes_nothing() -> None:
             await port.write(name, setting)
         ctx.set(port.registers.busy, 1)
         assert await port.write("extent_m", 7) == 1
-        assert await port.write("control", START) == 1
+        assert await port.write("control", Control.START) == 1
         assert port.starts == 0
         assert await port.read("extent_m") == 1
         assert await port.error() is HwcError.WRITTEN_WHILE_BUSY
