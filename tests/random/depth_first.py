@@ -20,9 +20,9 @@ MOST = 11
 
 
 def random_stacks(rng: random.Random, wanted: int, factors: int) -> list[list[StackRun]]:
-    """So many networks, each in up to so many ways: tiling factors and stalls; skips in the ring or through DRAM.
+    """``wanted`` networks, each in up to ``factors`` tilings, with random stalls and skips in rings or through DRAM.
 
-    Most of them are wide enough for that many tiles.
+    Most networks are wide enough for ``factors`` tiles.
     """
     found: list[list[StackRun]] = []
     while len(found) < wanted:

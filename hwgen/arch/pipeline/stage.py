@@ -136,7 +136,7 @@ class Stage(ABC):
         return self
 
     def with_operand_queues(self, depths: Sequence[int]) -> "Stage":
-        """This stage with queues of so many pixels after its pixel operands."""
+        """This stage with queues of these depths, in pixels, after its pixel operands."""
         return self
 
 

@@ -57,7 +57,7 @@ class Work:
         return cls(pixels, False, ((Lanes(1, 1), 1),))
 
     def cheapest(self, cycles: int) -> Lanes | None:
-        """The fewest lanes that do the work in so many cycles; of equally many, those with the most inputs."""
+        """The fewest lanes that do the work within ``cycles``; of equally many, those with the most inputs."""
         fitting = [lanes for lanes, steps in self.choices if steps * self.pixels <= cycles]
         return min(fitting, key=lambda lanes: (lanes.multipliers, -lanes.inputs), default=None)
 
@@ -82,9 +82,9 @@ def choose_lanes(works: Sequence[Work], macs: int) -> tuple[list[Lanes], int]:
 
 
 def narrowest_beat(channels: int, pixels: int, cycles: int, most: int, *, late: int | None = None) -> int:
-    """The narrowest beat, in bytes, with which a stream carries its pixels in so many cycles.
+    """The narrowest beat, in bytes, with which a stream carries ``pixels`` within ``cycles``.
 
-    With ``late`` a pixel also arrives at most so many cycles after it was needed.
+    ``late``: a pixel may also arrive at most this many cycles after it is needed.
     """
     for beat in range(1, min(channels, most) + 1):
         beats = -(-channels // beat)

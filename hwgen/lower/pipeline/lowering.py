@@ -76,6 +76,11 @@ def _check(row: StagePlan, tiles: int) -> None:
     kind = kind_of_row(row.node)
     if len(set(row.node.inputs)) < len(row.node.inputs):
         raise InputError(f"{row.node.name}: inputs: expected different maps for a pipeline, got one twice")
+    activated(row.node)
+    if row.node.activation is not None and not kind.requantises(row.node):
+        raise InputError(
+            f"{row.node.name}: activation: a pipeline has none for this operation, got {row.node.activation}"
+        )
     kind.check(row, tiles)
 
 

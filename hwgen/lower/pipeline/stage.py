@@ -55,7 +55,7 @@ class PlannedStage:
     Members
     -------
     row : by lines and columns.
-    axis : along which a line lies.
+    axis : along which a line runs.
     sources : the maps that it reads, in the order of its inputs.
     operands : the same as the pipeline's maps, with queues and streams.
     makes : the pipeline's map.
@@ -139,12 +139,16 @@ class StageKind(ABC, Generic[S]):
     def runs(self, node: Node) -> bool:
         """Whether it is the kind for a row."""
 
+    def requantises(self, node: Node) -> bool:
+        """Whether the stage of a row requantises its outputs, so that it can have an activation."""
+        return False
+
     def check(self, row: StagePlan, tiles: int) -> None:
-        """Raise `InputError` for a row that the stage cannot do in so many tiles."""
+        """Raise `InputError` for a row that the stage cannot run in ``tiles`` tiles."""
 
     @abstractmethod
     def work(self, node: Node, pixels: int) -> Work:
-        """The work of a row that makes (see `works_on_input`) so many pixels, with the lanes that it may have."""
+        """The work of a row that makes ``pixels`` pixels, with its choices of lanes. See `works_on_input`."""
 
     def works_on_input(self) -> bool:
         """Whether its work is proportional to the pixels that it reads, not to those that it makes."""

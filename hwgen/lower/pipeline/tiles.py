@@ -126,7 +126,7 @@ def plan_stack(solution: Solution, stack: Stack) -> StackPlan:
         maps.append(
             MapPlan(
                 number, one.name, one.channels, one.lines(axis), one.line(axis), source,
-                written=not source and graph.leaves(number, span), skips=through and not source,
+                written=not source and graph.is_output(number, span), skips=through and not source,
                 ring=rings[number].pixels, line=rings[number].line, tiles=_map_tiles(tiles),
             )
         )  # fmt: skip

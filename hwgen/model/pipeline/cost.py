@@ -153,7 +153,7 @@ def boundaries(graph: Graph, span: Span, factor: int) -> dict[int, tuple[int, ..
         edges = graph.inside(number, span)
         ends = [0]
         for tile in range(1, factor):
-            needs = [tile * size // factor] if number >= span.first and graph.leaves(number, span) else []
+            needs = [tile * size // factor] if number >= span.first and graph.is_output(number, span) else []
             done = ((edge, found[edge.consumer][tile]) for edge in edges)
             needs += [edge.along(axis).last(end - 1) + 1 for edge, end in done if end]
             ends.append(min(max([ends[-1], *needs]), size))
@@ -214,7 +214,7 @@ def _traffic(graph: Graph, stack: Stack, tiles: Tiles) -> Traffic:
     number, one = tiles.number, tiles.map
     dram = sum(edge in stack.through_dram for edge in graph.inside(number, stack.span))
     source = number < stack.span.first
-    written = not source and graph.leaves(number, stack.span)
+    written = not source and graph.is_output(number, stack.span)
     column = one.channels * one.lines(tiles.axis)
     others = len(graph.inside(number, stack.span)) > dram
     return Traffic(

@@ -158,9 +158,9 @@ class Graph:
 
     def outputs(self, span: Span) -> tuple[int, ...]:
         """The maps that a stack writes to DRAM for others, in order."""
-        return tuple(n for n in range(span.first, span.last + 1) if self.leaves(n, span))
+        return tuple(n for n in range(span.first, span.last + 1) if self.is_output(n, span))
 
-    def leaves(self, number: int, span: Span) -> bool:
+    def is_output(self, number: int, span: Span) -> bool:
         """Whether a map of a stack is an output: read after the stack, or not at all."""
         readers = self.readers[number]
         return not readers or readers[-1].consumer > span.last

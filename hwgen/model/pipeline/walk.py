@@ -56,9 +56,9 @@ class _Walker:
         self.maps = {name: every[name] for name in [*self.sources, *self.nodes]}
         height, width = _size(self.maps[network.layers[first - 1].inputs[0]])
         self.axis = 1 if width <= height else 0
-        everybody = {name for node in network.layers for name in node.inputs}
+        read = {name for node in network.layers for name in node.inputs}
         after = {name for node in self.later for name in node.inputs}
-        self.outputs = [name for name in self.nodes if name in after or name not in everybody]
+        self.outputs = [name for name in self.nodes if name in after or name not in read]
         self.clock = {name: ((Fraction(1), Fraction(0)), (Fraction(1), Fraction(0))) for name in self.sources}
 
     # --- geometry ---

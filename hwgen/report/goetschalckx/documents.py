@@ -23,7 +23,7 @@ FILES_TEXT = """\
 - `fig5.csv`, `fig5_bound.csv`, `fig5.png`, `fig5.svg`: memory against traffic, those of Fig. 7 included
 - `fig6.csv`, `fig6.png`, `fig6.svg`: the stacks of every point of SRGAN
 - `fig7.png`, `fig7.svg`: VGG-E's first five convolutions, FSRCNN
-- `fronts/*.yaml`: the solution behind each point"""
+- `fronts/*.yaml`: the solution of each point"""
 
 
 def depth_first_files(computed: Computed, bounds: Sequence[BoundRow]) -> dict[str, str]:

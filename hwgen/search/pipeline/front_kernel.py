@@ -67,10 +67,10 @@ def _cut(t, m, first, last, factor, cuts):  # type: ignore[no-untyped-def]
     size = t.maps[m, LINE]
     cuts[m, 0] = 0
     cuts[m, factor] = size
-    leaves = m >= first and _leaves(t, m, last)
+    is_output = m >= first and _is_output(t, m, last)
     for tile in range(1, factor):
         end = cuts[m, tile - 1]
-        if leaves:
+        if is_output:
             end = max(end, tile * size // factor)
         for e in range(t.maps[m, BEGIN], t.maps[m + 1, BEGIN]):
             if first <= t.edges[e, CONSUMER] <= last and cuts[t.edges[e, CONSUMER], tile] > 0:
@@ -79,7 +79,7 @@ def _cut(t, m, first, last, factor, cuts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _leaves(t, m, last):  # type: ignore[no-untyped-def]
+def _is_output(t, m, last):  # type: ignore[no-untyped-def]
     return t.maps[m, LAST_READER] > last or t.maps[m, LAST_READER] < 0
 
 
@@ -150,7 +150,7 @@ def _map_cost(t, m, first, last, factor, cuts, dram, begins):  # type: ignore[no
             readers += 1
             skips += dram[e - one]
     whole = t.maps[m, CHANNELS] * t.maps[m, LINE] * t.maps[m, LINES]
-    written = m >= first and _leaves(t, m, last)
+    written = m >= first and _is_output(t, m, last)
     traffic = skips * whole + t.maps[m, CHANNELS] * t.maps[m, LINES] * overlap
     if written or (m < first and readers > skips) or (m >= first and skips > 0):
         traffic += whole
@@ -274,7 +274,7 @@ def ending(t, last, factors):  # type: ignore[no-untyped-def]
         memory, traffic = np.zeros(1, np.int64), np.zeros(1, np.int64)
         included = last + 1
         for first in range(last, 0, -1):
-            if _leaves(t, first, last) and factor > 1 and factor > t.maps[first, LINE]:
+            if _is_output(t, first, last) and factor > 1 and factor > t.maps[first, LINE]:
                 break
             _cut(t, first, first, last, factor, cuts)
             costed_for[first] = 0

@@ -118,7 +118,7 @@ def test_tiles_that_bring_nothing_new_are_followed_by_others() -> None:
 
 
 @pytest.mark.usefixtures("icarus")
-def test_fully_connected_layers_behind_a_global_pool() -> None:
+def test_fully_connected_layers_after_a_global_pool() -> None:
     whole = {"input_height": 3, "input_width": 4, "input_channels": 6, "output_channels": 6}
     pixel = {"input_height": 1, "input_width": 1, "output_height": 1, "output_width": 1, "kernel": [1, 1]}
     rows = [

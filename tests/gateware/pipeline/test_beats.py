@@ -59,7 +59,7 @@ def test_pixels_come_back_as_beats(channels: int, beat: int, pace: float) -> Non
     simulator.run()
     assert back == beats
     if pace == 1.0:
-        assert cycles == len(beats) + -(-channels // beat) + 1  # a beat a cycle, behind the first pixel
+        assert cycles == len(beats) + -(-channels // beat) + 1  # a beat a cycle, after the first pixel
 
 
 def test_a_source_takes_as_many_pixels_as_the_tile_has() -> None:

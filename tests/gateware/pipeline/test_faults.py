@@ -48,7 +48,7 @@ def test_the_ring_of_the_model_is_enough_for_a_skip_and_the_watchdog_sees_when_t
     assert seen.outputs == expected_streams(program, maps)
     assert predict_tile(program.parameters, program.tiles[0]) == seen.cycles[-1]
 
-    # Beside the ring a pixel is in flight, one in the queue of the skip, and up to six are under way before the map.
+    # Beside the ring a pixel is in flight, one in the queue of the skip, and up to six in the stages before the map.
     tight = (*program.parameters.maps[:2], replace(early, pixels=1), program.parameters.maps[3])
     small = replace(program, parameters=replace(program.parameters, maps=tight))
     seen = run_pipeline(small.parameters, stimuli(small, maps))

@@ -21,7 +21,7 @@ from tests.random.pipelines import Maps, expected_streams, stimuli
 
 
 def network(size: tuple[int, int, int], *rows: dict[str, Any]) -> Network:
-    """Rows on an input of so many channels, rows and columns; each reads the one before unless it says otherwise."""
+    """Rows on an input of ``size`` (channels, rows, columns). Each reads the row before it unless it names inputs."""
     channels, height, width = size
     made = {"input": (channels, height, width)}
     layers, before = [], "input"

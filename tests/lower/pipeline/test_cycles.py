@@ -52,7 +52,7 @@ def random_program(rng: random.Random) -> PipelineProgram | None:
 
 
 def with_least_queues(parameters: PipelineParameters) -> PipelineParameters:
-    """One pixel before each operand of a join, whatever is under way on other paths."""
+    """One pixel before each operand of a join, however many pixels other paths hold."""
     stages = (
         replace(stage, operands=tuple(replace(operand, queue=1) for operand in stage.operands))
         if isinstance(stage, JoinStage)
@@ -90,7 +90,7 @@ def test_no_standstill_at_length(seed: int) -> None:
     check(seed, 1000)
 
 
-def test_an_order_that_nobody_can_keep_is_a_standstill() -> None:
+def test_an_impossible_order_is_a_deadlock() -> None:
     rng = random.Random(1)
     stuck = 0
     for _ in range(40):

@@ -111,7 +111,7 @@ def test_the_weight_image() -> None:
     graph, stack = Graph.of(network), Stack(Span(1, 1))
     plan = plan_stack(Solution(network, graph, (stack,), "fetched"), stack)
     data = {"c": RowData(weights, np.array([-1, 256], np.int32))}
-    # The height is the shorter axis, along which a line lies: the kernel is transposed, and so is the order of taps.
+    # Lines run along the height, the shorter axis: the kernel is transposed, and so is the order of taps.
     whole = lower_stack(plan, data, macs=4)
     assert isinstance(whole.parameters.stages[0], ConvStage)
     assert whole.weights == bytes([1, 3, 5, 7, 2, 4, 6, 8]) + b"\xff\xff\xff\xff\0\1\0\0"

@@ -69,6 +69,6 @@ class JoinStage(Stage):
         return self.with_operand_queues([max(own.queue, their.queue) for own, their in pairs])
 
     def with_operand_queues(self, depths: Sequence[int]) -> Stage:
-        """The same operands, their queues of so many pixels."""
+        """The same operands with queues of these depths."""
         pairs = zip(self.operands, depths, strict=True)
         return replace(self, operands=tuple(replace(operand, queue=depth) for operand, depth in pairs))

@@ -29,6 +29,9 @@ class _Convolution(WindowKind[ConvStage]):
     def runs(self, node: Node) -> bool:
         return node.operator.schedulable
 
+    def requantises(self, node: Node) -> bool:
+        return True
+
     def check(self, row: StagePlan, tiles: int) -> None:
         if row.node.operator.flattens and {row.edges[0].edge.rows, row.edges[0].edge.columns} != {Reach()}:
             raise InputError(f"{row.node.name}: op: a depth-first pipeline has fc on maps of one pixel only")

@@ -5,14 +5,12 @@ import numpy as np
 from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.pipeline.stages.join import JoinKind
 from hwgen.arch.requantisation import clip_values, scale_values
-from hwgen.golden.network import RowData, activated
+from hwgen.golden.network import RowData
 from hwgen.golden.requantisation import requantise
-from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
 from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
-from hwgen.lower.pipeline.tiles import StagePlan
 from hwgen.model.pipeline.cycles import JOIN
 from hwgen.model.pipeline.cycles import Stage as PlayedStage
 
@@ -28,15 +26,7 @@ class _Join(StageKind[JoinStage]):
     def runs(self, node: Node) -> bool:
         return node.op in OPERATIONS
 
-    def check(self, row: StagePlan, tiles: int) -> None:
-        activated(row.node)
-        if row.node.activation is not None and not self._is_sum(row.node):
-            raise InputError(
-                f"{row.node.name}: activation: a pipeline has none for this operation, got {row.node.activation}"
-            )
-
-    @staticmethod
-    def _is_sum(node: Node) -> bool:
+    def requantises(self, node: Node) -> bool:
         return OPERATIONS[node.op] == "add"
 
     def work(self, node: Node, pixels: int) -> Work:
@@ -50,10 +40,10 @@ class _Join(StageKind[JoinStage]):
         return {"columns": tile.made.new, **{f"first_{place}": tile.first(tile.made.old, place) for place in sources}}
 
     def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
-        return clip_values(requantisation, node.name) if self._is_sum(node) else {}
+        return clip_values(requantisation, node.name) if self.requantises(node) else {}
 
     def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        return scale_values(data.requantisation, node.name) if self._is_sum(node) else {}
+        return scale_values(data.requantisation, node.name) if self.requantises(node) else {}
 
     def busy_cycles(self, stage: JoinStage, tile: RunningStage) -> int:
         return tile.steps * tile.lines(stage.makes) * tile.setting("columns")

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hwgen.arch.pipeline import GlobalPoolStage, PoolStage
 from hwgen.arch.pipeline.stages.pool import PoolKind
 from hwgen.arch.requantisation import clip_values
-from hwgen.golden.network import activated, average_scale
+from hwgen.golden.network import average_scale
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
@@ -26,12 +26,6 @@ NO_BIAS = np.zeros(1, np.int32)
 
 def _kind(node: Node) -> PoolKind:
     return "max" if node.pool == "max" else "average"
-
-
-def _check_activation(node: Node) -> None:
-    activated(node)
-    if node.activation is not None and node.pool == "max":
-        raise InputError(f"{node.name}: activation: a pipeline has none for this operation, got {node.activation}")
 
 
 def _arithmetic(node: Node, requantisation: Requantisation) -> dict[str, int]:
@@ -58,9 +52,8 @@ class _Pool(WindowKind[PoolStage]):
     def runs(self, node: Node) -> bool:
         return node.pool is not None and not node.global_pool
 
-    def check(self, row: StagePlan, tiles: int) -> None:
-        _check_activation(row.node)
-        super().check(row, tiles)
+    def requantises(self, node: Node) -> bool:
+        return node.pool != "max"
 
     def work(self, node: Node, pixels: int) -> Work:
         return Work.of_channels(pixels, node.kernel[0] * node.kernel[1], node.output_channels)
@@ -84,8 +77,10 @@ class _GlobalPool(StageKind[GlobalPoolStage]):
     def runs(self, node: Node) -> bool:
         return node.pool is not None and node.global_pool
 
+    def requantises(self, node: Node) -> bool:
+        return node.pool != "max"
+
     def check(self, row: StagePlan, tiles: int) -> None:
-        _check_activation(row.node)
         if tiles > 1:
             raise InputError(f"{row.node.name}: a pipeline has a global pool in stacks of one tile only, got {tiles}")
         if row.padding != (0, 0, 0, 0):

@@ -1,12 +1,9 @@
 """Pixel shuffles."""
 
 from hwgen.arch.pipeline import ShuffleStage
-from hwgen.golden.network import activated
-from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.stage import Int8, PlannedStage, PlannedTile, RunningStage, StageKind, Words
-from hwgen.lower.pipeline.tiles import StagePlan
 from hwgen.model.pipeline.cycles import SHUFFLE
 from hwgen.model.pipeline.cycles import Stage as PlayedStage
 
@@ -18,13 +15,6 @@ class _Shuffle(StageKind[ShuffleStage]):
 
     def runs(self, node: Node) -> bool:
         return node.op == "pixel_shuffle"
-
-    def check(self, row: StagePlan, tiles: int) -> None:
-        activated(row.node)
-        if row.node.activation is not None:
-            raise InputError(
-                f"{row.node.name}: activation: a pipeline has none for this operation, got {row.node.activation}"
-            )
 
     def work(self, node: Node, pixels: int) -> Work:
         return Work.of_pixels(pixels)

@@ -51,7 +51,7 @@ class WindowKind(StageKind[W]):
         return tile.steps * made[0] * made[1] + seen[0] * seen[1] - completing
 
     def played(self, stage: W, tile: RunningStage) -> PlayedStage:
-        """Windows of so many steps."""
+        """Windows with the stage's steps."""
         (across, along), (down, right) = stage.kernel, stage.stride
         return PlayedStage(
             self.played_kind, stage.reads, stage.makes, tile.steps, across, along, down, right,
