@@ -32,7 +32,7 @@ module harness #(
   logic [ 8*Ports-1:0] tcdm_rate = '0;          // see `cluster_port`
   logic [        31:0] timing = 32'd0;          // latency, miss_cycles
   logic [        15:0] block_rate = 16'd0;
-  logic [         7:0] geometry = 8'h6b;        // row_log2 (4:0), bank_log2 (7:5)
+  logic [        31:0] geometry = 32'h6b;       // see `dram`
   logic [         1:0] axi_error_enable = 2'd0; // reads, writes
   logic [         1:0] axi_error_code = 2'd2;
   logic [        31:0] axi_error_address = 32'd0;
@@ -57,7 +57,7 @@ module harness #(
   logic [39:0] axi_stalls;
   logic [8*Ports-1:0] tcdm_stalls;
   logic [15:0] block_time;
-  logic [7:0] dram_shape;
+  logic [31:0] dram_shape;
   logic [1:0] axi_errors, code;
   logic [Ports-1:0] tcdm_errors;
   logic [95:0] region_from, region_to;
@@ -241,8 +241,7 @@ module harness #(
       .latency(times[15:0]),
       .miss_cycles(times[31:16]),
       .block_cycles(block_time),
-      .row_log2(dram_shape[4:0]),
-      .bank_log2(dram_shape[7:5]),
+      .geometry(dram_shape),
       .error_enable(axi_errors),
       .error_code(code),
       .error_address(code_at)

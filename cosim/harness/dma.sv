@@ -42,7 +42,7 @@ module harness #(
   logic [ 15:0] tcdm_rate = 16'd0;        // ports: see `tcdm_port`: stalls, delays
   logic [ 31:0] timing = 32'd0;           // latency, miss_cycles
   logic [ 15:0] block_rate = 16'd0;
-  logic [  7:0] geometry = 8'h3b;         // row_log2 (4:0), bank_log2 (7:5)
+  logic [ 31:0] geometry = 32'h3b;        // see `dram`
   logic [  3:0] error_enable = 4'd0;      // reads, writes of the DRAM; load, store ports of the TCDM
   logic [  1:0] error_code = 2'd2;
   logic [ 31:0] error_address = 32'd0;
@@ -63,7 +63,8 @@ module harness #(
 
   logic rst_now, clear_now, going, is_serial, stores_wait;
   logic [ 31:0] l_end, s_end, l_count, s_count, stamp_base, p_first, p_count, p_copy, limit, start, code_at;
-  logic [  7:0] p_rate, dram_shape;
+  logic [  7:0] p_rate;
+  logic [ 31:0] dram_shape;
   logic [ 39:0] stalls;
   logic [ 15:0] tcdm_stalls, block_time;
   logic [ 31:0] times;
@@ -162,8 +163,7 @@ module harness #(
       .latency(times[15:0]),
       .miss_cycles(times[31:16]),
       .block_cycles(block_time),
-      .row_log2(dram_shape[4:0]),
-      .bank_log2(dram_shape[7:5]),
+      .geometry(dram_shape),
       .error_enable(errors[1:0]),
       .error_code(code),
       .error_address(code_at)

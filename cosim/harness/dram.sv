@@ -65,8 +65,7 @@ module dram #(
     input wire [15:0] latency,        // cycles
     input wire [15:0] miss_cycles,    // cycles
     input wire [15:0] block_cycles,   // in 1/256 cycles
-    input wire [ 4:0] row_log2,       // bytes of a row, as a power of two
-    input wire [ 2:0] bank_log2,      // banks, at most 16
+    input wire [31:0] geometry,       // row_log2 (4:0): bytes of a row; bank_log2 (7:5): banks, at most 16
     input wire [ 1:0] error_enable,   // reads, writes
     input wire [ 1:0] error_code,     // 2: SLVERR, 3: DECERR
     input wire [31:0] error_address   // any byte of the beat
@@ -75,6 +74,8 @@ module dram #(
   localparam int Bytes = DataBits / 8;
   localparam int Low = $clog2(Bytes);
   localparam int Queue = 16;
+  wire [4:0] row_log2 = geometry[4:0];
+  wire [2:0] bank_log2 = geometry[7:5];
 
   // Counters, index {operand tag, write}.
   logic [47:0] bytes[32];

@@ -109,9 +109,7 @@ class PackedWeights:
 
     def _boxes(self, piece: StridedBox, sizes: Sizes, at: int) -> Iterator[StridedBox]:
         if at == len(self._loops):
-            axis = (Axis(sizes[0], self._dram[0], self._element),)  # the lanes along m come last
-            element = (Axis(self._element, 1, 1),)
-            yield replace(piece, axes=(*piece.axes, *axis, *element))
+            yield replace(piece, axes=(*piece.axes, *self._lane_axes(sizes), Axis(self._element, 1, 1)))
             return
         dim, step = self._loops[at]
         begin = piece
@@ -122,6 +120,15 @@ class PackedWeights:
             stride = self._dram[dim] * step
             yield from self._boxes(replace(begin, axes=(*begin.axes, Axis(number, stride, pitch))), part, at + 1)
             begin = replace(begin, dram=begin.dram + number * stride, tcdm=begin.tcdm + number * pitch)
+
+    def _lane_axes(self, sizes: Sizes) -> tuple[Axis, ...]:
+        """What the lanes of one iteration read, of these sizes: those along m side by side, others around them."""
+        axes, pitch = [Axis(sizes[0], self._dram[0], self._element)], sizes[0] * self._element
+        for dim in (3, 2, 1):
+            if sizes[dim] > 1:
+                axes.insert(0, Axis(sizes[dim], self._dram[dim], pitch))
+                pitch *= sizes[dim]
+        return tuple(axes)
 
 
 def packed_size(schedule: Schedule) -> int:

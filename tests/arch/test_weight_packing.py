@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.weight_packing import PackedWeights, pack_weights, packed_size
-from hwgen.ir.layer import WEIGHT_DIMS
-from hwgen.ir.schedule import Bits, Schedule
-from tests.random.nests import cases
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
+from hwgen.ir.schedule import Bits, Loop, Schedule
+from tests.random.nests import cases, random_layer, random_schedule
 
 Ranges = tuple[range, ...]
 
@@ -67,3 +68,26 @@ def test_random_nests_against_the_walk() -> None:
         padded += len(expected) > weights.nbytes
     assert several > 20
     assert padded > 20
+
+
+def test_lanes_along_any_dimension_read_side_by_side() -> None:
+    layer = Layer(
+        name="lanes", input_channels=4, output_channels=4, input_height=1, input_width=3, output_height=1,
+        output_width=2, kernel=(1, 2),
+    )  # fmt: skip
+    nest = (Loop("m", 2), Loop("c", 2), Loop("x", 1))
+    schedule = Schedule(layer=layer, nest=nest, lanes=Lanes(m=2, c=2, x=1, l=2))
+    weights = np.arange(32, dtype=np.int8).reshape(4, 4, 1, 2)
+    packed = pack_weights(schedule, weights)
+    assert packed[:8].tolist() == [0, 8, 1, 9, 2, 10, 3, 11]  # m inside l inside c
+    assert sorted(packed.tolist()) == list(range(32))
+
+
+def test_every_weight_is_packed_once_for_lanes_along_any_dimension() -> None:
+    rng = Random(7)
+    for _ in range(200):
+        schedule = random_schedule(rng, random_layer(rng), lane_dims=DIMS, bits=Bits())
+        shape = tuple(schedule.layer.extents[dim] for dim in WEIGHT_DIMS)
+        ones = np.ones(shape, np.int8)
+        packed = pack_weights(schedule, ones)
+        assert (packed.size, int(packed.sum())) == (packed_size(schedule), ones.size)

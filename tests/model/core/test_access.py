@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 import yaml
@@ -10,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.core.walk import executions, tiles, walk
-from tests.random.nests import cases, schedules
+from tests.random.nests import cases, random_layer, random_schedule, schedules
 
 CHUNKS, PER_CHUNK = 8, 400
 EVERYTHING = ("I", "W", "O")
@@ -203,3 +204,10 @@ def test_full_size_layers_take_milliseconds() -> None:
     for nest in nests:
         predict(nest)
     assert (time.perf_counter() - start) / len(nests) < 0.02
+
+
+def test_lanes_along_any_dimension() -> None:
+    rng = Random(31)
+    for _ in range(400):
+        schedule = random_schedule(rng, random_layer(rng), lane_dims=DIMS)
+        assert differences(schedule) == [], schedule.as_data()
