@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hwgen.arch.dram import BLOCK_BYTES, DramPort
+from hwgen.arch.dram import BLOCK_BYTES, DramPort, OpenRows
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
@@ -28,7 +28,7 @@ def walk_dram(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:
     tally: dict[tuple[str, Operand, Direction], Access] = defaultdict(Access)
     loaded, stored = moves(schedule)
     for stream in (loaded, stored):
-        rows: dict[int, int] = {}
+        rows = OpenRows(port.dram)
         end = -1
         for operand, direction, elements in stream:
             key = ("dram", operand, direction)
@@ -37,9 +37,7 @@ def walk_dram(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:
                 tally[key] += _access(run, port) + Access(jumps=run[0] != end)
                 end = run[-1] + 1
                 for block in dict.fromkeys(address // BLOCK_BYTES for address in run):
-                    row = block * BLOCK_BYTES // port.dram.row_bytes
-                    tally[key] += Access(row_misses=rows.get(row % port.dram.banks) != row)
-                    rows[row % port.dram.banks] = row
+                    tally[key] += Access(row_misses=rows.misses(block * BLOCK_BYTES))
     return Counts(dict(tally))
 
 
