@@ -7,7 +7,8 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed-from-pyproject
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
-PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# One more than processors: some tests wait, for a time limit or for processes of their own.
+PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
 .PHONY: demo test nightly bench regress regress-hwce synth docs figures lint format clean icarus chromium
 
