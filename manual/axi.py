@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from hwgen.gateware.bus.axi import AxiSignature
+from hwgen.gateware.dma.settings import StreamId
 from manual.designs import cluster
 from manual.markdown import table
 
-__all__ = ["ABSENT", "AXI4", "Absent", "absent_table"]
+__all__ = ["ABSENT", "AXI4", "Absent", "absent_table", "id_table"]
 
 AXI4 = (
     *(
@@ -49,3 +50,10 @@ def absent_table() -> list[str]:
     assert {name for one in ABSENT for name in one.names} == set(AXI4) - there
     rows = [[", ".join(f"`{name}`" for name in one.names), f"`{one.value}`", one.reason] for one in ABSENT]
     return list(table(["Signals", "Drive", "Why"], rows))
+
+
+def id_table() -> list[str]:
+    """The AXI IDs, as a table."""
+    sources = {"LOAD": "loads: DRAM to TCDM", "STORE": "stores: TCDM to DRAM", "PROGRAM": "the fetch of the program"}
+    rows = [[str(one.value), sources[name]] for name, one in StreamId.__members__.items()]
+    return list(table(["ID", "Bursts of"], rows))

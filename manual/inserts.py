@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from manual.axi import absent_table
+from manual.axi import absent_table, id_table
 from manual.figures.cluster import cluster_drawing
 from manual.figures.dma import dma_drawing
 from manual.figures.flow import flow
@@ -48,6 +48,7 @@ def _drawing(name: str) -> list[str]:
 
 INSERTS: dict[str, Callable[[], list[str]]] = {
     "axi-absent": absent_table,
+    "axi-ids": id_table,
     **{f"timing-{name}": partial(_timing, name) for name in _TITLES},
     **{f"drawing-{name}": partial(_drawing, name) for name in DRAWINGS},
 }

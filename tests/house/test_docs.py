@@ -14,9 +14,10 @@ from hwgen.export.cluster import _WAIVERS as CLUSTER_WAIVERS
 from hwgen.export.package import waivers
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.gateware.bus.axi import AxiSignature
+from hwgen.gateware.dma.settings import StreamId
 from hwgen.tools.toolchain import verilator_root
 from manual.api import rooms
-from manual.axi import ABSENT, AXI4, absent_table
+from manual.axi import ABSENT, AXI4, absent_table, id_table
 from manual.commands import Command, commands
 from manual.designs import ROOT, cluster, hwc, pipeline
 from manual.docstrings import with_list
@@ -85,6 +86,7 @@ def test_every_axi_signal_is_a_port_or_in_the_table_of_those_that_are_not_there(
     absent = [name for one in ABSENT for name in one.names]
     assert sorted([*there, *absent]) == sorted(AXI4)
     assert all(f"`{name}`" in "\n".join(absent_table()) for name in absent)
+    assert len(id_table()) == 2 + len(StreamId.__members__)
 
 
 @pytest.mark.parametrize("name", TOPS)
