@@ -158,7 +158,7 @@ class Timed:
             weight_words=buffers.W // WORD_BYTES,
             weights_stay=marker_w < len(loops) and loops[marker_w].dim in ("y", "x"),
             vectors=buffers.O * 8 // (self._bits.acc * lanes),
-            box_vectors=vectors,
+            tile_vectors=vectors,
             lane_x=self._lanes.x,
             lanes=lanes,
             spills=spills,

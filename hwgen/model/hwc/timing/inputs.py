@@ -22,7 +22,7 @@ __all__ = ["input_tile"]
 
 @njit(error_model="numpy")
 def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
-    """Rows of a box from ``first`` to before ``end``; rows count from the padding's edge."""
+    """Rows of a tile from ``first`` to before ``end``; rows count from the padding's edge."""
     stride, y0, y1, k0, k1 = block.stride_y, low[2], high[2], low[4], high[4]
     if k1 - k0 >= stride or y1 - y0 == 1:
         return max(min((y1 - 1) * stride + k1, end) - max(y0 * stride + k0, first), 0)
@@ -34,7 +34,7 @@ def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: ignore[no-untyped-def]
-    """The first cycle for an operation on the next box of I; each step to another group takes a cycle."""
+    """The first cycle in which an operation can use the next tile of I. Each step to another group takes a cycle."""
     stride, taps = block.stride_x, high[5] - low[5]
     begin = stream.placed + 1 + group_seeks
     stays = same_execution and group_seeks == 0
@@ -71,49 +71,49 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
             stream.live = kept + rows
         offered = max(counted + INPUT_PLACE - INPUT_PLACE_ROWS + (INPUT_PLACE_SKIPPED if skipped > 0 else 0), placed)
         stream.next_new = last + 1 if block.columns_slide else min((high[2] - 1) * block.stride_y + high[4], bottom)
-    # A box with nothing new has to be told apart among the words on their way, of which there may be three.
-    placed = stream.placed = max(offered, stream.announced + 1)
-    announced = max(
-        placed + INPUT_OFFERED, stream.asked if rows else max(stream.asked, stream.written_2) + 1, stream.begun_1 + 1
+    # The end of a tile without new words takes a place among the outstanding words, of which there are three.
+    placed = stream.placed = max(offered, stream.pushed + 1)
+    pushed = max(
+        placed + INPUT_OFFERED,
+        stream.requested if rows else max(stream.requested, stream.written_2) + 1,
+        stream.begun_1 + 1,
     )
-    drop_at = max(stream.released, announced + 1) + FREED + INPUT_NOTICED
-    stream.announced, stream.first = announced, 0
-    # New columns take the places of others, which nobody may need any more.
-    announced = max(announced, drop_at - INPUT_NOTICED - 1) if slid and rows else announced
+    drop_at = max(stream.released, pushed + 1) + FREED + INPUT_NOTICED
+    stream.pushed, stream.first = pushed, 0
+    # New columns overwrite others, whose last use must be over.
+    pushed = max(pushed, drop_at - INPUT_NOTICED - 1) if slid and rows else pushed
     if not rows:
         stream.free += stream.drop
-        stream.asked = announced
+        stream.requested = pushed
         stream.written_2, stream.written_1 = stream.written_1, stream.written
-        stream.written = max(announced, stream.written) + 1
+        stream.written = max(pushed, stream.written) + 1
     elif stride == 1:
         begins = first * block.element
         words = ((last + 1) * block.element - 1) // WORD_BYTES - begins // WORD_BYTES + 1
-        drop = _fetch(
-            stream, block, announced, rows, high[1] - low[1], words, begins % WORD_BYTES, drop, drop_at, slid
-        )
+        drop = _fetch(stream, block, pushed, rows, high[1] - low[1], words, begins % WORD_BYTES, drop, drop_at, slid)
     else:
         cycles = _write_cycles(first, last, WORD_BYTES // block.element, corner, stride, taps if gaps else stride)
-        drop = _fetch_phases(stream, block, announced, rows, high[1] - low[1], cycles, drop, drop_at, slid)
+        drop = _fetch_phases(stream, block, pushed, rows, high[1] - low[1], cycles, drop, drop_at, slid)
     stream.drop, stream.drop_at = drop, drop_at
     return stream.written + INPUT_TOKEN
 
 
 @njit(error_model="numpy")
-def _fetch(stream, block, announced, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
-    """Row by row, a word a cycle where there is room; gives what of ``drop`` has not been made use of.
+def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, slid):  # type: ignore[no-untyped-def]
+    """Fetch row by row, a word a cycle where there is room; returns the part of ``drop`` that is not used.
 
-    There is room for a word when there is for the bytes of its slab up to it, for the last one when there is for the
-    whole slab; always where the box has ``slid``. ``offset`` is where in its first word a line begins.
+    A word needs room for the bytes of its slab up to it, the last one for the whole slab; where the tile has ``slid``
+    there is always room. ``offset`` is where in its first word a line begins.
     """
     line, slab = block.line, block.slab
-    asked, free, earlier = announced, stream.free, stream.drop
+    requested, free, earlier = pushed, stream.free, stream.drop
     left = rows
     if slid:
-        asked += rows * channels * words
+        requested += rows * channels * words
         left = 0
     while left:
         whole = min(left, free // slab)
-        asked += whole * channels * words
+        requested += whole * channels * words
         free -= whole * slab
         left -= whole
         if left:
@@ -124,26 +124,26 @@ def _fetch(stream, block, announced, rows, channels, words, offset, drop, drop_a
                 if lines < channels:
                     fit += max(0, min(words - 1, (free - lines * line + offset) // WORD_BYTES))
                 fit = min(fit, channels * words - 1)
-                asked += max(fit - done, 0)
+                requested += max(fit - done, 0)
                 done = max(fit, done)
                 if earlier:
                     free += earlier
                     earlier = 0
-                    asked = max(asked, stream.drop_at - 1)
+                    requested = max(requested, stream.drop_at - 1)
                 elif drop:
                     free += drop
                     drop = 0
-                    asked = max(asked, drop_at - 1)
+                    requested = max(requested, drop_at - 1)
                 else:
-                    free = slab  # the box is too large: the hardware would refuse it
-            asked += channels * words - done
+                    free = slab  # the tile is too large: the hardware refuses it
+            requested += channels * words - done
             free -= slab
             left -= 1
-    stream.free, stream.asked = free + earlier, asked
+    stream.free, stream.requested = free + earlier, requested
     stream.written_2, stream.written_1, stream.written = (
-        asked + REQUEST_TO_ANSWER - 2,
-        asked + REQUEST_TO_ANSWER - 1,
-        asked + REQUEST_TO_ANSWER,
+        requested + REQUEST_TO_ANSWER - 2,
+        requested + REQUEST_TO_ANSWER - 1,
+        requested + REQUEST_TO_ANSWER,
     )
     return drop
 
@@ -166,9 +166,9 @@ def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[n
 
 
 @njit(error_model="numpy")
-def _fetch_phases(stream, block, announced, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
-    """The same with strides. A word waits until the last but two is written, and until there is room for its line."""
-    asked, free, earlier = announced, stream.free, stream.drop
+def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
+    """As `_fetch`, with strides. A word waits until the third last one is written, and until its line has room."""
+    requested, free, earlier = pushed, stream.free, stream.drop
     written, before, oldest = stream.written, stream.written_1, stream.written_2
     for row in range(rows):
         for channel in range(channels):
@@ -178,18 +178,18 @@ def _fetch_phases(stream, block, announced, rows, channels, cycles, drop, drop_a
                 if free < need and earlier:
                     free += earlier
                     earlier = 0
-                    asked = max(asked, stream.drop_at - 1)
+                    requested = max(requested, stream.drop_at - 1)
                 if free < need and drop:
                     free += drop
                     drop = 0
-                    asked = max(asked, drop_at - 1)
-                asked = max(asked, oldest) + 1
+                    requested = max(requested, drop_at - 1)
+                requested = max(requested, oldest) + 1
                 if cycles[word]:
                     oldest, before = before, written
-                    written = max(asked + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1
+                    written = max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1
                 elif last and row == rows - 1:
-                    oldest, before, written = before, written, max(asked, written) + 1
+                    oldest, before, written = before, written, max(requested, written) + 1
         free -= 0 if slid else block.slab
-    stream.free, stream.asked = free + earlier, asked
+    stream.free, stream.requested = free + earlier, requested
     stream.written, stream.written_1, stream.written_2 = written, before, oldest
     return drop

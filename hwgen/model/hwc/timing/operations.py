@@ -1,4 +1,4 @@
-"""Operations: a tile of the nest, and what its operations wait for."""
+"""Operations: the loops of a played tile, and what its operations wait for."""
 
 import numpy as np
 from numba import njit
@@ -18,7 +18,7 @@ __all__ = ["play"]
 
 @njit(error_model="numpy")
 def _issue(output, times, at, number):  # type: ignore[no-untyped-def]
-    """So many operations from a cycle on, none in a cycle of an access: the cycles of the first and of the last."""
+    """Issue operations from a cycle on, none in the cycle of an access; returns the first and the last cycle."""
     head, count = output.head, output.count
     while head < count and times[head] < at:
         head += 1
@@ -35,7 +35,10 @@ def _issue(output, times, at, number):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-untyped-def]
-    """Innermost iterations of the loops from ``segment`` on: for each dimension, how often which extents occur."""
+    """The number of innermost iterations of the loops from ``segment`` on.
+
+    For each dimension it counts in ``often`` how often each extent, in ``sizes``, occurs.
+    """
     total = 1
     for dim in range(6):
         count = 0
@@ -60,7 +63,7 @@ def _operations(nest, segment, begin, end, sizes, often):  # type: ignore[no-unt
 
 @njit(error_model="numpy")
 def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore[no-untyped-def]
-    """From when on the place of the operation's vector is free, if this is its first touch."""
+    """The first cycle in which the place of the operation's vector is free, if this is its first touch."""
     index = 0
     for j in range(block.marker_o, len(nest.loops)):
         dim = nest.loops[j, 0]
@@ -69,7 +72,7 @@ def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore
                 return 0
         else:
             index += (lo[j] - begin[j]) // nest.loops[j, 1] * nest.index_steps[j]
-    index -= block.vectors - block.box_vectors
+    index -= block.vectors - block.tile_vectors
     if index >= 0:
         for i in range(output.count):
             if indices[i] >= index:
@@ -78,8 +81,8 @@ def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore
 
 
 @njit(error_model="numpy")
-def _box(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ignore[no-untyped-def]
-    """The ranges of the present box of an operand."""
+def _ranges(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ignore[no-untyped-def]
+    """The ranges of the present tile of an operand over all dimensions."""
     for dim in range(6):
         j = nest.sources[operand, dim]
         low[dim] = tile_low[dim] if j < 0 else lo[j]
@@ -88,9 +91,9 @@ def _box(nest, operand, lo, hi, tile_low, tile_high, low, high):  # type: ignore
 
 @njit(error_model="numpy")
 def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
-    """One tile, operation by operation or, where nothing can come between them, many at a time.
+    """Play one tile: operation by operation, or many at a time where no event can come between them.
 
-    ``state`` is that before it, and then the one after it.
+    ``state`` is the state before the tile, and is changed to the one after it.
     """
     s = state[:SIZE].view(STATE)[0]
     loops, n = nest.loops, len(nest.loops)
@@ -122,7 +125,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
         new_i, new_w, new_o = turned <= block.marker_i, turned <= block.marker_w, turned < block.marker_o
         now = s.now
         if new_i:
-            _box(nest, 0, lo, hi, tile_low, tile_high, low, high)
+            _ranges(nest, 0, lo, hi, tile_low, tile_high, low, high)
             seeks = 0
             if block.grouped:
                 seeks = abs(low[0] // block.group - s.input.group)
@@ -131,7 +134,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             s.stall_i += max(arrived - now, 0)
             now = max(arrived, now)
         if new_w:
-            _box(nest, 1, lo, hi, tile_low, tile_high, low, high)
+            _ranges(nest, 1, lo, hi, tile_low, tile_high, low, high)
             size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
             fetches = not block.weights_stay or turned < 0 or turned != block.marker_w
             words = -(-size * block.element // WORD_BYTES)
@@ -140,7 +143,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             now = max(arrived, now)
         at = now
         if new_o:
-            _box(nest, 2, lo, hi, tile_low, tile_high, o_low, o_high)
+            _ranges(nest, 2, lo, hi, tile_low, tile_high, o_low, o_high)
             resumes = block.resumes or o_low[1] > 0 or o_low[4] > 0 or o_low[5] > 0
             final = o_high[1] == nest.extents[1] and o_high[4] == nest.extents[4] and o_high[5] == nest.extents[5]
             final = final and not block.goes_on
@@ -194,7 +197,7 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
 
     @njit(cache=True, error_model="numpy")
     def kernel(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-def]
-        """One tile; ``state`` is that before it, and then the one after it."""
+        """Play one tile; ``state`` is the state before it, and is changed to the one after it."""
         if sources:
             _play(block, nest, tile_low, tile_high, state)
 

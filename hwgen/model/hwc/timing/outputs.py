@@ -16,12 +16,12 @@ from hwgen.arch.latency import (
 from hwgen.model.hwc.timing.state import (
     L_AHEAD,
     L_AT,
-    L_BOXES,
     L_LOADED,
     L_LOOPS,
     L_MOVED,
     L_RESUMES,
     L_TAKEN,
+    L_TILES,
     L_TIMES,
     L_VALID,
     L_VECTOR,
@@ -34,9 +34,9 @@ __all__ = ["next_tile", "serve"]
 
 @njit(error_model="numpy")
 def _cut(block, nest, low, high, pieces):  # type: ignore[no-untyped-def]
-    """What the loops inside a box of O cut its channels, rows and columns into.
+    """The pieces into which the loops inside a tile of O cut its channels, rows and columns.
 
-    Three rows of ``pieces`` for each: beginnings, sizes, how far they lie in the vectors of the box. The last row has
+    ``pieces`` has three rows for each: beginnings, sizes, and indices among the vectors of the tile. Its last row has
     the three numbers of pieces.
     """
     for axis in range(3):
@@ -62,7 +62,7 @@ def _cut(block, nest, low, high, pieces):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _vector(pieces, vector):  # type: ignore[no-untyped-def]
-    """A vector of a box: the numbers of its pieces of channels, rows, columns; and how far it lies in the box."""
+    """A vector of a tile: its piece of the channels, rows and columns, and its index in the tile."""
     rows, columns = pieces[9, 1], pieces[9, 2]
     m, y, x = vector // (rows * columns), vector // columns % rows, vector % columns
     return m, y, x, pieces[2, m] + pieces[5, y] + pieces[8, x]
@@ -70,10 +70,10 @@ def _vector(pieces, vector):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
-    """Cycles for storing a vector of so many rows of lanes: one for a sum or a wide output, or up to four outputs.
+    """Cycles for storing a vector of ``lines`` rows of lanes: one for a sum, a wide output, or up to four outputs.
 
     Outputs that do not fill a word wait for those of the next vector, unless the row ends. Rows of less than a word
-    that fill none go to where they wait a word's width at a time.
+    that fill none are moved to the place where they wait, a word's width at a time.
     """
     if not final or block.element > 1:
         return lines * columns
@@ -88,7 +88,7 @@ def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignor
 
 @njit(error_model="numpy")
 def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
-    """The walk of the loads goes on to the next box, or to the first one."""
+    """Advance the walk of the loads to the next tile, or to the first one."""
     turned = -1
     if walk[L_VALID]:
         turned = block.marker_o - 1
@@ -109,9 +109,9 @@ def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
             walk[at + 3] = min(low[dim] + nest.loops[j, 1], high[dim])
         low[dim], high[dim] = walk[at + 2], walk[at + 3]
     walk[L_RESUMES] = block.resumes or low[1] > 0 or low[4] > 0 or low[5] > 0
-    for i in range(L_LOOPS - 1, L_BOXES + 2, -1):
+    for i in range(L_LOOPS - 1, L_TILES + 2, -1):
         walk[i] = walk[i - 3]
-    walk[L_BOXES], walk[L_BOXES + 1], walk[L_BOXES + 2] = low[0], low[2], low[3]
+    walk[L_TILES], walk[L_TILES + 1], walk[L_TILES + 2] = low[0], low[2], low[3]
     walk[L_VECTOR] = 0
     _cut(block, nest, low, high, pieces)
     walk[L_VECTORS] = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
@@ -119,7 +119,7 @@ def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyped-def]
-    """The walk of the loads, and the port, as they were when the last box had left."""
+    """Restore the walk of the loads, and the port, to what they were when the last tile had been drained."""
     taken, size = walk[L_TAKEN], len(walk)
     walk[:] = saved[:size]
     walk[L_TAKEN] = taken
@@ -132,16 +132,18 @@ def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyp
 
 
 @njit(error_model="numpy")
-def _same_box(walk, other):  # type: ignore[no-untyped-def]
-    """Whether the box at hand has the place of one before it."""
-    at = L_BOXES + 3 * other
-    return walk[L_BOXES] == walk[at] and walk[L_BOXES + 1] == walk[at + 1] and walk[L_BOXES + 2] == walk[at + 2]
+def _same_tile(walk, other):  # type: ignore[no-untyped-def]
+    """Whether the present tile has the same outputs as an earlier one."""
+    at = L_TILES + 3 * other
+    return walk[L_TILES] == walk[at] and walk[L_TILES + 1] == walk[at + 1] and walk[L_TILES + 2] == walk[at + 2]
 
 
 @njit(error_model="numpy")
 def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untyped-def]
-    """From when on the next vector may be loaded: there is room, and its sums have been written. Boxes that begin
-    their reduction are passed over, a vector a cycle."""
+    """The first cycle in which the next vector may be loaded: there is room, and its partial sums have been written.
+
+    Tiles that begin their reduction are skipped, a vector a cycle.
+    """
     while walk[L_VALID] and not walk[L_RESUMES] and walk[L_AHEAD] <= TILES_LOADED_AHEAD:
         walk[L_AT] = max(walk[L_AT], walk[L_MOVED]) + walk[L_VECTORS]
         walk[L_AHEAD] += 1
@@ -149,24 +151,24 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
     ahead = walk[L_AHEAD]
     if not walk[L_VALID] or ahead > TILES_LOADED_AHEAD:
         return NEVER
-    if _vector(pieces, walk[L_VECTOR])[3] + ahead * block.box_vectors >= block.vectors + unloaded:
+    if _vector(pieces, walk[L_VECTOR])[3] + ahead * block.tile_vectors >= block.vectors + unloaded:
         return NEVER
     for other in range(1, ahead + 1):
-        if _same_box(walk, other):
+        if _same_tile(walk, other):
             return NEVER
     return max(walk[L_AT], walk[L_MOVED])
 
 
 @njit(error_model="numpy")
 def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
-    """Load a vector; gives when the access is that keeps it: it is asked for with the last word."""
+    """Load a vector; returns the cycle of the access that keeps it, which is requested with the last word."""
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
     keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + PORT_ISSUE
     output.free, output.near = keeps + CAPTURE, keeps + 1
     walk[L_VECTOR] += 1
     walk[L_AT] = start + 1 + (ROW_ADDRESS if x + 1 == pieces[9, 2] else 0)
     if walk[L_VECTOR] == walk[L_VECTORS]:
-        for i in range(L_BOXES - 1, L_TIMES, -1):
+        for i in range(L_TILES - 1, L_TIMES, -1):
             walk[i] = walk[i - 1]
         walk[L_TIMES] = output.free + 1
         walk[L_LOADED] += 1
@@ -177,10 +179,10 @@ def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-
 
 @njit(error_model="numpy")
 def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, times, indices):  # type: ignore[no-untyped-def]
-    """The output's stream, until it has nothing to do: a box that has ended leaves, partial sums come in.
+    """Run the output's stream until it has nothing to do: drain the tile that has ended, load partial sums.
 
-    Where both could be, loads go first. What is loaded while no box has ended is gone through once more when one has:
-    from then on its vectors may leave in between.
+    Loads have priority. What was loaded while no tile had ended is computed once more when one has: from then on
+    vectors may be drained between the loads.
     """
     head, count = output.head, output.count
     for i in range(head, count):
@@ -212,7 +214,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             )
         if wanted == NEVER and at == NEVER:
             break
-        # That a vector is asked for is settled a cycle before.
+        # Whether a vector is requested is decided a cycle before.
         if wanted <= at - has_biases:
             start = max(output.free, wanted, output.idle)
             times[count], indices[count] = _load(output, block, nest, walk, to_load, start), -1
@@ -227,14 +229,14 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             )
             has_biases = True
             continue
-        # Captured, and stored from the next cycle on; the next one may be asked for so that it comes then.
+        # Captured, and stored from the next cycle on. The next one may be requested so that it arrives then.
         times[count], indices[count] = at, index
         count += 1
         columns, ends_row = pieces[7, x], x + 1 == pieces[9, 2]
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
         output.idle = at + CAPTURE + 1
         output.free, output.near = at + CAPTURE + stored, max(output.idle, at + stored)
-        if wanted == NEVER:  # what is loaded next had waited for this one
+        if wanted == NEVER:  # the next load has waited for this vector
             walk[L_MOVED] = output.idle
         unloaded = index + 1
         vector += 1

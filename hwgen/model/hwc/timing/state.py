@@ -11,12 +11,12 @@ __all__ = [
     "GROUP",
     "L_AHEAD",
     "L_AT",
-    "L_BOXES",
     "L_LOADED",
     "L_LOOPS",
     "L_MOVED",
     "L_RESUMES",
     "L_TAKEN",
+    "L_TILES",
     "L_TIMES",
     "L_VALID",
     "L_VECTOR",
@@ -36,11 +36,11 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 State = NDArray[np.int64]
-"""A record of `STATE`, then the accesses of the output's stream that are to come: their cycles, and their indices."""
+"""A record of `STATE`, then the outstanding accesses of the output's stream: their cycles, and their indices."""
 
 NEVER = 1 << 60
 LONG_AGO = 1 << 15
-"""Cycles after which an event matters no more: no box takes so long to fetch."""
+"""Cycles after which an event matters no more: no fetch of a tile takes so long."""
 
 
 class Block(NamedTuple):
@@ -48,17 +48,18 @@ class Block(NamedTuple):
 
     Members
     -------
-    marker_i, marker_w, marker_o : the marked loops, counted from the tile's first one; may lie behind the last one.
+    marker_i, marker_w, marker_o : the marked loops, counted from the first loop of the played tile; without a marker,
+        one more than the last loop.
     stride_y, stride_x, top, left, height, width : of the layer; padding, and the input's extents.
     group : output channels of a group; grouped: there are several.
-    slides, same : from one box of I to the next rows stay; all of it stays.
-    columns_slide : from one box of I to the next columns stay; 2: also those of few kernel columns.
+    slides, same : rows of a tile of I are kept for the next one; all of it is.
+    columns_slide : columns of a tile of I are kept for the next one; 2: also those of few kernel columns.
     element : bytes of an operand's element.
-    line, slab, ring : bytes of a row of one channel, of all channels of a box; of I's memory.
-    weight_words, weights_stay : words of W's memory; a box of W stays from one iteration of its loop to the next.
-    vectors, box_vectors : of O's memory, and of the largest box.
+    line, slab, ring : bytes of a row of one channel, of all channels of a tile; of I's memory.
+    weight_words, weights_stay : words of W's memory; a tile of W is kept from one iteration of its loop to the next.
+    vectors, tile_vectors : of O's memory, and of the largest tile.
     lane_x, lanes : lanes along x; of all.
-    spills : partial sums leave and are loaded again.
+    spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
 
@@ -83,7 +84,7 @@ class Block(NamedTuple):
     weight_words: int
     weights_stay: bool
     vectors: int
-    box_vectors: int
+    tile_vectors: int
     lane_x: int
     lanes: int
     spills: bool
@@ -92,14 +93,15 @@ class Block(NamedTuple):
 
 
 class Nest(NamedTuple):
-    """The loops of a tile; dimensions are numbered m, c, y, x, k, l.
+    """The loops of a played tile; dimensions are numbered m, c, y, x, k, l.
 
     Members
     -------
     loops : [loop, 3]: dimension, step, the next outer loop over the same dimension or -1.
-    sources : [3, dimension]: the loop that gives a dimension's range in a box of I, W, O; -1: the tile itself.
-    index_steps : how far each loop moves in the vectors of a box of O.
-    size_steps : cycles until the size of W's box is known when a loop has turned; the last one: when the tile begins.
+    sources : [3, dimension]: the loop that gives a dimension's range in a tile of I, W, O; -1: the played tile.
+    index_steps : how far each loop moves in the vectors of a tile of O.
+    size_steps : cycles until the size of W's tile is known when a loop has turned; the last one: when the played
+        tile begins.
     extents : of the layer.
     """
 
@@ -119,37 +121,37 @@ def _record(times: tuple[str, ...], amounts: tuple[str, ...]) -> np.dtype[np.voi
 
 COUNTERS = ("now", "stall_i", "stall_w", "stall_o", "operations")
 INPUT_TIMES = (
-    "placed",  # the last box
-    "announced",
-    "asked",  # its last word
+    "placed",  # the last tile
+    "pushed",
+    "requested",  # its last word
     "written",  # the last word and the two before
     "written_1",
     "written_2",
-    "begun",  # first operation on the last box and on the one before
+    "begun",  # first operation on the last tile and on the one before
     "begun_1",
-    "released",  # last operation on the last box
-    "drop_at",  # when what the last box did not keep becomes free
+    "released",  # last operation on the last tile
+    "drop_at",  # when what the last tile did not keep becomes free
 )
 INPUT_AMOUNTS = (
     "free",  # bytes of the ring
-    "live",  # slabs of the last box
+    "live",  # slabs of the last tile
     "drop",  # bytes that it did not keep
-    "next_new",  # first row behind it, or, where columns slide, the first column
+    "next_new",  # first row after it, or, where columns slide, the first column
     "group",
-    "first",  # there is no last box
+    "first",  # there is no last tile
 )
-WEIGHT_TIMES = ("announced", "asked", "written", "begun", "begun_1", "released", "drop_at")
+WEIGHT_TIMES = ("pushed", "requested", "written", "begun", "begun_1", "released", "drop_at")
 WEIGHT_AMOUNTS = ("free", "live", "drop", "first")
 OUTPUT_TIMES = (
     "free",  # the port has nothing to do any more
-    "near",  # ... soon: a vector may be asked for
-    "idle",  # the last vector asked for has come
-    "drained",  # the last box has left
+    "near",  # ... soon, so that a vector may be requested
+    "idle",  # the last vector requested has come
+    "drained",  # the last tile has been written back
 )
 OUTPUT_AMOUNTS = (
     "head",  # accesses to come: the first one, and how many with those before it
     "count",
-    "ended",  # in play: the cycle after the last operation on a box that has ended
+    "ended",  # in play: the cycle after the last operation on a tile that has ended
 )
 STATE = np.dtype(
     [
@@ -177,12 +179,12 @@ TIMES = np.array(
 (GROUP,) = _places("input", ("group",))
 FREE, HEAD, COUNT = _places("output", ("free", "head", "count"))
 
-# --- the walk of the loads: the next vector to load, and the boxes from its box to the one to be drained next ---
+# --- the walk of the loads: the next vector to load, and the tiles from its tile to the one to be drained next ---
 
 L_VALID, L_RESUMES, L_AHEAD, L_VECTOR, L_VECTORS, L_AT, L_MOVED, L_LOADED, L_TAKEN = range(9)
-L_TIMES = 9  # when the last boxes were loaded, the latest first
-L_BOXES = L_TIMES + TILES_LOADED_AHEAD + 2  # m, y and x at which the last boxes begin, the present one first
-L_LOOPS = L_BOXES + 3 * (TILES_LOADED_AHEAD + 2)  # for each loop around a box: begin, end, low, high
+L_TIMES = 9  # when the last tiles were loaded, the latest first
+L_TILES = L_TIMES + TILES_LOADED_AHEAD + 2  # m, y and x at which the last tiles begin, the present one first
+L_LOOPS = L_TILES + 3 * (TILES_LOADED_AHEAD + 2)  # for each loop around a tile: begin, end, low, high
 
 
 # --- between two tiles ---
@@ -200,12 +202,12 @@ class Counters(NamedTuple):
 
 def initial_state(block: Block) -> State:
     """The state before the first tile."""
-    accesses = block.box_vectors * (2 * (TILES_LOADED_AHEAD + 2) if block.spills else 1)
+    accesses = block.tile_vectors * (2 * (TILES_LOADED_AHEAD + 2) if block.spills else 1)
     state = np.zeros(SIZE + 2 * accesses, np.int64)
     state[TIMES] = -LONG_AGO
     record = state[:SIZE].view(STATE)[0]
     record["now"] = 1
-    record["input"]["placed"] = record["input"]["announced"] = record["weight"]["announced"] = 0
+    record["input"]["placed"] = record["input"]["pushed"] = record["weight"]["pushed"] = 0
     record["input"]["first"] = record["weight"]["first"] = 1
     record["input"]["free"], record["weight"]["free"] = block.ring, block.weight_words
     for name in ("free", "near", "idle"):
