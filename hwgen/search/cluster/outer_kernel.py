@@ -13,7 +13,6 @@ from hwgen.arch.layout import ALIGNMENT
 from hwgen.search.cluster.outer_tables import (
     AREA,
     BIAS_BYTES,
-    BOX,
     CHANNELS,
     CUT,
     EDGE,
@@ -25,6 +24,7 @@ from hwgen.search.cluster.outer_tables import (
     IN_LINES,
     JOINT,
     JOINT_SPAN,
+    LARGEST,
     LEAST_LINES,
     LINES,
     NEW_CUT,
@@ -66,7 +66,7 @@ def _moved(above, marked, rows, of):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _inside(above, marked, operand, rows, whole):  # type: ignore[no-untyped-def]
-    """The rows of m, c, y, x as the operand's box has them, and whether it is followed by another execution."""
+    """The rows of m, c, y, x of the operand's tile, and whether another execution follows."""
     again = 1
     m, c, y, x = whole
     if above[operand, M] or marked[operand] == M:
@@ -89,44 +89,44 @@ def _ring_of_inputs(above, marked, rows, whole):  # type: ignore[no-untyped-def]
     groups = m[LINES]
     lines = y[JOINT] if marked[0] == Y else y[LINES]
     pitch = x[JOINT_SPAN] if marked[0] == X else x[SPAN]
-    start = (groups * c[BOX] - 1) * lines * pitch
-    box = max(start + (y[LINES] - 1) * pitch + x[SPAN], 0)
-    ring = box
+    start = (groups * c[LARGEST] - 1) * lines * pitch
+    tile = max(start + (y[LINES] - 1) * pitch + x[SPAN], 0)
+    ring = tile
     if marked[0] == Y:
         ring = max(start + (lines - 1) * pitch + x[SPAN], 0)
     elif marked[0] == X:
         ring = max(start + y[LINES] * pitch, 0)
     elif marked[0] == C and c[TILES] > 1:
-        ring = box + max((groups * (c[PAIR] - c[BOX]) - 1) * lines * pitch + (y[LINES] - 1) * pitch + x[SPAN], 0)
+        ring = tile + max((groups * (c[PAIR] - c[LARGEST]) - 1) * lines * pitch + (y[LINES] - 1) * pitch + x[SPAN], 0)
     if again:
-        ring = max(ring, box + c[EDGE] * y[LEAST_LINES] * x[LEAST_LINES])
+        ring = max(ring, tile + c[EDGE] * y[LEAST_LINES] * x[LEAST_LINES])
     return ring
 
 
 @njit(cache=True)
 def _ring_of_weights(above, marked, rows, whole, area):  # type: ignore[no-untyped-def]
     m, c, _, _, again = _inside(above, marked, 1, rows, whole)
-    box = m[BOX] * c[BOX]
-    ring = m[PAIR] * c[BOX] if marked[1] == M else m[BOX] * c[PAIR] if marked[1] == C else box
+    tile = m[LARGEST] * c[LARGEST]
+    ring = m[PAIR] * c[LARGEST] if marked[1] == M else m[LARGEST] * c[PAIR] if marked[1] == C else tile
     if again:
-        ring = max(ring, box + m[EDGE] * c[EDGE])
+        ring = max(ring, tile + m[EDGE] * c[EDGE])
     return ring * area
 
 
 @njit(cache=True)
 def _ring_of_outputs(above, marked, rows, whole, wide):  # type: ignore[no-untyped-def]
     m, _, y, x, again = _inside(above, marked, 2, rows, whole)
-    line = WORD_BYTES * x[BOX] if wide else x[ROW]
-    box = m[BOX] * y[BOX] * line
-    ring = box
+    line = WORD_BYTES * x[LARGEST] if wide else x[ROW]
+    tile = m[LARGEST] * y[LARGEST] * line
+    ring = tile
     if marked[2] == M:
-        ring = m[PAIR] * y[BOX] * line
+        ring = m[PAIR] * y[LARGEST] * line
     elif marked[2] == Y and y[TILES] > 1:
-        ring = 2 * (m[BOX] - 1) * y[BOX] * line + y[PAIR] * line
+        ring = 2 * (m[LARGEST] - 1) * y[LARGEST] * line + y[PAIR] * line
     elif marked[2] == X and x[TILES] > 1:
-        ring = 2 * (m[BOX] * y[BOX] - 1) * line + (WORD_BYTES * x[PAIR] if wide else x[PAIR_ROW])
+        ring = 2 * (m[LARGEST] * y[LARGEST] - 1) * line + (WORD_BYTES * x[PAIR] if wide else x[PAIR_ROW])
     if again:
-        ring = max(ring, box + m[EDGE] * y[EDGE] * (WORD_BYTES * x[EDGE] if wide else x[EDGE_ROW]))
+        ring = max(ring, tile + m[EDGE] * y[EDGE] * (WORD_BYTES * x[EDGE] if wide else x[EDGE_ROW]))
     return ring
 
 
@@ -171,7 +171,7 @@ def _runs(above, marked, rows, of):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _units(size, number, unit):  # type: ignore[no-untyped-def]
-    """Blocks or beats of so many runs, at the least."""
+    """A lower bound of the blocks or beats of this many runs."""
     return max(-(-size // unit), number)
 
 
@@ -210,7 +210,7 @@ def _cost(above, marked, rows, of, price):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _busy_enough(m, y, x, most):  # type: ignore[no-untyped-def]
-    """Whether some way to divide tiles by the HWCs takes at most so many innermost iterations; 0: any does."""
+    """Whether some spread over the HWCs takes at most this many innermost iterations; with 0, every spread does."""
     enough = most == 0
     for share in range(SHARE, SHARE + SHARES):
         enough |= 0 < m[share] * y[share] * x[share] <= most

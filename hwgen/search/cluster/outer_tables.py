@@ -21,19 +21,19 @@ __all__ = ["OuterTables", "constants", "outer_tables", "with_shares", "worth_whi
 
 Ints = NDArray[np.int64]
 
-STEP, TILES, CUT, SLID, BOX, EDGE, PAIR = range(7)
-"""Columns of a table, a row for each step, the last one for an extent that is not cut. The step; tiles; what is
-fetched of I along the axis (m: groups, c: nothing) if the loop is above the marked one, and if it is the marked one;
-what the largest box has, the smallest, and two together that follow each other."""
+STEP, TILES, CUT, SLID, LARGEST, EDGE, PAIR = range(7)
+"""Columns of a table. A table has a row for each step; the last row is that of an extent that is not cut. Columns:
+the step; the number of tiles; inputs fetched along the axis (m: groups, c: nothing) if the loop is above the marked
+one, and if it is the marked one; the size of the largest tile, of the smallest, and of two consecutive ones."""
 FETCHED, LINES, JOINT, LEAST_LINES, SPAN, JOINT_SPAN, ROW, PAIR_ROW, EDGE_ROW = range(7, 16)
-"""More of m, y and x: what is fetched if it is not cut; inputs (m: groups) of the largest box, of two together where
-they slide, of the smallest box. Of x: bytes of the largest, and of two, in whole words; bytes of a row of outputs, of
-two boxes' rows, of the smallest box's."""
+"""More columns of m, y and x: inputs fetched if the axis is not cut; inputs (m: groups) of the largest tile, of two
+consecutive tiles where they slide, of the smallest tile. Of x: bytes of the largest tile, and of two, in whole words;
+bytes of a row of outputs of the largest tile, of two tiles, of the smallest tile."""
 NEW_CUT, NEW_SLID = 16, 17
-"""Of y and x: tiles that there is something of I to fetch for, if the loop is above the marked one, if it is that."""
+"""Of y and x: tiles that fetch any input, if the loop is above the marked one, and if it is the marked one."""
 SHARE, SHARES = 18, 4
-"""For each way to divide by the HWCs: innermost iterations of the busiest HWC of each tile, summed; m, y and x
-multiply. 0 where a tile is not divided that way."""
+"""For each spread over the HWCs: innermost iterations of the busiest HWC of each tile, summed over the tiles; the
+figures of m, y and x multiply. 0 where a tile is not spread that way."""
 COLUMNS = SHARE + SHARES
 
 
@@ -46,7 +46,7 @@ class OuterTables(NamedTuple):
     x: Ints
 
     def only(self, steps: Sequence[Ints]) -> "OuterTables":
-        """With these rows of each; the whole extent stays the last."""
+        """The tables with only these rows; the row of the whole extent is kept as the last."""
         return OuterTables(*(table[np.append(rows, len(table) - 1)] for table, rows in zip(self, steps, strict=True)))
 
 
@@ -75,7 +75,7 @@ def _sizes(extent: int) -> Ints:
     for row, step in enumerate([*range(1, extent + 1), extent]):
         tiles = -(-extent // step)
         rest = extent - step * (tiles - 1)
-        table[row, [STEP, TILES, CUT, SLID, BOX, EDGE, PAIR]] = (
+        table[row, [STEP, TILES, CUT, SLID, LARGEST, EDGE, PAIR]] = (
             step, tiles, tiles, 1, step, rest, min(2 * step, extent),
         )  # fmt: skip
     return table
@@ -130,7 +130,7 @@ def _lines(layer: Layer, axis: int) -> Ints:
 def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lanes: Lanes = ONE_LANE) -> OuterTables:
     """Without the steps that another one is no worse than in every column, but for how busy the HWCs are.
 
-    With ``shares`` those too that are left, rounded up to what divides among so many HWCs and their lanes.
+    With ``shares`` also the remaining ones, rounded up to a multiple of the HWCs and their lanes.
     """
     chosen = []
     filters, rows_of_tile = (sorted({share[axis] for share in shares}) for axis in (0, 1))

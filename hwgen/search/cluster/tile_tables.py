@@ -1,9 +1,10 @@
-"""One nest over many tiles of a layer, as tables: what `hwgen.search.core.branch` needs to find the best one for all.
+"""Tables of one nest that runs on all slices of a layer, for the search in `hwgen.search.core.branch`.
 
-A cluster cuts a layer into tiles, and tiles into slices: a grid of boxes, each of which an HWC runs as a small layer
-of its own, all with the same nest, its steps as far as a box goes. Traffic is a product of factors of single axes,
-and a sum of such products over a grid is the product of the factors' sums; a need is the product of the largest. So
-the tables of the whole are those of the pieces of each axis, added up, or the largest of them.
+A cluster cuts a layer into tiles, and tiles into slices. Each slice is a small layer that an HWC runs. All slices
+have the same nest, its steps clipped to the slice. The slices form a grid: a product of ranges of m, c, y and x.
+Traffic is a product of factors of single axes, so the sum over the grid is the product of the sums of the factors;
+the need is the product of the largest factors. So the tables of all slices are the tables of the ranges of each
+axis, summed, or the largest of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits
-from hwgen.search.core.axes import Channels, Pieces, Window, channels, pieces, window
+from hwgen.search.core.axes import Channels, Ranges, Window, channels, ranges, window
 from hwgen.search.core.space import IMPOSSIBLE, Lines, Tables, Target, gathered, runnable
 
 __all__ = ["Grid", "Span", "cut", "grid_tables"]
@@ -21,20 +22,20 @@ __all__ = ["Grid", "Span", "cut", "grid_tables"]
 Floats = NDArray[np.float64]
 Span = tuple[int, int]
 Grid = Mapping[Dim, Sequence[Span]]
-"""The pieces (first, end) of m, c, y and x."""
+"""The ranges (first, end) of m, c, y and x."""
 
 
 def cut(spans: Sequence[Span], step: int) -> list[Span]:
-    """Every span in pieces of so many; the last one of each is what is left."""
+    """Every range cut into ranges of ``step``; the last one of each is shorter where the step does not divide."""
     return [(first, min(first + step, end)) for start, end in spans for first in range(start, end, step)]
 
 
 def grid_tables(
     layer: Layer, bits: Bits, target: Target, grid: Grid, caps: Mapping[ArrayName, int] | None = None
 ) -> Tables | None:
-    """The tables of a nest that runs in every box of the grid; None if a box crosses a border between groups.
+    """The tables of a nest that runs on every slice of the grid; None if a slice crosses a border between groups.
 
-    Whole groups and parts of one are fine. Like `hwgen.search.core.space.tables`, indexed by [state, step].
+    A slice may hold whole groups, or a part of one. Indexed by [state, step], like `hwgen.search.core.space.tables`.
     """
     groups = _groups(layer, grid["m"], target)
     if groups is None:
@@ -49,10 +50,10 @@ def grid_tables(
         groups=groups,
         rows=rows,
         columns=columns,
-        m=_pieces(grid["m"], target.lanes.m),
-        c=_pieces(grid["c"], target.lanes.c),
-        y=_pieces(grid["y"], target.lanes.y),
-        x=_pieces(grid["x"], target.lanes.x, bits.O // 8),
+        m=_ranges(grid["m"], target.lanes.m),
+        c=_ranges(grid["c"], target.lanes.c),
+        y=_ranges(grid["y"], target.lanes.y),
+        x=_ranges(grid["x"], target.lanes.x, bits.O // 8),
     )
 
 
@@ -76,7 +77,7 @@ def _groups(layer: Layer, spans: Sequence[Span], target: Target) -> Channels | N
 
 
 class _Image:
-    """Rows and columns of pieces; those of equal size that the image's edges clip alike are made once."""
+    """Rows and columns of ranges; ranges of equal size that the image's edges clip equally share a table."""
 
     def __init__(self, layer: Layer, bits: Bits, target: Target) -> None:
         self._layer, self._width, self._target = layer, bits.I // 8, target
@@ -86,7 +87,7 @@ class _Image:
         return self._summed(0, spans, lambda own: runnable(self._layer, own, own, channels(1, 1))[0])
 
     def columns(self, spans: Sequence[Span]) -> Lines:
-        """The tables of columns, their words as they lie in the image."""
+        """The tables of columns, with words aligned as in the image."""
         return self._summed(1, spans, lambda own: runnable(self._layer, own, own, channels(1, 1))[1])
 
     def _summed(self, axis: int, spans: Sequence[Span], hardware_need: Callable[[Window], Floats]) -> Lines:
@@ -97,8 +98,8 @@ class _Image:
         counted: dict[tuple[int, ...], tuple[Span, int]] = {}
         for start, end in spans:
             before = padding - start * stride
-            behind = (end - 1) * stride + kernel - padding - size
-            key = (end - start, max(before, 0), max(behind, 0), before % 4 if axis else 0)
+            after = (end - 1) * stride + kernel - padding - size
+            key = (end - start, max(before, 0), max(after, 0), before % 4 if axis else 0)
             counted[key] = (start, end), counted.get(key, ((0, 0), 0))[1] + 1
         parts = []
         for (start, end), number in counted.values():
@@ -112,15 +113,15 @@ class _Image:
         )
 
 
-def _pieces(spans: Sequence[Span], lanes: int = 1, width: int = 1) -> Pieces:
-    """Numbers, residues and words added up, the largest size and the most vectors."""
+def _ranges(spans: Sequence[Span], lanes: int = 1, width: int = 1) -> Ranges:
+    """Sums of numbers, residues and words; the largest size and the most vectors."""
     counted: dict[tuple[int, int], int] = {}
     for start, end in spans:
         key = (end - start, start % 4)
         counted[key] = counted.get(key, 0) + 1
-    tables = [(pieces(extent, lanes, width, first), number) for (extent, first), number in counted.items()]
+    tables = [(ranges(extent, lanes, width, first), number) for (extent, first), number in counted.items()]
     most = max(extent for extent, _ in counted)
-    return Pieces(
+    return Ranges(
         np.asarray(sum(number * _wide(table.number, most) for table, number in tables)),
         np.maximum.reduce([_wide(table.largest, most) for table, _ in tables]),
         np.maximum.reduce([_wide(table.vectors, most) for table, _ in tables]),
@@ -130,6 +131,6 @@ def _pieces(spans: Sequence[Span], lanes: int = 1, width: int = 1) -> Pieces:
 
 
 def _wide(table: Floats, extent: int) -> Floats:
-    """A table of [state, step, ...] with more steps: a step beyond the extent is the extent."""
+    """A table of [state, step, ...] with more steps: a step beyond the extent counts as the extent."""
     index = np.minimum(np.arange(extent + 1), table.shape[1] - 1)
     return table[:, index]

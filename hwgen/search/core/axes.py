@@ -1,10 +1,10 @@
-"""What one axis of a nest contributes to traffic and buffer need, for every step of its tile loop.
+"""The factors of one axis of a nest in traffic and buffer need, for every step of its tile loop.
 
-Traffic and need of the input are products over three axes: channels (m, c), rows (y, k) and columns (x, l). From one
-iteration of the marked loop to the next only one axis moves, so what is new is again a product. A *state* of an axis
-says which of its loops stand at or above the marked loop, and whether the marked loop is one of them (then it slides:
-what consecutive iterations share is not fetched again). The tables are made by marking rows, columns and groups
-iteration by iteration, literally: there is no closed form here that could be wrong at an edge.
+Traffic and need of the input are products over three axes: channels (m, c), rows (y, k) and columns (x, l). From
+one iteration of the marked loop to the next only one axis moves, so the new part is a product, too. The *state* of
+an axis says which of its loops stand at or above the marked loop, and whether the marked loop is one of them. If it
+is, the tile slides: what consecutive iterations share is not fetched again. The tables are filled by marking rows,
+columns and groups iteration by iteration; no closed form is used that could be wrong at an edge.
 """
 
 from typing import NamedTuple
@@ -19,12 +19,12 @@ __all__ = [
     "PAIR_STATES",
     "TILE",
     "Channels",
-    "Pieces",
+    "Ranges",
     "Window",
     "channels",
-    "mark_box",
-    "pieces",
+    "mark_tile",
     "place_of",
+    "ranges",
     "window",
 ]
 
@@ -49,7 +49,7 @@ PAIR_STATES: tuple[tuple[int, int], ...] = (
 )
 """States of rows and columns: (loops at or above the marked loop, the marked loop if it is one of them).
 
-The order of the loops above the marked one does not matter: every execution of it starts from nothing.
+The order of the loops above the marked one does not matter: each execution starts with an empty buffer.
 """
 
 
@@ -75,7 +75,7 @@ class Window(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Tables [state, step] of the groups of input channels that pieces of m meet: fetched in all, most in one piece.
+    """Tables [state, step] of the groups of input channels that ranges of m touch: fetched in all, most in one range.
 
     States: no loop over m at or above the marked one; the tile loop; the same, marked; both; the same, inner marked.
     """
@@ -84,16 +84,16 @@ class Channels(NamedTuple):
     need: Floats
 
 
-class Pieces(NamedTuple):
+class Ranges(NamedTuple):
     """Tables [state, step] of one dimension. States: not cut; cut by the tile loop; by the inner loop too.
 
     Members
     -------
-    number : number of pieces.
-    largest : size of the largest piece.
-    vectors : most innermost iterations in one piece.
-    residues : [state, step, r]: number of pieces whose size is r modulo 4.
-    words : aligned words that all pieces touch in one row, for elements of ``width`` bytes.
+    number : number of ranges.
+    largest : size of the largest range.
+    vectors : most innermost iterations in one range.
+    residues : [state, step, r]: number of ranges whose size is r modulo 4.
+    words : aligned words that all ranges touch in one row, for elements of ``width`` bytes.
     """
 
     number: Floats
@@ -119,12 +119,12 @@ def channels(extent: int, groups: int, lanes: int = 1) -> Channels:
     return Channels(*tables)
 
 
-def pieces(extent: int, lanes: int = 1, width: int = 1, first: int = 0) -> Pieces:
+def ranges(extent: int, lanes: int = 1, width: int = 1, first: int = 0) -> Ranges:
     """Tables of one dimension whose inner loop does ``lanes`` at a time; it begins at element ``first`` of a row."""
     tables = np.zeros((4, 3, extent + 1))
     residues = np.zeros((3, extent + 1, 4))
-    _fill_pieces(extent, lanes, width, first, tables, residues)
-    return Pieces(tables[0], tables[1], tables[2], residues, tables[3])
+    _fill_ranges(extent, lanes, width, first, tables, residues)
+    return Ranges(tables[0], tables[1], tables[2], residues, tables[3])
 
 
 @njit(cache=True)
@@ -138,22 +138,25 @@ def place_of(slide, around, along, taps, parts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def mark_box(first, last, tap, tap_end, stride, padding, size, width, box, held, seen, word_seen):  # type: ignore[no-untyped-def]
-    """Touch one box; returns (touched, new, words of the new ones). ``held``: box - 1 is still in the buffer."""
+def mark_tile(first, last, tap, tap_end, stride, padding, size, width, stamp, held, seen, word_seen):  # type: ignore[no-untyped-def]
+    """Mark the elements of one tile; returns (touched, new, words of the new ones).
+
+    ``stamp``: number of the tile. ``held``: the tile with the number before is still in the buffer.
+    """
     touched, new, words = 0, 0, 0
     for output in range(first, last):
         for k in range(tap, tap_end):
             at = output * stride + k - padding
-            if at < 0 or at >= size or seen[at] == box:
+            if at < 0 or at >= size or seen[at] == stamp:
                 continue
             touched += 1
-            if not held or seen[at] != box - 1:
+            if not held or seen[at] != stamp - 1:
                 new += 1
                 for word in range(at * width // 4, (at * width + width - 1) // 4 + 1):
-                    if word_seen[word] != box:
-                        word_seen[word] = box
+                    if word_seen[word] != stamp:
+                        word_seen[word] = stamp
                         words += 1
-            seen[at] = box
+            seen[at] = stamp
     return touched, new, words
 
 
@@ -161,7 +164,7 @@ def mark_box(first, last, tap, tap_end, stride, padding, size, width, box, held,
 def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, lanes, tables):  # type: ignore[no-untyped-def]
     seen = np.full(size, -1, np.int64)
     word_seen = np.full(size * width // 4 + 2, -1, np.int64)
-    box = 1
+    stamp = 1
     for state in range(len(masks)):
         mask, slide = masks[state], slides[state]
         tap_step = 1 if mask & KERNEL else kernel
@@ -171,8 +174,8 @@ def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, la
                 tables[:, state, step] = tables[:, state, 1]
                 continue
             tile = step if mask & TILE else extent
-            piece = min(lanes, tile) if mask & INNER else tile
-            tiles, parts = -(-extent // tile), -(-tile // piece)
+            part_size = min(lanes, tile) if mask & INNER else tile
+            tiles, parts = -(-extent // tile), -(-tile // part_size)
             fetched, all_words, need, stored, shared, outputs = 0, 0, 0, 0, 0, 0
             # The marked loop runs fastest; those around it come in any order.
             fast = tiles if slide == TILE else taps if slide == KERNEL else parts
@@ -181,16 +184,16 @@ def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, la
                 started = False
                 for along in range(fast):
                     t, p, k = place_of(slide, around, along, taps, parts)
-                    start = t * tile + p * piece
-                    stop = min(start + piece, (t + 1) * tile, extent)
+                    start = t * tile + p * part_size
+                    stop = min(start + part_size, (t + 1) * tile, extent)
                     if start >= stop:
                         continue
                     held = started and slide != 0
                     started = True
-                    box += 1 if held else 2
-                    touched, new, words = mark_box(
-                        start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, box, held, seen,
-                        word_seen,
+                    stamp += 1 if held else 2
+                    touched, new, words = mark_tile(
+                        start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, stamp, held,
+                        seen, word_seen,
                     )  # fmt: skip
                     slots = touched
                     if tap_step < stride and stop - start > 1:
@@ -227,7 +230,7 @@ def _fill_channels(extent, groups, lanes, tables):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _fill_pieces(extent, lanes, width, first, tables, residues):  # type: ignore[no-untyped-def]
+def _fill_ranges(extent, lanes, width, first, tables, residues):  # type: ignore[no-untyped-def]
     for step in range(1, extent + 1):
         vectors = 0
         for start in range(0, extent, step):

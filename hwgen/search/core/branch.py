@@ -77,7 +77,7 @@ class Dimension(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What the kernels need of one layer: its scale, its memories, sizes of pieces modulo 4, and its lists."""
+    """What the kernels need of one layer: its scale, its memories, sizes of ranges modulo 4, and its lists."""
 
     scale: Scale
     units: Floats
@@ -145,14 +145,14 @@ def _need(p, s, m, c, y, x):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def memories(p, s, m, c, y, x):  # type: ignore[no-untyped-def]
     """Bytes of the I, W and O memories."""
-    box = c[1] * m[2] * p.scale.w_element
+    w_tile = c[1] * m[2] * p.scale.w_element
     if not s[6]:
-        box *= p.scale.k_size
+        w_tile *= p.scale.k_size
     if not s[7]:
-        box *= p.scale.l_size
+        w_tile *= p.scale.l_size
     units, least = p.units, p.least
     inputs = max(np.ceil(m[1] * c[0] * y[2] * x[2] * p.scale.i_element / units[0]) * units[0], least[0])
-    weights = max(np.ceil(box / units[1]) * units[1], least[1])
+    weights = max(np.ceil(w_tile / units[1]) * units[1], least[1])
     outputs = max(np.ceil(m[3] * y[3] * x[3] * p.scale.o_element / units[2]) * units[2], least[2])
     return inputs, weights, outputs
 
@@ -167,11 +167,11 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
     again = c[2] - 1.0
     if s[14] or s[15]:
         again = c[2] * (scale.k_size if s[14] else 1.0) * (scale.l_size if s[15] else 1.0) - 1.0
-    lines, boxes = m[0] * y[0], y[1] * x[1]
-    total = lines * x[0] * scale.i_bytes + boxes * scale.w_bytes + scale.o_bytes + again * scale.o_partial_bytes
+    lines, w_tiles = m[0] * y[0], y[1] * x[1]
+    total = lines * x[0] * scale.i_bytes + w_tiles * scale.w_bytes + scale.o_bytes + again * scale.o_partial_bytes
     if missing < 0:
         return total, 0.0, 0.0
-    inputs, weights = lines * x[6] * scale.i_lines, boxes * np.ceil((scale.w_bytes + missing) / 4)
+    inputs, weights = lines * x[6] * scale.i_lines, w_tiles * np.ceil((scale.w_bytes + missing) / 4)
     outputs = scale.o_rows * x[7] + again * scale.o_partial_words
     words = inputs + weights + outputs
     if goal == 0:
@@ -185,15 +185,15 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
 
 @njit(cache=True)
 def missing_bytes(p, s, m, c):  # type: ignore[no-untyped-def]
-    """Bytes by which the words of all boxes of W together exceed their bytes, for steps m and c."""
-    k_box, k_boxes = (1.0, p.scale.k_size) if s[6] else (p.scale.k_size, 1.0)
-    l_box, l_boxes = (1.0, p.scale.l_size) if s[7] else (p.scale.l_size, 1.0)
-    rest = int(k_box * l_box * p.scale.w_element) % 4
+    """Bytes by which the words of all tiles of W together exceed their bytes, for steps m and c."""
+    k_tile, k_tiles = (1.0, p.scale.k_size) if s[6] else (p.scale.k_size, 1.0)
+    l_tile, l_tiles = (1.0, p.scale.l_size) if s[7] else (p.scale.l_size, 1.0)
+    rest = int(k_tile * l_tile * p.scale.w_element) % 4
     total = 0.0
     for a in range(1, 4):
         for b in range(1, 4):
             total += p.m_residues[s[4], m, a] * p.c_residues[s[5], c, b] * ((-(a * b * rest)) % 4)
-    return total * k_boxes * l_boxes
+    return total * k_tiles * l_tiles
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""What need not be looked at: forms and steps that another one beats in every factor.
+"""Dominance: forms and steps that another one beats in every factor need not be searched.
 
 Two statements carry the proof of the search; both rest on traffic and need being monotone in non-negative factors
 (`hwgen.search.core.space.Tables`), so that a candidate whose every factor is no larger costs no more and needs no
@@ -6,15 +6,16 @@ more.
 
 1. *Forms.* If an order offers the triple of forms (i', w, o), and i' is no worse than i in every factor for every
    step, no schedule of (i, w, o) is better than the same steps with (i', w, o). Of forms that are equal in every
-   factor the one of the smallest number stays. "Beats" is then a strict partial order, so dropping every beaten
+   factor the one of the smallest number is kept. "Beats" is then a strict partial order, so dropping every beaten
    triple leaves, for each dropped one, one that beats it.
 2. *Steps.* Given the triple, a step of one tile loop is dropped if another one is no worse in every factor that this
    triple takes from that dimension: then exchanging the one for the other, the rest unchanged, is no worse. Nothing
-   is assumed about steps with equally many pieces.
+   is assumed about steps with the same number of ranges.
 
-With ``words`` the factors of words (and of innermost iterations) are looked at too, so that ties in bytes are broken
-exactly. The words of W round every box up: the factor is the number of pieces by size modulo 4, from which, for each
-residue of the rest of the box, what is missing to full words follows; boxes of W cut otherwise are not compared.
+With ``words`` the factors of words (and of innermost iterations) are compared, too, so that ties in bytes are broken
+exactly. The words of W round every tile up: the factor is the number of ranges by size modulo 4, from which, for each
+residue of the rest of the tile, the bytes missing to full words follow; tiles of W that are cut otherwise are not
+compared.
 """
 
 from collections.abc import Sequence
@@ -90,14 +91,14 @@ def _beats(states: list[NDArray[np.int64]], layers: Sequence[Tables], words: boo
 
 def _factors(t: Tables, words: bool) -> tuple[list[list[Floats]], ...]:
     """For I, W, O and each of their states: the tables [state, step] that are their factors."""
-    k_box, l_box = np.array([[t.scale.k_size], [1.0]]), np.array([[t.scale.l_size], [1.0]])
+    k_tile, l_tile = np.array([[t.scale.k_size], [1.0]]), np.array([[t.scale.l_size], [1.0]])
     k_cuts, l_cuts = np.array([[1.0], [t.scale.k_size]]), np.array([[1.0], [t.scale.l_size]])
     i_words, o_words = ([t.x_words], [t.x_output_words]) if words else ([], [])
     # Boxes of W that are cut otherwise are rounded otherwise: only equal cuts compare.
-    boxes = [[table[:, 1:]] for table in (t.m_sizes, t.c_sizes)]
-    boxes += [[k_box], [l_box]]
+    w_tiles = [[table[:, 1:]] for table in (t.m_sizes, t.c_sizes)]
+    w_tiles += [[k_tile], [l_tile]]
     if words:
-        boxes = [[*box, -box[0]] for box in boxes]
+        w_tiles = [[*w_tile, -w_tile[0]] for w_tile in w_tiles]
     steps = slice(1, None)
     return (
         [
@@ -106,7 +107,7 @@ def _factors(t: Tables, words: bool) -> tuple[list[list[Floats]], ...]:
             [t.y_fetched[:, steps], t.y_rows[:, steps]],
             [table[:, steps] for table in (t.x_fetched, t.x_columns, *i_words)],
         ],
-        [*boxes, [t.y_cuts[:, steps]], [t.x_cuts[:, steps]]],
+        [*w_tiles, [t.y_cuts[:, steps]], [t.x_cuts[:, steps]]],
         [
             [t.m_sums[:, steps]],
             [t.y_sums[:, steps]],
@@ -234,7 +235,7 @@ def _lists(
 
 
 def _waste(residues: Floats) -> list[Floats]:
-    """Bytes missing to full words in all pieces together, if the rest of the box has 1, 2 or 3 modulo 4 bytes."""
+    """Bytes missing to full words in all ranges together, if the rest of the tile has 1, 2 or 3 modulo 4 bytes."""
     missing = [[(-(size * rest)) % 4 for size in range(4)] for rest in (1, 2, 3)]
     return [residues @ np.array(row, dtype=np.float64) for row in missing]
 

@@ -1,7 +1,7 @@
 """Loop orders and marker places, and what of them matters to the traffic and the buffer need of each operand.
 
 A nest has ten loops: the tile loops ``M C Y X`` and the inner loops ``m c y x k l``. Place p in 0..9 puts an
-operand's marker right above the p-th loop, place 10 is no marker (the box is then one innermost iteration, as if
+operand's marker right above the p-th loop, place 10 is no marker (the tile is then one innermost iteration, as if
 the marker stood above one more loop of one iteration). Of order and place only this matters to an operand: which
 loops stand at or above the marked one, and which of them is marked. Each such combination has a number, the
 operand's *form*. Two nests whose three forms agree cost the same for all tile sizes.
@@ -41,11 +41,11 @@ DIM_OF_LOOP: tuple[Dim, ...] = ("m", "c", "y", "x", "m", "c", "y", "x", "k", "l"
 TILED: tuple[Dim, ...] = ("m", "c", "y", "x")
 
 INPUT_STATES = (5, 3, len(PAIR_STATES), len(PAIR_STATES))
-"""Form of I: states of m (see `axes.Channels`), of c (see `axes.Pieces`), of rows and of columns."""
+"""Form of I: states of m (see `axes.Channels`), of c (see `axes.Ranges`), of rows and of columns."""
 WEIGHT_STATES = (3, 3, 2, 2, 3, 3)
-"""Form of W: how a box is cut along m, c, k, l, and into how many executions y and x cut the nest."""
+"""Form of W: how a tile is cut along m, c, k, l, and into how many executions y and x cut the nest."""
 OUTPUT_STATES = (3, 3, 3, 3, 2, 2, 2)
-"""Form of O: how a box is cut along m, y, x; how often c, k, l return to it; 1 if the marked loop moves the box."""
+"""Form of O: how a tile is cut along m, y, x; how often c, k, l return to it; 1 if the marked loop moves the tile."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
-from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Pieces, Window, channels, pieces, window
+from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Ranges, Window, channels, ranges, window
 from hwgen.search.core.orders import TILED, LoopSet
 
 __all__ = [
@@ -75,7 +75,7 @@ class Scale(NamedTuple):
     Bytes of I = ``i_bytes * m_fetched * y_fetched * x_fetched``; of W = ``w_bytes * y_cuts * x_cuts``; of O =
     ``o_bytes + o_partial_bytes * (rounds - 1)``, where rounds = ``c_cuts``, times the kernel's extents where O
     returns for each iteration of k or l. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
-    its bytes and what every box lacks to a full word, by 4; those of O = ``o_rows * x_output_words +
+    its bytes and what every tile lacks to a full word, by 4; those of O = ``o_rows * x_output_words +
     o_partial_words * (rounds - 1)``. Innermost iterations = ``taps`` times the cuts by the inner loops. Needs are
     products, by bytes an element (``i_element``: of all copies that the hardware keeps).
     """
@@ -106,7 +106,7 @@ class Lines(NamedTuple):
 class Tables(NamedTuple):
     """One layer: factors of traffic and need, [state, step of the dimension's tile loop]; step 0 is unused.
 
-    ``units``, ``least``, ``caps``: the I, W, O memories come in multiples of, are at least, are at most so many
+    ``units``, ``least``, ``caps``: granularity, least and greatest size of the I, W and O memories, in
     bytes.
     """
 
@@ -162,10 +162,10 @@ def tables(
         groups=Channels(groups.fetched, needs[2]),
         rows=Lines(rows.fetched, rows.words, needs[0]),
         columns=Lines(columns.fetched, columns.words, needs[1]),
-        m=pieces(sizes["m"], target.lanes.m),
-        c=pieces(sizes["c"], target.lanes.c),
-        y=pieces(sizes["y"], target.lanes.y),
-        x=pieces(sizes["x"], target.lanes.x, bits.O // 8),
+        m=ranges(sizes["m"], target.lanes.m),
+        c=ranges(sizes["c"], target.lanes.c),
+        y=ranges(sizes["y"], target.lanes.y),
+        x=ranges(sizes["x"], target.lanes.x, bits.O // 8),
     )
 
 
@@ -178,10 +178,10 @@ def gathered(
     groups: Channels,
     rows: Lines,
     columns: Lines,
-    m: Pieces,
-    c: Pieces,
-    y: Pieces,
-    x: Pieces,
+    m: Ranges,
+    c: Ranges,
+    y: Ranges,
+    x: Ranges,
 ) -> Tables:
     """The tables of what the four axes cost."""
     sums = [m.largest, y.largest, x.largest]
@@ -239,8 +239,8 @@ def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> t
     """Needs of rows, columns and groups, with what is not wanted on hardware made `IMPOSSIBLE`.
 
     The hardware slides rows (a slide along k over several output rows only where consecutive ones share nothing or
-    the stride is 1), and no box may cross a border between groups. Columns it slides too, but fetches nothing ahead
-    then: lanes would wait for every box.
+    the stride is 1), and no tile may cross a border between groups. Columns it slides too, but fetches nothing ahead
+    then: lanes would stall for every tile.
     """
     row_need, column_need = np.maximum(rows.need, 1), np.maximum(columns.stored, 1)
     for state, (_, slide) in enumerate(PAIR_STATES):

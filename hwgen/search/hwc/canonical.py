@@ -1,8 +1,8 @@
-"""A few loop orders that many layers can share, and every schedule of them that may be worth its cycles.
+"""A few loop orders that many layers can share, and the undominated schedules of each.
 
-Two families, both with all of O's reduction inside O's marker, so that no partial sum ever leaves. In the first the
-output's box is as large as the memory allows, and input and weights pass by; in the second the weights stay, the
-input slides along the rows and every lane vector is finished at once.
+There are two families. In both, O's whole reduction is inside O's marker, so that no partial sum spills. The first is
+output-stationary: O's tile is as large as the memory allows, and inputs and weights stream past it. The second is
+weight-stationary: the input slides along the rows, and each lane vector of outputs is finished at once.
 """
 
 from collections.abc import Sequence
@@ -40,15 +40,15 @@ CANONICAL = (
     "MYX[O]C[IW]myxckl",
     "M[W]X[I]Ymyx[O]ckl",
 )
-"""Orders as text: capitals are tile loops; what is in brackets is buffered at the next loop."""
+"""Orders as text: capitals are tile loops; operands in brackets are buffered at the next loop."""
 
-WEIGHTS_STAY = "M[W]"
+WEIGHT_STATIONARY = "M[W]"
 MOST_POINTS = 24
 CHANNEL_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
 
 
 def order_from_text(text: str) -> Order:
-    """The order that is written so."""
+    """The order that a text like those of `CANONICAL` stands for."""
     items: list[Dim | Marker] = []
     marked: list[str] | None = None
     for letter in text:
@@ -71,11 +71,14 @@ def _fixed(text: str, wide: frozenset[Dim]) -> FixedOrder:
 
 @dataclass(frozen=True)
 class Points:
-    """Schedules of one layer in one order on one shape that no other one undercuts in bytes and cycles.
+    """Undominated schedules (bytes, cycles) of one layer in one order on one shape of the lanes.
 
     Members
     -------
-    split : index of the memories. traffic, cycles : bytes, estimated cycles. steps : [point, m c y x].
+    split : index of the split of the budget.
+    traffic : bytes.
+    cycles : estimated.
+    steps : [point, m c y x].
     """
 
     split: Ints
@@ -85,14 +88,14 @@ class Points:
 
 
 def splits_of(layers: Sequence[Layer], budget: int, target: Target, text: str) -> Floats:
-    """Ways to divide a budget: bytes of I, W, O.
+    """Splits of a budget: bytes of I, W, O.
 
-    For outputs that stay: vectors of O from a third of what there is room for on, weights from two units to a third
-    of the budget, both in steps that grow; for weights that stay: whole filters of each layer, and few vectors of O.
-    The input has the rest.
+    Output-stationary orders: O from a third of the budget up, W from two units to a third of the budget, both in
+    growing increments. Weight-stationary orders: W holds whole filters of a layer, O two to four vectors. I has the
+    rest.
     """
     unit_i, unit_w, unit_o = target.units
-    if text.startswith(WEIGHTS_STAY):
+    if text.startswith(WEIGHT_STATIONARY):
         vectors, sizes = range(2, 5), set()
         for layer in layers:
             filter_bytes = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
@@ -126,8 +129,9 @@ def points(
 ) -> Points:
     """Undominated schedules for each split of the memories; ``t``: the layer's tables.
 
-    Every step of the tile loops is looked at that is a multiple of the lanes or the whole extent (channels:
-    `CHANNEL_STEPS` or all), with at most so many bytes of traffic and at least that share of lanes that have work.
+    The steps of the tile loops are the multiples of the lanes and the whole extent (channels: `CHANNEL_STEPS` and
+    all channels). Kept are schedules of at most ``most_bytes`` traffic in which at least ``least_share`` of the
+    lanes have work.
     """
     fixed = _fixed(text, target.lane_dims)
     t = t._replace(least=np.zeros(3))
@@ -186,7 +190,7 @@ def _factors(t: Tables, s: Ints, options: list[Ints]) -> tuple[Floats, Floats, F
 
 @njit(cache=True)
 def _candidates(t, s, ms, cs, ys, xs, m, c, y, x, budget, most_bytes, most_iterations, found):  # type: ignore[no-untyped-def]
-    """Rows of ``found``: iterations, bytes, needs of I, W, O, row and rows of I, steps m, c, y, x."""
+    """Rows of ``found``: iterations, bytes, needs of I, W, O, bytes of a row of I, rows of I, steps m, c, y, x."""
     number = 0
     for a in range(len(ms)):
         for b in range(len(cs)):

@@ -1,4 +1,4 @@
-"""What may be chosen once for many layers, or once for a datapath: the loop order, the shape of the lanes."""
+"""The best loop order for many layers, and the best shape of the lanes for one layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["BestOrder", "best_lanes", "best_order"]
 
 @dataclass(frozen=True)
 class BestOrder:
-    """The one order for which a set of layers costs least, and each layer's best schedule in it."""
+    """The order in which a set of layers costs least, and each layer's best schedule in it."""
 
     order: Order
     results: tuple[Result, ...]
@@ -37,31 +37,33 @@ def best_order(
     *,
     bits: Bits | None = None,
 ) -> BestOrder:
-    """The order (loops and marker places) that is best for all layers together (Stoutchinin et al. 2019, V-B).
+    """The order (loops and marker places) that is best for all layers layer_set (Stoutchinin et al. 2019, V-B).
 
-    Every layer takes its own steps and divides the buffer in its own way; an HWC cannot do the latter, see
-    `hwgen.search.hwc.shared.best_shared`. Of orders that cost the same, one with the fewest loops. Raises
+    Each layer has its own steps and its own split of the buffer. An HWC has one split for all layers: see
+    `hwgen.search.hwc.shared.best_shared`. Of orders of equal cost, one with the fewest loops is returned. Raises
     `InputError` if no order fits the buffer with all layers.
     """
-    together = LayerSet(tuple(layers), Target.of(hardware), float(buffer_bytes), GOALS[objective], bits or Bits())
-    variants = together.variants()
+    layer_set = LayerSet(tuple(layers), Target.of(hardware), float(buffer_bytes), GOALS[objective], bits or Bits())
+    variants = layer_set.variants()
     best = None
     for variant in (variants[0], *sorted(variants[1:], key=lambda variant: variant.loops)):
         if best is not None and variant.loops >= best.variant.loops:
             continue
         words = objective != "traffic"
-        leads = (
-            together.leads(variant, best.bound, words=words) if best else together.nearest_leads(variant, words=words)
+        candidates = (
+            layer_set.candidates(variant, best.bound, words=words)
+            if best
+            else layer_set.nearest_candidates(variant, words=words)
         )
-        if leads:
-            best = leads[0]
+        if candidates:
+            best = candidates[0]
     if best is None:
         raise InputError(f"no order fits a buffer of {buffer_bytes} bytes with all {len(layers)} layers")
     triple = int(best.triples.index[best.triple])
-    for order in together.orders_of(best.variant, triple):
+    for order in layer_set.orders_of(best.variant, triple):
         try:
             found = [search(layer, [buffer_bytes], hardware, objective, order, bits=bits)[0] for layer in layers]
-        except InputError:  # an idle loop that bears a marker is needed after all
+        except InputError:  # an idle loop is needed after all, for its marker
             continue
         if sum(goal_of(result, objective) for result in found) == best.bound:
             return BestOrder(order, tuple(found))
@@ -76,9 +78,9 @@ def best_lanes(
     *,
     bits: Bits | None = None,
 ) -> Result:
-    """The best schedule over every shape of the lanes; of equal ones that of the first shape (along x).
+    """The best schedule over all shapes of the lanes; of equal ones, that of the first shape (along x).
 
-    The shape is the schedule's ``lanes``. Costs and needs of hardware, for shapes that today's HWC does not have too.
+    The shape is the schedule's ``lanes``. Costs and needs are those of hardware, also for shapes that no HWC has yet.
     """
     best = None
     refusal = InputError(f"{layer.name}: no shape of {lanes} lanes")

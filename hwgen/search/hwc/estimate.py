@@ -1,19 +1,19 @@
-"""An estimate of the cycles that a schedule takes on hardware, quick enough to search with.
+"""An estimate of the cycles that a schedule takes on an HWC, quick enough to search with.
 
-What it takes account of, box by box, with boxes of equal shape thrown together:
+It adds up tiles; tiles of equal shape are taken together. What it models:
 
-- an innermost iteration takes a cycle;
-- a box of I or W is fetched a word a cycle and one more, and its place takes `INPUT_PLACING` or `WEIGHT_PLACING`
-  cycles, all while the box before it is used, as far as the memory has room beyond a box: what has none is fetched
-  while nothing computes;
-- a word of a strided row takes as many cycles to write as the columns in it have places of their own;
-- a vector of O leaves in as many cycles as its box has words for each vector, and takes one from the datapath unless
-  that waits; the next box may touch a vector for the first time when the vectors that its place in the memory waits
-  for have left.
+- An innermost iteration takes one cycle.
+- A tile of I or W takes one cycle per word to fetch, one more, and `INPUT_PLACING` or `WEIGHT_PLACING` cycles to
+  place. This overlaps with the use of the tile before, as far as the memory has room beyond one tile; the part
+  without room is fetched while nothing computes.
+- A word of a strided row takes as many cycles to write as the number of its columns that are stored separately.
+- A vector of O is drained in as many cycles as its tile has words for each vector, and takes one cycle from the
+  datapath unless that stalls. The next tile may touch a vector for the first time after the vectors whose place in
+  the memory it takes are drained.
 
-What it neglects: the first box and the last drain of a layer; that a box may be fetched more than one box ahead, so
-that large and small boxes make up for each other; that I, W and O may wait at the same time (their waits are added
-up); partial sums on their way in and out; biases; the wait for a granted access.
+What it neglects: the first tile and the last drain of a layer; prefetch by more than one tile, which would balance
+large and small tiles; stalls for I, W and O at the same time (they are added up); spills of partial sums; biases; the
+wait for a granted access.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
-from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_box, place_of
+from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_tile, place_of
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, FixedOrder
 from hwgen.search.core.space import Target
 
@@ -34,20 +34,20 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 INPUT_PLACING, WEIGHT_PLACING = 8, 3
 LATENCY = 6
-"""Cycles from a word that is asked for to the box's first use."""
+"""Cycles from the request of a word to the first use of its tile."""
 DRAIN_LATENCY = 5
-"""Cycles from the last operation on a box of O to its first vector's way out."""
+"""Cycles from the last operation on a tile of O to the drain of its first vector."""
 LEAST_DRAIN = 4
-"""Cycles in which the outputs of a vector are requantised, four at a time."""
+"""Cycles to requantise the outputs of a vector, four at a time."""
 KINDS = 12
-"""Most kinds of boxes along one axis."""
+"""Most kinds of tiles along one axis."""
 
 
 class Shapes(NamedTuple):
-    """Kinds of boxes along each axis, [step, kind, figure], for one layer and order; figures by axis.
+    """Kinds of tiles along each axis, [step, kind, figure], for one layer and order.
 
-    Image axes: boxes, new rows (or words of a row), iterations inside, elements. Others: boxes, size, iterations,
-    aligned words.
+    Figures of the image axes: number of tiles, new rows (or words of a row), iterations inside, elements. Figures of
+    the other axes: number of tiles, size, iterations, aligned words.
     """
 
     rows: Floats
@@ -64,22 +64,24 @@ class Shapes(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What else the estimate needs of a layer on a shape of lanes in an order.
+    """Constants of one layer on one shape of lanes in one order that decide how long tiles wait.
 
     Members
     -------
     inner : [m y x, m y x c-tile c k l], whether the loop (below O's marker) is inside the vector loop.
-    taps : iterations of k, of l, of c in all.
-    weight_box : kernel elements of a box of W. fill_cycles : to write a word.
-    drain : words of a vector, for each word along its row. copies : copies of the input.
-    vector_bytes : of a vector of sums.
+    k_size, l_size, c_size : iterations of k, l and c.
+    weight_tile : kernel elements of a tile of W.
+    fill_cycles : cycles to write a word.
+    drain : words of a vector, for each word along its row.
+    copies : copies of the input.
+    vector_bytes : bytes of a vector of partial sums.
     """
 
     inner: Ints
     k_size: float
     l_size: float
     c_size: float
-    weight_box: float
+    weight_tile: float
     fill_cycles: float
     drain: float
     copies: float
@@ -87,7 +89,7 @@ class Waiting(NamedTuple):
 
 
 def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
-    """Figures of an order that holds O's box for the whole reduction."""
+    """The constants for an order that holds O's tile during the whole reduction."""
     row = fixed.orders.loops[0].tolist()
     place = fixed.orders.places(0)[2]
     vector_loops = [row.index(4), row.index(6), row.index(7)]
@@ -96,13 +98,13 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
         [[at >= place and row.index(loop) > at for loop in inside] for at in vector_loops], dtype=np.int64
     )
     states = np.unravel_index(fixed.orders.numbers[1], WEIGHT_STATES)
-    box = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
+    weight_tile = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
     return Waiting(
         inner,
         float(layer.kernel[0]),
         float(layer.kernel[1]),
         float(layer.channels_per_group),
-        float(box),
+        float(weight_tile),
         float(min(layer.stride[1], 4)),
         float(target.lanes.m * target.lanes.y),
         float(target.lanes.y),
@@ -111,7 +113,7 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
 
 
 def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Shapes:
-    """Kinds of boxes for every step of the tile loops."""
+    """Kinds of tiles for every step of the tile loops."""
     numbers = fixed.orders.numbers
     i = [int(state[0]) for state in np.unravel_index(numbers[0], INPUT_STATES)]
     w = [int(state[0]) for state in np.unravel_index(numbers[1], WEIGHT_STATES)]
@@ -146,7 +148,7 @@ def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Sh
     for extent, kernel, stride, padding, size, bytes_, across, state, words in along.values():
         table = np.zeros((extent + 1, KINDS, 4))
         mask, slide = PAIR_STATES[state]
-        _fill_boxes(mask, slide, extent, kernel, stride, padding, size, bytes_, across, words, table)
+        _fill_tiles(mask, slide, extent, kernel, stride, padding, size, bytes_, across, words, table)
         windows.append(table)
     cut = (0, 1, 0, 2, 1)[i[0]]  # a marked loop over m keeps the input, whatever the channel
     return Shapes(
@@ -173,14 +175,14 @@ def _cut(extent: int, lanes: int, state: int) -> Floats:
 
 @njit(cache=True)
 def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
-    """Kinds of the pieces of one dimension: number, size, innermost iterations, words of all of them."""
+    """Kinds of the parts of one dimension: number, size, innermost iterations, words of all of them."""
     for step in range(1, extent + 1):
         tile = extent if state == 0 else step
         for start in range(0, extent, tile):
             size = min(tile, extent - start)
-            piece = lanes if state == 2 else size
-            for part in range(0, size, piece):
-                length = min(piece, size - part)
+            part_size = lanes if state == 2 else size
+            for part in range(0, size, part_size):
+                length = min(part_size, size - part)
                 inside = 0
                 for at in range(0, length, step if state == 0 else length):
                     inside += -(-min(step if state == 0 else length, length - at) // lanes)
@@ -193,17 +195,17 @@ def _fill_cut(extent, lanes, state, table):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _fill_boxes(mask, slide, extent, kernel, stride, padding, size, width, lanes, words, table):  # type: ignore[no-untyped-def]
-    """Kinds of boxes along rows or columns: number, new rows (or words), iterations inside, new elements (means)."""
+def _fill_tiles(mask, slide, extent, kernel, stride, padding, size, width, lanes, words, table):  # type: ignore[no-untyped-def]
+    """Kinds of tiles along rows or columns: number, new rows (or words), iterations inside, new elements (means)."""
     seen = np.full(size, -1, np.int64)
     word_seen = np.full(size * width // 4 + 2, -1, np.int64)
-    box = 1
+    stamp = 1
     tap_step = 1 if mask & KERNEL else kernel
     taps = -(-kernel // tap_step)
     for step in range(1, extent + 1):
         tile = step if mask & TILE else extent
-        piece = min(lanes, tile) if mask & INNER else tile
-        tiles, parts = -(-extent // tile), -(-tile // piece)
+        part_size = min(lanes, tile) if mask & INNER else tile
+        tiles, parts = -(-extent // tile), -(-tile // part_size)
         fast = tiles if slide == TILE else taps if slide == KERNEL else parts
         slow = tiles * taps * parts // fast
         kinds = np.zeros((KINDS, 5))
@@ -211,15 +213,15 @@ def _fill_boxes(mask, slide, extent, kernel, stride, padding, size, width, lanes
             started = False
             for along in range(fast):
                 t, p, k = place_of(slide, around, along, taps, parts)
-                start = t * tile + p * piece
-                stop = min(start + piece, (t + 1) * tile, extent)
+                start = t * tile + p * part_size
+                stop = min(start + part_size, (t + 1) * tile, extent)
                 if start >= stop:
                     continue
                 held = started and slide != 0
                 started = True
-                box += 1 if held else 2
-                _, new, in_words = mark_box(
-                    start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, box, held, seen,
+                stamp += 1 if held else 2
+                _, new, in_words = mark_tile(
+                    start, stop, k * tap_step, (k + 1) * tap_step, stride, padding, size, width, stamp, held, seen,
                     word_seen,
                 )  # fmt: skip
                 inner = 0
@@ -247,7 +249,7 @@ def _fill_boxes(mask, slide, extent, kernel, stride, padding, size, width, lanes
 def estimate(b, q, m, c, y, x, needs, memories):  # type: ignore[no-untyped-def]
     """Cycles for steps m, c, y, x.
 
-    ``needs``: bytes of I, W, O that are needed, elements of a row of a box of I (of all its channels), and its rows;
+    ``needs``: bytes of I, W, O that are needed, elements of a row of a tile of I (of all its channels), and its rows;
     ``memories``: bytes that there are. The input's memory holds whole rows.
     """
     slack = np.floor(memories[0] / q.copies / needs[3]) * needs[3] - needs[3] * needs[4]
@@ -258,7 +260,7 @@ def estimate(b, q, m, c, y, x, needs, memories):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _input(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
-    """Innermost iterations, and cycles spent waiting for boxes of I."""
+    """Innermost iterations, and stall cycles for tiles of I."""
     total = 0.0
     for i in range(4):
         if b.i_m[m, i, 0] == 0:
@@ -275,10 +277,10 @@ def _input(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
                     columns = b.columns[x, s]
                     if columns[0] == 0:
                         break
-                    boxes, used = number * rows[0] * columns[0], inside * rows[2] * columns[2]
+                    number_of_tiles, used = number * rows[0] * columns[0], inside * rows[2] * columns[2]
                     lines = b.i_c[c, j, 1] * rows[1]
                     fetch = lines * columns[1]
-                    total += boxes * (
+                    total += number_of_tiles * (
                         used + _wait(used, fetch * q.fill_cycles, lines * columns[3], slack, INPUT_PLACING)
                     )
     return total
@@ -286,7 +288,7 @@ def _input(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _wait(used, fetch, new, slack, placing):  # type: ignore[no-untyped-def]
-    """Cycles without work before a box that takes ``fetch`` cycles, if the one before is used for ``used`` cycles."""
+    """Stall cycles before a tile that takes ``fetch`` cycles, if the tile before is used for ``used`` cycles."""
     if new <= 0:
         return 0.0
     wait = max(max(fetch + 1.0, placing) - used, 0.0)
@@ -297,9 +299,9 @@ def _wait(used, fetch, new, slack, placing):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
-    """Cycles spent waiting for boxes of W."""
+    """Stall cycles for tiles of W."""
     slack = memory - need
-    taps = q.k_size * q.l_size / q.weight_box
+    taps = q.k_size * q.l_size / q.weight_tile
     total = 0.0
     for i in range(4):
         if b.w_m[m, i, 0] == 0:
@@ -308,8 +310,8 @@ def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
             if b.w_c[c, j, 0] == 0:
                 break
             number = b.w_m[m, i, 0] * b.w_c[c, j, 0] * taps
-            inside = b.w_m[m, i, 2] * b.w_c[c, j, 1] * q.weight_box
-            size = b.w_m[m, i, 1] * b.w_c[c, j, 1] * q.weight_box
+            inside = b.w_m[m, i, 2] * b.w_c[c, j, 1] * q.weight_tile
+            size = b.w_m[m, i, 1] * b.w_c[c, j, 1] * q.weight_tile
             words = np.ceil(size / 4)
             for r in range(4):
                 if b.w_y[y, r, 0] == 0:
@@ -317,14 +319,15 @@ def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
                 for s in range(4):
                     if b.w_x[x, s, 0] == 0:
                         break
-                    boxes, used = number * b.w_y[y, r, 0] * b.w_x[x, s, 0], inside * b.w_y[y, r, 2] * b.w_x[x, s, 2]
-                    total += boxes * _wait(used, words, 4 * words, slack, WEIGHT_PLACING)
+                    number_of_tiles = number * b.w_y[y, r, 0] * b.w_x[x, s, 0]
+                    used = inside * b.w_y[y, r, 2] * b.w_x[x, s, 2]
+                    total += number_of_tiles * _wait(used, words, 4 * words, slack, WEIGHT_PLACING)
     return total
 
 
 @njit(cache=True)
 def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
-    """Cycles that vectors of O take on their way out, and that first touches wait for them."""
+    """Cycles that the drain of O takes from the datapath, and stall cycles of first touches that wait for it."""
     reduction = q.c_size * q.k_size * q.l_size
     tiles = np.ceil(q.c_size / c)
     total = 0.0
@@ -340,7 +343,7 @@ def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
             for k in range(4):
                 if b.o_x[x, k, 0] == 0:
                     break
-                boxes = b.o_m[m, i, 0] * b.o_y[y, j, 0] * b.o_x[x, k, 0]
+                number_of_tiles = b.o_m[m, i, 0] * b.o_y[y, j, 0] * b.o_x[x, k, 0]
                 sizes[0], sizes[1], sizes[2] = b.o_m[m, i, 2], b.o_y[y, j, 2], b.o_x[x, k, 2]
                 for d in range(3):
                     steps[d] = 1.0
@@ -358,6 +361,6 @@ def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
                                 touched = v_m * steps[0] + v_y * steps[1] + v_x * steps[2]
                                 wait = max(wait, (at - slack + 1) * drain + DRAIN_LATENCY - touched)
                             at += 1
-                taken = number if wait == 0 else min(slack, number)  # while it waits nothing is taken
-                total += boxes * max(number, taken + wait)
+                taken = number if wait == 0 else min(slack, number)  # no cycle is taken from a datapath that stalls
+                total += number_of_tiles * max(number, taken + wait)
     return total

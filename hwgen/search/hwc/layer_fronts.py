@@ -1,8 +1,8 @@
 """Each layer's front of traffic and cycles on every HWC that `hwgen.search.hwc.utilisation` chooses from.
 
-A machine is a shape of the lanes, an order (`hwgen.search.hwc.canonical`) and a division of the budget. Which of them
-are taken is decided by one price for idle lanes, the same for all layers; what is left of the demand is spent layer
-by layer.
+An HWC here is a shape of the lanes, an order (`hwgen.search.hwc.canonical`) and a split of the budget into three
+memories. One price for idle lanes, the same for all layers, decides which HWCs are chosen. Where the mean utilisation
+then exceeds the demand, the surplus is traded for less traffic layer by layer.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from hwgen.search.core.optimal import search
 from hwgen.search.core.space import Target, tables
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text, points, schedule_of, splits_of
 
-__all__ = ["LANES", "Choice", "Field", "Point"]
+__all__ = ["LANES", "Choice", "LayerFronts", "Point"]
 
 LANES = 16
 
@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Choice:
-    """One layer's schedule, the HWC that it runs on, and what is expected of it."""
+    """One layer's schedule, the HWC that it runs on, its traffic in bytes and its estimated cycles."""
 
     schedule: Schedule
     hardware: Hardware
@@ -44,13 +44,13 @@ class Choice:
 
     @property
     def utilisation(self) -> float:
-        """Multiply-accumulates by lanes and estimated cycles."""
+        """Multiply-accumulates over what the lanes can do in the estimated cycles."""
         return self.schedule.layer.macs / (self.hardware.lanes.product * self.cycles)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A schedule of one layer on one HWC of the field."""
+    """A schedule of one layer on one HWC; ``hardware`` is the index of the HWC."""
 
     hardware: int
     traffic: float
@@ -69,16 +69,21 @@ class _Front:
 
 
 @dataclass
-class Field:
-    """All layers against all HWCs that are looked at.
+class LayerFronts:
+    """The fronts of all layers on all HWCs that are considered.
 
-    ``machines``: (shape, order, bytes of I, W, O) of each HWC.
+    Members
+    -------
+    weights : how often each layer occurs.
+    hwcs : of each HWC the shape of the lanes, the order, and the bytes of I, W and O.
+    fronts : of each layer.
+    free : of each layer the least traffic without hardware.
     """
 
     layers: list[Layer]
     weights: Floats
     budget: int
-    machines: list[tuple[Target, str, tuple[int, int, int]]]
+    hwcs: list[tuple[Target, str, tuple[int, int, int]]]
     fronts: list[_Front]
     free: Floats
 
@@ -92,20 +97,20 @@ class Field:
         *,
         everywhere: bool,
         jobs: int | None,
-    ) -> "Field":
-        """Look at every layer on every HWC; ``everywhere``: also where it moves much or leaves many lanes idle."""
+    ) -> "LayerFronts":
+        """The fronts of every layer; ``everywhere``: also points of much traffic or of low utilisation."""
         targets = [Target.of(Hardware(name="lanes", lanes=shape, budget=budget)) for shape in shapes]
-        machines, families = [], []
+        hwcs, families = [], []
         for target in targets:
             for text in CANONICAL:
                 splits = splits_of(layers, budget, target, text)
                 families.append((target, text, splits))
-                machines += [(target, text, (int(i), int(w), int(o))) for i, w, o in splits]
+                hwcs += [(target, text, (int(i), int(w), int(o))) for i, w, o in splits]
         free = np.array([float(search(layer, [budget])[0].total_bytes) for layer in layers])
         most = free + np.maximum(0.6 * free, 0.01 * float(weights @ free))
         tasks = [(layer, families, float(bytes_), everywhere) for layer, bytes_ in zip(layers, most, strict=True)]
-        fronts = _side_by_side(_front, tasks, jobs)
-        return cls(layers, weights, budget, machines, fronts, free)
+        fronts = _in_parallel(_front, tasks, jobs)
+        return cls(layers, weights, budget, hwcs, fronts, free)
 
     @property
     def free_bytes(self) -> float:
@@ -117,14 +122,14 @@ class Field:
         best: tuple[float, list[int]] | None = None
         highest = 0.0
         for price in np.geomspace(0.02, 50, 28):
-            machines = self._machines(price, most_hardware)
-            if machines is None:
+            hwcs = self._chosen_hwcs(price, most_hardware)
+            if hwcs is None:
                 continue
-            chosen = self._points(machines, min_utilisation)
+            chosen = self._points(hwcs, min_utilisation)
             traffic, utilisation = self._sums(chosen)
             highest = max(highest, utilisation if traffic <= max_ratio * self.free_bytes else 0.0)
             if utilisation >= min_utilisation and (best is None or traffic < best[0]):
-                best = traffic, machines
+                best = traffic, hwcs
         if best is None:
             raise InputError(
                 f"utilisation: no choice reaches {min_utilisation:g} with {self.budget} bytes; the highest mean "
@@ -135,14 +140,14 @@ class Field:
                 f"utilisation: {min_utilisation:g} with {self.budget} bytes takes {best[0] / self.free_bytes:.3f} "
                 f"times the least traffic, more than {max_ratio:g}"
             )
-        return self._give_back(self._points(best[1], min_utilisation), min_utilisation, most_hardware)
+        return self._trade_surplus(self._points(best[1], min_utilisation), min_utilisation, most_hardware)
 
     def _utilisation(self, layer: int, cycles: Floats) -> Floats:
         return self.layers[layer].macs / (LANES * cycles)
 
     def _costs(self, price: float) -> Floats:
-        """[layer, HWC], traffic in parts of the least one, and the price of the lanes that idle."""
-        costs = np.full((len(self.layers), len(self.machines)), np.inf)
+        """[layer, HWC]: traffic relative to the least traffic of all layers, plus the price of idle lanes."""
+        costs = np.full((len(self.layers), len(self.hwcs)), np.inf)
         for n, front in enumerate(self.fronts):
             cost = self._cost(n, front.traffic, front.cycles, price)
             np.minimum.at(costs[n], front.hardware, cost)
@@ -153,27 +158,27 @@ class Field:
         cost: Floats = self.weights[layer] * (traffic / self.free_bytes + price * idle / self.weights.sum())
         return cost
 
-    def _machines(self, price: float, most: int) -> list[int] | None:
-        """HWCs for this price, the one that lowers the costs most at a time; None if some layer runs on none."""
+    def _chosen_hwcs(self, price: float, most: int) -> list[int] | None:
+        """HWCs for this price, chosen greedily by how much each lowers the costs; None if a layer runs on none."""
         costs = self._costs(price)
-        # What a layer costs before any HWC is chosen that runs it: more than anything else.
+        # The cost of a layer before an HWC is chosen that runs it: higher than any other cost.
         lowest = np.full(len(self.layers), 1e3)
         costs = np.minimum(costs, 1e3)
-        machines: list[int] = []
-        while len(machines) < most:
+        hwcs: list[int] = []
+        while len(hwcs) < most:
             sums = np.minimum(costs, lowest[:, None]).sum(axis=0)
             at = int(sums.argmin())
             if sums[at] >= lowest.sum() * (1 - 1e-4):
                 break
-            machines.append(at)
+            hwcs.append(at)
             lowest = np.minimum(lowest, costs[:, at])
-        return machines if (lowest < 1e3).all() else None
+        return hwcs if (lowest < 1e3).all() else None
 
-    def _points(self, machines: list[int], min_utilisation: float) -> list[Point]:
-        """The least traffic on these HWCs with the mean utilisation demanded; the highest mean if that is not met."""
+    def _points(self, hwcs: list[int], min_utilisation: float) -> list[Point]:
+        """Points of least traffic on these HWCs whose mean utilisation meets the demand; else of the highest mean."""
         fronts = []
         for front in self.fronts:
-            here = np.isin(front.hardware, machines)
+            here = np.isin(front.hardware, hwcs)
             fronts.append(_Front(front.hardware[here], front.traffic[here], front.cycles[here], front.steps[here]))
         low, high = 0.0, 1e4
         chosen = self._at_price(fronts, high)
@@ -200,9 +205,11 @@ class Field:
         ]
         return float(self.weights @ np.array(each) / self.weights.sum())
 
-    def _give_back(self, chosen: list[Point], min_utilisation: float, most_hardware: int) -> list[Point]:
-        """Spend what the mean exceeds the demand by on the exchanges that save most traffic, on any HWC if one more
-        is allowed."""
+    def _trade_surplus(self, chosen: list[Point], min_utilisation: float, most_hardware: int) -> list[Point]:
+        """Trade the surplus of the mean utilisation for traffic: exchange points, the greatest saving first.
+
+        A point may be on any HWC while fewer than the allowed number are in use.
+        """
         chosen = list(chosen)
         spare = (self._sums(chosen)[1] - min_utilisation) * self.weights.sum()
         while spare >= 0:
@@ -234,7 +241,7 @@ class Field:
 
     def choice(self, layer: Layer, point: Point, number: int) -> Choice:
         """A point as schedule and hardware, after the model has confirmed it."""
-        target, text, memories = self.machines[point.hardware]
+        target, text, memories = self.hwcs[point.hardware]
         schedule = schedule_of(layer, target, text, point.steps)
         hardware = Hardware(
             name=f"hwc_{number}",
@@ -251,11 +258,11 @@ class Field:
 
 
 LIMITS = ((1.0, 0.8), (4.0, 0.5), (np.inf, 1e-3))
-"""What is looked at first, then, then at last: traffic in parts of what is thought too much, lanes that have work."""
+"""Limits tried one after the other: traffic relative to ``most_bytes``, and the share of lanes with work."""
 
 
 def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes: float, everywhere: bool) -> _Front:
-    """All points of one layer: within the first of the limits in which there are any, or any in each family."""
+    """All points of a layer within the first limit that has any; with ``everywhere``, for each family."""
     known = {target: tables(layer, Bits(), target) for target, _, _ in families}
     firsts = np.cumsum([0, *(len(splits) for _, _, splits in families)])
     found: list[tuple[Ints, Floats, Floats, Ints]] = []
@@ -277,9 +284,7 @@ def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes:
     return _Front(hardware, traffic, cycles, steps)
 
 
-def _side_by_side(
-    function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...]], jobs: int | None
-) -> list[_Front]:
+def _in_parallel(function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...]], jobs: int | None) -> list[_Front]:
     workers = min(jobs or processors(), len(tasks))
     if workers <= 1:
         return [function(*task) for task in tasks]

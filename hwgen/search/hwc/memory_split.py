@@ -1,4 +1,4 @@
-"""Compiled parts of the search for a shared HWC: costs against three memories, and how to split a budget."""
+"""Compiled kernels of the search for a shared HWC: fronts of cost and memories, and the best split of a budget."""
 
 import numpy as np
 from numba import njit
@@ -23,7 +23,7 @@ def least_of_each(p, triples, budget, goal, limits, found):  # type: ignore[no-u
 
 @njit(cache=True)
 def frontier(p, s, budget, goal, exact, limit, found):  # type: ignore[no-untyped-def]
-    """All candidates of one triple within budget and limit that no other undercuts in cost and all memories.
+    """All nests of one triple within budget and limit that no other one undercuts in cost and all memories.
 
     Rows of ``found``: goal, second criterion (0 if not ``exact``), bytes of I, W, O, steps of m, c, y, x. Returns
     their number; -1 if they do not fit.
@@ -52,7 +52,7 @@ def frontier(p, s, budget, goal, exact, limit, found):  # type: ignore[no-untype
 
 @njit(cache=True)
 def _kept(found, number, row):  # type: ignore[no-untyped-def]
-    """Add a row unless another one covers it, and take out those that it covers; returns how many there are."""
+    """Add a row unless another one covers it, and remove those that it covers; returns the number of rows."""
     left = 0
     for other in range(number):
         if _covers(found[other], row):
@@ -74,11 +74,11 @@ def _covers(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def split(points, ends, budget, best):  # type: ignore[no-untyped-def]
-    """The split of the budget over I, W, O that makes the sum of all layers' best costs least.
+    """The split of the budget over I, W, O with the least sum of all layers' best costs.
 
-    ``points``: the frontiers of all layers one after the other, ``ends`` where each ends. Only splits whose I and O
-    are those of some point can be best: to shrink either to the largest that is used costs nothing, and W takes the
-    rest. ``best``: (goal, second, bytes that are really needed, I, W, O), lowered in place; returns whether it was.
+    ``points``: the fronts of all layers, concatenated; ``ends``: where each ends. It suffices to try splits whose I
+    and O are those of some point: shrinking a memory to the largest size in use costs nothing, and W takes the
+    rest. ``best``: (goal, second, bytes needed, I, W, O), lowered in place. Returns whether it was lowered.
     """
     inputs, outputs = np.unique(points[:, 2]), np.unique(points[:, 4])
     lower = False

@@ -1,8 +1,8 @@
-"""Candidates for one order that many layers share, by a lower bound of what all layers together cost with them.
+"""Candidates for one order that many layers share, by a lower bound of the cost of all layers together.
 
-A candidate is a choice of loops (`LoopSet`) and a triple of forms that no other beats for all layers at once. The
-sum of each layer's least cost within the whole buffer is what the set costs if each layer may divide the buffer as
-it likes, and a lower bound if all have to divide it alike.
+A candidate is a choice of loops (`LoopSet`) and a triple of forms that no other triple beats for all layers at once.
+The sum of each layer's least cost within the whole buffer is the cost of the set if each layer may split the buffer
+in its own way. It is a lower bound if all layers must use the same split.
 """
 
 from dataclasses import dataclass, field
@@ -22,15 +22,15 @@ from hwgen.search.core.orders import DIM_OF_LOOP, LOOPS, TILED, FixedOrder, Loop
 from hwgen.search.core.space import Tables, Target, steps_allowed, tables
 from hwgen.search.hwc.memory_split import least_of_each
 
-__all__ = ["LayerSet", "Lead", "Variant"]
+__all__ = ["Candidate", "LayerSet", "Variant"]
 
 NEAR = (0.02, 0.1, 0.5, np.inf)
-"""By how much a set may exceed what its layers cost alone, tried one after the other."""
+"""Excess over the sum of the layers' own least costs, tried one after the other."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One choice of loops and the steps that each layer may take; ``absent``: dimensions without any loop."""
+    """One choice of loops, and the steps that each layer may take; ``absent``: dimensions without any loop."""
 
     orders: Orders
     loop_set: LoopSet
@@ -40,7 +40,7 @@ class Variant:
 
     @property
     def reduced(self) -> set[tuple[str, Dim]]:
-        """What it lacks of all loops: dimensions with one loop, by which one."""
+        """The dimensions with one loop instead of two, each with the kind of that loop."""
         stepped, whole = self.loop_set.stepped, self.loop_set.whole
         return {("stepped", dim) for dim in stepped} | {("whole", dim) for dim in whole if dim not in self.absent}
 
@@ -51,8 +51,8 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Lead:
-    """A triple in a variant that may be the best: the least cost of each layer within the whole budget."""
+class Candidate:
+    """A triple of a variant that may be the best, with the least cost of each layer within the whole budget."""
 
     variant: Variant
     problems: tuple[Problem, ...]
@@ -67,7 +67,7 @@ class Lead:
 
 @dataclass
 class LayerSet:
-    """Layers that are to share an order; ``costed`` counts the candidates that were looked at one by one."""
+    """Layers that share an order; ``costed`` counts the nests that were costed one by one."""
 
     layers: tuple[Layer, ...]
     target: Target
@@ -113,7 +113,7 @@ class LayerSet:
         return Variant(orders, loop_set, absent, loops, allowed)
 
     def _problem(self, variant: Variant, layer: int, *, words: bool) -> Problem:
-        """One layer's problem; a dimension's lists are the same wherever it has the same loops."""
+        """One layer's problem. The lists of a dimension are reused by all variants in which it has the same loops."""
         t, allowed = self.tables[layer], variant.allowed[layer]
         found = []
         for dim in TILED:
@@ -128,8 +128,8 @@ class LayerSet:
             self._known_triples[words] = undominated(orders, self.tables, words=words, hardware=self.target.hardware)
         return self._known_triples[words]
 
-    def leads(self, variant: Variant, limit: float, *, words: bool) -> list[Lead]:
-        """Triples whose least costs do not sum up to more than the limit."""
+    def candidates(self, variant: Variant, limit: float, *, words: bool) -> list[Candidate]:
+        """Candidates whose lower bound does not exceed the limit, in ascending order of the bound."""
         triples = self._triples(variant.orders, words=words)
         problems = tuple(self._problem(variant, layer, words=words) for layer in range(len(self.layers)))
         alone = self._alone if variant.orders is all_orders() else np.zeros(len(self.layers))
@@ -140,23 +140,23 @@ class LayerSet:
             limits = np.where(np.isfinite(spent), limit - np.where(np.isfinite(spent), spent, 0), -1.0)
             self.costed += least_of_each(p, triples.states, self.budget, self.goal, limits, found[n])
             sums += found[n]
-        leads = [
-            Lead(variant, problems, triples, triple, tuple(found[:, triple].tolist()))
+        candidates = [
+            Candidate(variant, problems, triples, triple, tuple(found[:, triple].tolist()))
             for triple in np.flatnonzero(sums < np.inf).tolist()
         ]
-        return sorted(leads, key=lambda lead: lead.bound)
+        return sorted(candidates, key=lambda candidate: candidate.bound)
 
-    def nearest_leads(self, variant: Variant, *, words: bool) -> list[Lead]:
-        """Some triples of least cost: those that come near to what each layer would cost alone."""
+    def nearest_candidates(self, variant: Variant, *, words: bool) -> list[Candidate]:
+        """Candidates near the sum of the layers' own least costs: those within the first excess that has any."""
         for extra in NEAR:
-            found = self.leads(variant, float(self._alone.sum()) * (1 + extra), words=words)
+            found = self.candidates(variant, float(self._alone.sum()) * (1 + extra), words=words)
             if found:
                 return found
         return []
 
     @cached_property
     def _alone(self) -> NDArray[np.float64]:
-        """What each layer costs with an HWC of its own and whatever loops: no choice of loops costs less."""
+        """The least cost of each layer with an HWC of its own and any loops: a lower bound for every variant."""
         costs = np.zeros(len(self.layers))
         for n, (layer, t) in enumerate(zip(self.layers, self.tables, strict=True)):
             allowed = steps_allowed(layer, self.target, None)
@@ -170,7 +170,7 @@ class LayerSet:
         return costs
 
     def orders_of(self, variant: Variant, triple: int) -> list[Order]:
-        """The order of a triple without the loops that the variant lacks; then with those that bear a marker."""
+        """The order of a triple without idle loops; then the same with the idle loops that have a marker."""
         places = variant.orders.places(triple)
         loops = variant.orders.loops[variant.orders.orders[triple]].tolist()
         wanted = {LOOPS.index(dim) for dim in ("k", "l") if any(layer.extents[dim] > 1 for layer in self.layers)}

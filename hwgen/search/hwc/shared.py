@@ -1,17 +1,17 @@
-"""One HWC for a set of layers: the loop order, marker places and memory sizes that serve them best.
+"""The best HWC for a set of layers: loop order, marker places and memory sizes.
 
-An HWC is generated for one order (loops and marker places) and three memories; each layer takes its own steps. The
-best one makes the sum of the layers' costs least; then it has the fewest loops (they are hardware), then the least
-second criterion (words), then needs the least memory. What is left of the budget goes to W and I, so that their
-address generators can run ahead.
+An HWC is generated for one order (loops and marker places) and three memories; each layer has its own steps. The best
+HWC has the least sum of the layers' costs; among equals the fewest loops (loops are hardware), then the least second
+criterion (words), then the least need. The rest of the budget goes to W and I, so that their address generators can
+prefetch.
 
-*Why it is exact.* For each choice of which of the ten loops there are (`LoopSet`) and each triple of forms that no
-other beats for all layers at once, the sum of each layer's least cost within the whole budget bounds the sum under
-any split of it from below. Taken in the order of these bounds, each triple's layers are enumerated up to the cost
-that leaves the sum within a target; what a layer may cost is then its bound and what the target exceeds the sum of
-bounds by. Of these candidates those are kept that no other undercuts in cost and in all three memories, and every
-split that some of them use is tried. A solution within the target is the best there is; without one the target
-grows.
+*Why it is exact.* A candidate is a choice of the ten loops (`LoopSet`) and a triple of forms that no other triple
+beats for all layers at once. Its bound is the sum of each layer's least cost within the whole budget: no split of
+the budget costs less. Candidates are taken in ascending order of their bounds. For a target cost, a layer may cost
+at most its own bound plus the amount by which the target exceeds the candidate's bound. All nests of a layer within
+this limit are enumerated, and those are kept that no other one undercuts in cost and in all three memories. Then
+every split that some kept nest uses is tried. A solution within the target is optimal; if there is none, the target
+is raised.
 """
 
 import time
@@ -31,12 +31,12 @@ from hwgen.search.core.optimal import Objective, Result, goal_of, search
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import frontier, split
-from hwgen.search.hwc.order_candidates import LayerSet, Lead, Variant
+from hwgen.search.hwc.order_candidates import Candidate, LayerSet, Variant
 
 __all__ = ["Shared", "best_shared"]
 
 TARGETS = (0.0, 0.02, 0.1, 0.5, 2.0, 10.0, np.inf)
-"""By how much the sum may exceed the least bound, tried one after the other."""
+"""Excess of the target over the least bound, tried one after the other."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Shared:
     -------
     hardware : order, memories, lanes and budget.
     results : each layer's best schedule on it.
-    needed : bytes of I, W and O that the schedules really need; the memories have slack beyond.
-    covered, pruned : nests (order, markers, steps of a layer) that all choices of loops hold, and those never costed.
+    needed : bytes of I, W and O that the schedules need; the memories may be larger.
+    covered, pruned : nests (order, markers, steps of a layer) in all choices of loops, and those never costed.
     seconds : time spent.
     """
 
@@ -75,36 +75,36 @@ def best_shared(
     bits: Bits | None = None,
     name: str = "shared",
 ) -> Shared:
-    """The best HWC of ``budget`` bytes for all layers together; with ``order`` the best memories for that order.
+    """The best HWC of ``budget`` bytes for all layers layer_set; with ``order`` the best memories for that order.
 
     Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
     machine = Hardware(name=name, lanes=lanes or Lanes(x=16), budget=budget)
-    together = LayerSet(tuple(layers), Target.of(machine), float(budget), GOALS[objective], bits or Bits())
-    variants = [together.given(fixed_order(order, together.target.lane_dims))] if order else together.variants()
-    best = _Division(together).solve(variants)
+    layer_set = LayerSet(tuple(layers), Target.of(machine), float(budget), GOALS[objective], bits or Bits())
+    variants = [layer_set.given(fixed_order(order, layer_set.target.lane_dims))] if order else layer_set.variants()
+    best = _SplitSearch(layer_set).solve(variants)
     if best.variant is None:
         raise InputError(f"no HWC of {budget} bytes runs all {len(layers)} layers")
-    candidates = [order] if order else together.orders_of(best.variant, best.triple)
+    orders = [order] if order else layer_set.orders_of(best.variant, best.triple)
     needed = dict(zip(ARRAYS, best.memories, strict=True))
-    for candidate in candidates:
-        tight = Hardware(name=name, lanes=machine.lanes, budget=budget, order=candidate, buffers=needed)
+    for one in orders:
+        tight = Hardware(name=name, lanes=machine.lanes, budget=budget, order=one, buffers=needed)
         try:
             results = tuple(search(layer, [budget], tight, objective, bits=bits)[0] for layer in layers)
-        except InputError:  # an idle loop that bears a marker is needed after all
+        except InputError:  # an idle loop is needed after all, for its marker
             continue
         if sum(goal_of(result, objective) for result in results) == best.goal:
-            slack = _with_slack(best.memories, budget, together.target)
-            roomy = Hardware(name=name, lanes=machine.lanes, budget=budget, order=candidate, buffers=slack)
+            slack = _with_slack(best.memories, budget, layer_set.target)
+            roomy = Hardware(name=name, lanes=machine.lanes, budget=budget, order=one, buffers=slack)
             covered = sum(variant.covered for variant in variants)
             seconds = time.perf_counter() - started
-            return Shared(roomy, results, needed, covered, covered - together.costed, seconds)
-    raise RuntimeError(f"search of a shared HWC: {best.goal} is not what {candidates} give")
+            return Shared(roomy, results, needed, covered, covered - layer_set.costed, seconds)
+    raise RuntimeError(f"search of a shared HWC: {best.goal} is not what {orders} give")
 
 
 def _with_slack(needed: tuple[int, int, int], budget: int, target: Target) -> dict[ArrayName, int]:
-    """Memories of the needed sizes or more: W, then I is made to hold two boxes, the rest goes to both."""
+    """Memories of at least the needed sizes: W and then I may hold a second tile; the rest goes to both."""
     inputs, weights, outputs = needed
     rest = budget - sum(needed)
     for _ in range(2):
@@ -132,61 +132,62 @@ class _Best:
 
 
 @dataclass
-class _Division:
-    """Looks for the best order together with the best division of the budget."""
+class _SplitSearch:
+    """Finds the best order layer_set with the best split of the budget."""
 
     layers: LayerSet
 
     def solve(self, variants: list[Variant]) -> _Best:
-        """The best (goal, loops), then among what reaches it the best by the second criterion.
+        """The best by goal and number of loops; among equals the best by the second criterion.
 
-        The first variant has all loops, so no other one costs less: they matter only if they have fewer. Fewer loops
-        never cost less, so what misses the goal with one dimension's loops reduced misses it with others reduced too.
+        The first variant has all loops, so no other variant has a lower goal; a variant matters only if it has fewer
+        loops. Removing loops never lowers the goal. So if a variant misses the goal, so does every variant that lacks
+        the same loops and more.
         """
         best = _Best()
         words = self.layers.goal != 0
-        self._settle(self.layers.nearest_leads(variants[0], words=words), best, exact=False)
-        self._settle(self.layers.leads(variants[0], best.goal, words=words), best, exact=False)
+        self._improve(self.layers.nearest_candidates(variants[0], words=words), best, exact=False)
+        self._improve(self.layers.candidates(variants[0], best.goal, words=words), best, exact=False)
         if best.variant is None:
             return best
-        hopeless: list[set[tuple[str, Dim]]] = []
+        missed: list[set[tuple[str, Dim]]] = []
         for variant in sorted(variants[1:], key=lambda variant: (len(variant.reduced), variant.loops)):
-            if any(less <= variant.reduced for less in hopeless):
+            if any(less <= variant.reduced for less in missed):
                 continue
             found = _Best(best.goal + 0.5)
-            self._settle(self.layers.leads(variant, best.goal, words=words), found, exact=False)
+            self._improve(self.layers.candidates(variant, best.goal, words=words), found, exact=False)
             if found.variant is None:
-                hopeless.append(variant.reduced)
+                missed.append(variant.reduced)
             elif found.loops < best.loops:
                 best = found
         for variant in variants:
-            if variant.loops == best.loops and not any(less <= variant.reduced for less in hopeless):
-                self._settle(self.layers.leads(variant, best.goal, words=True), best, exact=True)
+            if variant.loops == best.loops and not any(less <= variant.reduced for less in missed):
+                self._improve(self.layers.candidates(variant, best.goal, words=True), best, exact=True)
         return best
 
-    def _settle(self, leads: list[Lead], best: _Best, *, exact: bool) -> None:
-        """Improve the best by what these triples reach."""
+    def _improve(self, candidates: list[Candidate], best: _Best, *, exact: bool) -> None:
+        """Improve ``best`` by these candidates."""
         for extra in TARGETS:
-            if not leads:
+            if not candidates:
                 return
-            target = min(best.goal, leads[0].bound * (1 + extra))
-            for lead in leads:
-                if lead.bound > target:
+            target = min(best.goal, candidates[0].bound * (1 + extra))
+            for candidate in candidates:
+                if candidate.bound > target:
                     break
-                self._split(lead, target, best, exact=exact)
+                self._split(candidate, target, best, exact=exact)
                 target = min(target, best.goal)
             if best.goal <= target:
                 return
 
-    def _split(self, lead: Lead, target: float, best: _Best, *, exact: bool) -> None:
-        """The best split of the budget for one triple, within the target."""
-        loops = lead.variant.loops
-        if lead.bound == best.goal and (loops > best.loops or (loops == best.loops and not exact)):
+    def _split(self, candidate: Candidate, target: float, best: _Best, *, exact: bool) -> None:
+        """The best split of the budget for one candidate, within the target."""
+        loops = candidate.variant.loops
+        if candidate.bound == best.goal and (loops > best.loops or (loops == best.loops and not exact)):
             return
         points = []
-        for p, least in zip(lead.problems, lead.by_layer, strict=True):
-            limit = target - (lead.bound - least)
-            points.append(self._frontier(p, lead.triples.states[lead.triple], limit, exact=exact))
+        for p, least in zip(candidate.problems, candidate.by_layer, strict=True):
+            limit = target - (candidate.bound - least)
+            points.append(self._frontier(p, candidate.triples.states[candidate.triple], limit, exact=exact))
         ends = np.cumsum([len(some) for some in points])
         known = np.full(6, np.inf)
         if exact:
@@ -195,7 +196,7 @@ class _Division:
             known[0] = best.goal + (0.5 if loops < best.loops else 0.0)
         if split(np.concatenate(points), ends, self.layers.budget, known):
             best.goal, best.loops, best.second, best.needed = known[0], loops, known[1], known[2]
-            best.variant, best.triple = lead.variant, int(lead.triples.index[lead.triple])
+            best.variant, best.triple = candidate.variant, int(candidate.triples.index[candidate.triple])
             best.memories = (int(known[3]), int(known[4]), int(known[5]))
             if not exact:
                 best.second = best.needed = np.inf

@@ -1,14 +1,14 @@
-"""Schedules and HWCs that keep the lanes busy: least traffic among those whose estimated utilisation is high enough.
+"""Schedules and HWCs of high utilisation: the least traffic whose estimated utilisation meets a demand.
 
 A choice is a shape of the lanes, an order (`hwgen.search.hwc.canonical`) and a division of the budget, which make an
 HWC, and for each layer the steps of its tile loops. `shared` chooses one HWC for all layers, `per_layer` a few, each
 layer running on the one that suits it.
 
-*What is proven*: counts and memories are exact. For one HWC each layer's front of traffic and cycles holds every
-schedule of the canonical orders whose steps are multiples of the lanes. *What is not*: cycles are estimated; other
-orders and steps may do better; which few HWCs `per_layer` picks is greedy. The mean of the utilisations is traded
-for traffic by one price for all layers, so that the sum of the traffic is the least for the mean it reaches on the
-fronts of the HWCs chosen; what is left of the demand is spent layer by layer.
+*What is proven*: counts and memories are exact. For one HWC, each layer's front of traffic and cycles covers every
+schedule of the canonical orders whose steps are multiples of the lanes. *What is not proven*: cycles are estimates;
+other orders and steps may be better; the choice of the HWCs of `per_layer` is greedy. One price for idle lanes trades
+utilisation for traffic in all layers, so that on the fronts of the chosen HWCs the total traffic is the least for the
+mean utilisation that it reaches. The remaining surplus of utilisation is traded layer by layer.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.access import predict
 from hwgen.search.hwc.canonical import CANONICAL
-from hwgen.search.hwc.layer_fronts import LANES, Choice, Field
+from hwgen.search.hwc.layer_fronts import LANES, Choice, LayerFronts
 
 __all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
@@ -123,17 +123,17 @@ def plan_per_layer(
     budget
         Bytes of I, W and O memory together.
     min_utilisation
-        What the mean of the layers' estimated utilisations must reach, 0 to 1.
+        The least mean of the layers' estimated utilisations, 0 to 1.
     max_ratio
-        What the traffic of all layers may be, by that of the best schedules without hardware.
+        The most traffic of all layers, relative to that of the best schedules without hardware.
     lanes
         The shape of the lanes; any of 16 lanes if left out.
     store
-        A folder that keeps plans: the same question is answered from there.
+        A folder that keeps plans; a plan for the same request is read from there.
     jobs
-        Processes that search side by side.
+        Number of parallel processes.
 
-    Raises `InputError` if no choice that was looked at reaches both.
+    Raises `InputError` if no choice that was searched satisfies both.
     """
     return _plan(layers, budget, min_utilisation, max_ratio, lanes, MOST_HARDWARE, store, jobs)
 
@@ -173,7 +173,7 @@ def _plan(
     keys = [json.dumps(layer.model_dump(mode="json", exclude={"name", "op"}), sort_keys=True) for layer in layers]
     for key, layer in zip(keys, layers, strict=True):
         distinct.setdefault(key, layer)
-    question = json.dumps(
+    request = json.dumps(
         {
             "engine": ENGINE,
             "orders": CANONICAL,
@@ -186,34 +186,34 @@ def _plan(
         },
         sort_keys=True,
     )
-    file = None if store is None else store / f"{hashlib.sha256(question.encode()).hexdigest()[:32]}.json"
-    kept = None if file is None else _kept(file, question, layers)
+    file = None if store is None else store / f"{hashlib.sha256(request.encode()).hexdigest()[:32]}.json"
+    kept = None if file is None else _kept(file, request, layers)
     if kept is not None:
         return kept
     few = list(distinct.values())
     weights = np.array([float(keys.count(key)) for key in distinct])
     shapes = [lanes] if lanes else Lanes.shapes(LANES)
-    field = Field.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
-    chosen = field.choose(min_utilisation, max_ratio, most_hardware)
+    fronts = LayerFronts.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
+    chosen = fronts.choose(min_utilisation, max_ratio, most_hardware)
     by_key = dict(zip(distinct, chosen, strict=True))
     numbers = {at: number for number, at in enumerate(sorted({choice.hardware for choice in chosen}), 1)}
     choices = []
     for key, layer in zip(keys, layers, strict=True):
-        choices.append(field.choice(layer, by_key[key], numbers[by_key[key].hardware]))
-    plan = Plan(tuple(choices), int(field.free_bytes))
+        choices.append(fronts.choice(layer, by_key[key], numbers[by_key[key].hardware]))
+    plan = Plan(tuple(choices), int(fronts.free_bytes))
     if file is not None:
-        write_atomically(file, _text(question, plan))
+        write_atomically(file, _text(request, plan))
     return plan
 
 
 # --- files ---
 
 
-def _text(question: str, plan: Plan) -> str:
+def _text(request: str, plan: Plan) -> str:
     document = {
         "format": 1,
         "kind": "utilisation plan",
-        "question": json.loads(question),
+        "question": json.loads(request),
         "free_bytes": plan.free_bytes,
         "hardware": [hardware.as_data() for hardware in plan.hardware],
         "choices": [
@@ -224,18 +224,18 @@ def _text(question: str, plan: Plan) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def _kept(file: Path, question: str, layers: Sequence[Layer]) -> Plan | None:
+def _kept(file: Path, request: str, layers: Sequence[Layer]) -> Plan | None:
     """A stored plan; None if there is none, or none that can be used."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-        if document["question"] != json.loads(question):
+        if document["question"] != json.loads(request):
             return None
-        machines = {data["name"]: Hardware.from_data(data) for data in document["hardware"]}
+        hwcs = {data["name"]: Hardware.from_data(data) for data in document["hardware"]}
         choices = []
         for row, layer in zip(document["choices"], layers, strict=True):
             schedule = Schedule.from_data(row["schedule"]).model_copy(update={"layer": layer})
             total = predict(schedule).total_bytes
-            choices.append(Choice(schedule, machines[row["hardware"]], total, float(row["cycles"])))
+            choices.append(Choice(schedule, hwcs[row["hardware"]], total, float(row["cycles"])))
         return Plan(tuple(choices), int(document["free_bytes"]))
     except (OSError, ValueError, KeyError, TypeError, InputError):
         return None

@@ -23,8 +23,8 @@ def random_steps(rng: Random, layer: Layer, text: str) -> tuple[int, int, int, i
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_kinds_of_boxes_add_up_to_what_the_model_counts(seed: int) -> None:
-    """Boxes by words are all words of I and of W, boxes by iterations are all iterations, for any steps."""
+def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
+    """Boxes by words are all words of I and of W, tiles by iterations are all iterations, for any steps."""
     rng = Random(seed)
     layer = random_layer(rng, most_macs=3000, most_stride=4)
     target = Target(rng.choice(SHAPES), True)
@@ -40,9 +40,9 @@ def test_kinds_of_boxes_add_up_to_what_the_model_counts(seed: int) -> None:
         for j in b.i_c[c]:
             for row in b.rows[y]:
                 for column in b.columns[x]:
-                    boxes = i[0] * j[0] * row[0] * column[0]
-                    words += boxes * j[1] * row[1] * column[1]
-                    iterations += boxes * i[2] * j[1] * row[2] * column[2]
+                    tiles = i[0] * j[0] * row[0] * column[0]
+                    words += tiles * j[1] * row[1] * column[1]
+                    iterations += tiles * i[2] * j[1] * row[2] * column[2]
     assert iterations == pytest.approx(predicted.iterations)
     assert words == pytest.approx(predicted.counts["tcdm", "I", "read"].words)
     fetched = 0.0
@@ -50,9 +50,9 @@ def test_kinds_of_boxes_add_up_to_what_the_model_counts(seed: int) -> None:
         for j in b.w_c[c]:
             for row in b.w_y[y]:
                 for column in b.w_x[x]:
-                    boxes = i[0] * j[0] * row[0] * column[0] * q.k_size * q.l_size / q.weight_box
-                    fetched += boxes * np.ceil(i[1] * j[1] * q.weight_box / 4)
-                    held += boxes * i[2] * j[1] * row[2] * column[2] * q.weight_box
+                    tiles = i[0] * j[0] * row[0] * column[0] * q.k_size * q.l_size / q.weight_tile
+                    fetched += tiles * np.ceil(i[1] * j[1] * q.weight_tile / 4)
+                    held += tiles * i[2] * j[1] * row[2] * column[2] * q.weight_tile
     assert fetched == pytest.approx(predicted.counts["tcdm", "W", "read"].words)
     assert held == pytest.approx(predicted.iterations)
 
@@ -77,7 +77,7 @@ def cycles(steps: tuple[int, int, int, int], spare: tuple[int, int, int] = (0, 0
 
 
 def test_boxes_that_take_longer_to_fetch_than_to_use() -> None:
-    """16 boxes of O, each 64 times 8 iterations and 8 vectors that leave; 8 words of I take a cycle more than 8."""
+    """16 tiles of O, each 64 times 8 iterations and 8 vectors that leave; 8 words of I take a cycle more than 8."""
     assert cycles((8, 1, 8, 2)) == 16 * (64 * (8 + 1) + 8)
     # 28 vectors and as many iterations, but 14 words: nothing waits.
     assert cycles((16, 1, 8, 4)) == 4 * (64 * 32 + 32)
