@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from hwgen.ir.operators import OPERATORS
 from manual.axi import absent_table, id_table
 from manual.figures.cluster import cluster_drawing
 from manual.figures.dma import dma_drawing
@@ -46,9 +47,16 @@ def _drawing(name: str) -> list[str]:
     return [f"<figure data-search-exclude>{drawing.svg()}<figcaption>{drawing.title}</figcaption></figure>"]
 
 
+def operations_table() -> list[str]:
+    """The operations that a row of a layer set may have."""
+    rows = [f"| `{operator.name}` | {operator.meaning} |" for operator in OPERATORS.values()]
+    return ["| operation | meaning |", "|---|---|", *rows]
+
+
 INSERTS: dict[str, Callable[[], list[str]]] = {
     "axi-absent": absent_table,
     "axi-ids": id_table,
+    "operations": operations_table,
     **{f"timing-{name}": partial(_timing, name) for name in _TITLES},
     **{f"drawing-{name}": partial(_drawing, name) for name in DRAWINGS},
 }

@@ -41,8 +41,8 @@ class Operator:
     flattens = False
     """Whether it reads all pixels of its input as channels of one pixel."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, meaning: str) -> None:
+        self.name, self.meaning = name, meaning
 
     def check(self, node: "Node") -> None:
         """Raise ValueError unless the row's output follows from its input."""
@@ -173,15 +173,15 @@ class _PixelShuffle(Operator):
 OPERATORS = {
     operator.name: operator
     for operator in (
-        _Convolution("conv"),
-        _Convolution("depthwise_conv"),
-        _FullyConnected("fc"),
-        _Deconvolution("deconv"),
-        _Pool("pool"),
-        _Join("add"),
-        _Concatenation("concat"),
-        _Pointwise("lrn"),
-        _PixelShuffle("pixel_shuffle"),
+        _Convolution("conv", "convolution"),
+        _Convolution("depthwise_conv", "convolution with a group for each input channel"),
+        _FullyConnected("fc", "fully connected layer: every output from all elements of its input"),
+        _Deconvolution("deconv", "transposed convolution"),
+        _Pool("pool", "maximum or average of each window, or of a whole feature map"),
+        _Join("add", "sum of two or more feature maps"),
+        _Concatenation("concat", "channels of two or more feature maps, one map after the other"),
+        _Pointwise("lrn", "local response normalisation"),
+        _PixelShuffle("pixel_shuffle", "the channels of a pixel become a square of pixels"),
     )
 }
-"""Every operation, by the name that it has in a table."""
+"""Every operation, by its name in a table; what it says of itself is in the documents, too."""

@@ -12,6 +12,7 @@ from hwgen.ir.network import Feature, Network, Node, Totals
 from hwgen.ir.operators import OPERATORS
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.lower.pipeline import solution
+from manual.inserts import with_inserts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"
 SECTIONS: dict[str, tuple[type[Value], ...]] = {
@@ -57,7 +58,9 @@ def test_every_model_of_files_is_looked_at() -> None:
 
 def test_every_operation_is_on_the_page() -> None:
     text = section("Layer sets", PAGE.read_text(encoding="utf-8"))
-    assert [name for name in OPERATORS if f"`{name}`" not in text] == []
+    assert "\n{{ operations }}\n" in text
+    table = with_inserts("{{ operations }}")
+    assert [name for name, one in OPERATORS.items() if f"| `{name}` | {one.meaning} |" not in table] == []
 
 
 def test_plain_defaults_are_those_of_the_code() -> None:
