@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from hwgen.arch.pipeline.parameters import PipelineParameters
 from hwgen.arch.pipeline.stages.conv import ConvStage
 from hwgen.gateware.pipeline.beats import Scatter, TileSource
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
@@ -50,17 +51,34 @@ def pipeline_drawing() -> Drawing:
         bits = {0: 8 * first.beat, 8: 8 * made.beat}.get(number, 8 * first.channels)
         d.label((MIDDLE + WIDE / 2 + 7, (above.y + above.height + below.y) / 2 + 4), f"{bits} bit")
 
+    _overlap(d, p, chain[2], chain[5])
+    _operands(d, p, chain[4], chain[6])
+    registers = d.box((304, 74, 88, 58), "Registers", "settings of", "a tile", of=PipelineRegisters)
+    cfg = d.box((304, 8, 40, 26), "cfg", kind="port")
+    irq = d.box((352, 8, 40, 26), "irq", kind="port")
+    d.wire([cfg.bottom(), (324, registers.y)], both=True)
+    d.wire([(372, registers.y), irq.bottom()])
+    d.wire([registers.bottom(), (348, 168), chain[2].right()], control=True)
+    d.label((284, 186), "settings, to\nevery part")
+    return d
+
+
+def _overlap(d: Drawing, p: PipelineParameters, takes: Box, gives: Box) -> None:
+    """The overlap port, on the left: what the first map takes, and what the second one gives."""
     overlap_in = d.box((8, 70, 92, 26), "i_overlap", kind="port")
     into = d.box((8, 146, 92, 44), "Overlap in", "queue a map", of=OverlapIn)
     d.wire([overlap_in.bottom(), into.top()])
     d.label((60, 125), f"{8 * p.overlap_beat} bit")
-    d.wire([into.right(), chain[2].left()])
+    d.wire([into.right(), takes.left()])
     out = d.box((8, 402, 92, 44), "Overlap out", "last columns", of=OverlapOut)
     overlap_out = d.box((8, 496, 92, 26), "o_overlap", kind="port")
-    d.wire([chain[5].left(), out.right()])
+    d.wire([gives.left(), out.right()])
     d.wire([out.bottom(), overlap_out.top()])
     d.label((60, 475), f"{8 * p.overlap_beat} bit")
 
+
+def _operands(d: Drawing, p: PipelineParameters, convolution: Box, join: Box) -> None:
+    """Weights and the skip, on the right."""
     weights = d.box((304, 236, 88, 26), "i_weights", kind="port")
     weights_of = p.memory_words(0)["weights"]
     store = d.box(
@@ -73,18 +91,9 @@ def pipeline_drawing() -> Drawing:
     )
     d.wire([weights.bottom(), store.top()])
     d.label((354, 291), f"{8 * p.weight_beat} bit")
-    d.wire([store.left(), chain[4].right()])
+    d.wire([store.left(), convolution.right()])
     skip = d.box((304, 402, 88, 26), "i_skip1_1", kind="port")
     source = d.box((304, 478, 88, 44), "Tile source", "and queue", of=TileSource)
     d.wire([skip.bottom(), source.top()])
-    d.label((354, 457), f"{8 * first.beat} bit")
-    d.wire([source.left(), chain[6].right()])
-
-    registers = d.box((304, 74, 88, 58), "Registers", "settings of", "a tile", of=PipelineRegisters)
-    cfg = d.box((304, 8, 40, 26), "cfg", kind="port")
-    irq = d.box((352, 8, 40, 26), "irq", kind="port")
-    d.wire([cfg.bottom(), (324, registers.y)], both=True)
-    d.wire([(372, registers.y), irq.bottom()])
-    d.wire([registers.bottom(), (348, 168), chain[2].right()], control=True)
-    d.label((284, 186), "settings, to\nevery part")
-    return d
+    d.label((354, 457), f"{8 * p.maps[0].beat} bit")
+    d.wire([source.left(), join.right()])

@@ -3,14 +3,13 @@
 Every run checks its result, so that what is shown is a run that works.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
@@ -28,6 +27,7 @@ from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from manual.designs import cluster
+from manual.timing.memories import Dram, Tcdm, stalling_memory, taken
 
 __all__ = ["Trace", "apb_trace", "dma_trace", "hwc_trace", "stream_trace"]
 
@@ -108,7 +108,7 @@ def hwc_trace() -> Trace:
     m = Module()
     m.submodules.hwc = hwc = Hwc(program.parameters)
     image = program.image(inputs, weights, bias)
-    memories = {port: _memory(m, port, getattr(hwc, f"tcdm_{port}"), image) for port in "iwo"}
+    memories = {port: stalling_memory(m, port, getattr(hwc, f"tcdm_{port}"), image) for port in "iwo"}
     words: list[int] = []
 
     async def bench(ctx: Any) -> None:
@@ -128,33 +128,6 @@ def hwc_trace() -> Trace:
     expected = requantise(convolve(layer, inputs, weights), bias, rule)
     assert (program.output(np.array(words, np.uint32)) == expected).all()
     return trace
-
-
-def _memory(m: Module, name: str, port: Any, image: Iterable[int]) -> Memory:
-    """A memory on a TCDM port: it grants at once but for every third request, which waits for two cycles."""
-    memory = Memory(shape=32, depth=len(list(image)), init=[int(word) for word in image])
-    m.submodules[f"memory_{name}"] = memory
-    read, write = memory.read_port(), memory.write_port(granularity=8)
-    granted, waits = Signal(range(3), name=f"granted_{name}"), Signal(range(3), name=f"waits_{name}")
-    late = (granted == 2) & (waits != 2)
-    m.d.comb += [
-        port.gnt.eq(port.req & ~late),
-        *(one.addr.eq(port.add[2:]) for one in (read, write)),
-        read.en.eq(port.gnt & port.wen),
-        write.data.eq(port.wdata),
-        write.en.eq((port.gnt & ~port.wen).replicate(4) & port.be),
-    ]
-    reads = Signal(name=f"reads_{name}")
-    m.d.sync += [port.r_valid.eq(port.gnt), reads.eq(port.gnt & port.wen)]
-    with m.If(reads):
-        m.d.comb += port.r_rdata.eq(read.data)
-    with m.If(port.gnt):
-        m.d.sync += [granted.eq(granted + 1), waits.eq(0)]
-        with m.If(granted == 2):
-            m.d.sync += granted.eq(0)
-    with m.Elif(port.req):
-        m.d.sync += waits.eq(waits + 1)
-    return memory
 
 
 async def _access(ctx: Any, port: Any, address: int, value: int | None = None) -> int:
@@ -199,20 +172,13 @@ def apb_trace() -> Trace:
 
 
 def dma_trace() -> Trace:
-    """A load and a store of 40 bytes by the DMA of a cluster: a burst of reads, and a burst of writes.
-
-    The DRAM takes an address one cycle late, gives a beat in all but every third cycle, and takes one in all but
-    every fourth.
-    """
+    """A load and a store of 40 bytes by the DMA of a cluster: a burst of reads, and a burst of writes."""
     m = Module()
     m.submodules.dma = dma = Dma(cluster().dma)
     size, here, there = 40, 0x1000, 0x2000
-    stored: dict[int, int] = {}
-    loaded: dict[int, int] = {}
     content = {address: address * 7 % 251 for address in range(here, here + size)}
-    memories = [_tcdm(m, f"{way}_{i}", port) for way in ("load", "store") for i, port in enumerate(getattr(dma, way))]
-    assert memories
-    axi = dma.axi
+    dram = Dram(dma.axi, content)
+    tcdm = Tcdm(m, [*dma.load, *dma.store])
 
     async def bench(ctx: Any) -> None:
         for name, value in (("dram_end", 1 << 16), ("tcdm_end", 1 << 12)):
@@ -227,89 +193,16 @@ def dma_trace() -> Trace:
             await ctx.tick()
         await ctx.tick().repeat(2)
 
-    async def reads(ctx: Any) -> None:
-        while True:
-            while not ctx.get(axi.arvalid):
-                await ctx.tick()
-            await ctx.tick()
-            address, length = ctx.get(axi.araddr), ctx.get(axi.arlen)
-            ctx.set(axi.arready, 1)
-            await ctx.tick()
-            ctx.set(axi.arready, 0)
-            await ctx.tick().repeat(2)
-            for beat in range(length + 1):
-                bytes_ = bytes(content.get((address & ~7) + 8 * beat + i, 0) for i in range(8))
-                ctx.set(axi.rdata, int.from_bytes(bytes_, "little"))
-                ctx.set(Cat(axi.rlast, axi.rvalid), int(beat == length) | 2)
-                await _taken(ctx, axi.rready)
-                if beat % 2:
-                    ctx.set(axi.rvalid, 0)
-                    await ctx.tick()
-            ctx.set(Cat(axi.rlast, axi.rvalid), 0)
-
-    async def writes(ctx: Any) -> None:
-        while True:
-            while not ctx.get(axi.awvalid):
-                await ctx.tick()
-            await ctx.tick()
-            address = ctx.get(axi.awaddr)
-            ctx.set(axi.awready, 1)
-            await ctx.tick()
-            ctx.set(axi.awready, 0)
-            place, cycle, last = address & ~7, 0, 0
-            takes = axi.wvalid & axi.wready
-            while not last:
-                ctx.set(axi.wready, cycle % 4 != 3)
-                *_, took, data, strobe, last = await ctx.tick().sample(takes, axi.wdata, axi.wstrb, takes & axi.wlast)
-                if took:
-                    stored.update({place + i: data >> 8 * i & 255 for i in range(8) if strobe >> i & 1})
-                    place += 8
-                cycle += 1
-            ctx.set(axi.wready, 0)
-            await ctx.tick()
-            ctx.set(Cat(axi.bid, axi.bvalid), 1 | 1 << 2)
-            await _taken(ctx, axi.bready)
-            ctx.set(axi.bvalid, 0)
-
-    async def remembers(ctx: Any) -> None:
-        """What the load ports write, the store ports read."""
-        ports = [*dma.load, *dma.store]
-        sampled = [
-            signal for port in ports for signal in (port.req, port.gnt, port.add, port.wen, port.be, port.wdata)
-        ]
-        async for _, _, *values in ctx.tick().sample(*sampled):
-            for i, port in enumerate(ports):
-                req, gnt, address, reads_, enable, data = values[6 * i : 6 * i + 6]
-                if req and gnt and not reads_:
-                    loaded.update({address + b: data >> 8 * b & 255 for b in range(4) if enable >> b & 1})
-                answer = sum(loaded.get(address + b, 0) << 8 * b for b in range(4)) if req and gnt and reads_ else 0
-                ctx.set(port.r_rdata, answer)
-
-    trace = _run(m, bench, _members("axi__", axi), reads, writes, remembers)
-    assert [stored[there + i] for i in range(size)] == [content[here + i] for i in range(size)]
+    trace = _run(m, bench, _members("axi__", dma.axi), dram.reads, dram.writes, tcdm.serve)
+    assert [dram.stored[there + i] for i in range(size)] == [content[here + i] for i in range(size)]
     return trace
-
-
-async def _taken(ctx: Any, ready: Signal) -> None:
-    """Until what is offered has been taken."""
-    taken = 0
-    while not taken:
-        *_, taken = await ctx.tick().sample(ready)
-
-
-def _tcdm(m: Module, name: str, port: Any) -> Signal:
-    """A TCDM port that is granted at once and answered in the next cycle; the data come from the bench."""
-    answered = Signal(name=f"answered_{name}")
-    m.d.sync += answered.eq(port.req)
-    m.d.comb += [port.gnt.eq(port.req), port.r_valid.eq(answered)]
-    return answered
 
 
 def stream_trace() -> Trace:
     """Pixels of six bytes come to a pipeline in beats of four; what follows is not always ready for a pixel."""
     source = TileSource(channels=6, beat=4, line=8, lines=8)
     pixels = [bytes(range(6 * number, 6 * number + 6)) for number in range(3)]
-    taken: list[int] = []
+    left: list[int] = []
 
     async def bench(ctx: Any) -> None:
         ctx.set(source.columns, len(pixels))
@@ -321,7 +214,7 @@ def stream_trace() -> Trace:
             for beat in (pixel[:4], pixel[4:]):
                 ctx.set(source.i_beat.payload, int.from_bytes(beat, "little"))
                 ctx.set(source.i_beat.valid, 1)
-                await _taken(ctx, source.i_beat.ready)
+                await taken(ctx, source.i_beat.ready)
             if number == 1:
                 ctx.set(source.i_beat.valid, 0)
                 await ctx.tick()
@@ -334,10 +227,10 @@ def stream_trace() -> Trace:
             offered = source.o_pixel.valid & source.o_pixel.ready
             *_, leaves, pixel = await ctx.tick().sample(offered, source.o_pixel.payload)
             if leaves:
-                taken.append(int(pixel))
+                left.append(int(pixel))
 
     signals = {"i_map0__payload": source.i_beat.payload, "i_map0__valid": source.i_beat.valid}
     signals |= {"i_map0__ready": source.i_beat.ready, "i_map0_keep": source.keep}
     trace = _run(source, bench, signals, follows)
-    assert taken == [int.from_bytes(pixel, "little") for pixel in pixels]
+    assert left == [int.from_bytes(pixel, "little") for pixel in pixels]
     return trace

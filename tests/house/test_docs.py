@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from hwgen.export.cached import generated, generated_cluster
-from hwgen.export.cluster import _WAIVERS as CLUSTER_WAIVERS
+from hwgen.export.cached import generated
+from hwgen.export.cluster import cluster_files_of
 from hwgen.export.package import waivers
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.gateware.bus.axi import AxiSignature
@@ -102,11 +102,13 @@ def test_every_port_is_on_the_page_and_in_the_template(name: str) -> None:
 
 def lint_of(name: str, template: str, folder: Path) -> str:
     """What Verilator says of a module that consists of the template, beside the top that it instantiates."""
-    texts = {"hwc": lambda: generated(hwc()), "pipeline": lambda: pipeline_verilog(pipeline())}
-    text = texts[name]() if name in texts else generated_cluster(cluster())
-    (folder / f"{name}.v").write_text(text, encoding="utf-8")
-    waived = waivers(name) + (CLUSTER_WAIVERS if name == "cluster" else "")
-    (folder / f"{name}.vlt").write_text(waived, encoding="utf-8")
+    if name == "cluster":
+        files = cluster_files_of(cluster())
+    else:
+        text = generated(hwc()) if name == "hwc" else pipeline_verilog(pipeline())
+        files = {f"{name}.v": text, f"{name}.vlt": waivers(name)}
+    for file in (f"{name}.v", f"{name}.vlt"):
+        (folder / file).write_text(files[file], encoding="utf-8")
     module = f"module integration(input clk, input rst);\n{template}\nendmodule\n"
     (folder / "integration.v").write_text(module, encoding="utf-8")
     command = [str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "--top-module", "integration"]
