@@ -321,7 +321,7 @@ def test_a_start_that_makes_no_sense_is_refused() -> None:
 
 def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> None:
     dut = model()
-    given = job("busy")
+    given = replace(job("busy"), reset=True)
     run_cluster(dut, given)
     registers = cluster_registers(PARAMETERS).addresses
     control, status = registers["control"], registers["status"]
