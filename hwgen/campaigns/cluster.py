@@ -81,7 +81,7 @@ class ClusterRegression:
 def regression_cases(
     schedules: Sequence[Schedule], hardware: Hardware, against_one: Collection[str]
 ) -> list[ClusterCase]:
-    """Schedules with a DRAM that takes its time, the last one stalled at random too; and what the search finds.
+    """Schedules with a slow DRAM, the last one also with random stalls; and the schedules that the search finds.
 
     Parameters
     ----------

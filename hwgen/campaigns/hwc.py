@@ -1,8 +1,8 @@
 """Many layers on many HWCs at full size: planned, generated, built and simulated side by side, kept line by line.
 
 Four kinds of tasks: a plan opens its HWCs; an HWC's Verilog, once generated, says which of its rows are new; if some
-are, it is built; then they run. The most urgent task is the one with the longest path behind it, so that what takes
-long starts early and the small ones fill up the end.
+are, it is built; then they run. The most urgent task is the one with the longest path of tasks that depend on it, so
+that long rows start early and short ones fill the end.
 """
 
 import zlib
@@ -44,7 +44,7 @@ __all__ = [
 CYCLES_PER_SECOND = 2e6
 BUILD_SECONDS, GENERATE_SECONDS = 8.0, 2.0
 BATCH_SECONDS = 10.0
-"""Only for the order of tasks: how long a simulation, a build, the Verilog take; how long a batch of rows should."""
+"""Estimates that only order the tasks: simulation speed, seconds of a build, of the Verilog, and of a batch."""
 FIRST = 1e9
 
 
@@ -108,7 +108,7 @@ class Spent:
 
 @dataclass
 class Outcome:
-    """What came of a regression.
+    """The outcome of a regression.
 
     Members
     -------
@@ -161,10 +161,10 @@ class Regression:
         return self._ledger.load()
 
     def run(self) -> Outcome:
-        """Do what is not done yet."""
+        """Run all rows without a kept result."""
         with Workers(self.jobs) as workers:
             for number, configuration in enumerate(self.configurations):
-                # Plans that take long come last: the others give the other processes something to do meanwhile.
+                # Plans that take long come last, so that the rows of the others keep the other processes busy.
                 late = configuration.kind == "shared"
                 arguments = (tuple(self.layers), configuration, self.folder / "plans")
                 workers.submit(FIRST - number - 100 * late, Task("plan", plan_task, arguments))
@@ -246,7 +246,7 @@ def expected_rows(
     names = {(entry.get("configuration"), entry.get("layer")) for entry in kept.values()}
     rows = rows_of(make_plan(layers, configuration, folder / "plans"))
     if any((configuration.name, row.layer) not in names for row in rows):
-        # Not complete, whatever the generator: the Verilog, which takes seconds, need not be looked at.
+        # Not complete in any case: the Verilog, which takes seconds, need not be generated.
         return {row.layer: None for row in rows}
     return {row.layer: kept.get(row.key(digest_of(generated(row.parameters)), seed)) for row in rows}
 
@@ -269,7 +269,7 @@ def batches(wanted: Sequence[tuple[Row, str]]) -> list[tuple[tuple[Row, str], ..
 def plan_task(
     layers: Sequence[Layer], configuration: Configuration, store: Path, *, tell: Callable[[Any], None]
 ) -> Plan:
-    """A plan."""
+    """Make the plan of a configuration."""
     return make_plan(layers, configuration, store)
 
 
@@ -291,7 +291,7 @@ def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], Non
 
 
 def simulate_task(wanted: tuple[tuple[Row, str], ...], seed: int, *, tell: Callable[[Any], None]) -> None:
-    """Run rows of one HWC one after the other; each result is told as soon as it is there and complete."""
+    """Run rows of one HWC one after the other; each result is sent as soon as it is complete."""
     by_schedule = {id(row.entry.schedule): (row, key) for row, key in wanted}
     told: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""Results that are kept one line each, as soon as they are there, whatever happens to the process afterwards."""
+"""A file of results, one line each, written as soon as a result arrives, so that a killed process loses none."""
 
 import fcntl
 import json
@@ -37,7 +37,7 @@ class Ledger:
             if end:
                 file.seek(end - 1)
                 if file.read(1) != b"\n":
-                    line = b"\n" + line  # what is torn stays a line of its own, and counts as nothing
+                    line = b"\n" + line  # a torn line remains a line of its own, and is ignored
             written = file.write(line)
             if written != len(line):
                 raise OSError(f"{self.path}: only {written} of {len(line)} bytes were written")

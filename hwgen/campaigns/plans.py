@@ -35,7 +35,7 @@ KINDS: dict[Kind, str] = {
     "hwce": "the HWCE's nest, lanes along x",
 }
 BUSY: dict[Kind, tuple[float, float]] = {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)}
-"""Mean utilisation asked for, and the most traffic by that of the optima: for HWCs whose lanes are always busy."""
+"""For HWCs of high utilisation: the least mean utilisation, and the most traffic relative to the optima."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """What results and tables call it."""
+        """Its name in results and tables."""
         name = f"{self.kind} {self.budget}"
         if self.shape != "x16":
             name += f" {self.shape}"
@@ -136,7 +136,7 @@ class Plan:
 
 
 def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path) -> Plan:
-    """The plan for some layers, from the store if it was made before by the same search."""
+    """The plan for some layers; read from the store if the same search made it before."""
     file = store / f"{_key(layers, configuration)}.json"
     try:
         return Plan.from_data(configuration, json.loads(file.read_text(encoding="utf-8")))

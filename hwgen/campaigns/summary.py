@@ -85,7 +85,7 @@ def _summary(
 
 
 def failures(outcome: Outcome) -> list[str]:
-    """Everything that is wrong, a line each."""
+    """One line for each failure."""
     lines = [
         f"{configuration.name}: {layer}: {failure}"
         for (configuration, layer), result in outcome.results.items()

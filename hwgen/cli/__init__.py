@@ -1,4 +1,4 @@
-"""The command ``hwgen``: one module per command, and the answers that all of them give alike."""
+"""The command ``hwgen``: one module per command, and what the commands share."""
 
 from hwgen.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Schedules of two memory levels on the command line: what they cost on a cluster."""
+"""Schedules of two memory levels on the command line: counts, needs and cycles on a cluster."""
 
 from pathlib import Path
 from typing import Any

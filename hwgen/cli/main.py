@@ -1,4 +1,4 @@
-"""The program: commands, and the one place where refusals become a line and an exit status."""
+"""The program: its commands, and the one place that turns errors into a line and an exit status."""
 
 import os
 import sys
@@ -89,7 +89,7 @@ def main() -> None:
         _refuse(str(error))
         status = CHECK_FAILED
     except BrokenPipeError:
-        # The reader went away (`hwgen ... | head`): nothing is left to say. Not done either; typer's own answer is 1.
+        # The reader closed the pipe (`hwgen ... | head`). The work is not done, so the status is not 0; typer's is 1.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = CHECK_FAILED
     except OSError as error:
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _refuse(line: str) -> int:
-    """Bad input: one line on standard error, whatever the message had in it."""
+    """Print bad input as one line on standard error, whatever characters the message has."""
     if line:
         sys.stderr.write(f"hwgen: {printable(line)}\n")
     return BAD_INPUT

@@ -1,1 +1,1 @@
-"""Sweeps: which buffers, lanes and loop orders cost what, measured in the RTL, on one machine or on a farm."""
+"""Sweeps over buffers, lanes and loop orders, measured in the RTL, on one machine or on a farm."""

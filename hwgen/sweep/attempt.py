@@ -37,7 +37,7 @@ START_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is told besides the step.
+    """Settings of a worker besides the step.
 
     Members
     -------
@@ -54,7 +54,7 @@ class Order:
 
 
 def attempt(step: Step, order: Order) -> dict[str, Any]:
-    """Do a step and keep what comes of it.
+    """Do a step and keep its result.
 
     The record's ``status`` is ``done``, with a ``value``; ``refused``, if it cannot be done however often one tries,
     or ``failed``, with a ``reason``; ``final`` if it would fail again at once. Only the first two are kept.
@@ -105,7 +105,7 @@ def _answer(step: Step, order: Order) -> dict[str, Any]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", question: Path, seconds: float) -> int:
-    """Its status when it has ended; the time counts from when it has taken the question."""
+    """Its status when it has ended; the time counts from when it has read the request."""
     end = time.monotonic() + START_SECONDS
     while question.exists() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.05)
@@ -143,7 +143,7 @@ def main(question: str, answer: str, parent: str) -> None:
     except InputError as error:
         record = {"status": "refused", "reason": str(error)}
     except ToolError as error:
-        # What does not fit the device, or takes too long, will not the next time either.
+        # A design that does not fit the device or takes too long will fail again: no further attempt.
         record = {"status": "failed", "reason": str(error), "final": step.kind == "synthesise"}
     record |= {
         "title": step.title,

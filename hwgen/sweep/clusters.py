@@ -16,9 +16,9 @@ from hwgen.search.cluster.optimal import search_two_levels
 __all__ = ["WAITS", "ClusterConfiguration", "plan_on_cluster", "predicted_cluster", "simulate_on_cluster"]
 
 LONG = 2_000_000
-"""Cycles from which on a simulator that runs fast is worth the time that it takes to build."""
+"""Simulated cycles above which an optimised build of the simulator pays off."""
 WAITS: tuple[QueueName, ...] = ("load", "store")
-"""What the HWCs may wait for: data that are not there yet, room for what they give."""
+"""Causes of stalls of the HWCs: loads that are not finished, stores that are not finished."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ClusterConfiguration:
 
     @property
     def name(self) -> str:
-        """What results and tables call it."""
+        """Its name in results and tables."""
         hwc = self.hwc.name.removeprefix(f"{self.hwc.kind} ")
         return f"cluster of {self.cluster.hwcs}, TCDM {self.cluster.tcdm}, {hwc}"
 
@@ -67,7 +67,7 @@ def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[s
 
 
 def predicted_cluster(schedule: Schedule, configuration: ClusterConfiguration) -> OnCluster:
-    """What the model says about a schedule that was found."""
+    """The model's prediction of a schedule that was found."""
     return predicted_on_cluster(schedule, configuration.hardware)
 
 

@@ -8,7 +8,7 @@ from hwgen.ir.counts import directions_at, quantities_at
 __all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "Column", "Kind", "traffic_column"]
 
 FORMAT = 2
-"""Of the tables: changed when a column changes."""
+"""Version of the tables; it changes when a column changes."""
 
 Kind = Literal["text", "integer", "number", "truth"]
 
@@ -84,7 +84,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("layer", "text", "", "the layer's name"),
     Column("configuration", "text", "", "one HWC for all layers (shared), one for each (per-layer), the HWCE's nest, "
            "a cluster of HWCs made for each layer"),
-    Column("buffer_bytes", "integer", "bytes", "local buffers asked for: at most so many, I, W and O together, of "
+    Column("buffer_bytes", "integer", "bytes", "local buffers asked for: most bytes of I, W and O together, of "
            "each HWC"),
     Column("hwcs", "integer", "", "HWCs of the cluster"),
     Column("tcdm_bytes", "integer", "bytes", "the cluster's shared memory"),
@@ -110,7 +110,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("dram_total_bytes_predicted", "integer", "bytes", "I, W and O at the DRAM, by the model"),
     Column("dram_total_bytes_measured", "integer", "bytes", "I, W and O at the DRAM, counted on AXI"),
     Column("tcdm_taken_bytes", "integer", "bytes", "what a cluster's schedule takes of the shared memory"),
-    Column("search_complete", "truth", "", "on a cluster: every tile that moves as little was looked at"),
+    Column("search_complete", "truth", "", "on a cluster: no tile that may be better was left out of the search"),
     Column("equal", "truth", "", "every count measured is the predicted one"),
     Column("output_exact", "truth", "", "the output is the reference's, bit for bit"),
     Column("cycles_predicted", "integer", "cycles", "from start to interrupt, by the model"),

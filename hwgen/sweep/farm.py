@@ -45,7 +45,7 @@ class Place:
 
 
 class Farm:
-    """Workers that take steps; give out what came of them in the order in which it comes."""
+    """Workers that take steps; yield their results in the order in which they arrive."""
 
     def __init__(self, client: Any, order: Order) -> None:
         self._client, self._order = client, order
@@ -54,7 +54,7 @@ class Farm:
         self._number = 0
 
     def submit(self, step: Step) -> None:
-        """Have a step done."""
+        """Submit a step."""
         self._number += 1
         future = self._client.submit(
             attempt,
@@ -70,7 +70,7 @@ class Farm:
     def records(self, patience: float) -> Iterator[tuple[Step, dict[str, Any]] | None]:
         """Each step that was attempted, until none is left; steps may be submitted meanwhile.
 
-        None after so many seconds in which none has come, and after `wake`.
+        None after ``patience`` seconds without a result, and after `wake`.
         """
         while self._under_way:
             try:
@@ -110,7 +110,7 @@ def open_farm(place: Place, order: Order) -> Iterator[Farm]:
         raise ToolError(MISSING) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     settings = {
-        # A worker that dies costs an attempt, which the sweep counts and makes again.
+        # A worker that dies costs an attempt; the sweep counts it and tries again.
         "distributed.scheduler.allowed-failures": 0,
         "distributed.scheduler.work-stealing": False,
         "distributed.scheduler.worker-saturation": 1.0,

@@ -1,4 +1,4 @@
-"""What a sweep is to find out, and what comes of it."""
+"""The request of a sweep, and its outcome."""
 
 import platform
 from collections import defaultdict
@@ -24,7 +24,7 @@ AnyConfiguration = Configuration | ClusterConfiguration
 
 @dataclass(frozen=True)
 class Question:
-    """What a sweep is to find out.
+    """The request of a sweep: layers, configurations and what is done for each point.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Question:
 
 @dataclass
 class Outcome:
-    """What came of a sweep.
+    """The outcome of a sweep.
 
     Members
     -------
@@ -102,10 +102,10 @@ class Outcome:
 
     @property
     def wrong(self) -> list[Cells]:
-        """The rows that are not as they should be."""
+        """The rows that failed or differ from the prediction."""
         return [row for row in self.rows if row["status"] not in ("ok", "predicted", "left out", "pending")]
 
     @property
     def pending(self) -> int:
-        """How many rows are still to come."""
+        """Number of rows without a result so far."""
         return sum(row["status"] == "pending" for row in self.rows)

@@ -1,4 +1,4 @@
-"""From what the steps gave to the rows of the results."""
+"""From the records of the steps to the rows of the results."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -85,7 +85,7 @@ def row_of(
 
 
 def no_row(layer: Layer, asked: Mapping[str, Any], status: str, reason: str, point: str) -> Cells:
-    """A layer of which there is nothing but the reason."""
+    """The row of a layer that was left out, with the reason."""
     cells = {**asked, "layer": layer.name, "macs": layer.macs, "status": status, "reason": reason, "point": point}
     return completed(cells)
 

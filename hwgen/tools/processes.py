@@ -12,7 +12,7 @@ __all__ = ["locked", "stop"]
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End a process that leads its group, and whatever it started; does nothing if it has ended."""
+    """Kill a process that leads its group, with the processes that it started; does nothing if it has ended."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -17,7 +17,7 @@ SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)
 
 
 class ToolError(RuntimeError):
-    """A tool is missing or failed; says in one line which one and what to do."""
+    """A tool is missing or failed; one line says which one and what to do."""
 
 
 def cache_folder() -> Path:

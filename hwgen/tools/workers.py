@@ -1,4 +1,4 @@
-"""Processes that do tasks of very different lengths, the most urgent first, and tell of each part that is done."""
+"""Worker processes for tasks of very different lengths: the most urgent first, partial results as they arrive."""
 
 import os
 import resource
@@ -33,7 +33,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Told:
-    """What a task said through ``tell`` before it ended."""
+    """A partial result that a task sent through ``tell``."""
 
     task: Task
     what: Any
@@ -87,12 +87,12 @@ class Workers:
             process.kill()
 
     def submit(self, urgency: float, task: Task) -> None:
-        """Have a task done; among those that wait the one with the largest urgency comes first."""
+        """Submit a task; of the waiting tasks, the one with the largest urgency starts first."""
         heappush(self._waiting, (-urgency, self._number, task))
         self._number += 1
 
     def events(self) -> Iterator[Event]:
-        """What happens, until no task is left; tasks may be submitted meanwhile."""
+        """Events, until no task is left; tasks may be submitted meanwhile."""
         while self._waiting or self._busy:
             while self._waiting and self._idle:
                 _, _, task = heappop(self._waiting)

@@ -15,9 +15,13 @@ from hwgen.model.dma.fit import CostFit, fit_cost
 
 __all__ = ["calibrate"]
 
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="Where the hardware goes: the same file.")]
-Tiles = Annotated[int, typer.Option("--tiles", min=10, max=1000, help="Random tiles that are moved each way.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the tiles.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="File for the calibrated hardware; by default the same file.")
+]
+Tiles = Annotated[
+    int, typer.Option("--tiles", min=10, max=1000, help="Number of random tiles moved in each direction.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random tiles.")]
 
 
 def calibrate(

@@ -21,8 +21,10 @@ from hwgen.tools.toolchain import Simulator
 __all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
 
 Sim = Annotated[Simulator, typer.Option("--sim", help="Which simulator runs the Verilog.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Simulators at a time.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Of the random operands and stalls.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Number of simulators that run at a time.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Seed of the random operands and stalls.")
+]
 Stalls = Annotated[bool, typer.Option("--stalls", help="Withhold grants and responses at random.")]
 Dump = Annotated[
     Path | None, typer.Option("--dump", metavar="DIR", help="Write each layer's operands and output here.")
@@ -86,7 +88,7 @@ def run(
     dump: Path | None = None,
     waves: bool = False,
 ) -> list[LayerResult]:
-    """Cosimulate the work with a progress bar; failures are told as they arrive."""
+    """Cosimulate the work with a progress bar; failures are printed as they arrive."""
     if dump is not None and dump.exists() and not dump.is_dir():
         raise InputError(f"--dump: expected a folder, got the file {dump}")
     note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
@@ -119,7 +121,7 @@ def run(
 
 
 def save_results(path: Path, document: object) -> None:
-    """The JSON document of a command as a file, whole or not at all."""
+    """Write the JSON document of a command, complete or not at all."""
     write_atomically(path, json.dumps(document, indent=1) + "\n")
 
 
@@ -161,7 +163,7 @@ def _print_levels(results: Sequence[LayerResult]) -> None:
 
 
 def _print_runs(results: Sequence[LayerResult]) -> None:
-    """One row per layer: is all well, and how the run went."""
+    """One row per layer: the checks, cycles, utilisation and simulation speed."""
     rows = [
         [
             result.layer,
@@ -192,7 +194,7 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
 
 
 def print_failures(results: Sequence[LayerResult]) -> None:
-    """Everything that is wrong, a line each."""
+    """One line for each failure."""
     for result in results:
         for failure in result.failures:
             typer.echo(f"{result.layer}: {failure}")

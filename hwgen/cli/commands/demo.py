@@ -21,8 +21,8 @@ __all__ = ["demo"]
 SET = "stoutchinin_2019:alexnet"
 BUDGET = 1024
 
-Results = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where demo.json goes.")]
-Rtl = Annotated[Path, typer.Option("--rtl", metavar="DIR", help="Where the generated hardware goes.")]
+Results = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for demo.json.")]
+Rtl = Annotated[Path, typer.Option("--rtl", metavar="DIR", help="Folder for the generated hardware.")]
 
 
 def demo(
@@ -59,7 +59,7 @@ def _print_hardware(shared: Shared, memories: dict[str, int], rtl: Path) -> None
 
 
 def _print_layers(shared: Shared, results: list[LayerResult]) -> None:
-    """How each row did, and what sharing costs it: against its best on an HWC of its own and in the pure model."""
+    """The result of each row, and its traffic relative to its own best HWC and to the pure model."""
     own = Hardware(name="own", budget=BUDGET)
     rows = []
     for found, result in zip(shared.results, results, strict=True):

@@ -1,4 +1,4 @@
-"""``hwgen depth-first``: a network in depth-first stacks, at every trade of on-chip memory against traffic."""
+"""``hwgen depth-first``: a network in depth-first stacks, with the front of on-chip memory against traffic."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``hwgen layers``: what is in a layer set."""
+"""``hwgen layers``: the layers of a layer set."""
 
 from typing import Annotated
 

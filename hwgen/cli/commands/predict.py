@@ -1,4 +1,4 @@
-"""``hwgen predict``: what a schedule costs, exactly, without running anything."""
+"""``hwgen predict``: the exact counts, buffer needs and cycles of a schedule, without a simulation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

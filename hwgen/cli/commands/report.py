@@ -15,8 +15,8 @@ from hwgen.report.sweep.results import load_results
 __all__ = ["report"]
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder of a sweep, or its results.csv.")]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the page and the images go.")]
-Title = Annotated[str, typer.Option("--title", help="Of the page.")]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the page and the images.")]
+Title = Annotated[str, typer.Option("--title", help="Title of the page.")]
 
 
 def report(

@@ -51,7 +51,7 @@ ClusterOption = Annotated[
     typer.Option(
         "--cluster",
         metavar="N[,N...]",
-        help="Instead of lone HWCs: clusters of so many, made for each layer, each HWC with the buffers given.",
+        help="Instead of single HWCs: clusters of this many HWCs, made for each layer, with the given buffers each.",
     ),
 ]
 TcdmOption = Annotated[
@@ -62,19 +62,19 @@ ClusterHardware = Annotated[
     typer.Option("--hardware", metavar="FILE", help="With --cluster: banks, width to the DRAM and its timing."),
 ]
 PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer instead of one for all.")]
-Hwce = Annotated[bool, typer.Option("--hwce", help="The HWCE's nest besides.")]
+Hwce = Annotated[bool, typer.Option("--hwce", help="Also the nest of the HWCE.")]
 Synth = Annotated[bool, typer.Option("--synth", help="Synthesise each HWC: area and clock.")]
 SynthLimit = Annotated[
-    float, typer.Option("--synth-limit", min=1, metavar="SECONDS", help="With --synth: of each of its tools.")
+    float, typer.Option("--synth-limit", min=1, metavar="SECONDS", help="With --synth: time limit of each tool.")
 ]
-Simulate = Annotated[bool, typer.Option("--sim/--no-sim", help="Simulate; or leave it at the model's figures.")]
+Simulate = Annotated[bool, typer.Option("--sim/--no-sim", help="Simulate, or only use the model.")]
 Scale = Annotated[
-    int, typer.Option("--scale", min=1, max=64, help="A quick look: channels, rows and columns divided by this.")
+    int, typer.Option("--scale", min=1, max=64, help="For a quick test: divide channels, rows and columns by this.")
 ]
 Output = Annotated[
     Path, typer.Option("-o", "--output", metavar="DIR", help="Results; finished points are kept here.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Of the operands.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Seed of the random operands.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=4096, help="Worker processes, or jobs of the farm.")]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler: tcp://host:8786.")
@@ -83,11 +83,13 @@ FarmOption = Annotated[
     Literal["slurm", "lsf"] | None, typer.Option("--farm", help="Workers are jobs of this queueing system.")
 ]
 Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="With --farm: the queue or partition.")]
-Walltime = Annotated[str, typer.Option("--walltime", metavar="TIME", help="With --farm: of each job.")]
-Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="With --farm: of each job.")]
-TimeLimit = Annotated[float, typer.Option("--time-limit", min=1, metavar="SECONDS", help="Of one attempt at a step.")]
+Walltime = Annotated[str, typer.Option("--walltime", metavar="TIME", help="With --farm: time limit of each job.")]
+Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="With --farm: memory of each job.")]
+TimeLimit = Annotated[
+    float, typer.Option("--time-limit", min=1, metavar="SECONDS", help="Time limit of one attempt at a step.")
+]
 Attempts = Annotated[
-    int, typer.Option("--attempts", min=1, max=100, help="At a step that fails or whose worker dies.")
+    int, typer.Option("--attempts", min=1, max=100, help="Attempts at a step that fails or whose worker dies.")
 ]
 
 
@@ -190,7 +192,7 @@ def sweep(
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """A SIGTERM ends the sweep as Ctrl-C does: what is known is kept first.
+    """A SIGTERM ends the sweep as Ctrl-C does: finished results are written first.
 
     Also where a shell has begun it in the background, and with that told it to ignore Ctrl-C.
     """

@@ -12,8 +12,8 @@ from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc
 
 __all__ = ["Clock", "synth"]
 
-Clock = Annotated[float, typer.Option("--clock", metavar="MHZ", min=1, max=1000, help="The clock that is asked for.")]
-Seed = Annotated[int, typer.Option("--seed", min=1, max=(1 << 31) - 1, help="Of the placement.")]
+Clock = Annotated[float, typer.Option("--clock", metavar="MHZ", min=1, max=1000, help="Target clock.")]
+Seed = Annotated[int, typer.Option("--seed", min=1, max=(1 << 31) - 1, help="Seed of the placement.")]
 
 
 def synth(

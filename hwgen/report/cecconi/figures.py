@@ -1,4 +1,4 @@
-"""The plot of the Cecconi 2017 figure: the same bytes for the same rows, with `figures.rendered`."""
+"""The plot of the Cecconi 2017 figure: the same bytes for the same rows, with `hwgen.report.figures.rendered`."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ __all__ = ["tiling_4"]
 
 
 def tiling_4(rows: Sequence[TilingRow]) -> Figure:
-    """What tiles cost to move, by layer: the best, and naive ones as median with least and most."""
+    """Transfer cost of tiles by layer: of the best tile, and the median, least and greatest of the naive ones."""
     panels = list(dict.fromkeys((row.cost, row.kind) for row in rows))
     figure = Figure(figsize=(7 * min(2, len(panels)), 4 * -(-len(panels) // 2)), layout="constrained")
     every = figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False).ravel()

@@ -1,4 +1,4 @@
-"""Two layers of FlowNet S at a reduced size on our own cluster: Cecconi's best tile, and a naive one.
+"""Two small layers of FlowNet S on our own cluster: the best tile by Cecconi et al. 2017, and a naive one.
 
 An element is a byte and a partial sum four bytes, since our HWCs compute with 8 bits. (C, p, t) are those of the
 cluster's DMA. Two tiles are compared: the best of all (*exact*), and the one whose cost is nearest the median of all
@@ -26,9 +26,9 @@ __all__ = ["OWN_TEXT", "TCDM", "Overlap", "naive_tile", "overlaps", "own_tiles",
 
 WIDTH, HEIGHT, DIVISOR = 128, 96, 8
 MEMORY = 8192
-"""Bytes, for which the tiles are."""
+"""Bytes that the tiles are made for."""
 TCDM = 16384
-"""Bytes of the cluster's: partial sums take more than the model counts."""
+"""Bytes of the cluster's TCDM: partial sums take more than the model counts."""
 NAMES = ("conv3_1", "conv4")
 OWN_TEXT = f"""\
 FlowNet S at {WIDTH} x {HEIGHT} with an eighth of the channels, tiles for {MEMORY >> 10} KiB; bytes in place of 4-byte

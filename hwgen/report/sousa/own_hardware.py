@@ -96,7 +96,7 @@ def own_npu(cluster: Cluster) -> Npu:
 
 
 def own_models(models: Sequence[ModelRow]) -> list[str]:
-    """What both objectives come to, network by network, as lines of Markdown."""
+    """Cycles of both objectives' mappings for each network, as lines of Markdown."""
     lines = [
         "| network | cycles, bursts in view | counting bytes | slower by % | with the kindest tie-break | unfit |",
         "|---|---|---|---|---|---|",

@@ -99,7 +99,7 @@ class LayerRow:
 
     @property
     def speedup(self) -> float:
-        """Without bursts over with."""
+        """Time of the byte-counting mapping over that of the burst-aware one."""
         return self.volume / self.burst
 
     @property
@@ -143,7 +143,7 @@ class ModelRow:
 
     @property
     def speedup(self) -> float:
-        """Without bursts over with (Fig. 5)."""
+        """Time of the byte-counting mappings over that of the burst-aware ones (Fig. 5)."""
         return self.volume / self.burst
 
     @property

@@ -49,7 +49,7 @@ READINGS: dict[Kind, tuple[Bits, Reading]] = {
     "bytes": (Bits(), Reading("acc", "printed")),
     "elements": (Bits(acc=8), Reading("output", "clipped")),
 }
-"""Widths that all models are charged with, and how the baselines' equations are read."""
+"""Element widths of all models, and the reading of the baselines' equations."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ __all__ = ["LANES", "PORT_BYTES", "figures_of"]
 Row = Mapping[str, Any]
 LANES = 16
 PORT_BYTES = 12
-"""What the lanes do, and what three 32-bit ports bring, in one cycle."""
+"""MACs of the lanes, and bytes of three 32-bit ports, in one cycle."""
 COLOURS = {"I": "#2a78d6", "W": "#d9541e", "O": "#14915f", "total": "#4b4a46"}
 STALLS = {"compute": "#8fb3dc", "input": "#2a78d6", "weight": "#d9541e", "output": "#14915f"}
 DIRECTIONS = {"I": ("read",), "W": ("read",), "O": ("read_partial", "write_partial", "write")}

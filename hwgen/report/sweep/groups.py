@@ -1,4 +1,4 @@
-"""The configurations of a sweep, each summed over its layers, and which of them no other one beats."""
+"""The configurations of a sweep, each summed over its layers, and the Pareto front of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def groups_of(rows: Iterable[Row]) -> list[Group]:
 
 
 def pareto(groups: Sequence[Group]) -> list[Group]:
-    """Those with an area for which no other one of as many layers has less of both, by area."""
+    """The Pareto front of area and traffic among the groups with the same number of layers, by area."""
     most = max((group.layers for group in groups), default=0)
     placed = [(group.area, group) for group in groups if group.area is not None and group.layers == most]
     front: list[Group] = []

@@ -34,7 +34,7 @@ def page(results: SweepResults, title: str) -> str:
         "TITLE": html.escape(title),
         "STYLE": _part("page.css"),
         "SCRIPT": "".join(map(_part, SCRIPTS)),
-        # A string must not end the element that it stands in.
+        # No string may end the HTML element that contains it.
         "DATA": json.dumps(document, separators=(",", ":")).replace("<", "\\u003c"),
     }
     text = _part("page.html")

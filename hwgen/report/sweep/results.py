@@ -13,13 +13,13 @@ from hwgen.ir.document import InputError
 __all__ = ["SweepResults", "load_results"]
 
 FORMAT = 2
-"""Of the tables of a sweep: see `hwgen.sweep.columns`."""
+"""Version of the tables of a sweep; see `hwgen.sweep.columns`."""
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class SweepResults:
-    """What `hwgen sweep` left in its folder.
+    """The results in the folder of `hwgen sweep`.
 
     Members
     -------
@@ -36,7 +36,7 @@ class SweepResults:
 
 
 def load_results(path: Path) -> SweepResults:
-    """Read a sweep's folder, or the one that a file of it lies in; `InputError` names what cannot be read."""
+    """Read a sweep's folder, or that of a file in it; `InputError` names what cannot be read."""
     folder = path.parent if path.is_file() else path
     if not folder.is_dir():
         raise InputError(f"{path}: expected the folder of a sweep")

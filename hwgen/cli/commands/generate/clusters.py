@@ -1,4 +1,4 @@
-"""Clusters as files: Verilog, registers, and the program of each layer as it lies in DRAM."""
+"""Clusters as files: Verilog, registers, and the program of each layer as it is stored in DRAM."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -80,9 +80,9 @@ def print_clusters(generated: list[GeneratedCluster]) -> None:
 
 
 def _program(program: ClusterProgram) -> dict[str, object]:
-    """What software does to run the layer: where the tensors lie in DRAM, and which registers get which values.
+    """What software does to run the layer: where the tensors are stored in DRAM, and the values of the registers.
 
-    The program's words, in the file beside this one, lie at ``program_address``.
+    The program's words, in the file beside this one, are stored at ``program_address``.
     """
     layout = program.layout
     regions = {"input": layout.inputs, "weights": layout.weights, "bias": layout.bias, "output": layout.output,

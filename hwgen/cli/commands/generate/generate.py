@@ -112,7 +112,7 @@ def write_hardware(work: Work, folder: Path) -> list[Generated]:
 
 
 def _program(program: Program) -> dict[str, object]:
-    """What software does to run the layer: where the tensors lie, which registers get which values, in this order."""
+    """What software does to run the layer: where the tensors are stored, and register values in order."""
     return {
         "layer": program.schedule.layer.name,
         "regions": {name: {"base": region.base, "bytes": region.size} for name, region in program.regions.items()},

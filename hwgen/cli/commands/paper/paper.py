@@ -19,12 +19,15 @@ Publication = Annotated[
     Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022"],
     typer.Argument(
         metavar="PAPER",
-        help="Which one: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 and "
+        help="The paper: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 and "
         "sousa-2022 (these with --hardware and --rtl too).",
     ),
 ]
 Folder = Annotated[
-    Path, typer.Option("-o", "--output", metavar="DIR", help="Where to; what is finished there is not done again.")
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Folder for the figures; finished layers in it are not searched again."
+    ),
 ]
 Networks = Annotated[
     str | None, typer.Option("--networks", metavar="NAME[,NAME...]", help="Only these networks or rows.")
@@ -49,7 +52,7 @@ Measured = Annotated[
         help="With cecconi-2017, sousa-2022: also with what hwgen calibrate stored in this file.",
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Number of layers searched at a time.")]
 
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"

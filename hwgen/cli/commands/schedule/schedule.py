@@ -84,11 +84,12 @@ def schedule(
     jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
-    """Find the schedule of least traffic for each layer and buffer size, among all that there are.
+    """Find the schedule of least traffic for each layer and buffer size, of all loop orders, markers and steps.
 
-    With --min-utilisation: schedules and HWCs that move little while the lanes are busy. With the hardware of a
-    cluster: schedules of two memory levels that move least from and to the DRAM, or take least of its time or least
-    energy, then move least from and to the TCDM; with --min-utilisation, as the cycle model tells it.
+    The result is proven: nothing of that space is left out. With --min-utilisation: schedules and HWCs of little
+    traffic whose mean utilisation meets the demand, by estimated cycles. With the hardware of a cluster: schedules of
+    two memory levels with the least bytes or time of the DRAM, or the least energy, and then the fewest bytes at the
+    TCDM. That search is bounded; it says where it may have left out something better.
     """
     given = read_hardware(hardware)
     sizes = [] if buffer is None else buffer_sizes(buffer)
