@@ -72,3 +72,14 @@ def test_ten_changes_touch_few_files() -> None:
         files = [file for cells in rows(changes[name]) for file in re.findall(r"`([\w./]+)`", cells[0])]
         assert 1 <= len(files) <= most, name
         assert all((ROOT / file).exists() for file in files), name
+
+
+def test_what_a_change_names_is_in_its_files() -> None:
+    missing = []
+    for cells in rows(
+        section("## Ten changes") + "".join(re.findall(r"^### .*?\n(.*?)(?=^##|\Z)", TEXT, re.S | re.M))
+    ):
+        files = [ROOT / file for file in re.findall(r"`([\w./]+)`", cells[0])]
+        text = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+        missing += [name for name in re.findall(r"`([A-Z]\w+)`", cells[1]) if text and name not in text]
+    assert missing == []
