@@ -23,7 +23,7 @@ from hwgen.arch.requantisation import requantisation_of
 from hwgen.arch.weight_packing import pack_weights, packed_size
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 
 __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
@@ -192,7 +192,7 @@ class _SmallLayer:
 
     def __init__(self, parameters: HwcParameters, values: dict[str, int]) -> None:
         self._parameters, self._values = parameters, values
-        self._extents = {dim: values[f"extent_{dim}"] for dim in "mcyxkl"}
+        self._extents: dict[str, int] = {dim: values[f"extent_{dim}"] for dim in DIMS}
         self._groups = -(-values["extent_m"] // values["group_outputs"])
         self._lines = [
             self._touched("y", "k", values["stride_y"], values["padding_top"], values["input_height"]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.errors import ParameterError
 from hwgen.ir.lanes import LANE_DIMS, Lanes
-from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS
+from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 
 __all__ = [
     "ALONG_X",
@@ -13,6 +13,7 @@ __all__ = [
     "LANES",
     "OUTPUT_DIMS",
     "REDUCTION",
+    "WEIGHT_DIMS",
     "HwcParameters",
     "check_lanes",
     "memory_units",

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
 from hwgen.arch.weight_packing import pack_weights, packed_size
+from hwgen.ir.layer import REDUCTION_DIMS
 from hwgen.ir.schedule import Schedule
 
 __all__ = [
@@ -153,7 +154,7 @@ def spills(schedule: Schedule) -> bool:
     marked = schedule.marked_loop("O")
     left = dict(schedule.layer.extents)
     for loop in schedule.loops[: len(schedule.loops) if marked is None else marked]:
-        if loop.dim in "ckl" and loop.step < left[loop.dim]:
+        if loop.dim in REDUCTION_DIMS and loop.step < left[loop.dim]:
             return True
         left[loop.dim] = loop.step
     return False

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
 from hwgen.gateware.bus.tcdm import Request, read_request
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 from hwgen.gateware.lib.byte_memory import ByteMemory
@@ -13,8 +13,6 @@ from hwgen.gateware.lib.nest import LoopNest
 from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
 
 __all__ = ["WeightStream"]
-
-SIZE_DIMS = "mckl"
 
 
 class _Box:
@@ -97,8 +95,8 @@ class WeightStream(wiring.Component):
         ranges = nest.follow(m, self.settings)
         self._address(m, nest, box)
         # The dimension whose loops turn most often comes last.
-        innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in SIZE_DIMS}
-        dims = sorted(SIZE_DIMS, key=lambda dim: innermost[dim])
+        innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in WEIGHT_DIMS}
+        dims = sorted(WEIGHT_DIMS, key=lambda dim: innermost[dim])
         products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
         # That a box is too large is found out while it is offered: the layer ends before much of it has come.
         m.d.sync += box.fits.eq(box.words <= p.weight_depth)

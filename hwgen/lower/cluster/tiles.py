@@ -9,7 +9,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
@@ -223,7 +223,7 @@ class TileCommands:
         marked = self._schedule.marked_loop("W", TCDM)
         assert marked is not None
         loops = self._schedule.loops[marked + 1 : depth + len(self._between)]
-        return PackedWeights(self._schedule, marked + 1), sum(loop.dim in "mckl" for loop in loops)
+        return PackedWeights(self._schedule, marked + 1), sum(loop.dim in WEIGHT_DIMS for loop in loops)
 
     def _weight_base(self, tile: int, box: Box) -> dict[str, int]:
         ring = self._placement.W

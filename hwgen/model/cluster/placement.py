@@ -18,7 +18,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.tile_order import Box, Iteration, TileWalk
@@ -134,7 +134,7 @@ def spills_from_local(schedule: Schedule) -> bool:
     marked = schedule.marked_loop("O")
     left = dict(schedule.layer.extents)
     for loop in schedule.loops[: len(schedule.loops) if marked is None else marked]:
-        if loop.dim in "ckl" and loop.step < left[loop.dim]:
+        if loop.dim in REDUCTION_DIMS and loop.step < left[loop.dim]:
             return True
         left[loop.dim] = loop.step
     return False

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.hardware import Order
 from hwgen.ir.lanes import ONE_LANE, Lanes
-from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.core.access import predict
 
@@ -282,6 +282,5 @@ def hwce_stripe(layer: Layer, budget: int, *, bits: Bits = EIGHT_BITS) -> int | 
 
 def unbuffered(layer: Layer, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:
     """The canonical nest (Fig. 2) without any local buffer: every lane vector fetches and writes all it touches."""
-    order: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
-    loops = tuple(Loop(dim, min(lanes.along(dim), layer.extents[dim])) for dim in order)
+    loops = tuple(Loop(dim, min(lanes.along(dim), layer.extents[dim])) for dim in DIMS)
     return Schedule(layer=layer, bits=bits, nest=loops, lanes=lanes)
