@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from hwgen.arch.commands import MAX_HWCS
 from hwgen.arch.dma import DmaParameters
-from hwgen.arch.errors import ParameterError
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.tcdm import TcdmParameters
 
 __all__ = ["ClusterParameters"]

@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hwgen.arch.bus import AXI_WIDTHS, WORD_BYTES, beat_bytes, burst_window
 from hwgen.arch.dram import BLOCK_BYTES
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 
 __all__ = [
     "CHUNKS_AHEAD",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 

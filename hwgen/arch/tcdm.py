@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 
 __all__ = ["TcdmParameters"]
 

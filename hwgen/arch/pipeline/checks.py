@@ -1,6 +1,6 @@
 """Checks of parameters that the maps and stages of a pipeline share."""
 
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 
 __all__ = ["check_divides", "check_equal", "check_range"]
 

@@ -7,7 +7,7 @@ direction of a line of pixels (the scan steps along it first), *across* the dire
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline.checks import check_range
 from hwgen.arch.pipeline.maps import MOST_BEAT, MapParameters
 from hwgen.arch.pipeline.stage import MemorySize, Operand, Stage

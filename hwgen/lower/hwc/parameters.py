@@ -1,7 +1,7 @@
 """The HWC that a schedule runs on: its generation parameters, and the schedule as it has it."""
 
-from hwgen.arch.errors import ParameterError
 from hwgen.arch.hwc import REDUCTION, HwcParameters, check_lanes, memory_units
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.lanes import Lanes

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline import MapParameters, Operand, PipelineParameters, Stage
 from hwgen.golden.network import RowData, activated
 from hwgen.ir.document import InputError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.tcdm import TcdmParameters
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hwgen.arch.errors import ParameterError
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline.checks import check_divides, check_equal, check_range
 from hwgen.arch.pipeline.maps import MOST_BEAT, MOST_QUEUE
 from hwgen.arch.pipeline.stage import SUM_SETTINGS, Maps, Operand, Setting, Stage
