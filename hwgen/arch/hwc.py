@@ -162,7 +162,7 @@ class HwcParameters:
 
     @property
     def output_index_bits(self) -> int:
-        """Width of a vector's number in the output memory, or in a box that may be larger; half vectors count too."""
+        """Width of a vector's number in the output memory or in a tile, which may be larger; half vectors count."""
         return self.output_depth.bit_length() + (2 if self.wide else 1)
 
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
@@ -175,6 +175,6 @@ class HwcParameters:
         return self.input_marker < len(self.loops) and self.loops[self.input_marker] in "xl"
 
     @property
-    def output_box(self) -> range:
+    def output_tile_loops(self) -> range:
         """Indices of the loops that run inside one execution of O's loop."""
         return range(self.output_marker, len(self.loops))

@@ -52,7 +52,7 @@ class MemoryLayout:
     """The regions of one layer.
 
     Input and output are planar ``[channel][row][column]`` with rows rounded up to words; weights are packed in the
-    order in which the schedule fetches them, every box starting on a word; biases and partial sums are 32-bit words.
+    order in which the schedule fetches them, every tile starting on a word; biases and partial sums are 32-bit words.
     """
 
     schedule: Schedule

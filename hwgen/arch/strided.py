@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from hwgen.arch.descriptor import TransferArithmetic
 
-__all__ = ["Axis", "StridedBox", "Transfer", "transfers_of"]
+__all__ = ["Axis", "StridedBlock", "Transfer", "transfers_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class StridedBox:
+class StridedBlock:
     """Bytes at regular distances on both sides, from these offsets on."""
 
     dram: int
@@ -57,13 +57,13 @@ ELEMENT = Axis(1, 1, 1)
 ONCE = Axis(1, 0, 0)
 
 
-def transfers_of(boxes: Iterable[StridedBox], *, scatters: bool = True) -> Iterator[Transfer]:
-    """The transfers that move these boxes, which have no byte in common.
+def transfers_of(blocks: Iterable[StridedBlock], *, scatters: bool = True) -> Iterator[Transfer]:
+    """The transfers that move these blocks, which have no byte in common.
 
-    Unless it ``scatters`` the bytes of a fold lie side by side in the TCDM, as stores want them.
+    Unless it ``scatters``, the bytes of a fold are contiguous in the TCDM, as stores need them.
     """
-    for box in _ordered([replace(box, axes=_joined(box.axes)) for box in boxes]):
-        yield from _transfers(box, scatters)
+    for block in _ordered([replace(block, axes=_joined(block.axes)) for block in blocks]):
+        yield from _transfers(block, scatters)
 
 
 def _joined(axes: Iterable[Axis]) -> tuple[Axis, ...]:
@@ -78,51 +78,51 @@ def _joined(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     return tuple(result)
 
 
-def _ordered(boxes: list[StridedBox]) -> Iterator[StridedBox]:
-    """Boxes in ascending order; those that interleave are taken apart along their outermost axis."""
-    boxes = sorted(boxes, key=lambda box: box.dram)
+def _ordered(blocks: list[StridedBlock]) -> Iterator[StridedBlock]:
+    """Blocks in ascending order; those that interleave are split along their outermost axis."""
+    blocks = sorted(blocks, key=lambda block: block.dram)
     at = 0
-    while at < len(boxes):
-        end, reach = at + 1, _end(boxes[at])
-        while end < len(boxes) and boxes[end].dram < reach:
-            reach = max(reach, _end(boxes[end]))
+    while at < len(blocks):
+        end, reach = at + 1, _end(blocks[at])
+        while end < len(blocks) and blocks[end].dram < reach:
+            reach = max(reach, _end(blocks[end]))
             end += 1
         if end == at + 1:
-            yield boxes[at]
+            yield blocks[at]
         else:
-            yield from _ordered([piece for box in boxes[at:end] for piece in _peeled(box)])
+            yield from _ordered([piece for block in blocks[at:end] for piece in _peeled(block)])
         at = end
 
 
-def _end(box: StridedBox) -> int:
-    return box.dram + sum((axis.count - 1) * axis.dram for axis in box.axes) + 1
+def _end(block: StridedBlock) -> int:
+    return block.dram + sum((axis.count - 1) * axis.dram for axis in block.axes) + 1
 
 
-def _peeled(box: StridedBox) -> Iterator[StridedBox]:
+def _peeled(block: StridedBlock) -> Iterator[StridedBlock]:
     """The iterations of the outermost axis."""
-    if not box.axes:
-        yield box
+    if not block.axes:
+        yield block
         return
-    *inner, outermost = box.axes
+    *inner, outermost = block.axes
     for i in range(outermost.count):
-        yield StridedBox(box.dram + i * outermost.dram, box.tcdm + i * outermost.tcdm, tuple(inner))
+        yield StridedBlock(block.dram + i * outermost.dram, block.tcdm + i * outermost.tcdm, tuple(inner))
 
 
-def _transfers(box: StridedBox, scatters: bool) -> Iterator[Transfer]:
-    """One box: its innermost axes are the run and the two counts, of the others one transfer for each."""
-    begins = bool(box.axes) and box.axes[0].dram == 1 and (scatters or box.axes[0].tcdm == 1)
-    axes = box.axes if begins else (ELEMENT, *box.axes)
+def _transfers(block: StridedBlock, scatters: bool) -> Iterator[Transfer]:
+    """The transfers of one block: the innermost axes are the run and the two counts of each transfer."""
+    begins = bool(block.axes) and block.axes[0].dram == 1 and (scatters or block.axes[0].tcdm == 1)
+    axes = block.axes if begins else (ELEMENT, *block.axes)
     run, folds, outer = axes[0], ONCE, axes[1:]
     if outer and outer[0].dram == run.count:
         folds, outer = outer[0], outer[1:]
     if len(outer) > 2:
-        for piece in _peeled(box):
+        for piece in _peeled(block):
             yield from _transfers(piece, scatters)
         return
     one, two = (*outer, ONCE, ONCE)[:2]
     yield Transfer(
-        dram_address=box.dram,
-        tcdm_address=box.tcdm,
+        dram_address=block.dram,
+        tcdm_address=block.tcdm,
         length=run.count * folds.count,
         count_1=one.count,
         count_2=two.count,

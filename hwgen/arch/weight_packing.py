@@ -1,8 +1,8 @@
 """Weights in the order in which a nest first fetches them: sizes, places, and which of them lie at equal distances.
 
-Weights lie dense ``[m][c][k][l]`` in DRAM and, in the TCDM, in fetch order: the boxes at W's local marker one after
-the other, each on a word, and inside a box in the order of first use. Loops over the map use the same weights again
-and leave no trace in this order.
+Weights are dense ``[m][c][k][l]`` in DRAM. In the TCDM they are in fetch order: the tiles at W's local marker one
+after the other, each on a word, and inside a tile in the order of first use. Loops over the map use the same weights
+again and leave no trace in this order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.strided import Axis, StridedBox, Transfer, transfers_of
+from hwgen.arch.strided import Axis, StridedBlock, Transfer, transfers_of
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 
@@ -41,7 +41,7 @@ class PackedWeights:
         self._loops: tuple[tuple[int, int], ...] = tuple(
             (WEIGHT_DIMS.index(loop.dim), loop.step) for loop in loops[depth:] if loop.dim in WEIGHT_DIMS
         )
-        self._boxed = sum(loop.dim in WEIGHT_DIMS for loop in loops[depth:inner])
+        self._tile_loops = sum(loop.dim in WEIGHT_DIMS for loop in loops[depth:inner])
         self._element = schedule.bits.W // 8
         extents = schedule.layer.extents
         rows = self._element * extents["k"] * extents["l"]
@@ -49,8 +49,8 @@ class PackedWeights:
         self.size = lru_cache(maxsize=None)(self._size)
 
     def _size(self, sizes: Sizes, at: int = 0) -> int:
-        """Bytes of a box of these sizes over m, c, k, l, which the loops from the ``at``-th on cut further."""
-        if at >= self._boxed:
+        """Bytes of a tile of these sizes over m, c, k, l, which the loops from the ``at``-th on cut further."""
+        if at >= self._tile_loops:
             elements = sizes[0] * sizes[1] * sizes[2] * sizes[3]
             return -(-elements * self._element // WORD_BYTES) * WORD_BYTES
         return sum(number * self.size(part, at + 1) for number, part in self._parts(sizes, at))
@@ -66,14 +66,14 @@ class PackedWeights:
         ]
 
     def place(self, low: Sizes, whole: Sizes, sizes: Sizes) -> tuple[int, int]:
-        """Where a box at W's marker begins in a box of the sizes ``whole``, and its bytes without padding.
+        """Where a tile at W's marker begins in a tile of the sizes ``whole``, and its bytes without padding.
 
         ``low`` is its beginning over m, c, k, l, ``sizes`` its own sizes.
         """
-        return self.offset(low, whole, self._boxed), sizes[0] * sizes[1] * sizes[2] * sizes[3] * self._element
+        return self.offset(low, whole, self._tile_loops), sizes[0] * sizes[1] * sizes[2] * sizes[3] * self._element
 
     def offset(self, low: Sizes, sizes: Sizes, loops: int) -> int:
-        """Where a part begins: what the first ``loops`` loops over weights cut out of a box, at ``low`` in it."""
+        """The offset of the part at ``low`` that the first ``loops`` loops over weights cut out of a tile."""
         total = 0
         for at in range(loops):
             dim, step = self._loops[at]
@@ -86,39 +86,41 @@ class PackedWeights:
         return total
 
     def transfers(self, sizes: Sizes) -> tuple[Transfer, ...]:
-        """What the DMA does to load a box of these sizes; offsets are the box's."""
-        return tuple(transfers_of(self.boxes(sizes)))
+        """The transfers that load a tile of these sizes; offsets are relative to the tile."""
+        return tuple(transfers_of(self.blocks(sizes)))
 
     def runs(self, sizes: Sizes) -> tuple[tuple[int, int], ...]:
-        """The runs of a box of these sizes, in their order: first byte in DRAM, from the box's first one on, and
+        """The runs of a tile of these sizes, in their order: first byte in DRAM, from the tile's first one on, and
         bytes."""
         return tuple((dram, one.length) for one in self.transfers(sizes) for dram, _ in one.runs())
 
     def dma_words(self, sizes: Sizes) -> int:
-        """Accesses with which the DMA writes a box of these sizes into the TCDM: words of a fold whose bytes lie side
-        by side, else one for each byte."""
+        """Accesses with which the DMA writes a tile of these sizes to the TCDM.
+
+        A fold of contiguous bytes takes its words, any other fold one access for each byte.
+        """
         total = 0
         for one in self.transfers(sizes):
             for _, first, size, _ in one.segments():
                 total += size if one.apart else (first + size - 1) // WORD_BYTES - first // WORD_BYTES + 1
         return total
 
-    def boxes(self, sizes: Sizes) -> Iterator[StridedBox]:
-        """A packed box of these sizes in pieces whose bytes lie at regular distances; offsets are the box's."""
-        yield from self._boxes(StridedBox(0, 0, ()), sizes, 0)
+    def blocks(self, sizes: Sizes) -> Iterator[StridedBlock]:
+        """A packed tile of these sizes as blocks of bytes at regular distances; offsets are relative to the tile."""
+        yield from self._blocks(StridedBlock(0, 0, ()), sizes, 0)
 
-    def _boxes(self, piece: StridedBox, sizes: Sizes, at: int) -> Iterator[StridedBox]:
+    def _blocks(self, piece: StridedBlock, sizes: Sizes, at: int) -> Iterator[StridedBlock]:
         if at == len(self._loops):
             yield replace(piece, axes=(*piece.axes, *self._lane_axes(sizes), Axis(self._element, 1, 1)))
             return
         dim, step = self._loops[at]
         begin = piece
         for number, part in self._parts(sizes, at):
-            # Inside a box at the marker there is no padding.
+            # Inside a tile at the marker there is no padding.
             inner = part[0] * part[1] * part[2] * part[3] * self._element
-            pitch = self.size(part, at + 1) if at < self._boxed else inner
+            pitch = self.size(part, at + 1) if at < self._tile_loops else inner
             stride = self._dram[dim] * step
-            yield from self._boxes(replace(begin, axes=(*begin.axes, Axis(number, stride, pitch))), part, at + 1)
+            yield from self._blocks(replace(begin, axes=(*begin.axes, Axis(number, stride, pitch))), part, at + 1)
             begin = replace(begin, dram=begin.dram + number * stride, tcdm=begin.tcdm + number * pitch)
 
     def _lane_axes(self, sizes: Sizes) -> tuple[Axis, ...]:
@@ -141,9 +143,9 @@ def pack_weights(schedule: Schedule, weights: NDArray[np.signedinteger]) -> NDAr
     packing, extents = PackedWeights(schedule, 0), _extents(schedule)
     dense = np.ascontiguousarray(weights).view(np.int8).reshape(-1)
     packed = np.zeros(packing.size(extents), np.int8)
-    for box in packing.boxes(extents):
-        _strided(packed, box.tcdm, [(axis.count, axis.tcdm) for axis in box.axes])[...] = _strided(
-            dense, box.dram, [(axis.count, axis.dram) for axis in box.axes]
+    for block in packing.blocks(extents):
+        _strided(packed, block.tcdm, [(axis.count, axis.tcdm) for axis in block.axes])[...] = _strided(
+            dense, block.dram, [(axis.count, axis.dram) for axis in block.axes]
         )
     return packed
 

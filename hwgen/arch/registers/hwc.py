@@ -104,7 +104,7 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
     for one in (SHIFT, *clip_settings(parameters.operand_bits)):
         yield setting(*one)
     yield setting("output_box_vectors", index, "Vectors of the largest tile in the output memory")
-    for j in parameters.output_box:
+    for j in parameters.output_tile_loops:
         if parameters.loops[j] in OUTPUT_DIMS:
             yield setting(f"output_index_step_{j}", index, f"Vectors that loop {j} advances")
 

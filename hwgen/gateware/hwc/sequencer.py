@@ -152,15 +152,15 @@ class Sequencer(wiring.Component):
         p = self.parameters
         steps = {
             j: _adding(getattr(self.settings, f"output_index_step_{j}"))
-            for j in p.output_box
+            for j in p.output_tile_loops
             if p.loops[j] in OUTPUT_DIMS
         }
         m.submodules.output_index = register = LevelRegister(
-            loops=len(p.loops), inner=p.output_box, step=steps, shape=self.index_bits, from_zero=True
+            loops=len(p.loops), inner=p.output_tile_loops, step=steps, shape=self.index_bits, from_zero=True
         )
         self._follow(m, register, nest, fire, nest.ended[p.output_marker], None)
         outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
-        inner = [j for j in p.output_box if p.loops[j] in REDUCTION]
+        inner = [j for j in p.output_tile_loops if p.loops[j] in REDUCTION]
         resumes, first_touch = Signal(), Signal()
         begins = _all(nest.first, outer)
         if p.cluster:

@@ -87,7 +87,7 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 
     def work(part: Slice) -> float:
         small = tiles.small(part)
-        reduction = [(part.box[DIMS.index(dim)], extents[dim]) for dim in REDUCTION_DIMS]
+        reduction = [(part.ranges[DIMS.index(dim)], extents[dim]) for dim in REDUCTION_DIMS]
         resumes = any(low > 0 for (low, _), _ in reduction)
         goes_on = any(high < extent for (_, high), extent in reduction)
         key = repr((small.layer, small.nest)), resumes, goes_on

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
-from hwgen.arch.strided import Axis, StridedBox
+from hwgen.arch.strided import Axis, StridedBlock
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.phases import Phase
-from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_boxes
+from hwgen.lower.cluster.transfers import Side, descriptors_of, joined, planar_blocks
 from hwgen.model.cluster.placement import Placed, Segments, Stay, TcdmPlacement
 from hwgen.model.dram.counts import DramLayout, DramRegion
 
@@ -54,7 +54,7 @@ class Parts:
         for stay in placement.O.stays:
             if stay.new:
                 self.resumes[stay.first] = self._loading(self._partial_sums(stay))
-            final = all(stay.box[dim][1] == extents[dim] for dim in (C, K, L))
+            final = all(stay.ranges[dim][1] == extents[dim] for dim in (C, K, L))
             moved = self._outputs(stay) if final else self._partial_sums(stay)
             self.stores[stay.last] = Phase(Queue.STORE, [store(one.encode()) for one in moved])
 
@@ -65,33 +65,33 @@ class Parts:
         return Phase(Queue.LOAD, [load(descriptor.encode()) for descriptor in joined(descriptors, self._window)])
 
     def _weights(self, stay: Stay) -> list[Descriptor]:
-        (m, m_end), (c, c_end), (k, k_end), (l, l_end) = (stay.box[dim] for dim in (M, C, K, L))  # noqa: E741
+        (m, m_end), (c, c_end), (k, k_end), (l, l_end) = (stay.ranges[dim] for dim in (M, C, K, L))  # noqa: E741
         layer = self._layer
         rows, columns = layer.kernel
         first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
         side = _side(OperandTag.W, RingSelect.W, self._placement.W, self._layout.weights.base + first, stay.low)
-        return descriptors_of(self._packed.boxes((m_end - m, c_end - c, k_end - k, l_end - l)), side)
+        return descriptors_of(self._packed.blocks((m_end - m, c_end - c, k_end - k, l_end - l)), side)
 
     def _inputs(self, stay: Stay) -> list[Descriptor]:
         layer, ring = self._layer, self._placement.I
         plane, row = layer.input_height * layer.input_width, layer.input_width
-        boxes = planar_boxes(stay.new, (plane, row, 1), (ring.plane, ring.pitch, 1))
-        return descriptors_of(boxes, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
+        blocks = planar_blocks(stay.new, (plane, row, 1), (ring.plane, ring.pitch, 1))
+        return descriptors_of(blocks, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
 
     def _biases(self) -> list[Descriptor]:
-        box = StridedBox(0, 0, (Axis(WORD_BYTES * self._layer.output_channels, 1, 1),))
-        return descriptors_of([box], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
+        block = StridedBlock(0, 0, (Axis(WORD_BYTES * self._layer.output_channels, 1, 1),))
+        return descriptors_of([block], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
 
     def _partial_sums(self, stay: Stay) -> list[Descriptor]:
-        (x, x_end) = stay.box[X]
-        axes = ((stay.box[M],), (stay.box[Y],), ((WORD_BYTES * x, WORD_BYTES * x_end),))
+        (x, x_end) = stay.ranges[X]
+        axes = ((stay.ranges[M],), (stay.ranges[Y],), ((WORD_BYTES * x, WORD_BYTES * x_end),))
         return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD_BYTES, axes, stay.origin)
 
     def _outputs(self, stay: Stay) -> list[Descriptor]:
         """Final outputs are at the start of the rows of their partial sums, if there were any."""
-        axes = ((stay.box[M],), (stay.box[Y],), (stay.box[X],))
-        x = stay.box[X][0]
-        origin = stay.low - stay.box[Y][0] * self._placement.O.pitch - x // WORD_BYTES * WORD_BYTES
+        axes = ((stay.ranges[M],), (stay.ranges[Y],), (stay.ranges[X],))
+        x = stay.ranges[X][0]
+        origin = stay.low - stay.ranges[Y][0] * self._placement.O.pitch - x // WORD_BYTES * WORD_BYTES
         return self._of_output(OperandTag.O, self._layout.output, 1, axes, origin)
 
     def _of_output(
@@ -99,8 +99,8 @@ class Parts:
     ) -> list[Descriptor]:
         layer, ring = self._layer, self._placement.O
         row = element * layer.output_width
-        boxes = planar_boxes(axes, (row * layer.output_height, row, 1), (ring.plane, ring.pitch, 1))
-        return descriptors_of(boxes, _side(tag, RingSelect.O, ring, region.base, origin))
+        blocks = planar_blocks(axes, (row * layer.output_height, row, 1), (ring.plane, ring.pitch, 1))
+        return descriptors_of(blocks, _side(tag, RingSelect.O, ring, region.base, origin))
 
 
 def _side(tag: OperandTag, select: RingSelect, ring: Placed | None, dram: int, tcdm: int) -> Side:

@@ -224,7 +224,7 @@ class _Writer:
             parts.stores[stay.last].after.append(waves[stay.last][-1])
             if number >= 2:
                 waves[stay.first][0].after.append(parts.stores[outputs[number - 2].last])
-            place = (stay.box[M], stay.box[Y], stay.box[X])
+            place = (stay.ranges[M], stay.ranges[Y], stay.ranges[X])
             if stay.first in parts.resumes:
                 needed = max(number - 2, seen[place])
                 parts.resumes[stay.first].after.append(parts.stores[outputs[needed].last])

@@ -16,7 +16,7 @@ from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
-from hwgen.model.cluster.tile_order import Box
+from hwgen.model.cluster.tile_order import Ranges
 
 __all__ = ["Slice", "TileCommands"]
 
@@ -29,7 +29,7 @@ NOWHERE = Placement(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 class Slice:
     """The part of a tile that one HWC runs as one layer: its ranges, and the number of the HWC."""
 
-    box: Box
+    ranges: Ranges
     hwc: int
 
 
@@ -82,19 +82,19 @@ class TileCommands:
         self._packed = self._packed_weights(depth)
         self._small = lru_cache(maxsize=None)(self._small_schedule)
         self._values = lru_cache(maxsize=None)(self._register_values)
-        layers = dict.fromkeys(self._shape(part.box)[0] for parts in self.slices for part in parts)
+        layers = dict.fromkeys(self._shape(part.ranges)[0] for parts in self.slices for part in parts)
         self.parameters = _parameters([self._small(layer) for layer in layers], hardware)
 
     def registers(self, tile: int, part: Slice) -> dict[str, int]:
         """The register values of one slice, by name, in register order."""
-        shape, corner = self._shape(part.box)
+        shape, corner = self._shape(part.ranges)
         values = dict(self._values(shape))
-        values |= self._input_base(tile, part.box, shape, corner)
-        values |= self._weight_base(tile, part.box)
-        values |= self._output_bases(tile, part.box)
-        reduction = [(part.box[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
+        values |= self._input_base(tile, part.ranges, shape, corner)
+        values |= self._weight_base(tile, part.ranges)
+        values |= self._output_bases(tile, part.ranges)
+        reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
         values |= {
-            "bias_base": SUM_BYTES * part.box[M][0],
+            "bias_base": SUM_BYTES * part.ranges[M][0],
             "first_part": int(all(low == 0 for (low, _), _ in reduction)),
             "last_part": int(all(high == extent for (_, high), extent in reduction)),
         }
@@ -102,32 +102,32 @@ class TileCommands:
 
     def small(self, part: Slice) -> Schedule:
         """The small layer that an HWC runs for a slice."""
-        return self._small(self._shape(part.box)[0])
+        return self._small(self._shape(part.ranges)[0])
 
     # --- slices ---
 
-    def _slices(self, tile: Box) -> Iterator[Slice]:
+    def _slices(self, tile: Ranges) -> Iterator[Slice]:
         """The iterations of the loops between tiles and HWCs, in program order."""
 
-        def inside(box: Box, loops: tuple[Loop, ...], number: int) -> Iterator[Slice]:
+        def inside(ranges: Ranges, loops: tuple[Loop, ...], number: int) -> Iterator[Slice]:
             if not loops:
-                yield Slice(box, number % self._hwcs)
+                yield Slice(ranges, number % self._hwcs)
                 return
             loop, dim = loops[0], DIMS.index(loops[0].dim)
-            low, high = box[dim]
+            low, high = ranges[dim]
             iterations = range(low, high, loop.step)
             for i, start in enumerate(iterations):
-                part = (*box[:dim], (start, min(start + loop.step, high)), *box[dim + 1 :])
+                part = (*ranges[:dim], (start, min(start + loop.step, high)), *ranges[dim + 1 :])
                 yield from inside(part, loops[1:], number * len(iterations) + i if loop.over else number)
 
         return inside(tile, self._between, 0)
 
     # --- small layers ---
 
-    def _shape(self, box: Box) -> tuple[Layer, _Corner]:
+    def _shape(self, ranges: Ranges) -> tuple[Layer, _Corner]:
         """The small layer of a slice, and the start of its input."""
         layer = self._layer
-        (m, m_end), (c, c_end) = box[M], box[C]
+        (m, m_end), (c, c_end) = ranges[M], ranges[C]
         size = layer.outputs_per_group
         groups = 1
         if m // size != (m_end - 1) // size:
@@ -138,11 +138,11 @@ class TileCommands:
                 )
             groups = (m_end - m) // size
         rows, columns = (
-            _window(box[out], box[tap], layer.stride[axis], layer.padding[axis], extent)
+            _window(ranges[out], ranges[tap], layer.stride[axis], layer.padding[axis], extent)
             for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
         )
         touches = all(
-            input_lines(box[out], box[tap], layer.stride[axis], layer.padding[axis], extent)
+            input_lines(ranges[out], ranges[tap], layer.stride[axis], layer.padding[axis], extent)
             for axis, (out, tap, extent) in enumerate(((Y, K, layer.input_height), (X, L, layer.input_width)))
         )
         small = Layer.model_construct(
@@ -152,9 +152,9 @@ class TileCommands:
             output_channels=m_end - m,
             input_height=rows.size,
             input_width=columns.size,
-            output_height=box[Y][1] - box[Y][0],
-            output_width=box[X][1] - box[X][0],
-            kernel=(box[K][1] - box[K][0], box[L][1] - box[L][0]),
+            output_height=ranges[Y][1] - ranges[Y][0],
+            output_width=ranges[X][1] - ranges[X][0],
+            kernel=(ranges[K][1] - ranges[K][0], ranges[L][1] - ranges[L][0]),
             stride=layer.stride,
             padding=(rows.before, columns.before, rows.behind, columns.behind),
             groups=groups,
@@ -200,20 +200,20 @@ class TileCommands:
         index = _stay_of(ring.stays)[tile]
         return ring.stays[index]
 
-    def _input_base(self, tile: int, box: Box, small: Layer, corner: _Corner) -> dict[str, int]:
+    def _input_base(self, tile: int, ranges: Ranges, small: Layer, corner: _Corner) -> dict[str, int]:
         ring, layer = self._placement.I, self._layer
         stay = self._stay(ring, tile)
         if not corner.touches:
             return {"input_base": ring.start}
-        group, held = box[M][0] // layer.outputs_per_group, 0
-        channel = group * layer.channels_per_group + box[C][0]
+        group, held = ranges[M][0] // layer.outputs_per_group, 0
+        channel = group * layer.channels_per_group + ranges[C][0]
         for start, stop in stay.touch[0]:
             held += min(max(channel - start, 0), stop - start)
         plane = stay.origin + held * ring.plane
         address = plane + corner.row * ring.pitch + corner.column
         # The first address that is fetched must be inside the ring, so that addresses wrap at most once.
-        rows = input_lines(box[Y], box[K], layer.stride[0], layer.padding[0], layer.input_height)
-        columns = input_lines(box[X], box[L], layer.stride[1], layer.padding[1], layer.input_width)
+        rows = input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height)
+        columns = input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width)
         low = plane + rows[0][0] * ring.pitch + columns[0][0] // WORD_BYTES * WORD_BYTES
         base = ring.physical(low) + address - low
         return {"input_base": (base - small.padding[0] * ring.pitch) % (1 << 32)}
@@ -225,23 +225,24 @@ class TileCommands:
         loops = self._schedule.loops[marked + 1 : depth + len(self._between)]
         return PackedWeights(self._schedule, marked + 1), sum(loop.dim in WEIGHT_DIMS for loop in loops)
 
-    def _weight_base(self, tile: int, box: Box) -> dict[str, int]:
+    def _weight_base(self, tile: int, ranges: Ranges) -> dict[str, int]:
         ring = self._placement.W
         stay = self._stay(ring, tile)
         packed, loops = self._packed
-        held = [stay.box[dim] for dim in WEIGHTS]
-        low = tuple(box[dim][0] - begin for dim, (begin, _) in zip(WEIGHTS, held, strict=True))
+        held = [stay.ranges[dim] for dim in WEIGHTS]
+        low = tuple(ranges[dim][0] - begin for dim, (begin, _) in zip(WEIGHTS, held, strict=True))
         offset = packed.offset(low, tuple(end - begin for begin, end in held), loops)
         return {"weight_base": ring.physical(stay.low + offset)}
 
-    def _output_bases(self, tile: int, box: Box) -> dict[str, int]:
+    def _output_bases(self, tile: int, ranges: Ranges) -> dict[str, int]:
         ring = self._placement.O
         stay = self._stay(ring, tile)
-        column = stay.box[X][0]
-        row = stay.low + (box[M][0] - stay.box[M][0]) * ring.plane + (box[Y][0] - stay.box[Y][0]) * ring.pitch
+        column = stay.ranges[X][0]
+        channels, rows = ranges[M][0] - stay.ranges[M][0], ranges[Y][0] - stay.ranges[Y][0]
+        row = stay.low + channels * ring.plane + rows * ring.pitch
         return {
-            "output_base": ring.physical(row + column % WORD_BYTES + box[X][0] - column),
-            "partial_base": ring.physical(row + SUM_BYTES * (box[X][0] - column))
+            "output_base": ring.physical(row + column % WORD_BYTES + ranges[X][0] - column),
+            "partial_base": ring.physical(row + SUM_BYTES * (ranges[X][0] - column))
             if ring.element == SUM_BYTES
             else ring.start,
         }

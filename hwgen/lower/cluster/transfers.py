@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from hwgen.arch.descriptor import Descriptor, DescriptorError, OperandTag, Ring, RingSelect
 from hwgen.arch.dma import DESCRIPTORS_AHEAD
-from hwgen.arch.strided import Axis, StridedBox, Transfer, transfers_of
+from hwgen.arch.strided import Axis, StridedBlock, Transfer, transfers_of
 from hwgen.model.cluster.placement import Segments
 
-__all__ = ["Side", "descriptors_of", "joined", "planar_boxes"]
+__all__ = ["Side", "descriptors_of", "joined", "planar_blocks"]
 
 
 @dataclass(frozen=True)
@@ -26,26 +26,26 @@ class Side:
     tcdm: int
 
 
-def planar_boxes(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[int]) -> Iterator[StridedBox]:
+def planar_blocks(axes: Sequence[Segments], dram: Sequence[int], tcdm: Sequence[int]) -> Iterator[StridedBlock]:
     """Descriptors of a product of three axes (channels, rows, columns) with the given strides in DRAM and TCDM.
 
     Offsets are relative to coordinate 0 on all axes, except for channels in the TCDM: resident channels are
     consecutive there, wherever they are in DRAM.
     """
     before = 0
-    pieces: list[list[StridedBox]] = [[], [], []]
+    pieces: list[list[StridedBlock]] = [[], [], []]
     for start, length, count, stride in _progressions(axes[0]):
         inner, outer = Axis(length, dram[0], tcdm[0]), Axis(count, stride * dram[0], length * tcdm[0])
-        pieces[0].append(StridedBox(start * dram[0], before * tcdm[0], (inner, outer)))
+        pieces[0].append(StridedBlock(start * dram[0], before * tcdm[0], (inner, outer)))
         before += length * count
     for i in (1, 2):
         for start, length, count, stride in _progressions(axes[i]):
             inner, outer = Axis(length, dram[i], tcdm[i]), Axis(count, stride * dram[i], stride * tcdm[i])
-            pieces[i].append(StridedBox(start * dram[i], start * tcdm[i], (inner, outer)))
+            pieces[i].append(StridedBlock(start * dram[i], start * tcdm[i], (inner, outer)))
     for channels in pieces[0]:
         for rows in pieces[1]:
             for columns in pieces[2]:
-                yield StridedBox(
+                yield StridedBlock(
                     channels.dram + rows.dram + columns.dram,
                     channels.tcdm + rows.tcdm + columns.tcdm,
                     (*channels.axes, *rows.axes, *columns.axes),
@@ -68,10 +68,10 @@ def _progressions(segments: Segments) -> Iterator[tuple[int, int, int, int]]:
         at += count
 
 
-def descriptors_of(boxes: Iterable[StridedBox], side: Side) -> list[Descriptor]:
+def descriptors_of(blocks: Iterable[StridedBlock], side: Side) -> list[Descriptor]:
     """Descriptors of tiles whose bytes are scattered, in ascending order of DRAM addresses."""
     scatters = side.tag is OperandTag.W
-    return [_descriptor(transfer, side) for transfer in transfers_of(boxes, scatters=scatters)]
+    return [_descriptor(transfer, side) for transfer in transfers_of(blocks, scatters=scatters)]
 
 
 def joined(descriptors: Sequence[Descriptor], window: int) -> list[Descriptor]:

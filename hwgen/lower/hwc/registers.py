@@ -9,7 +9,7 @@ from hwgen.arch.layout import MemoryLayout, row_pitch
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import OUTPUT_DIMS, Dim
 from hwgen.ir.schedule import Schedule
-from hwgen.model.hwc.input_tiles import Range, boxes_meet, lines_touched, pieces_of
+from hwgen.model.hwc.input_tiles import Range, lines_touched, pieces_of, tiles_overlap
 
 __all__ = ["Placement", "RegisterValues"]
 
@@ -149,14 +149,14 @@ class RegisterValues:
         return max(len(lines_touched(self.layer, 0, y, k)) for y in outputs for k in taps)
 
     def _rows_that_stay(self) -> tuple[bool, int]:
-        """Whether rows stay from box to box, and how many slabs an output row is from the next one."""
+        """Whether rows are reused from tile to tile, and the distance of consecutive output rows in slabs."""
         depth, stride = self._input_depth, self.layer.stride[0]
         outputs, taps = self.pieces("y", depth), self.pieces("k", depth)
         one_output = all(stop - start == 1 for start, stop in outputs)
         extents = {stop - start for start, stop in taps}
         unbroken = one_output or min(extents) >= stride
         marked = self._marked_dim()
-        if marked == "k" and not unbroken and boxes_meet(self.layer, self.loops, self.parameters.input_marker):
+        if marked == "k" and not unbroken and tiles_overlap(self.layer, self.loops, self.parameters.input_marker):
             raise InputError(
                 f"{self.layer.name}: nest: the kernel rows at I's marker leave gaps that the next iteration reuses; "
                 f"cover at least {stride} kernel rows, or one output row"
@@ -167,7 +167,7 @@ class RegisterValues:
             and (self.parameters.lanes.y > 1 or self.parameters.inside(self.parameters.input_marker, "y"))
         ):
             raise InputError(
-                f"{self.layer.name}: nest: I's boxes have gaps between their rows that differ from box to box"
+                f"{self.layer.name}: nest: I's tiles have gaps between their rows that differ from tile to tile"
             )
         slides = marked == "y" or (marked == "k" and unbroken)
         return slides, stride if unbroken else min(extents)
@@ -177,9 +177,9 @@ class RegisterValues:
         return self.loops[marker].dim if marker < len(self.loops) else None
 
     def _columns_that_stay(self) -> int | None:
-        """How many columns of each stride phase a line moves along from box to box; None if no columns stay."""
+        """Columns of each stride phase by which a line moves from tile to tile; None if no columns are reused."""
         marked = self._marked_dim()
-        if marked not in ("x", "l") or not boxes_meet(self.layer, self.loops, self.parameters.input_marker):
+        if marked not in ("x", "l") or not tiles_overlap(self.layer, self.loops, self.parameters.input_marker):
             return None
         step, stride = self.loops[self.parameters.input_marker].step, self.layer.stride[1]
         if marked == "x":
@@ -234,7 +234,7 @@ class RegisterValues:
             "bias_base": at.bias_base,
             "output_box_vectors": channels * rows * columns,
         }
-        for j in p.output_box:
+        for j in p.output_tile_loops:
             dim, within = self.loops[j].dim, {"m": rows * columns, "y": columns, "x": 1}
             if dim in within:
                 values[f"output_index_step_{j}"] = self._pieces_of(dim, self.loops[j].step, j + 1) * within[dim]

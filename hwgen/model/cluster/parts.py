@@ -112,19 +112,19 @@ def weight_loads(schedule: Schedule) -> Iterator[Part]:
     return _weights(schedule, tiles(schedule).turned)
 
 
-def touched_axes(layer: Layer, array: ArrayName, box: dict[Dim, tuple[int, int]]) -> tuple[Spans, ...]:
+def touched_axes(layer: Layer, array: ArrayName, ranges: dict[Dim, tuple[int, int]]) -> tuple[Spans, ...]:
     """What an iteration touches of an array, axis by axis, without padding."""
     match array:
         case "I":
             return (
-                _channels(layer.outputs_per_group, layer.channels_per_group, box["m"], box["c"]),
-                _window(layer.stride[0], layer.padding[0], layer.input_height, box["y"], box["k"]),
-                _window(layer.stride[1], layer.padding[1], layer.input_width, box["x"], box["l"]),
+                _channels(layer.outputs_per_group, layer.channels_per_group, ranges["m"], ranges["c"]),
+                _window(layer.stride[0], layer.padding[0], layer.input_height, ranges["y"], ranges["k"]),
+                _window(layer.stride[1], layer.padding[1], layer.input_width, ranges["x"], ranges["l"]),
             )
         case "W":
-            return tuple((box[dim],) for dim in WEIGHT_DIMS)
+            return tuple((ranges[dim],) for dim in WEIGHT_DIMS)
         case "O":
-            return tuple((box[dim],) for dim in OUTPUT_DIMS)
+            return tuple((ranges[dim],) for dim in OUTPUT_DIMS)
 
 
 # --- visits: the iterations of one operand's marked loop ---
@@ -150,9 +150,9 @@ def _visits(schedule: Schedule, array: ArrayName, turned: Ints) -> Iterator[_Vis
     high = {dim: values.tolist() for dim, values in iterations.stop.items()}
     axes = None
     for number, (tile, kept) in enumerate(zip(first_tiles, continues.tolist(), strict=True)):
-        box = {dim: (low[dim][number], high[dim][number]) for dim in DIMS}
-        before, axes = axes if kept else None, touched_axes(schedule.layer, array, box)
-        yield _Visit(tile, axes, before, tuple(box[dim] for dim in REDUCTION_DIMS))
+        ranges = {dim: (low[dim][number], high[dim][number]) for dim in DIMS}
+        before, axes = axes if kept else None, touched_axes(schedule.layer, array, ranges)
+        yield _Visit(tile, axes, before, tuple(ranges[dim] for dim in REDUCTION_DIMS))
 
 
 def _inputs(schedule: Schedule, turned: Ints) -> Iterator[Part]:

@@ -21,7 +21,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
-from hwgen.model.cluster.tile_order import Box, Iteration, TileWalk
+from hwgen.model.cluster.tile_order import Iteration, Ranges, TileWalk
 
 __all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
 
@@ -39,7 +39,7 @@ class Stay:
     Members
     -------
     first, last : the first and the last tile of the schedule that use it.
-    box : the index ranges that these tiles cover together.
+    ranges : the index ranges that these tiles cover together.
     touch : what is resident, along each axis. I: channels, rows, columns; W: m, c, k, l; O: m, y, x.
     new : what is fetched for it, along each axis; empty if nothing is. O: the partial sums that it resumes.
     origin : linear address of row 0, column 0 of the feature map in the first plane; of W's first byte.
@@ -48,7 +48,7 @@ class Stay:
 
     first: int
     last: int
-    box: Box
+    ranges: Ranges
     touch: tuple[Segments, ...]
     new: tuple[Segments, ...]
     origin: int
@@ -192,13 +192,13 @@ def _merged(iterations: list[Iteration], dims: tuple[int, ...]) -> Iterator[Iter
         same = (
             held is not None
             and held.execution == iteration.execution
-            and all(held.box[dim] == iteration.box[dim] for dim in dims)
+            and all(held.ranges[dim] == iteration.ranges[dim] for dim in dims)
         )
         if held is not None and not same:
             yield held
         if held is not None and same:
-            box = tuple((a[0], b[1]) for a, b in zip(held.box, iteration.box, strict=True))
-            held = Iteration(held.execution, box, held.first, iteration.last)
+            ranges = tuple((a[0], b[1]) for a, b in zip(held.ranges, iteration.ranges, strict=True))
+            held = Iteration(held.execution, ranges, held.first, iteration.last)
         else:
             held = iteration
     if held is not None:
@@ -226,8 +226,10 @@ def _words(size: int) -> int:
 # --- sizes of rings alone ---
 
 
-def _boxes_of(walk: TileWalk, array: ArrayName, dims: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and end [box, dimension] along these dimensions of what `_merged` gives."""
+def _ranges_of(
+    walk: TileWalk, array: ArrayName, dims: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and end [iteration, dimension] along these dimensions of what `_merged` gives."""
     execution, first, end = walk.bounds(array)
     first, end = first[:, dims], end[:, dims]
     differs = (first[1:] != first[:-1]).any(axis=1) | (end[1:] != end[:-1]).any(axis=1)
@@ -239,14 +241,14 @@ def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
     marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
-    first, end = _boxes_of(walk, "W", (M, C, K, L))
+    first, end = _ranges_of(walk, "W", (M, C, K, L))
     shapes, number = np.unique(end - first, axis=0, return_inverse=True)
     sizes = np.array([packed.size((m, c, k, l)) for m, c, k, l in shapes.tolist()])  # noqa: E741
     return _ring_of(sizes[number.reshape(-1)])
 
 
 def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
-    first, end = _boxes_of(walk, "O", (M, Y, X))
+    first, end = _ranges_of(walk, "O", (M, Y, X))
     channels, rows, columns = (end - first).T
     row = WORD_BYTES * columns
     if not spills_from_local(schedule):
@@ -264,7 +266,7 @@ class _Touch:
 
     first: int
     last: int
-    box: Box
+    ranges: Ranges
     touch: tuple[Segments, ...]
     new: tuple[Segments, ...]
     slides: bool
@@ -276,16 +278,16 @@ def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
     result: list[_Touch] = []
     held: tuple[Segments, ...] = ()
     for iteration in walk.iterations("I"):
-        box = iteration.box
+        ranges = iteration.ranges
         touch: tuple[Segments, ...] = (
-            input_channels(layer, box[M], box[C]),
-            input_lines(box[Y], box[K], layer.stride[0], layer.padding[0], layer.input_height),
-            input_lines(box[X], box[L], layer.stride[1], layer.padding[1], layer.input_width),
+            input_channels(layer, ranges[M], ranges[C]),
+            input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height),
+            input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width),
         )
         same_execution = execution == iteration.execution
         if same_execution and held == touch:
             before = result.pop()
-            result.append(_Touch(before.first, iteration.last, before.box, touch, before.new, before.slides))
+            result.append(_Touch(before.first, iteration.last, before.ranges, touch, before.new, before.slides))
             continue
         slides = same_execution and bool(result) and _present(held) and held[0] == touch[0]
         if same_execution and not slides and _present(held) and _without(touch[0], held[0]) != touch[0]:
@@ -297,7 +299,7 @@ def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
                 for lines, before in zip(touch[1:], held[1:], strict=True)
             )
             new = (touch[0], rows, columns)
-        result.append(_Touch(iteration.first, iteration.last, box, touch, new if _present(new) else (), slides))
+        result.append(_Touch(iteration.first, iteration.last, ranges, touch, new if _present(new) else (), slides))
         held, execution = touch, iteration.execution
     return result
 
@@ -329,7 +331,7 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
                 origin = end - corner
             low = origin + corner
             high = origin + (channels - 1) * plane + (at.touch[1][-1][1] - 1) * pitch + _words(at.touch[2][-1][1])
-        stays.append(Stay(at.first, at.last, at.box, at.touch, at.new, origin, low, high))
+        stays.append(Stay(at.first, at.last, at.ranges, at.touch, at.new, origin, low, high))
         end = high
     return _ring(start, pitch, plane, 1, stays)
 
@@ -340,10 +342,10 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     packed = PackedWeights(schedule, marked + 1)
     stays, end = [], 0
     for at in _merged(walk.iterations("W"), (M, C, K, L)):
-        touch = tuple((at.box[dim],) for dim in (M, C, K, L))
-        m, c, k, l = (at.box[dim][1] - at.box[dim][0] for dim in (M, C, K, L))  # noqa: E741
+        touch = tuple((at.ranges[dim],) for dim in (M, C, K, L))
+        m, c, k, l = (at.ranges[dim][1] - at.ranges[dim][0] for dim in (M, C, K, L))  # noqa: E741
         size = packed.size((m, c, k, l))
-        stays.append(Stay(at.first, at.last, at.box, touch, touch, end, end, end + size))
+        stays.append(Stay(at.first, at.last, at.ranges, touch, touch, end, end, end + size))
         end += size
     return _ring(start, 0, 0, 1, stays)
 
@@ -351,17 +353,17 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     """Partial sums have four bytes; 8-bit outputs are written over the partial sums of their own row."""
     element = WORD_BYTES if spills_from_local(schedule) else 1
-    boxes = list(_merged(walk.iterations("O"), (M, Y, X)))
-    rows = max(at.box[Y][1] - at.box[Y][0] for at in boxes)
-    pitch = max(_output_row(at.box[X], element) for at in boxes)
+    merged = list(_merged(walk.iterations("O"), (M, Y, X)))
+    rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
+    pitch = max(_output_row(at.ranges[X], element) for at in merged)
     plane, end, stays = rows * pitch, 0, []
-    for at in boxes:
-        touch = tuple((at.box[dim],) for dim in (M, Y, X))
-        (m, m_end), (y, y_end), (x, _) = (at.box[dim] for dim in (M, Y, X))
-        resumes = any(at.box[dim][0] for dim in (C, K, L))
+    for at in merged:
+        touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
+        (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
+        resumes = any(at.ranges[dim][0] for dim in (C, K, L))
         corner = y * pitch + (x * element // WORD_BYTES) * WORD_BYTES
-        high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + _output_row(at.box[X], element)
-        stays.append(Stay(at.first, at.last, at.box, touch, touch if resumes else (), end - corner, end, high))
+        high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + _output_row(at.ranges[X], element)
+        stays.append(Stay(at.first, at.last, at.ranges, touch, touch if resumes else (), end - corner, end, high))
         end = high
     return _ring(start, pitch, plane, element, stays)
 

@@ -10,10 +10,10 @@ from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
 
-__all__ = ["Box", "Iteration", "TileWalk", "tile_depth"]
+__all__ = ["Iteration", "Ranges", "TileWalk", "tile_depth"]
 
 Ints = NDArray[np.int64]
-Box = tuple[tuple[int, int], ...]
+Ranges = tuple[tuple[int, int], ...]
 """Half-open ranges, one for each dimension in the order of `DIMS`."""
 
 
@@ -28,7 +28,7 @@ class Iteration:
     """One iteration of a loop: number of its execution, its ranges, its first and last tile."""
 
     execution: int
-    box: Box
+    ranges: Ranges
     first: int
     last: int
 
@@ -47,22 +47,22 @@ class TileWalk:
         extents = schedule.layer.extents
         low: dict[Dim, Ints] = {dim: np.zeros(1, np.int64) for dim in DIMS}
         high: dict[Dim, Ints] = {dim: np.array([extents[dim]]) for dim in DIMS}
-        self._boxes = [(low, high)]
+        self._ranges = [(low, high)]
         self._parents = [np.zeros(1, np.int64)]
         for loop in schedule.loops[: self.depth]:
             low, high, parents = _split(low, high, loop)
-            self._boxes.append((low, high))
+            self._ranges.append((low, high))
             self._parents.append(parents)
 
     @cached_property
-    def tiles(self) -> list[Box]:
+    def tiles(self) -> list[Ranges]:
         """The ranges of each tile."""
-        return self._boxes_at(self.depth)
+        return self._ranges_at(self.depth)
 
     def bounds(self, array: ArrayName) -> tuple[Ints, Ints, Ints]:
         """As `iterations`, in arrays: number of the execution; first and end [iteration, dimension]."""
         depth = self._depth_of(array)
-        low, high = self._boxes[depth]
+        low, high = self._ranges[depth]
         first, end = (np.stack([side[dim] for dim in DIMS], axis=1) for side in (low, high))
         return self._parents[depth], first, end
 
@@ -71,8 +71,8 @@ class TileWalk:
         assert marked is not None
         return marked + 1
 
-    def _boxes_at(self, depth: int) -> list[Box]:
-        low, high = self._boxes[depth]
+    def _ranges_at(self, depth: int) -> list[Ranges]:
+        low, high = self._ranges[depth]
         lows = np.stack([low[dim] for dim in DIMS], axis=1).tolist()
         highs = np.stack([high[dim] for dim in DIMS], axis=1).tolist()
         return [tuple(zip(a, b, strict=True)) for a, b in zip(lows, highs, strict=True)]
@@ -86,9 +86,9 @@ class TileWalk:
         first = np.searchsorted(number, np.arange(len(self._parents[depth])))
         last = np.append(first[1:], len(number)) - 1
         parents = self._parents[depth]
-        boxes = self._boxes_at(depth)
+        ranges = self._ranges_at(depth)
         return [
-            Iteration(*entry) for entry in zip(parents.tolist(), boxes, first.tolist(), last.tolist(), strict=True)
+            Iteration(*entry) for entry in zip(parents.tolist(), ranges, first.tolist(), last.tolist(), strict=True)
         ]
 
 

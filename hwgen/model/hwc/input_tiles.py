@@ -1,4 +1,4 @@
-"""Boxes of the input: what loops cut a dimension into, and whether a box shares lines with the next one."""
+"""Tiles of the input: the ranges of a dimension, and whether consecutive tiles share rows or columns."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,7 +6,7 @@ from itertools import pairwise
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Loop
 
-__all__ = ["Range", "boxes_meet", "lines_touched", "pieces_of"]
+__all__ = ["Range", "lines_touched", "pieces_of", "tiles_overlap"]
 
 Range = tuple[int, int]
 ROWS, COLUMNS = 0, 1
@@ -31,7 +31,7 @@ def lines_touched(layer: Layer, axis: int, outputs: Range, taps: Range) -> set[i
     return {line for line in lines if 0 <= line < size}
 
 
-def boxes_meet(layer: Layer, loops: Sequence[Loop], marker: int) -> bool:
+def tiles_overlap(layer: Layer, loops: Sequence[Loop], marker: int) -> bool:
     """Whether two consecutive iterations of ``loops[marker]``, over y, k, x or l, touch a line in common."""
     moving = loops[marker].dim
     axis, other = AXES[moving]

@@ -14,7 +14,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.hwc.input_tiles import boxes_meet
+from hwgen.model.hwc.input_tiles import tiles_overlap
 from hwgen.model.hwc.timing.state import Block, Nest
 
 __all__ = ["Tiles", "Timed"]
@@ -188,11 +188,14 @@ class Timed:
         dim = self._loops[marker].dim if marker < len(self._loops) else None
         if dim not in ("x", "l"):
             return 0
-        return (1 if dim == "x" else 2) if boxes_meet(self._layer, self._loops, marker) else 0
+        return (1 if dim == "x" else 2) if tiles_overlap(self._layer, self._loops, marker) else 0
 
     def _slab(self) -> tuple[int, int]:
-        """Bytes of a row of one channel and of all channels of a box: columns lie by their phase, as many of each as
-        any box has. Where columns have gaps or slide, lines begin with an output column that uses the image."""
+        """Bytes of a row of one channel, and of all channels of a tile.
+
+        Columns are grouped by their phase, as many of each as any tile has. Where columns have gaps or slide, lines
+        begin with an output column that uses the image.
+        """
         layer, depth, slide = self._layer, self._markers[0] + 1, self._columns_slide()
         stride, left = layer.stride[1], layer.padding[1]
         (first, end), (tap, taps_end) = self._pieces("x", depth), self._pieces("l", depth)
@@ -209,7 +212,7 @@ class Timed:
         return line, line * int(np.subtract(*self._pieces("c", depth)[::-1]).max())
 
     def _steps_of_size(self) -> Ints:
-        """For each loop the factors of the size of W's box that change when it turns, one multiplied a cycle."""
+        """For each loop the factors of the size of W's tile that change when it turns, one multiplied a cycle."""
         inner = [
             max((j for j, loop in enumerate(self._loops[: self._markers[1] + 1]) if loop.dim == dim), default=-1)
             for dim in WEIGHT_DIMS
@@ -217,7 +220,7 @@ class Timed:
         return np.array([sum(place >= j for place in inner) for j in range(len(self._loops))])
 
     def _steps_of_index(self) -> tuple[Ints, int]:
-        """How far each loop moves in the vectors of a box of O, columns fastest, and the most vectors of a box."""
+        """How far each loop moves in the vectors of a tile of O, columns fastest, and the most vectors of a tile."""
         loops, marker = self._loops, self._markers[2]
         steps = np.zeros(len(loops), np.int64)
         vectors = 1

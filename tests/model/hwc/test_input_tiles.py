@@ -4,7 +4,7 @@ import pytest
 
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop
-from hwgen.model.hwc.input_tiles import boxes_meet, lines_touched, pieces_of
+from hwgen.model.hwc.input_tiles import lines_touched, pieces_of, tiles_overlap
 from tests.model.cluster.nests import conv
 
 LAYER = conv((1, 1, 5, 7), (3, 2), (2, 3), (1, 0, 0, 1))
@@ -34,13 +34,13 @@ def test_lines() -> None:
     ],
 )
 def test_whether_boxes_meet(loops: list[Loop], meet: bool) -> None:
-    assert boxes_meet(LAYER, loops, len(loops) - 1) == meet
+    assert tiles_overlap(LAYER, loops, len(loops) - 1) == meet
 
 
 def test_columns_meet_where_the_kernel_is_wider_than_its_stride() -> None:
     layer: Layer = conv((1, 1, 1, 4), (1, 4), (1, 2))
-    assert boxes_meet(layer, [Loop("x", 1)], 0)
-    assert boxes_meet(layer, [Loop("l", 2)], 0)
-    assert not boxes_meet(layer, [Loop("l", 1)], 0)
-    assert boxes_meet(layer, [Loop("x", 2), Loop("l", 2)], 1)
-    assert not boxes_meet(layer, [Loop("x", 1), Loop("l", 2)], 1)
+    assert tiles_overlap(layer, [Loop("x", 1)], 0)
+    assert tiles_overlap(layer, [Loop("l", 2)], 0)
+    assert not tiles_overlap(layer, [Loop("l", 1)], 0)
+    assert tiles_overlap(layer, [Loop("x", 2), Loop("l", 2)], 1)
+    assert not tiles_overlap(layer, [Loop("x", 1), Loop("l", 2)], 1)

@@ -81,7 +81,7 @@ class OutputWalk(wiring.Component):
         p = self.parameters
         # Loops of the box over channels, then rows, then columns; reductions inside it need no steps here.
         outer = range(p.output_marker)
-        inner = {dim: [j for j in p.output_box if p.loops[j] == dim] for dim in OUTPUT_DIMS}
+        inner = {dim: [j for j in p.output_tile_loops if p.loops[j] == dim] for dim in OUTPUT_DIMS}
         order = [*outer, *inner["m"], *inner["y"], *inner["x"]]
         m.submodules.nest = nest = LoopNest(loops=[p.loops[j] for j in order], bits=p.position_bits)
         low: dict[str, ValueLike] = dict.fromkeys(DIMS, 0)
