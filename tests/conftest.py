@@ -8,11 +8,13 @@ from hypothesis import HealthCheck, settings
 
 from hwgen.cli import main
 from tests.cli.command_line import Answer, Run
+from tests.kernels import compile_in_turn
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly", deadline=None, print_blob=True, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
+compile_in_turn()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 

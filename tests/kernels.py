@@ -1,0 +1,32 @@
+"""Numba's kernels in tests: several processes that need the same one compile it once."""
+
+import tempfile
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+
+from hwgen.tools.processes import locked
+
+__all__ = ["compile_in_turn"]
+
+
+def compile_in_turn() -> None:
+    """Let a process wait while another one compiles the same function; it then finds the machine code in the cache.
+
+    A function is compiled while the locks of its callers are held. Calls make no cycle, so no two processes wait for
+    each other. numba's own lock comes first, so no two threads do.
+    """
+    compiled = Dispatcher.compile
+    folder = Path(tempfile.gettempdir()) / "hwgen-kernels"
+    folder.mkdir(exist_ok=True)
+
+    @wraps(compiled)
+    def compile_alone(dispatcher: Any, signature: Any) -> Any:
+        function = dispatcher.py_func
+        with global_compiler_lock, locked(folder / f"{function.__module__}.{function.__qualname__}.lock"):
+            return compiled(dispatcher, signature)
+
+    Dispatcher.compile = compile_alone
