@@ -222,7 +222,7 @@ class BusBench:
         return bool(self.dut.irq.value == 1)
 
     def region(self, address: int) -> int:
-        """Index of the region that an address lies in; that of ``elsewhere`` if in none."""
+        """Index of the region that contains an address; that of ``elsewhere`` if none does."""
         inside = (i for i, (base, size) in enumerate(self._regions) if base <= address < base + size)
         return next(inside, len(REGIONS))
 

@@ -78,7 +78,7 @@ def _executions(schedule: Schedule, array: ArrayName) -> Iterator[Iterator[Tile]
 
 @lru_cache(maxsize=4096)
 def _row_words(columns: tuple[int, ...], bits: int) -> list[tuple[int, int]]:
-    """Byte offset and byte enables of the words of a row that hold these columns, elements of so many bits."""
+    """Byte offset and byte enables of the words of a row that hold these columns, elements of ``bits`` bits."""
     words: dict[int, int] = defaultdict(int)
     size = bits // 8
     for column in columns:

@@ -90,7 +90,7 @@ class Session:
 
 
 def claimed(folder: Path) -> Iterator[Path]:
-    """The jobs that nobody has taken yet, each taken as it is given out."""
+    """The jobs that are not taken yet; each is taken when it is given out."""
     for file in sorted(folder.glob("*.job.json")):
         try:
             os.close(os.open(file.with_suffix(".taken"), os.O_CREAT | os.O_EXCL))

@@ -136,7 +136,7 @@ class Build:
 def build(wanted: Build) -> Path:
     """The folder of this build, made unless it is there; a lock keeps two processes from making the same one.
 
-    It is made under another name first: what a process that was killed leaves behind is in nobody's way. Raises
+    It is made under another name first, so that the rest of a killed process is never taken for a build. Raises
     `ToolError` with the log's last lines if the simulator refuses the sources.
     """
     require_tools(wanted.simulator, waves=wanted.waves)
@@ -200,7 +200,7 @@ def failure(request: dict[str, Any]) -> str:
 
 
 def _remove_old(builds: Path) -> None:
-    """Drop builds that nobody has asked for in a month, and what killed processes left behind."""
+    """Delete builds that were not used for a month, and what killed processes left."""
     for stamp in builds.glob("*/complete"):
         if time.time() - stamp.stat().st_mtime > _KEPT_SECONDS:
             shutil.rmtree(stamp.parent, ignore_errors=True)

@@ -30,7 +30,7 @@ PAGE_BYTES = 4096
 
 
 def beat_bytes(axi_bits: int) -> int:
-    """Bytes of one beat of an AXI port of so many bits."""
+    """Bytes of one beat of an AXI port of this width in bits."""
     return axi_bits // 8
 
 

@@ -1,14 +1,14 @@
 """The cluster's program, bit by bit: one list of commands in DRAM, for hardware, program writer and documentation.
 
 A program is a list of 32-bit words, little endian, from a word-aligned byte address on. Every command is a header
-word (`HEADER`) and as many payload words as the header says. Commands are read in order and handed to three queues,
-which work side by side and each in its own order. A queue that is full holds up all commands behind the one that does
-not fit, so what another queue waits for must come early enough in the list.
+word (`HEADER`) and as many payload words as the header says. Commands are read in order and pushed to three queues,
+which work in parallel, each in its own order. A full queue stalls all commands after the one that does not fit, so a
+command that another queue waits for must be early enough in the list.
 
-From each queue to each other one there is a counter of tokens, zero at the start of a program. A command waits until
+There is a token counter from each queue to each other queue, zero at the start of a program. A command waits until
 every counter that it takes from has a token, takes one of each, does its work, and at its end posts one token to each
 of the queues named. A MOVE ends when its last byte has arrived (in the TCDM, or acknowledged by the DRAM); the next
-one may begin earlier, but they end in order. JOIN ends when the HWCs that it waits for rest, the others at once.
+one may start earlier, but they end in order. JOIN ends when the HWCs that it waits for are idle, the others at once.
 
 ========== ======== ======================== ==============================================================
 opcode     queue    payload                  what it does
@@ -25,7 +25,7 @@ SYNC       load,    none                     takes and posts tokens, nothing els
            compute,
            store
 END        program  none                     waits until the queues are empty and all work is done, then raises
-                                             the interrupt; words behind it are fetched and ignored
+                                             the interrupt; words after it are fetched and ignored
 ========== ======== ======================== ==============================================================
 """
 

@@ -2,12 +2,13 @@
 
 A descriptor moves runs of consecutive DRAM bytes under two counts, ``count_2`` outermost. Run (i, j) begins at DRAM
 byte ``dram_address + i * dram_stride_2 + j * dram_stride_1`` and, in the TCDM, at ``tcdm_address`` plus likewise
-strided. Byte b of a packed run lies b bytes further on; that of a scattered one ``(b mod fold) * fast_stride + (b div
-fold) * slow_stride``. With a fast stride of 1 such a run is a row of segments, which move as fast as packed runs;
-else each byte is written by itself. Every TCDM address wraps in its ring. Both sides may have any alignment.
+strided. Byte b of a packed run is b bytes further on; that of a scattered run is ``(b mod fold) * fast_stride + (b
+div fold) * slow_stride`` further on. With a fast stride of 1 a scattered run is a row of segments, which move as fast
+as packed runs; otherwise each byte is written alone. Every TCDM address wraps in its ring. Both sides may have any
+alignment.
 
-Where a run begins in DRAM where the one before it ended, they share bursts; so do descriptors, if the first one says
-that the next one, which has the same tag, continues it.
+Runs that are contiguous in DRAM share bursts. So do descriptors with the same tag, if the first one says that the
+next one continues it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ class OperandTag(IntEnum):
 
 @dataclass(frozen=True)
 class DescriptorField:
-    """Where a field lies: word, lowest bit, width in bits; and what it means."""
+    """A field: its word, lowest bit, width in bits, and what it means."""
 
     name: str
     word: int
@@ -80,7 +81,7 @@ FIELDS = (
     DescriptorField("length", 0, 0, 20, "bytes of one run, at least 1"),
     DescriptorField("tag", 0, 20, 4, "operand that the transfer is counted as: an OperandTag"),
     DescriptorField("ring", 0, 24, 2, "ring that TCDM addresses wrap in: a RingSelect"),
-    DescriptorField("scattered", 0, 26, 1, "1: the bytes of a run are folded or lie apart in the TCDM, in a ring"),
+    DescriptorField("scattered", 0, 26, 1, "1: the bytes of a run are folded or scattered in the TCDM, in a ring"),
     DescriptorField("continues", 0, 27, 1, "1: the next descriptor begins in DRAM where this one ends (loads only)"),
     DescriptorField("dram_address", 1, 0, 32, "DRAM byte address of the first run"),
     DescriptorField("count_1", 2, 0, 16, "runs, at least 1"),
@@ -154,7 +155,7 @@ class TransferArithmetic:
 
     @property
     def dram_end(self) -> int:
-        """The address behind the last DRAM byte."""
+        """The address after the last DRAM byte."""
         return (
             self.dram_address
             + (self.count_1 - 1) * self.dram_stride_1
@@ -182,7 +183,7 @@ class TransferArithmetic:
                 )
 
     def offsets(self) -> list[int]:
-        """Where the bytes of a run lie in the TCDM, from the run's address on, before they wrap."""
+        """Offsets of the bytes of a run in the TCDM from the address of the run, before they wrap."""
         if not self.scattered:
             return list(range(self.length))
         return [b % self.fold * self.fast_stride + b // self.fold * self.slow_stride for b in range(self.length)]
@@ -244,7 +245,7 @@ class Descriptor(TransferArithmetic):
             raise DescriptorError("scattered: expected a ring, got FIXED")
 
     def check_ring(self, ring: Ring | None) -> None:
-        """Refuse what does not lie in its ring; ``None`` is for FIXED, where only the window limits it."""
+        """Refuse addresses outside of the ring; ``None`` is for FIXED, where only the window limits them."""
         if (ring is None) != (self.ring == RingSelect.FIXED):
             raise DescriptorError(f"ring: expected that of {self.ring.name}, got {ring}")
         if ring is None:

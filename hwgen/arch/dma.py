@@ -23,7 +23,7 @@ LINES_AHEAD = 8
 """Outstanding lines of the store channel, enough to cover the round trip to the TCDM: the depth of the queues in
 `hwgen.gateware.dma.gather`."""
 CHUNK_BYTES = BLOCK_BYTES
-"""A program begins at a multiple of it, and is fetched in bursts of so many bytes; the last one may be shorter."""
+"""Bytes. A program starts at a multiple of it and is fetched in bursts of it; the last one may be shorter."""
 CHUNKS_AHEAD = 2
 """Chunks of the program that there is room for in `hwgen.gateware.dma.program_fetch`."""
 
@@ -41,8 +41,8 @@ class DmaParameters:
     outstanding
         Bursts of a channel that may be unanswered at a time.
     beats_ahead
-        The load channel asks for no further burst while so many beats are still to come: what another ID asks for in
-        between does not wait for longer than these and one burst more.
+        The load channel requests no further burst while this many beats are outstanding. So a request of another ID
+        waits at most for these beats and one more burst.
     """
 
     axi_bits: int = 64

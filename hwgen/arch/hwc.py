@@ -62,7 +62,7 @@ class HwcParameters:
     position_bits
         Width of a coordinate; every extent is below ``2 ** position_bits``.
     cluster
-        One of several HWCs that share a memory through which layers stream: operands lie in rings, at any byte; a
+        One of several HWCs that share a memory through which layers stream: operands are in rings, at any byte; a
         layer may be a part of the reduction; the HWC can be halted.
     """
 

@@ -66,10 +66,9 @@ REQUEST_TO_ANSWER = 2
 # --- the HWC: tiles of the input and of the weights ---
 
 TILES_AHEAD = 2
-"""Tiles: so many are pushed to a queue of `lib.tile_queue` before the sequencer has taken the first of them."""
+"""Most tiles that are pushed to a queue of `lib.tile_queue` before the sequencer has taken the first of them."""
 WORDS_AHEAD = REQUEST_TO_ANSWER + 1
-"""Words: so many are requested by a stream before the first is written: as many as it takes for a word in every
-cycle."""
+"""Most words that a stream requests before the first is written: just enough for a word in every cycle."""
 FREED = 2
 """From the last operation on a tile, or the push of the next one, to room in the ring: the register of the release
 and that of the room in `lib.tile_queue`. A tile of the input is pushed a cycle after it was taken."""

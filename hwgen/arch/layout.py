@@ -43,7 +43,7 @@ class Region:
 
     @property
     def end(self) -> int:
-        """The byte address behind it."""
+        """The byte address after its end."""
         return self.base + self.size
 
 
@@ -131,7 +131,7 @@ def consecutive(sizes: Mapping[str, int], unit: int) -> tuple[dict[str, int], in
 
 
 def row_pitch(width: int, bits: int) -> int:
-    """Bytes from row to row: so many elements of these bits, rounded up to words."""
+    """Bytes from row to row of ``width`` elements of ``bits`` bits, rounded up to words."""
     return aligned(width * bits // 8, WORD_BYTES)
 
 

@@ -29,7 +29,7 @@ SHIFT = RequantiserSetting("shift", 5, "Bits that the sum is shifted right, with
 
 
 def clip_settings(bits: int = 8) -> tuple[RequantiserSetting, ...]:
-    """What bounds an output of so many bits."""
+    """The bounds of an output of this width in bits."""
     return (
         RequantiserSetting("relu", 1, "Negative outputs become zero"),
         RequantiserSetting("ceiling", bits - 1, "Largest output, or the bound of a clipped ReLU"),

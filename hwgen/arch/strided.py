@@ -1,7 +1,7 @@
 """Bytes at regular distances, and the transfers of the DMA that move them, in ascending order of DRAM addresses.
 
-A transfer moves runs of consecutive DRAM bytes under two counts. In the TCDM a run lies in folds: so many bytes at
-one distance, the next fold at another one. What stays contiguous in DRAM beyond that is cut into runs.
+A transfer moves runs of consecutive DRAM bytes under two counts. In the TCDM a run is folded: a number of bytes
+at one distance, the next fold at another distance. What is contiguous in DRAM beyond that is cut into runs.
 """
 
 from collections.abc import Iterable, Iterator

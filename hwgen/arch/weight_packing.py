@@ -1,4 +1,4 @@
-"""Weights in the order in which a nest first fetches them: sizes, places, and which of them lie at equal distances.
+"""Weights in the order in which a nest first fetches them: sizes, places, and the blocks at regular distances.
 
 Weights are dense ``[m][c][k][l]`` in DRAM. In the TCDM they are in fetch order: the tiles at W's local marker one
 after the other, each on a word, and inside a tile in the order of first use. Loops over the map use the same weights

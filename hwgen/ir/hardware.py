@@ -85,11 +85,11 @@ class EnergyCost(Value):
 
 
 class Cluster(Value):
-    """How many HWCs share one memory, and what that is.
+    """The HWCs that share one memory, that memory, and the DRAM.
 
-    ``tcdm`` is its size in bytes, ``banks`` in how many parts it is, word by word; ``axi_bits`` is the width of the
-    port to the DRAM. ``dram`` is what lies behind it, ``load`` and ``store`` what `hwgen calibrate` measured there,
-    ``energy`` what is weighed where energy is to be least.
+    ``tcdm`` is the size of the shared memory in bytes, ``banks`` the number of its word-interleaved banks;
+    ``axi_bits`` is the width of the port to the DRAM. ``dram`` is the timing of the DRAM, ``load`` and ``store`` are
+    the parameters that `hwgen calibrate` measured with it, ``energy`` the weights of the objective energy.
     """
 
     hwcs: int = Field(default=4, ge=1, le=8)

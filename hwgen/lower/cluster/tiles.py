@@ -156,7 +156,7 @@ class TileCommands:
             output_width=ranges[X][1] - ranges[X][0],
             kernel=(ranges[K][1] - ranges[K][0], ranges[L][1] - ranges[L][0]),
             stride=layer.stride,
-            padding=(rows.before, columns.before, rows.behind, columns.behind),
+            padding=(rows.before, columns.before, rows.after, columns.after),
             groups=groups,
         )
         return small, _Corner(rows.first, columns.first, touches)
@@ -255,7 +255,7 @@ class _Window:
     first: int
     size: int
     before: int
-    behind: int
+    after: int
 
 
 def _window(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: int, extent: int) -> _Window:

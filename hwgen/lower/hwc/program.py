@@ -1,4 +1,4 @@
-"""One layer on one HWC: its registers and where its tensors lie in the shared memory."""
+"""One layer on one HWC: its register values and the places of its tensors in the shared memory."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""The values of an HWC's run-time registers, derived from a schedule and from where its tensors lie."""
+"""The values of an HWC's run-time registers, derived from a schedule and the places of its tensors."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ PHASES = 4
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the tensors of a layer lie in the shared memory: byte addresses, and bytes from row to row and from
+    """The places of a layer's tensors in the shared memory: byte addresses, and bytes from row to row and from
     channel to channel."""
 
     input_base: int

@@ -94,7 +94,7 @@ class ClusterTimes:
 class _Server:
     """The state of a queue.
 
-    ``left``: remaining cycles of the current command if it runs alone. ``takes``: its total cycles. ``behind``:
+    ``left``: remaining cycles of the current command if it runs alone. ``takes``: its total cycles. ``delay``:
     cycles by which it delays the next command. A command of the compute queue waits for HWCs only after it was
     popped.
     """
@@ -105,7 +105,7 @@ class _Server:
     present: Step | None = None
     left: float = 0
     takes: float = 0
-    behind: float = 0
+    delay: float = 0
     taking: bool = False
     at_work: bool = False
     rested: bool = True
@@ -187,7 +187,7 @@ class _Simulation:
                     if server.left > server.present.ahead:
                         server.left += taken
                     else:
-                        server.behind += taken
+                        server.delay += taken
             self._asked += 1
             changed = True
         return changed
@@ -231,8 +231,8 @@ class _Simulation:
         if step.cycles and server.rested:
             server.left += COMMAND_TAKEN + step.lead
         elif step.cycles:
-            server.left += server.behind
-        server.behind = 0
+            server.left += server.delay
+        server.delay = 0
         server.takes = server.left
         server.rested = False
         return True

@@ -108,10 +108,10 @@ class _Front:
             for place, (dram, _, joins) in enumerate(runs):
                 address, end = dram, dram + move.length
                 while address < end:
-                    behind = min(end, address // window * window + window)
+                    reach = min(end, address // window * window + window)
                     begin = begin if gathered else address
-                    gathered += behind - address
-                    address = behind
+                    gathered += reach - address
+                    address = reach
                     if address == end and joins and address % window:
                         now += 1
                         continue
@@ -228,12 +228,12 @@ class _Loads:
         for dram, _, joins in move.joined_runs():
             address, end = dram, dram + move.length
             while address < end:
-                behind = min(end, address // width * width + width)
-                step = max(aligner.free, self._arrival()) + -(-(behind - address) // at_once) - 1
-                if behind % width == 0 or (behind == end and not joins):
+                reach = min(end, address // width * width + width)
+                step = max(aligner.free, self._arrival()) + -(-(reach - address) // at_once) - 1
+                if reach % width == 0 or (reach == end and not joins):
                     self._taken.append(step)
                 aligner.free = step + 1
-                address = behind
+                address = reach
         return step
 
 

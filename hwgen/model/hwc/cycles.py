@@ -50,10 +50,10 @@ class Cycles:
 
 
 def cycles(schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, goes_on: bool = False) -> Cycles:
-    """Cycles of a schedule on an HWC whose I, W and O memories have so many bytes, enough for the schedule.
+    """Cycles of a schedule on an HWC with I, W and O memories of these sizes in bytes, which must be large enough.
 
-    I's memory holds everything as often as the schedule has lanes along y. A layer that is a part of another one's
-    reduction ``resumes`` sums that lie in the memory, or ``goes_on``: leaves sums instead of outputs.
+    I's memory holds a copy for each lane along y. A layer that is a part of another layer's reduction ``resumes``
+    partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs.
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """

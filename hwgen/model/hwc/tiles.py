@@ -43,7 +43,7 @@ class Tiles:
 
 
 class Timed:
-    """A schedule on a block with memories of so many bytes.
+    """A schedule on a block with memories of these sizes in bytes.
 
     Members
     -------
@@ -240,7 +240,7 @@ class Timed:
 
 
 def _as_in_hardware(schedule: Schedule) -> tuple[tuple[Loop, ...], tuple[int, int, int]]:
-    """The loops, and the marked ones of I, W and O; without a marker the place behind the innermost loop.
+    """The loops, and the marked ones of I, W and O; without a marker the place after the innermost loop.
 
     A marker of O above a loop over outputs means as much right inside it; where no reduction loop stands there, the
     hardware has one of a single iteration.
