@@ -125,7 +125,7 @@ def gone(folder: Path, seconds: float = 60) -> bool:
     return True
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(10, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_again_and_again_it_ends_as_if_undisturbed(tmp_path: Path, times: int) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     finished(started(undisturbed))
@@ -284,7 +284,10 @@ for job in sys.argv[1:]:
     ("kind", "submit", "cancel", "answer", "asked"),
     [
         ("slurm", "sbatch", "scancel", "Submitted batch job %d", "#SBATCH -t 00:10"),
-        ("lsf", "bsub", "bkill", "Job <%d> is submitted to default queue <normal>.", "#BSUB -W 00:10"),
+        pytest.param(
+            *("lsf", "bsub", "bkill", "Job <%d> is submitted to default queue <normal>.", "#BSUB -W 00:10"),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_jobs_of_queueing_systems(

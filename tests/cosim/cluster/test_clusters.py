@@ -23,6 +23,7 @@ from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc
 
 CLUSTERS = ("fig8", "everything")
+SIMULATED = ("fig8", pytest.param("everything", marks=pytest.mark.nightly))
 CASES = 24
 """On each of them."""
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
@@ -50,7 +51,7 @@ def check_cycles(results: list[LayerResult]) -> None:
     assert sum(errors) <= MEAN_ERROR * len(errors)
 
 
-@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("name", SIMULATED)
 def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> None:
     free = cosimulate_clusters(cases(name), hardware(name), fast=False)
     check(free)
@@ -62,7 +63,7 @@ def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> No
         assert one.cycles < other.cycles
 
 
-@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("name", SIMULATED)
 def test_cycles_with_a_dram_that_takes_its_time(name: str) -> None:
     check_cycles(cosimulate_clusters(cases(name), hardware(name), fast=False, timing=TIMING))
 

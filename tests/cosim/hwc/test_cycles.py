@@ -23,7 +23,7 @@ HWCS: dict[str, tuple[Lanes, str, tuple[int, int, int]]] = {
     "columns slide": (Lanes(m=4, x=4), "m y O c k I x W l m y x", (64, 64, 32)),
     "no marker": (Lanes(x=16), "m y x c k l", (64, 16, 4)),
 }
-NIGHTLY = ("outputs stay", "rows slide", "input held")
+NIGHTLY = ("outputs stay", "rows slide", "input held", "no marker")
 
 
 def hwc(name: str) -> Hardware:

@@ -12,7 +12,7 @@ from tests.random.layers import HWCS, hwc, schedules_for
 
 LAYERS = 7  # for each HWC; there are a dozen
 ICARUS_LAYERS = 2
-ICARUS_HWCS = ("two_tiles", "channels", "rows", "everything")
+ICARUS_HWCS = ("two_tiles", "rows")
 """Those that every run of the tests has under Icarus: lanes along each dimension and along all, 8 and 16 bits."""
 
 
