@@ -1,14 +1,13 @@
 """Numba's kernels in tests: several processes that need the same one compile it once."""
 
-import tempfile
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
 from hwgen.tools.processes import locked
+from hwgen.tools.toolchain import cache_folder
 
 __all__ = ["compile_in_turn"]
 
@@ -20,8 +19,8 @@ def compile_in_turn() -> None:
     each other. numba's own lock comes first, so no two threads do.
     """
     compiled = Dispatcher.compile
-    folder = Path(tempfile.gettempdir()) / "hwgen-kernels"
-    folder.mkdir(exist_ok=True)
+    folder = cache_folder() / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
 
     @wraps(compiled)
     def compile_alone(dispatcher: Any, signature: Any) -> Any:
