@@ -58,7 +58,9 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Also the builds and texts that hwgen keeps in the user's cache folder.
 clean:
+	test ! -x $(BIN)/hwgen || $(BIN)/hwgen cache --clear
 	rm -rf build dist results .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find rtl_out -mindepth 1 ! -name README.md -delete
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
-from hwgen.tools.processes import locked
+from hwgen.tools.kept import kept_folder
 from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
 
 __all__ = ["ClusterModel", "load_cluster"]
@@ -59,16 +57,7 @@ def _built(cluster: ClusterParameters, dram_log2: int, fast: bool) -> Path:
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
     folder = cache_folder() / "builds" / state.hexdigest()[:24]
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):
-        if not (folder / "complete").exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as name:
-                fresh = Path(name) / "build"
-                fresh.mkdir()
-                _make(fresh, cluster, verilog, dram_log2, fast)
-                shutil.rmtree(folder, ignore_errors=True)
-                fresh.rename(folder)
-        (folder / "complete").touch()
+    kept_folder(folder, lambda fresh: _make(fresh, cluster, verilog, dram_log2, fast))
     return folder / "sim" / "model.so"
 
 

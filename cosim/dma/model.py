@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -24,7 +22,7 @@ from hwgen.arch.dma import DmaParameters
 from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
 from hwgen.tools.cache import digest_of, sources_digest
-from hwgen.tools.processes import locked
+from hwgen.tools.kept import kept_folder
 from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
 
 __all__ = ["DRAM_LOG2", "TCDM_LOG2", "Model", "load_model"]
@@ -156,17 +154,7 @@ def _built(parameters: DmaParameters) -> Path:
     sources = [*rooms, Path(__file__), Path(cosim.sim.compiling.__file__)]
     key = digest_of([asdict(parameters), state, sources_digest(sources), fingerprint("verilator")])
     folder = cache_folder() / "builds" / key
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):
-        if not (folder / "complete").exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{key}.") as name:
-                fresh = Path(name) / "build"
-                fresh.mkdir()
-                _make(fresh, parameters)
-                shutil.rmtree(folder, ignore_errors=True)
-                fresh.rename(folder)
-        (folder / "complete").touch()
-    return folder / "sim" / "model.so"
+    return kept_folder(folder, lambda fresh: _make(fresh, parameters)) / "sim" / "model.so"
 
 
 def _make(folder: Path, parameters: DmaParameters) -> None:

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +12,10 @@ from cosim.pipeline.wrapper import CLOCK, TOP, Sizes, wrapper
 from cosim.sim.build import FAST, FAST_COMPILED, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_model, verilate
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.export.cached import kept_text
+from hwgen.export.cached import kept_verilog
 from hwgen.export.conversion import converted
 from hwgen.gateware.pipeline.pipeline import Pipeline
-from hwgen.tools.processes import locked
+from hwgen.tools.kept import kept_folder
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
 
 __all__ = ["PipelineBuild"]
@@ -49,17 +47,7 @@ class PipelineBuild:
         for source in sources:
             state.update(source.read_bytes())
         folder = cache_folder() / "pipeline" / state.hexdigest()[:24]
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_suffix(".lock")):
-            if not (folder / "complete").exists():
-                with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-                    fresh = Path(name) / "build"
-                    fresh.mkdir()
-                    self._compile(fresh)
-                    (fresh / "complete").touch()
-                    shutil.rmtree(folder, ignore_errors=True)
-                    fresh.rename(folder)
-        return folder / "simulator"
+        return kept_folder(folder, self._compile) / "simulator"
 
     def _compile(self, folder: Path) -> None:
         design, log = folder / "pipeline.v", folder / "build.log"
@@ -83,4 +71,4 @@ class PipelineBuild:
 
 def _design(parameters: PipelineParameters, name: str) -> str:
     """Verilog of one pipeline; its modules are named after ``name``."""
-    return kept_text([name, repr(parameters)], lambda: converted(Pipeline(parameters), name))
+    return kept_verilog([name, repr(parameters)], lambda: converted(Pipeline(parameters), name))

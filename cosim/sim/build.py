@@ -3,11 +3,8 @@
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +13,8 @@ from typing import Any
 import cosim.sim.compiling
 from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
 from hwgen.tools.cache import sources_digest
-from hwgen.tools.processes import locked, stop
+from hwgen.tools.kept import kept_folder
+from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environment, fingerprint, require_tools
 
 __all__ = ["LONG", "Build", "build", "failure", "launch", "start", "stop"]
@@ -31,8 +29,6 @@ QUICK = ["-O3", "--assert", "--output-split", "0"]
 QUICK_COMPILED = UNOPTIMISED
 LONG = 1_000_000
 """Cycles of an HWC from which on an optimised build pays: it takes 6 s more, and saves 5 us a cycle."""
-_KEPT_SECONDS = 30 * 24 * 3600
-_UNFINISHED_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -134,27 +130,9 @@ class Build:
 
 
 def build(wanted: Build) -> Path:
-    """The folder of this build, made unless it is there; a lock keeps two processes from making the same one.
-
-    It is made under another name first, so that the rest of a killed process is never taken for a build. Raises
-    `ToolError` with the log's last lines if the simulator refuses the sources.
-    """
+    """The folder of this build, made unless it is there; `ToolError` if the simulator refuses the sources."""
     require_tools(wanted.simulator, waves=wanted.waves)
-    folder = wanted.folder
-    stamp = folder / "complete"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):
-        if not stamp.exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{wanted.digest}.") as name:
-                fresh = Path(name) / "build"
-                fresh.mkdir()
-                wanted.make(fresh)
-                shutil.rmtree(folder, ignore_errors=True)
-                (fresh / "complete").touch()
-                fresh.rename(folder)
-            _remove_old(folder.parent)
-        stamp.touch()
-    return folder / "sim"
+    return kept_folder(wanted.folder, wanted.make) / "sim"
 
 
 def launch(request: dict[str, Any], folder: Path) -> None:
@@ -197,13 +175,3 @@ def failure(request: dict[str, Any]) -> str:
     telling = [line for line in lines if re.search(r"\b(\w*Error|ERROR|error|sorry|CRITICAL)\b", line)]
     shown = " | ".join(line.strip() for line in (telling or lines[-3:])[:3])
     return f"{request['simulator']}: {request['step']} failed: {shown or 'no output'} (log: {kept})"
-
-
-def _remove_old(builds: Path) -> None:
-    """Delete builds that were not used for a month, and what killed processes left."""
-    for stamp in builds.glob("*/complete"):
-        if time.time() - stamp.stat().st_mtime > _KEPT_SECONDS:
-            shutil.rmtree(stamp.parent, ignore_errors=True)
-    for unfinished in builds.glob("*.*/"):
-        if unfinished.is_dir() and time.time() - unfinished.stat().st_mtime > _UNFINISHED_SECONDS:
-            shutil.rmtree(unfinished, ignore_errors=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import cocotb_tools.config
 
+from hwgen.tools.kept import mark_used
 from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import cache_folder, environment, fingerprint, verilator_root
 
@@ -118,6 +119,7 @@ def _headers(flags: Sequence[str], log: Path) -> list[str]:
                 precompile = [*_compiler(), *UNOPTIMISED, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
                 _run([precompile], log)
                 fresh.rename(folder)
+        mark_used(folder)
     return ["-include", str(folder / HEADERS)]
 
 
@@ -144,6 +146,7 @@ def _runtime(sources: Sequence[Path], log: Path) -> Path:
                 _run([[*_compiler(), *RUNTIME_FLAGS, "-c", str(s), "-o", o] for s, o in objects.items()], log)
                 _run([["ar", "rcs", f"{name}/runtime.a", *objects.values()]], log)
                 Path(f"{name}/runtime.a").rename(archive)
+        mark_used(archive)
     return archive
 
 

@@ -38,7 +38,7 @@ CYCLES_NOTE = (
     "complete, it is no independent estimate of the speed."
 )
 
-_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _LARGEST_BUFFER = 1 << 24
 
 
@@ -119,7 +119,7 @@ def buffer_sizes(text: str, option: str = "--buffer") -> list[int]:
 
 
 def _bytes(text: str, option: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|B|)", text)
+    match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
     if not match:
         raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, got {text[:40]!r}")
     size = int(match[1]) * _UNITS[match[2]]
@@ -130,8 +130,8 @@ def _bytes(text: str, option: str) -> int:
 
 def size_text(size: int) -> str:
     """Bytes as they are written on the command line."""
-    for unit in ("MiB", "KiB"):
-        if size % _UNITS[unit] == 0:
+    for unit in ("GiB", "MiB", "KiB"):
+        if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
     return f"{size}B"
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hwgen import __version__
+from hwgen.cli.commands.cache import cache
 from hwgen.cli.commands.calibrate import calibrate
 from hwgen.cli.commands.cosim import cosim
 from hwgen.cli.commands.demo import demo
@@ -74,6 +75,7 @@ app.command()(synth)
 app.command()(calibrate)
 app.command()(sweep)
 app.command()(report)
+app.command()(cache)
 
 
 def main() -> None:

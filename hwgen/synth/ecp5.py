@@ -25,6 +25,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
 from hwgen.ir.document import write_atomically
 from hwgen.tools.cache import digest_of
+from hwgen.tools.kept import mark_used
 from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import ToolError, cache_folder
 
@@ -207,7 +208,9 @@ def synthesise(
     file.parent.mkdir(parents=True, exist_ok=True)
     with locked(file.with_suffix(".lock")):
         try:
-            return Synthesis.from_data(json.loads(file.read_text(encoding="utf-8")))
+            kept = json.loads(file.read_text(encoding="utf-8"))
+            mark_used(file)
+            return Synthesis.from_data(kept)
         except (OSError, ValueError, KeyError, TypeError):
             pass
         began = time.perf_counter()
