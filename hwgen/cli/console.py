@@ -5,10 +5,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -28,6 +30,7 @@ __all__ = [
     "print_table",
     "printable",
     "progress",
+    "show_wide",
     "size_text",
 ]
 
@@ -75,19 +78,91 @@ def progress(total: int, what: str) -> Iterator[Any]:
         yield lambda: bar.advance(task)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on standard output: text left, numbers right with separators; wide tables are not cut in a pipe."""
-    table = Table(title=printable(title), title_justify="left", header_style="bold")
-    cells = [list(row) for row in rows]
-    for index, column in enumerate(columns):
-        numeric = any(isinstance(row[index], int | float) for row in cells)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*map(_cell, row))
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: Sequence[str] = ()
+) -> None:
+    """A table on standard output: text left, numbers right with separators.
+
+    On a narrow terminal headers and text are wrapped, numbers never; then columns are left out, and named: first
+    those in ``wide``, the last one first, then from the right. ``--wide``, and a pipe, get all of them.
+    """
+    values = [list(row) for row in rows]
+    table = [
+        _Column(name, [_cell(row[at]) for row in values], any(isinstance(row[at], int | float) for row in values))
+        for at, name in enumerate(columns)
+    ]
     console = Console(markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 200)
-    console.print(table)
+    natural = sum(column.natural for column in table) + _borders(len(table))
+    if not console.is_terminal or _display.wide:
+        console.width = max(natural, 80)
+    shown = _fitting(table, console.width, wide)
+    figure = Table(title=printable(title), title_justify="left", header_style="bold")
+    for column in shown:
+        figure.add_column(
+            column.name,
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            min_width=column.least if natural > console.width else None,
+        )
+    for row in zip(*(column.cells for column in shown), strict=True):
+        figure.add_row(*row)
+    console.print(figure)
+    if left_out := [column.name.strip() for column in table if column not in shown]:
+        console.print(f"Left out, the terminal being narrow: {', '.join(left_out)}. --wide shows all, --json too.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A column of a table, its cells as they are printed."""
+
+    name: str
+    cells: list[str]
+    numeric: bool
+
+    @property
+    def natural(self) -> int:
+        """Characters that it takes if nothing is wrapped."""
+        return max(map(cell_len, [self.name, *self.cells]))
+
+    @property
+    def least(self) -> int:
+        """Characters that it takes at least: numbers and the words of headers are not broken, text is."""
+        longest = max(map(cell_len, self.cells), default=0)
+        words = max(map(cell_len, self.name.split()), default=0)
+        return max(longest if self.numeric else min(longest, _LEAST_TEXT), words)
+
+
+_LEAST_TEXT = 16
+"""Characters to a line of text that is wrapped."""
+
+
+def _borders(columns: int) -> int:
+    return 3 * columns + 1
+
+
+def _fitting(table: list[_Column], width: int, wide: Sequence[str]) -> list[_Column]:
+    """The columns that a terminal of this width has room for; the first one always."""
+    by_name = {column.name: column for column in table}
+    unwanted = [by_name[name] for name in reversed(wide)]
+    unwanted += [column for column in reversed(table[1:]) if column not in unwanted]
+    shown = list(table)
+    while sum(column.least for column in shown) + _borders(len(shown)) > width and unwanted:
+        shown.remove(unwanted.pop(0))
+    return shown
+
+
+class _Display:
+    """How tables are shown: set by the command line."""
+
+    wide = False
+
+
+_display = _Display()
+
+
+def show_wide(wanted: bool) -> None:
+    """Whether tables have all their columns, however narrow the terminal."""
+    _display.wide = wanted
 
 
 def print_cycles_note() -> None:

@@ -1,8 +1,11 @@
 """The program: its commands, and the one place that turns errors into a line and an exit status."""
 
+import inspect
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +27,7 @@ from hwgen.cli.commands.report import report
 from hwgen.cli.commands.schedule.schedule import schedule
 from hwgen.cli.commands.sweep import sweep
 from hwgen.cli.commands.synth import synth
-from hwgen.cli.console import printable
+from hwgen.cli.console import printable, show_wide
 from hwgen.ir.document import InputError
 from hwgen.tools.toolchain import ToolError
 
@@ -59,23 +62,41 @@ def _options(
     pass
 
 
-app.command()(layers)
-app.command()(schedule)
-app.command()(predict)
-app.command()(generate)
-app.command()(cosim)
-app.command()(demo)
-app.command()(paper)
-app.command("depth-first")(depth_first)
-app.command()(regress)
-app.command("regress-stacks")(regress_stacks)
-app.command("regress-ways")(regress_ways)
-app.command("regress-clusters")(regress_clusters)
-app.command()(synth)
-app.command()(calibrate)
-app.command()(sweep)
-app.command()(report)
-app.command()(cache)
+Wide = Annotated[bool, typer.Option("--wide", help="Show all columns of a table, however narrow the terminal.")]
+
+
+def _command(function: Callable[..., Any], name: str | None = None) -> None:
+    """A command of the program; each one has the option ``--wide``."""
+
+    @wraps(function)
+    def run(*arguments: Any, wide: bool, **options: Any) -> Any:
+        show_wide(wide)
+        return function(*arguments, **options)
+
+    signature = inspect.signature(function)
+    more = inspect.Parameter("wide", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Wide)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), more])  # type: ignore[attr-defined]
+    run.__annotations__ = {**function.__annotations__, "wide": Wide}
+    app.command(name)(run)
+
+
+_command(layers)
+_command(schedule)
+_command(predict)
+_command(generate)
+_command(cosim)
+_command(demo)
+_command(paper)
+_command(depth_first, "depth-first")
+_command(regress)
+_command(regress_stacks, "regress-stacks")
+_command(regress_ways, "regress-ways")
+_command(regress_clusters, "regress-clusters")
+_command(synth)
+_command(calibrate)
+_command(sweep)
+_command(report)
+_command(cache)
 
 
 def main() -> None:
