@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from hwgen.cli.console import buffer_sizes, load_schedules, note, progress
+from hwgen.cli.coverage import covered
 from hwgen.ir.builtin import named_file
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.search.cluster.optimal import search_two_levels
@@ -47,10 +48,18 @@ PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each lay
 
 @dataclass(frozen=True)
 class Work:
-    """Schedules, and the HWC that runs them all; None: for each schedule the smallest one that runs it."""
+    """Schedules, and the HWC that runs them all; None: for each schedule the smallest one that runs it.
+
+    ``coverage``: what became of the layers of the set; None for schedules from files.
+    """
 
     schedules: tuple[Schedule, ...]
     hardware: Hardware | None
+    coverage: Coverage | None = None
+
+    def left_out(self) -> dict[str, object]:
+        """The part of the JSON document that says what the schedules of a set leave out."""
+        return {} if self.coverage is None else {"left_out": self.coverage.as_json()}
 
 
 def read_hardware(name: str | None) -> Hardware | None:
@@ -59,33 +68,39 @@ def read_hardware(name: str | None) -> Hardware | None:
 
 
 def work_of(
-    names: Sequence[str], *, buffer: str | None, hardware: str | None, per_layer: bool, alone: bool = False
+    names: Sequence[str],
+    *,
+    buffer: str | None,
+    hardware: str | None,
+    per_layer: bool,
+    alone: bool = False,
+    partial: bool = False,
 ) -> Work:
     """Read the schedules; or schedule the set: on the given HWC or cluster, one for each layer, the best one for all.
 
-    ``alone``: on one HWC even where there is a cluster of them.
+    ``alone``: on one HWC even where there is a cluster of them. ``partial``: leave out what cannot be scheduled.
     """
     given = read_hardware(hardware)
     if not _is_set(names):
-        if buffer is not None or per_layer:
-            raise InputError(
-                f"--{'buffer' if buffer else 'per-layer'}: expected with a layer set, not with schedules"
-            )
+        if buffer is not None or per_layer or partial:
+            option = "buffer" if buffer is not None else "per-layer" if per_layer else "partial"
+            raise InputError(f"--{option}: expected with a layer set, not with schedules")
         return Work(tuple(schedule for _, schedule in load_schedules(names)), given)
-    layers = load_layer_set(names[0]).convolutions()
+    coverage = covered(names[0], partial=partial)
+    layers = coverage.layers
     sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is None and not per_layer:
         note(f"searching the best HWC of {sizes[0]} bytes for {len(layers)} layers")
         shared = best_shared(layers, sizes[0])
-        return Work(tuple(result.schedule for result in shared.results), shared.hardware)
+        return Work(tuple(result.schedule for result in shared.results), shared.hardware, coverage)
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
-        return Work(tuple(_on_cluster(layers, given)), given)
+        return Work(tuple(_on_cluster(layers, given)), given, coverage)
     found = best_schedules(layers, sizes, given or Hardware(name="per_layer", budget=sizes[0]))
-    return Work(tuple(result.schedule for result in found), given)
+    return Work(tuple(result.schedule for result in found), given, coverage)
 
 
 def _on_cluster(layers: Sequence[Layer], hardware: Hardware) -> Iterator[Schedule]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from hwgen.ir.builtin import named_file
+from hwgen.ir.coverage import Coverage, LeftOut
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.layer import Layer, Pad, Shape, Size
 from hwgen.ir.operators import OPERATORS, Operator
@@ -140,6 +141,7 @@ class Network(Value):
     totals: Totals | None = None
     totals_by_part: dict[str, Count] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     layers: tuple[Node, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -183,16 +185,26 @@ class Network(Value):
                     f"(channels x height x width), expected {'x'.join(map(str, needed))}"
                 )
 
-    def convolutions(self) -> tuple[Layer, ...]:
-        """The rows that a schedule can be made for, in order; fc is a 1x1 convolution over its flattened channels."""
-        return tuple(node.layer() for node in self.layers if node.operator.schedulable)
+    def coverage(self) -> Coverage:
+        """Which rows are scheduled, which carry no work, and what is left out."""
+        return Coverage.of(self.network, self.layers, self.left_out)
+
+    def convolutions(self, *, partial: bool = False) -> tuple[Layer, ...]:
+        """The rows that a schedule can be made for, in order; fc is a 1x1 convolution over its flattened channels.
+
+        Raises `InputError` if there is none, and if other rows have multiply-accumulates, unless ``partial``.
+        """
+        return self.coverage().require(partial=partial)
 
     def starting_with(self, prefix: str) -> "Network":
         """The rows whose name starts with ``prefix``, as a layer list."""
         nodes = tuple(node.model_copy(update={"inputs": ()}) for node in self.layers if node.name.startswith(prefix))
+        lost = tuple(one for one in self.left_out if one.name.startswith(prefix))
         if not nodes:
-            raise InputError(f"{self.network}: no layer's name starts with {prefix!r}")
-        return Network(kind="layer_list", network=f"{self.network}: {prefix}", source=self.source, layers=nodes)
+            why = f": {Coverage.of('', (), lost).lost}" if lost else ""
+            raise InputError(f"{self.network}: no layer's name starts with {prefix!r}{why}")
+        name = f"{self.network}: {prefix}"
+        return Network(kind="layer_list", network=name, source=self.source, left_out=lost, layers=nodes)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format, with the keys that were given."""
@@ -227,7 +239,7 @@ def _produced(producer: Shape | Feature) -> tuple[int, int, int]:
 def load_network(path: Path) -> Network:
     """Read one layer table (YAML), or an ONNX model if the file's name ends so."""
     if path.suffix.lower() == ".onnx":
-        from hwgen.ir.onnx_model import read_onnx
+        from hwgen.ir.onnx.reader import read_onnx
 
         return read_onnx(path)
     return Network.from_data(load_yaml(path), str(path))

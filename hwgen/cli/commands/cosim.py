@@ -11,6 +11,7 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
@@ -41,6 +42,7 @@ def cosim(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    partial: Partial = False,
     simulator: Sim = "verilator",
     jobs: Jobs = 1,
     seed: Seed = 0,
@@ -57,16 +59,17 @@ def cosim(
     """
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
-    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves}
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
+             "--partial": partial}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         return cosim_stacks(
             solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
             as_json=as_json,
         )  # fmt: skip
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
     results = run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
-    document = {"results": [result.as_json() for result in results]}
+    document = {"results": [result.as_json() for result in results], **work.left_out()}
     if output is not None:
         save_results(output, document)
     if as_json:

@@ -14,12 +14,13 @@ import typer
 from hwgen.campaigns.plans import Configuration, Kind
 from hwgen.cli.commands.schedule.utilisation import lanes_of
 from hwgen.cli.console import Json, buffer_sizes, print_cycles_note, print_json, print_table, printable, size_text
+from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.workload import read_hardware
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import DIMS, Layer
-from hwgen.ir.network import load_layer_set
+from hwgen.ir.layer import DIMS
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
 from hwgen.sweep.request import Outcome, Question
@@ -103,6 +104,7 @@ def sweep(
     tcdm: TcdmOption = None,
     hardware: ClusterHardware = None,
     per_layer: PerLayer = False,
+    partial: Partial = False,
     hwce: Hwce = False,
     synthesise: Synth = False,
     synthesis_seconds: SynthLimit = 1200.0,
@@ -149,8 +151,9 @@ def sweep(
     if simulate:
         require_tools("verilator", waves=False)
     require_parquet()
+    coverage = _covered(layer_set, partial=partial)
     question = Question(
-        layers=_layers(layer_set),
+        layers=coverage.layers,
         configurations=tuple(configurations),
         scale=scale,
         simulate=simulate,
@@ -179,6 +182,7 @@ def sweep(
             "provenance": provenance,
             "attempts": dict(outcome.attempts),
             "attempts_after_failures": outcome.again,
+            "left_out": coverage.as_json(),
         }
         print_json(document)
     else:
@@ -210,13 +214,13 @@ def terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _layers(name: str) -> tuple[Layer, ...]:
-    layers = load_layer_set(name).convolutions()
-    names = [layer.name for layer in layers]
+def _covered(name: str, *, partial: bool) -> Coverage:
+    coverage = covered(name, partial=partial)
+    names = [layer.name for layer in coverage.layers]
     if len(set(names)) != len(names):
         twice = next(one for one in names if names.count(one) > 1)
         raise InputError(f"{name}: {twice}: expected layers with names of their own")
-    return layers
+    return coverage
 
 
 def _clusters(numbers: str, sizes: str | None, document: str | None) -> list[Cluster]:

@@ -6,6 +6,7 @@ import typer
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.console import Json, note, print_json, print_table, size_text
+from hwgen.cli.coverage import Partial
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, work_of
 from hwgen.lower.hwc import compile_layer
 from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc
@@ -22,12 +23,13 @@ def synth(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    partial: Partial = False,
     clock: Clock = Device.wanted_mhz,
     seed: Seed = Device.seed,
     as_json: Json = False,
 ) -> None:
     """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path."""
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True)
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True, partial=partial)
     layers: dict[HwcParameters, list[str]] = {}
     for schedule in work.schedules:
         parameters = compile_layer(schedule, work.hardware).parameters
@@ -38,7 +40,7 @@ def synth(
         note(f"synthesising the HWC of {', '.join(names)}: about a minute, unless it was done before")
         found.append((parameters, names, synthesise_hwc(parameters, device)))
     if as_json:
-        print_json({"hardware": [_as_json(*one) for one in found]})
+        print_json({"hardware": [_as_json(*one) for one in found], **work.left_out()})
         return
     for parameters, names, synthesis in found:
         _print(parameters, names, synthesis)

@@ -12,6 +12,7 @@ from hwgen.arch.registers.control import Status
 from hwgen.cli.commands.generate.clusters import print_clusters, write_clusters
 from hwgen.cli.commands.generate.folders import require_names, write_files, write_grouped, write_program
 from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, generate_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
 from hwgen.export.hwc import files_of, storage
@@ -63,28 +64,29 @@ def generate(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    partial: Partial = False,
     macs: MacsOption = None,
     as_json: Json = False,
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
-    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer}
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial}
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json)
         return
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer)
+    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
     if any(is_two_level(schedule) for schedule in work.schedules):
         clusters = write_clusters(work, output)
         if as_json:
-            print_json({"clusters": [one.as_json() for one in clusters]})
+            print_json({"clusters": [one.as_json() for one in clusters], **work.left_out()})
         else:
             print_clusters(clusters)
         return
     generated = write_hardware(work, output)
     if as_json:
-        print_json({"hardware": [one.as_json() for one in generated]})
+        print_json({"hardware": [one.as_json() for one in generated], **work.left_out()})
         return
     rows: list[list[object]] = []
     for one in generated:

@@ -14,9 +14,9 @@ from hwgen.campaigns.plans import BUSY, KINDS, Configuration, Kind
 from hwgen.campaigns.summary import Summary, failures, summaries
 from hwgen.cli.commands.cosim import Seed
 from hwgen.cli.console import Json, buffer_sizes, print_cycles_note, print_json, print_table, printable, size_text
+from hwgen.cli.coverage import Partial, covered
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
-from hwgen.ir.layer import Layer
-from hwgen.ir.network import load_layer_set
 from hwgen.tools.toolchain import require_tools
 
 __all__ = ["regress"]
@@ -64,6 +64,7 @@ def regress(
     min_utilisation: MinUtilisation = None,
     max_ratio: MaxRatio = 1.2,
     busy: Busy = False,
+    partial: Partial = False,
     seed: Seed = 0,
     jobs: Jobs = PROCESSORS,
     as_json: Json = False,
@@ -85,13 +86,18 @@ def regress(
 
     configurations = [configuration(kind, size) for size in buffer_sizes(buffer) for kind in kinds]
     require_tools("verilator", waves=False)
+    coverage = _covered(layer_set, partial=partial)
     began = time.perf_counter()
-    outcome = Regression(_layers(layer_set), configurations, output, seed, jobs, _tell).run()
+    outcome = Regression(coverage.layers, configurations, output, seed, jobs, _tell).run()
     seconds = time.perf_counter() - began
     wrong, rows = failures(outcome), summaries(outcome)
     document = {
         "configurations": [_summary_data(row) for row in rows],
-        "left_out": {plan.configuration.name: plan.left_out for plan in outcome.plans},
+        "left_out": {
+            **{plan.configuration.name: plan.left_out for plan in outcome.plans},
+            layer_set: {one.name: one.reason for one in coverage.left_out},
+        },
+        "share_left_out": coverage.share,
         "failures": wrong,
         "simulated": outcome.simulated,
         "seconds": round(seconds, 1),
@@ -107,14 +113,14 @@ def regress(
     return 1 if wrong else 0
 
 
-def _layers(name: str) -> tuple[Layer, ...]:
-    layers = load_layer_set(name).convolutions()
+def _covered(name: str, *, partial: bool) -> Coverage:
+    coverage = covered(name, partial=partial)
     seen: set[str] = set()
-    for layer in layers:
+    for layer in coverage.layers:
         if layer.name in seen:
             raise InputError(f"{name}: {layer.name}: expected layers with names of their own")
         seen.add(layer.name)
-    return layers
+    return coverage
 
 
 def _tell(result: dict[str, Any], done: int, known: int) -> None:

@@ -1,12 +1,12 @@
 """``hwgen schedule`` for a cluster: the best schedule of two memory levels for every layer."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hwgen.arch.dram import DramPort
 from hwgen.cli.console import note, print_json, print_table
 from hwgen.ir.counts import Counts
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
@@ -43,7 +43,7 @@ def energy_cost(text: str) -> EnergyCost:
 
 
 def schedule_on_cluster(
-    layers: Sequence[Layer],
+    coverage: Coverage,
     hardware: Hardware,
     objective: ClusterObjective,
     min_utilisation: float | None,
@@ -55,8 +55,8 @@ def schedule_on_cluster(
     cluster = hardware.cluster or Cluster()
     known: dict[str, TwoLevelResult] = {}
     entries, rows = [], []
-    for number, layer in enumerate(layers, 1):
-        note(f"searching {layer.name} ({number} of {len(layers)})")
+    for number, layer in enumerate(coverage.layers, 1):
+        note(f"searching {layer.name} ({number} of {len(coverage.layers)})")
         key = layer.model_dump_json(exclude={"name"})
         if key not in known:
             judge = judge_of(hardware, timed=min_utilisation is not None)
@@ -70,7 +70,7 @@ def schedule_on_cluster(
         entries.append(_entry(layer, found, path, cluster, counts, timed=min_utilisation is not None))
         rows.append(_row(layer, found, timed=min_utilisation is not None))
     if as_json:
-        print_json({"schedules": entries})
+        print_json({"schedules": entries, "left_out": coverage.as_json()})
         return
     columns = list(COLUMNS)
     if objective != "dram-bytes":

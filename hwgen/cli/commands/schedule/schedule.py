@@ -9,9 +9,9 @@ from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
 from hwgen.cli.commands.schedule.utilisation import print_plan
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
+from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.workload import HardwareOption, best_schedules, read_hardware
 from hwgen.ir.document import InputError
-from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
@@ -74,6 +74,7 @@ def schedule(
     *,
     buffer: Buffers = None,
     hardware: HardwareOption = None,
+    partial: Partial = False,
     objective: Goal = None,
     energy: Energy = None,
     min_utilisation: Busy = None,
@@ -95,12 +96,13 @@ def schedule(
     sizes = [] if buffer is None else buffer_sizes(buffer)
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
-    layers = load_layer_set(name).convolutions()
+    coverage = covered(name, partial=partial)
+    layers = coverage.layers
     if given is not None and given.cluster is not None:
         if buffer is not None or lanes is not None or max_ratio is not None or shared:
             raise InputError(
                 f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, --energy, "
-                "--min-utilisation, -o and --json beside it"
+                "--min-utilisation, --partial, -o and --json beside it"
             )
         if min_utilisation is not None and not 0 <= min_utilisation <= 1:
             raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
@@ -110,7 +112,7 @@ def schedule(
                 raise InputError("--energy: expected together with --objective energy")
             weighed = given.cluster.model_copy(update={"energy": energy_cost(energy)})
             given = given.model_copy(update={"cluster": weighed})
-        schedule_on_cluster(layers, given, on_cluster, min_utilisation, output, as_json=as_json)
+        schedule_on_cluster(coverage, given, on_cluster, min_utilisation, output, as_json=as_json)
         return
     one_level = _one_level_objective(objective)
     if energy is not None:
@@ -125,7 +127,7 @@ def schedule(
         if hardware is not None or one_level != "traffic":
             raise InputError("--min-utilisation: expected without --hardware and --objective")
         print_plan(
-            layers, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
+            coverage, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
             store=store, jobs=jobs, as_json=as_json,
         )  # fmt: skip
         return
@@ -135,7 +137,8 @@ def schedule(
         if path is not None:
             save_schedule(result.schedule, path, _remarks(result, hardware, one_level))
     if as_json:
-        print_json({"schedules": [_as_json(result, path) for result, path in found]})
+        entries = [_as_json(result, path) for result, path in found]
+        print_json({"schedules": entries, "left_out": coverage.as_json()})
         return
     columns = [
         "layer",

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from hwgen.cli.console import note, print_json, print_table, size_text
+from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import save_hardware
 from hwgen.ir.lanes import LANE_DIMS, Lanes
-from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.access import predict
 from hwgen.search.hwc.layer_fronts import LANES, Choice
@@ -35,7 +35,7 @@ def lanes_of(text: str | None) -> Lanes | None:
 
 
 def print_plan(
-    layers: tuple[Layer, ...],
+    coverage: Coverage,
     sizes: list[int],
     min_utilisation: float,
     *,
@@ -53,10 +53,10 @@ def print_plan(
     shape = lanes_of(lanes)
     if not 0 <= min_utilisation <= 1:
         raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
-    note(f"searching {'one HWC' if one_for_all else 'HWCs'} of {sizes[0]} bytes for {len(layers)} layers")
+    note(f"searching {'one HWC' if one_for_all else 'HWCs'} of {sizes[0]} bytes for {len(coverage.layers)} layers")
     search = plan_shared if one_for_all else plan_per_layer
     ratio = DEFAULT_RATIO if max_ratio is None else max_ratio
-    plan = search(layers, sizes[0], min_utilisation, ratio, lanes=shape, store=store, jobs=jobs)
+    plan = search(coverage.layers, sizes[0], min_utilisation, ratio, lanes=shape, store=store, jobs=jobs)
     files = [_save(choice, plan, min_utilisation, output) for choice in plan.choices]
     if as_json:
         print_json(
@@ -66,6 +66,7 @@ def print_plan(
                 "total_bytes": plan.total_bytes,
                 "ratio": round(plan.ratio, 6),
                 "utilisation": round(plan.utilisation, 6),
+                "left_out": coverage.as_json(),
             }
         )
         return

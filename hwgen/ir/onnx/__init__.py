@@ -1,0 +1,1 @@
+"""ONNX models as layer sets. Needs the optional package ``onnx``."""
