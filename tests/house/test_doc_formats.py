@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.ir.coverage import LeftOut
 from hwgen.ir.document import Value
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
@@ -16,7 +17,7 @@ from manual.inserts import with_inserts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"
 SECTIONS: dict[str, tuple[type[Value], ...]] = {
-    "Layer sets": (Network, Node, Feature, Totals),
+    "Layer sets": (Network, Node, Feature, Totals, LeftOut),
     "Schedules": (Schedule, Layer, Bits),
     "Hardware": (Hardware, Cluster, Dram, DmaCost, EnergyCost),
     "Depth-first solutions": (solution._File, solution._StackEntry),
