@@ -10,7 +10,6 @@ from cosim.cluster.run import ClusterResult
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.descriptor import OperandTag
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
-from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["judge_cluster"]
@@ -80,7 +79,7 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
         measured=measured,
         equal=equal,
         output_exact=exact,
-        predicted_cycles=round(cluster_cycles(task.program, task.job.timing).total),
+        predicted_cycles=round(task.predicted_cycles),
         cycles=outcome.cycles,
         seconds=outcome.seconds,
         failures=tuple(failures),

@@ -1,6 +1,7 @@
 """Everything that the simulation of a two-level schedule needs: test data, program, DRAM image, prediction."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
 from hwgen.model.dram.counts import program_access
@@ -41,6 +43,11 @@ class ClusterTask:
     data: LayerData
     job: ClusterJob
     expected: NDArray[np.signedinteger]
+
+    @cached_property
+    def predicted_cycles(self) -> float:
+        """The cycles of the program, predicted, with the DRAM's timing of the job."""
+        return cluster_cycles(self.program, self.job.timing).total
 
 
 def prepare_cluster(

@@ -10,6 +10,7 @@ from cosim.cluster.preparation import ClusterTask, prepare_cluster
 from cosim.cluster.run import run_cluster
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import dump_layer, file_names
+from cosim.sim.build import LONG
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Hardware
@@ -31,7 +32,7 @@ def cosimulate_clusters(
     serial: bool = False,
     timing: Dram | None = None,
     dump: Path | None = None,
-    fast: bool = True,
+    fast: bool | None = None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
     """Run each schedule on its cluster and compare counts and output; results in the order of ``schedules``.
@@ -42,7 +43,9 @@ def cosimulate_clusters(
     Parameters
     ----------
     hardware : the cluster; None: for each schedule the default one with the smallest HWCs that run it.
-    seed, streams, dump, fast, progress : see `cosim.hwc.results.cosimulate`.
+    seed, streams, dump, progress : see `cosim.hwc.results.cosimulate`.
+    fast : build each cluster's simulator for long runs; None: where all of its runs together are predicted to take
+        more than `cosim.sim.build.LONG` cycles.
     stalls : random stalls on every DRAM channel and every TCDM port.
     serial : nothing overlaps: load, compute and store one after the other.
     timing : of the DRAM; by default that of the hardware.
@@ -58,7 +61,8 @@ def cosimulate_clusters(
     results: dict[int, LayerResult] = {}
     for parameters, tasks in groups.items():
         depth = dram_depth(max(len(task.job.image) for _, task in tasks))
-        model = load_cluster(parameters, dram_log2=depth, fast=fast)
+        long = sum(task.predicted_cycles for _, task in tasks) > LONG if fast is None else fast
+        model = load_cluster(parameters, dram_log2=depth, fast=long)
         for index, task in tasks:
             outcome = run_cluster(model, task.job)
             results[index] = judge_cluster(task, outcome)

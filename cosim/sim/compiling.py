@@ -4,10 +4,11 @@ Verilator writes some ten C++ files for a design, and its makefile compiles, bes
 the runtime library, each time anew: two thirds of the time of a build. Here the files that run in every cycle are one
 unit and those that run once are another, which is not optimised; the runtime is an archive that all builds link.
 Without optimisation there is one unit, and the runtime's headers, half of what the compiler then reads, are
-precompiled.
+precompiled. A library, which clusters are, has the modules that Verilator keeps as instances in a unit of their own.
 """
 
 import hashlib
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ DEFINES = ["-DVERILATOR=1", *(f"-DVM_{what}=0" for what in ("COVERAGE", "SC", "T
                                                              "TRACE_VCD", "TRACE_SAIF"))]  # fmt: skip
 SHARED_FLAGS = ["-fPIC", "-fno-gnu-unique"]
 RUNTIME_FLAGS = ["-O2", *SHARED_FLAGS]
-LIBRARY_FLAGS = [*SHARED_FLAGS, "-shared", "-Wl,-Bsymbolic"]
+LIBRARY_FLAGS = ["-shared", "-Wl,-Bsymbolic"]
 """Models that are loaded into one process must not share what the compiler would keep once for all libraries."""
 UNOPTIMISED = ["-O0", *SHARED_FLAGS]
 HEADERS = "runtime.h"
@@ -78,13 +79,32 @@ def compile_model(
 
 
 def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], log: Path) -> Path:
-    """Compile what Verilator wrote into a folder, and further C++ files, to a library to be loaded; its path."""
+    """Compile what Verilator wrote into a folder, and further C++ files, to a library to be loaded; its path.
+
+    What runs in every cycle is two units, so that two processors share the work: modules that are instances of their
+    own, and the rest with ``more``.
+    """
     library = folder / "model.so"
-    unit = _unit(folder / "library.cc", [*sorted(folder.glob("*.cpp")), *more])
+    files = sorted(folder.glob("*.cpp"))
+    slow = [file for file in files if "__Slow" in file.name]
+    rest = [file for file in files if file not in slow]
+    modules = [file for file in rest if re.match(r"Vtop_(?!_)", file.name)]
+    units = {
+        "modules": (modules, list(flags)),
+        "rest": ([*(file for file in rest if file not in modules), *more], list(flags)),
+        "once": (slow, UNOPTIMISED),
+    }
     runtime = _runtime(_runtime_sources(folder), log)
-    command = [*_compiler(), *_headers(flags, log), f"-I{folder}", *flags, *LIBRARY_FLAGS]
-    command += [str(unit), str(runtime), "-pthread"]
-    _run([[*command, "-o", str(library)]], log)
+    commands, objects = [], []
+    for name, (sources, optimisation) in units.items():
+        if not sources:
+            continue
+        unit = _unit(folder / f"{name}.cc", sources)
+        objects.append(f"{unit}.o")
+        command = [*_compiler(), *_headers(optimisation, log), f"-I{folder}", *optimisation, *SHARED_FLAGS]
+        commands.append([*command, "-c", str(unit), "-o", objects[-1]])
+    _run(commands, log)
+    _run([["g++", *LIBRARY_FLAGS, *objects, str(runtime), "-pthread", "-o", str(library)]], log)
     return library
 
 
