@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
-from hwgen.ir.document import dump_yaml
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.bounds import bounds
 from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
@@ -20,6 +19,7 @@ def cluster_row(
     *,
     point: str,
     asked: Mapping[str, Any],
+    file: str,
     simulated: Mapping[str, Any] | None,
     reason: str = "",
     pending: bool = False,
@@ -52,7 +52,7 @@ def cluster_row(
         **{f"wait_{who}_predicted": round(times.waits.get(("compute", who), 0)) for who in WAITS},
         "compulsory_bytes": limit.compulsory,
         "bound_bytes": round(limit.largest, 1),
-        "schedule": dump_yaml(schedule.as_data()),
+        "schedule": file,
     }
     total, spent = cells["dram_total_bytes_predicted"], cells["cycles_predicted"]
     if simulated is not None:

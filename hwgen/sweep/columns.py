@@ -7,7 +7,7 @@ from hwgen.ir.counts import directions_at, quantities_at
 
 __all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "Column", "Kind", "traffic_column"]
 
-FORMAT = 2
+FORMAT = 3
 """Version of the tables; it changes when a column changes."""
 
 Kind = Literal["text", "integer", "number", "truth"]
@@ -25,12 +25,16 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column; a cell may be empty where the row has no such figure."""
+    """One column; a cell may be empty where the row has no such figure.
+
+    ``key``: whether rows that differ in it are kept apart when a folder's sweeps are put into one table.
+    """
 
     name: str
     kind: Kind
     unit: str
     meaning: str
+    key: bool = False
 
 
 def traffic_column(operand: str, direction: str, quantity: str, source: str, level: str = "tcdm") -> str:
@@ -81,19 +85,24 @@ COLUMNS: tuple[Column, ...] = (
     Column("point", "text", "", "digest of everything that the row depends on"),
     Column("status", "text", "", "; ".join(f"{name}: {meaning}" for name, meaning in STATUS.items())),
     Column("reason", "text", "", "what is wrong"),
-    Column("layer", "text", "", "the layer's name"),
+    Column("set", "text", "", "the layer set", key=True),
+    Column("layer", "text", "", "the layer's name", key=True),
     Column("configuration", "text", "", "one HWC for all layers (shared), one for each (per-layer), the HWCE's nest, "
-           "a cluster of HWCs made for each layer"),
+           "a cluster of HWCs made for each layer", key=True),
     Column("buffer_bytes", "integer", "bytes", "local buffers asked for: most bytes of I, W and O together, of "
-           "each HWC"),
-    Column("hwcs", "integer", "", "HWCs of the cluster"),
-    Column("tcdm_bytes", "integer", "bytes", "the cluster's shared memory"),
-    Column("axi_bits", "integer", "bits", "width of the cluster's port to the DRAM"),
-    Column("lanes", "text", "", "shape of the lanes"),
-    Column("order", "text", "", "loop order asked for; best: the best one"),
-    Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much"),
+           "each HWC", key=True),
+    Column("hwcs", "integer", "", "HWCs of the cluster", key=True),
+    Column("tcdm_bytes", "integer", "bytes", "the cluster's shared memory", key=True),
+    Column("banks", "integer", "", "banks of the cluster's shared memory", key=True),
+    Column("axi_bits", "integer", "bits", "width of the cluster's port to the DRAM", key=True),
+    Column("dram", "text", "", "timing of the cluster's DRAM; empty: a beat in every cycle", key=True),
+    Column("lanes", "text", "", "shape of the lanes", key=True),
+    Column("order", "text", "", "loop order asked for; best: the best one", key=True),
+    Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much",
+           key=True),
+    Column("seed", "integer", "", "of the operands", key=True),
     Column("simulator", "text", "", "empty: not simulated"),
-    Column("seed", "integer", "", "of the operands"),
+    Column("question", "text", "", "the sweep that the row is from: its name in provenance.json"),
     Column("hardware_order", "text", "", "the HWC's loops, outermost first, with its buffers above them"),
     Column("input_buffer_bytes", "integer", "bytes", "the HWC's memory for I"),
     Column("weight_buffer_bytes", "integer", "bytes", "the HWC's memory for W"),
@@ -135,12 +144,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("queue_bits", "integer", "bits", "of the queues' memories"),
     Column("clock_mhz", "number", "MHz", "from register to register, placed and routed"),
     Column("critical_path", "text", "", "the registers between which the clock is limited"),
-    Column("schedule", "text", "", "the nest, as a schedule file in YAML"),
+    Column("schedule", "text", "", "the schedule's file in the folder of the results"),
 )  # fmt: skip
 
 CURVES: tuple[Column, ...] = (
-    Column("layer", "text", "", "the layer's name"),
-    Column("buffer_bytes", "integer", "bytes", "local buffers, I, W and O together"),
+    Column("set", "text", "", "the layer set", key=True),
+    Column("layer", "text", "", "the layer's name", key=True),
+    Column("scale", "integer", "", "1: the layer at full size", key=True),
+    Column("buffer_bytes", "integer", "bytes", "local buffers, I, W and O together", key=True),
+    Column("question", "text", "", "the sweep that the row is from: its name in provenance.json"),
     Column("I_bytes", "integer", "bytes", "traffic of I in the best schedule of the pure model"),
     Column("W_bytes", "integer", "bytes", "traffic of W"),
     Column("O_bytes", "integer", "bytes", "traffic of O and its partial sums"),

@@ -3,11 +3,13 @@
 import platform
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
 from hwgen import __version__
 from hwgen.campaigns.plans import Configuration
+from hwgen.ir.hardware import Dram
 from hwgen.ir.layer import Layer
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.rows import Cells
@@ -29,6 +31,7 @@ class Question:
     Parameters
     ----------
     layers : their names differ.
+    layer_set : the name of all of them together.
     configurations : what they run on.
     scale : 1 for full size; see `hwgen.sweep.steps.scaled`.
     simulate, synthesise : or leave it at the model's figures.
@@ -46,28 +49,39 @@ class Question:
     device: Device = field(default_factory=Device)
     synthesis_seconds: float = 1200.0
     curve_sizes: tuple[int, ...] = ()
+    layer_set: str = ""
 
     def asked(self, configuration: AnyConfiguration) -> Cells:
         """The cells of each row of a configuration that say what was asked for."""
         cluster = configuration.cluster if isinstance(configuration, ClusterConfiguration) else None
         return {
+            "set": self.layer_set,
             "configuration": configuration.kind,
             "buffer_bytes": configuration.budget,
             "hwcs": None if cluster is None else cluster.hwcs,
             "tcdm_bytes": None if cluster is None else cluster.tcdm,
+            "banks": None if cluster is None else cluster.banks,
             "axi_bits": None if cluster is None else cluster.axi_bits,
+            "dram": None if cluster is None or cluster.dram is None else _timing(cluster.dram),
             "lanes": configuration.shape,
             "order": configuration.order or "best",
             "scale": self.scale,
-            "simulator": "verilator" if self.simulate else "",
             "seed": self.seed,
+            "simulator": "verilator" if self.simulate else "",
+            "question": self.name,
         }
+
+    @cached_property
+    def name(self) -> str:
+        """Its name in ``provenance.json``: a digest of its provenance."""
+        return digest_of(self.provenance())[:12]
 
     def provenance(self) -> dict[str, Any]:
         """What the results depend on besides the rows' own cells."""
         clusters = [one for one in self.configurations if isinstance(one, ClusterConfiguration)]
         packages = PACKAGES + (SYNTHESIS_PACKAGES if self.synthesise else ())
         return {
+            "set": self.layer_set,
             "hwgen": __version__,
             "sources": code_digest(),
             "tools": {name: version(name) for name in packages},
@@ -91,12 +105,14 @@ class Outcome:
     Members
     -------
     rows, curves : the tables.
+    documents : text of each file that a row names, and of the hardware beside it, by its name in the folder.
     attempts : steps that were attempted now, by kind; what was kept is not among them.
     again : how many of them were further attempts, after a failure.
     """
 
     rows: list[Cells] = field(default_factory=list)
     curves: list[Cells] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     again: int = 0
 
@@ -109,3 +125,7 @@ class Outcome:
     def pending(self) -> int:
         """Number of rows without a result so far."""
         return sum(row["status"] == "pending" for row in self.rows)
+
+
+def _timing(dram: Dram) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in dram.model_dump().items())

@@ -6,7 +6,6 @@ from typing import Any
 from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.hwc import Row
 from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
-from hwgen.ir.document import dump_yaml
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import bounds
@@ -25,6 +24,7 @@ def row_of(
     point: str,
     optimum: int,
     asked: Mapping[str, Any],
+    file: str,
     simulated: Mapping[str, Any] | None,
     synthesis: Synthesis | None,
     reason: str = "",
@@ -35,6 +35,7 @@ def row_of(
     Parameters
     ----------
     asked : the cells that say what was asked for.
+    file : of the schedule.
     simulated : the line of a simulation; None: there is none.
     reason : why something is missing that was asked for.
     pending : whether some of it is still to come.
@@ -62,7 +63,7 @@ def row_of(
         "optimum_bytes": optimum,
         "compulsory_bytes": limit.compulsory,
         "bound_bytes": round(limit.largest, 1),
-        "schedule": dump_yaml(schedule.as_data()),
+        "schedule": file,
     }
     total = cells["total_bytes_predicted"]
     spent = timed.total
@@ -90,10 +91,11 @@ def no_row(layer: Layer, asked: Mapping[str, Any], status: str, reason: str, poi
     return completed(cells)
 
 
-def curve_rows(layer: Layer, found: Mapping[str, Mapping[str, int]]) -> list[Cells]:
+def curve_rows(layer: Layer, asked: Mapping[str, Any], found: Mapping[str, Mapping[str, int]]) -> list[Cells]:
     """The rows of a layer's curve."""
     return [
         {
+            **asked,
             "layer": layer.name,
             "buffer_bytes": int(size),
             **{f"{operand}_bytes": traffic[operand] for operand in OPERANDS},

@@ -18,6 +18,7 @@ from hwgen.ir.schedule import Schedule
 from hwgen.sweep.attempt import PERFORM, Order
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration
+from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.farm import Farm, Place, open_farm
 from hwgen.sweep.request import AnyConfiguration, Outcome, Question
 from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
@@ -67,7 +68,7 @@ class Sweep:
     attempts: int = 3
     tell: Callable[[str, int, int], None] = lambda line, done, known: None
     perform: str = PERFORM
-    keep: Callable[[Outcome], None] = lambda outcome: None
+    keep: Callable[[Outcome], object] = lambda outcome: None
 
     def __post_init__(self) -> None:
         self._store = Store((self.folder / "store").resolve())
@@ -196,6 +197,12 @@ class Sweep:
             plan = Plan.from_data(configuration, record["value"])
             rows = rows_of(plan)
             self._plans[configuration] = plan, rows
+            self._outcome.documents |= documents_of(
+                self.question,
+                configuration,
+                (row.entry.schedule for row in rows),
+                hardware_of(configuration, rows),
+            )
             designs: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
             for row in rows:
                 designs[row.parameters, row.entry.hardware is None].append(row)
@@ -260,10 +267,11 @@ class Sweep:
         question, outcome = self.question, self._outcome
         outcome.rows = [row for one in question.configurations for row in self._rows(one)]
         outcome.curves = []
+        asked = {"set": question.layer_set, "scale": question.scale, "question": question.name}
         for layer in self._layers if question.curve_sizes else ():
             record = self._records.get(curve_step(layer, question.curve_sizes).key)
             if record is not None and record["status"] == "done":
-                outcome.curves += curve_rows(layer, record["value"])
+                outcome.curves += curve_rows(layer, asked, record["value"])
         return outcome
 
     def _rows(self, configuration: AnyConfiguration) -> list[Cells]:
@@ -297,6 +305,7 @@ class Sweep:
                 row,
                 optimum=plan.optima[row.layer],
                 asked=asked,
+                file=schedule_file(self.question, row.configuration, row.layer),
                 simulated=simulated,
                 synthesis=None if synthesis is None else Synthesis.from_data(synthesis),
                 **common,
@@ -314,7 +323,10 @@ class Sweep:
         simulated, _, common = self._found(where, record["value"]["schedule"])
 
         def made() -> Cells:
-            return cluster_row(record["value"], configuration, asked=asked, simulated=simulated, **common)
+            schedule = Schedule.from_data(record["value"]["schedule"])
+            self._outcome.documents |= documents_of(self.question, configuration, [schedule], configuration.hardware)
+            file = schedule_file(self.question, configuration, layer.name)
+            return cluster_row(record["value"], configuration, asked=asked, file=file, simulated=simulated, **common)
 
         return self._made(where, (simulated is None, common), made)
 

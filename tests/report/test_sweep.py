@@ -26,7 +26,8 @@ from hwgen.report.sweep.results import load_results
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS
-from hwgen.sweep.request import Question
+from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
+from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import row_of
 from hwgen.sweep.table import write_results
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
@@ -40,28 +41,35 @@ BUDGETS = (512, 1024, 2048)
 def results(folder: Path, *, clusters: bool = False) -> Path:
     """A sweep's folder: two layers on engines of three sizes, and on lone HWCs; or, besides, on clusters."""
     layers = layers_named("first", "second")
+    question = Question(layers, tuple(Configuration("shared", budget) for budget in BUDGETS), layer_set="few")
     rows: list[dict[str, Any]] = []
+    documents: dict[str, str] = {}
     for kind in ("shared", "hwce"):
         for budget in BUDGETS:
             configuration = Configuration(kind, budget)
             entries = tuple(Entry(hwce(layer, lanes=Lanes(x=16)), None) for layer in layers)
             plan = Plan(configuration, entries, {}, {layer.name: 100 for layer in layers})
-            asked = Question(layers, (configuration,)).asked(configuration)
+            on = hardware_of(configuration, rows_of(plan))
+            documents |= documents_of(question, configuration, (entry.schedule for entry in plan.entries), on)
             for row in rows_of(plan):
-                rows.append(_cells(row, plan, asked, budget, simulated=budget != 2048))
+                rows.append(_cells(row, question, budget, simulated=budget != 2048))
     if clusters:
-        rows += [row for hwcs in (1, 2) for layer in layers for row in [_on_cluster(layer, hwcs)]]
+        for hwcs in (1, 2):
+            for layer in layers:
+                row, files = _on_cluster(layer, question, hwcs)
+                rows.append(row)
+                documents |= files
     curves = [
         {"layer": layer.name, "buffer_bytes": size, "I_bytes": 90000 // size, "W_bytes": 200, "O_bytes": 300,
-         "total_bytes": 90000 // size + 500, "bound_bytes": 450.0}
+         "total_bytes": 90000 // size + 500, "bound_bytes": 450.0, "set": "few", "scale": 1,
+         "question": question.name}
         for layer in layers for size in (256, *BUDGETS)
     ]  # fmt: skip
-    question = Question(layers, tuple(Configuration("shared", budget) for budget in BUDGETS))
-    write_results(folder, rows, curves, question.provenance())
+    write_results(folder, Outcome(rows, curves, documents), question)
     return folder
 
 
-def _cells(row: Any, plan: Plan, asked: dict[str, Any], budget: int, *, simulated: bool) -> dict[str, Any]:
+def _cells(row: Any, question: Question, budget: int, *, simulated: bool) -> dict[str, Any]:
     line = {
         "measured": predict(row.entry.schedule).counts.as_json(),
         "equal": True,
@@ -75,18 +83,20 @@ def _cells(row: Any, plan: Plan, asked: dict[str, Any], budget: int, *, simulate
         Device(), 80.0, CriticalPath("a", "b", 1.0, 2.0), Area(5000 + budget, 5, 30, 2, 0),
         {"O": Area(lut_rams=budget // 8)}, Gates(1000, 30, 8 * budget, 64), {},
     )  # fmt: skip
-    asked = {**asked, "simulator": "verilator" if simulated else ""}
+    asked = {**question.asked(row.configuration), "simulator": "verilator" if simulated else ""}
     return row_of(
-        row, point="p", optimum=100, asked=asked, simulated=line if simulated else None, synthesis=synthesis
-    )
+        row, point="p", optimum=100, asked=asked, file=schedule_file(question, row.configuration, row.layer),
+        simulated=line if simulated else None, synthesis=synthesis,
+    )  # fmt: skip
 
 
-def _on_cluster(layer: Layer, hwcs: int) -> dict[str, Any]:
+def _on_cluster(layer: Layer, question: Question, hwcs: int) -> tuple[dict[str, Any], dict[str, str]]:
     """A layer on a cluster of so many HWCs; the run is made up, and only one HWC was simulated."""
     configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=hwcs, tcdm=1 << 14))
     plan = plan_on_cluster(layer, configuration)
+    schedule = Schedule.from_data(plan["schedule"])
     line = {
-        "measured": predict_two_levels(Schedule.from_data(plan["schedule"]), hwcs).counts.as_json(),
+        "measured": predict_two_levels(schedule, hwcs).counts.as_json(),
         "equal": True,
         "output_exact": True,
         "passed": True,
@@ -94,8 +104,11 @@ def _on_cluster(layer: Layer, hwcs: int) -> dict[str, Any]:
         "cycles": {"measured": 5000},
         "stalls": {"measured": {"wait_compute_for_load": 1000, "wait_compute_for_store": 500}},
     }
-    asked = Question((layer,), (configuration,)).asked(configuration)
-    return cluster_row(plan, configuration, point="p", asked=asked, simulated=line if hwcs == 1 else None)
+    row = cluster_row(
+        plan, configuration, point="p", asked=question.asked(configuration),
+        file=schedule_file(question, configuration, layer.name), simulated=line if hwcs == 1 else None,
+    )  # fmt: skip
+    return row, documents_of(question, configuration, [schedule], configuration.hardware)
 
 
 # --- reading ---
@@ -136,7 +149,11 @@ def test_unreadable_results_are_refused(run: Run, tmp_path: Path) -> None:
         run(*broken("results.csv", lambda text: text.replace(",512,", ",many,", 1))),
         "row 1: buffer_bytes: expected integer, got 'many'",
     )
-    refused(run(*broken("results.csv", lambda text: text.replace("{m: ", "{q: "))), "first: schedule: ")
+    refused(run(*broken("results.csv", lambda text: text.replace("first.yaml", "no.yaml"))), "no.yaml: ")
+    refused(
+        run(*broken("schedules/few_shared_512/first.yaml", lambda text: text.replace("nest:", "nets:"))),
+        "few_shared_512/first.yaml: ",
+    )
     (tmp_path / "file").touch()
     refused(run("report", results(tmp_path / "good"), "-o", tmp_path / "file"), "-o: expected a folder")
     (tmp_path / "good" / "provenance.json").write_bytes(b"\xff\xfe")

@@ -36,7 +36,7 @@ question = Question(
 )
 place = Place(kind, int(workers), address=address, logs=Path(folder).resolve() / "logs", walltime="00:10")
 tell = lambda line, done, known: print(line, flush=True)
-keep = lambda outcome: write_results(Path(folder), outcome.rows, outcome.curves, question.provenance())
+keep = lambda outcome: write_results(Path(folder), outcome, question)
 run.KEEP_SECONDS = 0.1
 sweep = Sweep(question, Path(folder), place, float(seconds), int(attempts), tell, "tests.sweep.points:perform", keep)
 try:

@@ -16,11 +16,12 @@ from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Plan, make_plan
 from hwgen.cli.commands.sweep import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
-from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster
+from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.hardware import Cluster, load_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Schedule
+from hwgen.ir.schedule import Schedule, load_schedule
+from hwgen.lower.hwc import compile_layer
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
@@ -29,8 +30,8 @@ from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
 from hwgen.sweep.columns import COLUMNS, CURVES
 from hwgen.sweep.farm import Place, open_farm
-from hwgen.sweep.request import Question
-from hwgen.sweep.rows import row_of
+from hwgen.sweep.request import Outcome, Question
+from hwgen.sweep.rows import order_text, row_of
 from hwgen.sweep.steps import scaled, simulate_step
 from hwgen.sweep.store import Store
 from hwgen.sweep.table import write_results
@@ -128,7 +129,8 @@ def synthesis() -> Synthesis:
 
 
 OF_CLUSTERS = {
-    "hwcs", "tcdm_bytes", "axi_bits", "tcdm_taken_bytes", "search_complete", "dram_total_bytes_predicted",
+    "hwcs", "tcdm_bytes", "axi_bits", "banks", "dram", "tcdm_taken_bytes", "search_complete",
+    "dram_total_bytes_predicted",
     "wait_load_predicted",
     "wait_store_predicted",
     *(f"dram_{operand}_{direction}_{quantity}_predicted" for operand, directions in directions_at("dram").items()
@@ -148,7 +150,7 @@ def test_a_row_of_a_cluster_has_everything() -> None:
     plan = plan_on_cluster(layer, configuration)
     schedule = Schedule.from_data(plan["schedule"])
     asked = Question((layer,), (configuration,)).asked(configuration)
-    cells = cluster_row(plan, configuration, point="p", asked=asked, simulated=None)
+    cells = cluster_row(plan, configuration, point="p", asked=asked, file="s.yaml", simulated=None)
     assert list(cells) == [column.name for column in COLUMNS]
     assert (cells["configuration"], cells["hwcs"], cells["tcdm_bytes"]) == ("cluster", 2, 1 << 14)
     counts = predict_two_levels(schedule, 2).counts
@@ -157,12 +159,12 @@ def test_a_row_of_a_cluster_has_everything() -> None:
     assert cells["dram_P_read_bytes_predicted"] > 0  # the program
     assert cells["total_bytes_predicted"] == counts.total_bytes()
     assert 0 < cells["tcdm_taken_bytes"] <= 1 << 14
-    assert not missing(cells) & {*OF_CLUSTERS, *(column.name for column in COLUMNS[:20]), "cycles_predicted"}
+    assert missing(cells) & {*OF_CLUSTERS, *(column.name for column in COLUMNS[:25]), "cycles_predicted"} == {"dram"}
     # Of a run, with what its registers say.
     stalls = {"wait_compute_for_load": 7, "wait_compute_for_store": 5}
     run = {"measured": counts.as_json(), "equal": True, "output_exact": True, "passed": True, "failures": [],
            "cycles": {"measured": layer.macs}, "stalls": {"measured": stalls}}  # fmt: skip
-    cells = cluster_row(plan, configuration, point="p", asked=asked, simulated=run)
+    cells = cluster_row(plan, configuration, point="p", asked=asked, file="s.yaml", simulated=run)
     assert (cells["status"], cells["wait_load_measured"], cells["wait_store_measured"]) == ("ok", 7, 5)
     assert (cells["utilisation"], cells["bound_ratio"]) == (1 / 32, 1.0)
     assert cells["dram_total_bytes_measured"] == cells["dram_total_bytes_predicted"]
@@ -174,14 +176,14 @@ def test_a_row_has_everything() -> None:
     (row,) = rows_of(plan)
     counts = predict(row.entry.schedule).counts
     asked = Question((layer,), (plan.configuration,)).asked(plan.configuration)
-    cells = row_of(row, point="p", optimum=100, asked=asked, simulated=None, synthesis=synthesis())
+    cells = row_of(row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=synthesis())
     assert list(cells) == [column.name for column in COLUMNS]
     assert (cells["status"], cells["total_bytes_predicted"]) == ("predicted", counts.total_bytes())
     assert cells["optimum_ratio"] == counts.total_bytes() / 100
     assert missing(cells) == {"equal", "output_exact", *OF_CLUSTERS}
     assert (cells["luts"], cells["lut_rams"], cells["buffer_lut_rams"], cells["buffer_block_rams"]) == (100, 5, 8, 1)
     assert (cells["gates"], cells["buffer_bits"], cells["clock_mhz"]) == (1000, 8192, 81.5)
-    assert Schedule.from_data(yaml.safe_load(cells["schedule"])) == row.entry.schedule
+    assert cells["schedule"] == "s.yaml"
     assert cells["hardware_order"].count("[") == 2  # the HWCE keeps rows and weights, no sums
 
 
@@ -189,12 +191,14 @@ def test_files_hold_the_same_rows(tmp_path: Path) -> None:
     (layer,) = layers_named("a")
     plan = plan_of(layer)
     (row,) = rows_of(plan)
-    question = Question((layer,), (plan.configuration,), simulate=False)
+    question = Question((layer,), (plan.configuration,), simulate=False, layer_set="few")
     asked = question.asked(plan.configuration)
-    cells = row_of(row, point="p", optimum=100, asked=asked, simulated=None, synthesis=None)
+    cells = row_of(row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=None)
     curve = {"layer": "a", "buffer_bytes": 64, "I_bytes": 1, "W_bytes": 2, "O_bytes": 3, "total_bytes": 6,
-             "bound_bytes": 5.5}  # fmt: skip
-    write_results(tmp_path, [cells], [curve], question.provenance())
+             "bound_bytes": 5.5, "set": "few", "scale": 1, "question": question.name}  # fmt: skip
+    text = dump_yaml(row.entry.schedule.as_data())
+    write_results(tmp_path, Outcome([cells], [curve], {"s.yaml": text}), question)
+    assert load_schedule(tmp_path / "s.yaml") == row.entry.schedule
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
         (read,) = csv.DictReader(file)
     table = pyarrow.parquet.read_table(tmp_path / "results.parquet")
@@ -208,9 +212,10 @@ def test_files_hold_the_same_rows(tmp_path: Path) -> None:
     assert field.metadata == {b"unit": b"bytes", b"meaning": b"I, W and O at the shared memory, counted on the bus"}
     provenance = json.loads(table.schema.metadata[b"hwgen.provenance"])
     assert provenance == json.loads((tmp_path / "provenance.json").read_text(encoding="utf-8"))
-    assert (provenance["size"], provenance["configurations"]) == ("full", ["hwce 1024"])
+    asked = provenance["questions"][cells["question"]]
+    assert (asked["size"], asked["configurations"], asked["set"]) == ("full", ["hwce 1024"], "few")
     curves = pyarrow.parquet.read_table(tmp_path / "curves.parquet")
-    assert (curves.to_pylist(), curves.column_names) == ([curve], [column.name for column in CURVES])
+    assert (curves.to_pylist(), set(curves.column_names)) == ([curve], {column.name for column in CURVES})
 
 
 # --- the command ---
@@ -234,7 +239,7 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
         ("hwce", 512, "predicted"), ("hwce", 1024, "predicted"),
     ]  # fmt: skip
     for row in rows:
-        counts = predict(Schedule.from_data(yaml.safe_load(row["schedule"]))).counts
+        counts = predict(load_schedule(out / row["schedule"])).counts
         assert row["tcdm_I_read_bytes_predicted"] == counts["tcdm", "I", "read"].bytes
         assert row["total_bytes_predicted"] == counts.total_bytes()
         assert row["total_bytes_measured"] is None
@@ -247,13 +252,23 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
     assert (again.status, again.err) == (0, "")  # nothing was left to do
     assert "Sweep, layers at full size" in again.out
     assert {file.name for file in out.iterdir()} == {
-        "store", "results.csv", "results.parquet", "curves.csv", "curves.parquet", "schema.json", "provenance.json"
+        "store", "results.csv", "results.parquet", "curves.csv", "curves.parquet", "schema.json", "provenance.json",
+        "schedules",
     }  # fmt: skip
-    # Another size is another table.
+    # Layers of another size are rows of their own.
     looked = command(*wanted, "--scale", 2, "--json").json
     assert {row["scale"] for row in looked["results"]} == {2}
     assert looked["provenance"]["size"] == "channels, rows and columns divided by 2"
     assert looked["results"][0]["macs"] < rows[0]["macs"]
+    table = pyarrow.parquet.read_table(out / "results.parquet").to_pylist()
+    assert [row["scale"] for row in table] == [1, 1, 2, 2] * 2
+    assert len((out / "results.csv").read_text(encoding="utf-8").splitlines()) == 9  # a line a row
+    # The schedules run on the hardware beside them.
+    for row in table:
+        hardware = load_hardware((out / row["schedule"]).parent.with_suffix(".hardware.yaml"))
+        p = compile_layer(load_schedule(out / row["schedule"]), hardware).parameters
+        assert order_text(p) == row["hardware_order"]
+        assert p.input_bytes == row["input_buffer_bytes"]
 
 
 def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import yaml
 
-from hwgen.ir.schedule import Schedule
+from hwgen.ir.schedule import load_schedule
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.sweep.attempt import environment
@@ -27,7 +27,7 @@ def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
     with (out / "results.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     assert (row["status"], row["equal"], row["output_exact"]) == ("ok", "true", "true")
-    counts = predict_two_levels(Schedule.from_data(yaml.safe_load(row["schedule"])), 2).counts
+    counts = predict_two_levels(load_schedule(out / row["schedule"]), 2).counts
     assert int(row["dram_total_bytes_measured"]) == counts.total_bytes("dram") > 0
     assert int(row["dram_I_read_beats_measured"]) == counts["dram", "I", "read"].beats > 0
     assert int(row["dram_P_read_bytes_measured"]) == int(row["dram_P_read_bytes_predicted"]) > 0
@@ -53,14 +53,15 @@ def test_points_are_measured_and_equal(tmp_path: Path) -> None:
         ("square", "ok", "true", "true"), ("point", "ok", "true", "true")
     ]  # fmt: skip
     for row in rows:
-        counts = predict(Schedule.from_data(yaml.safe_load(row["schedule"]))).counts
+        counts = predict(load_schedule(out / row["schedule"])).counts
         assert int(row["total_bytes_measured"]) == int(row["total_bytes_predicted"]) == counts.total_bytes()
         assert int(row["tcdm_O_write_words_measured"]) == counts["tcdm", "O", "write"].words > 0
         assert int(row["cycles_measured"]) == int(row["cycles_predicted"])
         assert int(row["stall_input_measured"]) == int(row["stall_input_predicted"])
         assert (row["simulator"], row["scale"]) == ("verilator", "1")
     assert pyarrow.parquet.read_table(out / "results.parquet").num_rows == 2
-    assert json.loads((out / "provenance.json").read_text(encoding="utf-8"))["simulated"] is True
+    (question,) = json.loads((out / "provenance.json").read_text(encoding="utf-8"))["questions"].values()
+    assert question["simulated"] is True
     text = (out / "results.csv").read_bytes()
     again = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=900)
     assert (again.returncode, again.stderr) == (0, "")

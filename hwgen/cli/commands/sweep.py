@@ -23,6 +23,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
+from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.run import Sweep
@@ -154,6 +155,7 @@ def sweep(
     coverage = _covered(layer_set, partial=partial)
     question = Question(
         layers=coverage.layers,
+        layer_set=_set_name(layer_set),
         configurations=tuple(configurations),
         scale=scale,
         simulate=simulate,
@@ -167,19 +169,19 @@ def sweep(
         place = Place("scheduler", address=scheduler)
     elif farm is not None:
         place = Place(farm, jobs, queue=queue, walltime=walltime, memory=memory, logs=output.resolve() / "logs")
-    provenance = question.provenance()
+    known_tables(output)  # refused before anything is done if it is no folder of sweeps
 
-    def keep(outcome: Outcome) -> None:
-        write_results(output, outcome.rows, outcome.curves, provenance)
+    def keep(outcome: Outcome) -> Tables:
+        return write_results(output, outcome, question)
 
     with terminated_like_interrupted():
         outcome = Sweep(question, output, place, time_limit, attempts, _tell, keep=keep).run()
-    keep(outcome)
+    tables = keep(outcome)
     if as_json:
         document = {
             "results": outcome.rows,
             "curves": outcome.curves,
-            "provenance": provenance,
+            "provenance": question.provenance(),
             "attempts": dict(outcome.attempts),
             "attempts_after_failures": outcome.again,
             "left_out": coverage.as_json(),
@@ -190,7 +192,9 @@ def sweep(
         for row in outcome.wrong:
             typer.echo(printable(f"{row['configuration']} {row['buffer_bytes']} {row['layer']}: {row['status']}: "
                                  f"{row['reason']}"))  # fmt: skip
-        typer.echo(f"{output / 'results.csv'}, results.parquet, schema.json, provenance.json")
+        earlier = len(tables.rows) - len(outcome.rows)
+        rows = f"{len(tables.rows)} rows{f', {earlier} of them from earlier sweeps' if earlier else ''}"
+        typer.echo(f"{output / 'results.csv'} ({rows}), results.parquet, schema.json, provenance.json, schedules")
     return 1 if outcome.wrong else 0
 
 
@@ -221,6 +225,11 @@ def _covered(name: str, *, partial: bool) -> Coverage:
         twice = next(one for one in names if names.count(one) > 1)
         raise InputError(f"{name}: {twice}: expected layers with names of their own")
     return coverage
+
+
+def _set_name(name: str) -> str:
+    """A built-in name, or that of a file, with the prefix of its layers."""
+    return re.sub(r"\.(ya?ml|onnx)(?=:|$)", "", Path(name).name, flags=re.IGNORECASE)
 
 
 def _clusters(numbers: str, sizes: str | None, document: str | None) -> list[Cluster]:

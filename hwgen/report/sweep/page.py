@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import InputError, parse_yaml
 from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Loop, Schedule
 from hwgen.report.sweep.groups import groups_of, label_of
@@ -23,7 +22,7 @@ SCRIPTS = ("charts.js", "rows.js", "plots.js", "clusters.js", "tables.js", "page
 def page(results: SweepResults, title: str) -> str:
     """The page's text."""
     document = {
-        "rows": [_with_nest(row) for row in results.rows],
+        "rows": [_with_nest(row, results.schedules) for row in results.rows],
         "curves": list(results.curves),
         "columns": list(results.columns),
         "curve_columns": list(results.curve_columns),
@@ -66,16 +65,10 @@ def nest_text(schedule: Schedule) -> str:
     return "\n".join(lines)
 
 
-def _with_nest(row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_nest(row: Mapping[str, Any], schedules: Mapping[str, Schedule]) -> dict[str, Any]:
     found: dict[str, Any] = {name: cell for name, cell in row.items() if cell is not None}  # most are
-    found |= {"label": label_of(row), "nest": ""}
-    if row["schedule"] is not None:
-        where = f"results.csv: {row['layer']}"
-        try:
-            found["nest"] = nest_text(Schedule.from_data(parse_yaml(row["schedule"], where), where))
-        except InputError as error:
-            raise InputError(f"{where}: schedule: {error}") from None
-    return found
+    schedule = schedules.get(row["schedule"])
+    return found | {"label": label_of(row), "nest": "" if schedule is None else nest_text(schedule)}
 
 
 def _part(name: str) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import InputError
+from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = ["SweepResults", "load_results"]
 
-FORMAT = 2
+FORMAT = 3
 """Version of the tables of a sweep; see `hwgen.sweep.columns`."""
 Row = dict[str, Any]
 
@@ -25,7 +26,8 @@ class SweepResults:
     -------
     rows, curves : the tables; a cell without a figure is None.
     columns, curve_columns : name, kind, unit and meaning of each column.
-    provenance : what the rows depend on besides.
+    provenance : what the rows depend on besides, for each sweep that they are from.
+    schedules : those that rows name, by the name of their file.
     """
 
     rows: tuple[Row, ...]
@@ -33,6 +35,7 @@ class SweepResults:
     columns: tuple[Mapping[str, str], ...]
     curve_columns: tuple[Mapping[str, str], ...]
     provenance: Mapping[str, Any]
+    schedules: Mapping[str, Schedule]
 
 
 def load_results(path: Path) -> SweepResults:
@@ -47,7 +50,10 @@ def load_results(path: Path) -> SweepResults:
     rows = _table(folder / "results.csv", columns)
     if not rows:
         raise InputError(f"{folder / 'results.csv'}: expected at least one row")
-    return SweepResults(rows, _table(folder / "curves.csv", curve_columns), columns, curve_columns, provenance)
+    files = dict.fromkeys(row["schedule"] for row in rows if row["schedule"] is not None)
+    schedules = {file: load_schedule(folder / file) for file in files}
+    curves = _table(folder / "curves.csv", curve_columns)
+    return SweepResults(rows, curves, columns, curve_columns, provenance, schedules)
 
 
 def _text(file: Path) -> str:

@@ -1,0 +1,173 @@
+"""Several sweeps into one folder: which rows its tables have then."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hwgen.arch.hwc import ALONG_X
+from hwgen.campaigns.hwc import rows_of
+from hwgen.campaigns.plans import Configuration, Entry, Plan
+from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.model.core.access import predict
+from hwgen.model.published.stoutchinin import hwce
+from hwgen.report.sweep.results import load_results
+from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
+from hwgen.sweep.merge import Tables, known_tables
+from hwgen.sweep.request import Outcome, Question
+from hwgen.sweep.rows import Cells, row_of
+from hwgen.sweep.table import write_results
+from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from tests.sweep.points import layers_named
+
+LAYERS = layers_named("a", "b")
+SYNTHESIS = Synthesis(
+    Device(), 80.0, CriticalPath("a", "b", 1.0, 2.0), Area(5000, 5, 30, 2, 0), {"O": Area(lut_rams=3)},
+    Gates(1000, 30, 8, 64), {},
+)  # fmt: skip
+
+
+def swept(
+    folder: Path,
+    *budgets: int,
+    cycles: int | None = None,
+    pending: bool = False,
+    synthesis: Synthesis | None = None,
+    lanes: Lanes = ALONG_X,
+    reason: str = "",
+    **question: Any,
+) -> Tables:
+    """A sweep of two layers, measured if it says in how many cycles."""
+    configurations = tuple(Configuration("hwce", budget) for budget in budgets)
+    asked = Question(LAYERS, configurations, simulate=cycles is not None, layer_set="few", **question)
+    outcome = Outcome()
+    for one in configurations:
+        entries = tuple(Entry(hwce(layer, lanes=lanes), None) for layer in asked.layers)
+        rows = rows_of(Plan(one, entries, {}, {layer.name: 100 for layer in asked.layers}))
+        outcome.documents |= documents_of(asked, one, (row.entry.schedule for row in rows), hardware_of(one, rows))
+        for row in rows:
+            line = {
+                "measured": predict(row.entry.schedule).counts.as_json(), "equal": True, "output_exact": True,
+                "passed": True, "failures": [], "cycles": {"measured": cycles},
+                "stalls": {"measured": {"input": 1, "weight": 2, "output": 0}},
+            }  # fmt: skip
+            outcome.rows.append(
+                row_of(
+                    row, point="p", optimum=100, asked=asked.asked(one), file=schedule_file(asked, one, row.layer),
+                    simulated=None if cycles is None else line, synthesis=synthesis, pending=pending, reason=reason,
+                )
+            )  # fmt: skip
+    for layer in asked.layers:
+        outcome.curves.append(
+            {"set": "few", "layer": layer.name, "scale": asked.scale, "buffer_bytes": 64, "I_bytes": 1, "W_bytes": 2,
+             "O_bytes": 3, "total_bytes": 6, "bound_bytes": 5.0, "question": asked.name}
+        )  # fmt: skip
+    return write_results(folder, outcome, asked)
+
+
+def picked(tables: Tables, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in tables.rows]
+
+
+def test_rows_of_several_sweeps_are_neighbours(tmp_path: Path) -> None:
+    swept(tmp_path, 512, 2048)
+    tables = swept(tmp_path, 1024)
+    assert picked(tables, "buffer_bytes", "layer") == [
+        (size, layer) for size in (512, 1024, 2048) for layer in ("a", "b")
+    ]
+    assert [row["layer"] for row in tables.curves] == ["a", "b"]  # of the same question once
+    found = load_results(tmp_path)
+    assert len(found.rows) == 6
+    assert set(found.provenance["questions"]) == {row["question"] for row in found.rows}
+    assert len(found.provenance["questions"]) == 2
+    assert {schedule.layer.name for schedule in found.schedules.values()} == {"a", "b"}
+    assert len(found.schedules) == 6
+    assert known_tables(tmp_path) == tables
+
+
+def test_another_question_about_the_same_point_is_a_row_of_its_own(tmp_path: Path) -> None:
+    swept(tmp_path, 512, cycles=4000)
+    swept(tmp_path, 512, cycles=4000, seed=7)
+    tables = swept(tmp_path, 512, scale=2)
+    assert picked(tables, "scale", "seed", "layer") == [
+        (1, 0, "a"), (1, 0, "b"), (1, 7, "a"), (1, 7, "b"), (2, 0, "a"), (2, 0, "b"),
+    ]  # fmt: skip
+    assert len(tables.questions) == 3
+    assert [row["scale"] for row in tables.curves] == [1, 1, 2, 2]
+
+
+def test_what_is_measured_anew_takes_its_place(tmp_path: Path) -> None:
+    swept(tmp_path, 512)
+    assert picked(swept(tmp_path, 512, cycles=4000), "status", "cycles_measured") == [("ok", 4000)] * 2
+    tables = swept(tmp_path, 512, cycles=5000)
+    assert picked(tables, "status", "cycles_measured") == [("ok", 5000)] * 2
+    assert len(tables.questions) == 1  # the first is no row's any more
+
+
+def test_a_look_at_the_model_loses_no_measurement(tmp_path: Path) -> None:
+    measured = swept(tmp_path, 512, cycles=4000)
+    assert swept(tmp_path, 512).rows == measured.rows
+    assert swept(tmp_path, 512, pending=True).rows == measured.rows
+    # Area and clock are found by another command as well.
+    (row, _) = swept(tmp_path, 512, synthesis=SYNTHESIS).rows
+    assert (row["status"], row["cycles_measured"], row["luts"]) == ("ok", 4000, 5000)
+    (row, _) = swept(tmp_path, 512, cycles=5000).rows
+    assert (row["cycles_measured"], row["luts"], row["clock_mhz"]) == (5000, 5000, 80.0)
+    # With another schedule nothing of it holds.
+    (row, _) = swept(tmp_path, 512, lanes=Lanes(y=2, x=8)).rows
+    assert (row["status"], row["cycles_measured"], row["luts"]) == ("predicted", None, None)
+    (row, _) = swept(tmp_path, 512, cycles=5000, reason="no room").rows
+    assert (row["status"], row["reason"]) == ("failed", "no room")
+
+
+def test_a_reason_of_many_lines_is_one_line_of_the_table(tmp_path: Path) -> None:
+    swept(tmp_path, 512, reason="first\nsecond")
+    lines = (tmp_path / "results.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 3
+    assert "first second" in lines[1]
+
+
+def test_files_of_other_questions_do_not_meet() -> None:
+    (layer,) = layers_named("a")
+
+    plain = Configuration("shared", 512)
+
+    def file(configuration: Configuration = plain, **question: Any) -> str:
+        return schedule_file(Question((layer,), (configuration,), **question), configuration, "a")
+
+    names = [
+        file(), file(layer_set="few"), file(layer_set="more"), file(layer_set="few", scale=2),
+        file(replace(plain, order="MYX[O]C[I]k[W]lmyx")),
+        file(replace(plain, lanes=Lanes(m=8, x=2))),
+    ]  # fmt: skip
+    assert len(set(names)) == len(names)
+    assert names[3] == "schedules/few_shared_512_scale2/a.yaml"
+    assert names[4] == "schedules/shared_512_MYX_O_C_I_k_W_lmyx/a.yaml"
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    swept(tmp_path, 512)
+    schema = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
+    kept = (tmp_path / "results.csv").read_bytes()
+    (tmp_path / "schema.json").write_text(json.dumps({**schema, "format": 2}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"^-o: .*: its results are of another version of hwgen: expected another"):
+        swept(tmp_path, 1024)
+    (tmp_path / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    (tmp_path / "results.parquet").write_bytes(b"torn")
+    with pytest.raises(InputError, match="its results cannot be read") as refused:
+        swept(tmp_path, 1024)
+    assert "\n" not in str(refused.value)
+    assert (tmp_path / "results.csv").read_bytes() == kept
+
+
+def test_a_schedule_is_a_file_like_any_other(tmp_path: Path) -> None:
+    tables = swept(tmp_path, 512)
+    row: Cells = tables.rows[0]
+    layer: Layer = LAYERS[0]
+    text = (tmp_path / row["schedule"]).read_text(encoding="utf-8")
+    assert text == dump_yaml(hwce(layer, lanes=ALONG_X).as_data())
+    assert (tmp_path / "schedules" / "few_hwce_512.hardware.yaml").is_file()
