@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,14 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen.ir.document import InputError
-from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = [
     "CYCLES_NOTE",
     "Json",
     "buffer_sizes",
     "chosen_names",
-    "load_schedules",
     "note",
     "print_cycles_note",
     "print_json",
@@ -209,15 +206,3 @@ def size_text(size: int) -> str:
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
     return f"{size}B"
-
-
-def load_schedules(names: Iterable[str]) -> list[tuple[Path, Schedule]]:
-    """Schedules by file, or all ``*.yaml`` of a folder; each file is read once."""
-    files: dict[Path, None] = {}
-    for name in names:
-        path = Path(name)
-        found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-        if not found:
-            raise InputError(f"{path}: expected a folder with schedules (*.yaml)")
-        files.update(dict.fromkeys(found))
-    return [(path, load_schedule(path)) for path in files]

@@ -1,5 +1,6 @@
 """What ``generate`` and ``cosim`` work on: schedules from files, or a layer set that is scheduled first."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import buffer_sizes, load_schedules, note, progress
+from hwgen.cli.console import buffer_sizes, note, progress, size_text
 from hwgen.cli.coverage import covered
+from hwgen.cli.schedules import ScheduleFile, load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
@@ -16,23 +18,30 @@ from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
+from hwgen.model.cluster.levels import is_two_level
+from hwgen.model.core.access import predict
 from hwgen.search.cluster.optimal import search_two_levels
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Objective, Result
-from hwgen.search.hwc.shared import best_shared
+from hwgen.search.hwc.shared import Shared, best_shared
 
 __all__ = [
+    "SHARED",
     "BufferOption",
     "HardwareOption",
     "PerLayer",
     "Work",
     "Workload",
     "best_schedules",
+    "left_out",
+    "one_for_all",
     "read_hardware",
     "work_of",
 ]
 
 DEFAULT_BUDGET = 1024
+SHARED = "shared"
+"""Name of the HWC that `one_for_all` finds."""
 
 Workload = Annotated[
     list[str], typer.Argument(metavar="SCHEDULE...|SET", help="Schedule files, folders of them, or one layer set.")
@@ -48,18 +57,30 @@ PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each lay
 
 @dataclass(frozen=True)
 class Work:
-    """Schedules, and the HWC that runs them all; None: for each schedule the smallest one that runs it.
+    """Schedules, and the HWC or cluster that runs them all; None: for each schedule the smallest that runs it.
 
-    ``coverage``: what became of the layers of the set; None for schedules from files.
+    ``folder``: where its files go inside a command's output folder. ``coverage``: what became of the layers of the
+    set; None for schedules from files.
     """
 
     schedules: tuple[Schedule, ...]
     hardware: Hardware | None
+    folder: Path = Path()
     coverage: Coverage | None = None
 
-    def left_out(self) -> dict[str, object]:
-        """The part of the JSON document that says what the schedules of a set leave out."""
-        return {} if self.coverage is None else {"left_out": self.coverage.as_json()}
+    @property
+    def on_cluster(self) -> bool:
+        """Whether these are schedules of two memory levels; raises `InputError` if some are."""
+        clusters = sum(is_two_level(schedule) for schedule in self.schedules)
+        if clusters not in (0, len(self.schedules)):
+            raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
+        return clusters > 0
+
+
+def left_out(works: Sequence[Work]) -> dict[str, object]:
+    """The part of the JSON document that says what the schedules of a set leave out; empty for those from files."""
+    known = [work.coverage for work in works if work.coverage is not None]
+    return {"left_out": known[0].as_json()} if known else {}
 
 
 def read_hardware(name: str | None) -> Hardware | None:
@@ -75,32 +96,71 @@ def work_of(
     per_layer: bool,
     alone: bool = False,
     partial: bool = False,
-) -> Work:
+) -> list[Work]:
     """Read the schedules; or schedule the set: on the given HWC or cluster, one for each layer, the best one for all.
 
-    ``alone``: on one HWC even where there is a cluster of them. ``partial``: leave out what cannot be scheduled.
+    Schedules that run on different hardware are works of their own. ``alone``: a set is scheduled for one HWC even
+    where there is a cluster of them. ``partial``: leave out what cannot be scheduled.
     """
     given = read_hardware(hardware)
     if not _is_set(names):
         if buffer is not None or per_layer or partial:
             option = "buffer" if buffer is not None else "per-layer" if per_layer else "partial"
             raise InputError(f"--{option}: expected with a layer set, not with schedules")
-        return Work(tuple(schedule for _, schedule in load_schedules(names)), given)
+        return _works(load_schedules(names, given))
     coverage = covered(names[0], partial=partial)
-    layers = coverage.layers
+    found, runs_on = _of_set(coverage.layers, buffer, given, per_layer=per_layer, alone=alone)
+    return [Work(found, runs_on, coverage=coverage)]
+
+
+def _of_set(
+    layers: tuple[Layer, ...], buffer: str | None, given: Hardware | None, *, per_layer: bool, alone: bool
+) -> tuple[tuple[Schedule, ...], Hardware | None]:
     sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is None and not per_layer:
-        note(f"searching the best HWC of {sizes[0]} bytes for {len(layers)} layers")
-        shared = best_shared(layers, sizes[0])
-        return Work(tuple(result.schedule for result in shared.results), shared.hardware, coverage)
+        shared = one_for_all(layers, sizes[0])
+        return tuple(result.schedule for result in shared.results), shared.hardware
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
-        return Work(tuple(_on_cluster(layers, given)), given, coverage)
+        return tuple(_on_cluster(layers, given)), given
     found = best_schedules(layers, sizes, given or Hardware(name="per_layer", budget=sizes[0]))
-    return Work(tuple(result.schedule for result in found), given, coverage)
+    return tuple(result.schedule for result in found), given
+
+
+def one_for_all(layers: tuple[Layer, ...], size: int) -> Shared:
+    """The one HWC of some bytes that is best for all layers, and the schedules on it."""
+    note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
+    return best_shared(layers, size, name=SHARED)
+
+
+def _works(files: list[ScheduleFile]) -> list[Work]:
+    """The schedules by the hardware they run on: all together if it is the same one, else folder by folder."""
+    for file in files:
+        _require_lanes(file)
+    names = {file.schedule.layer.name for file in files}
+    if len(names) == len(files) and all(file.hardware == files[0].hardware for file in files):
+        return [Work(tuple(file.schedule for file in files), files[0].hardware)]
+    folders: dict[Path, list[ScheduleFile]] = {}
+    for file in files:
+        folders.setdefault(file.path.resolve().parent, []).append(file)
+    common = os.path.commonpath(folders)
+    return [
+        Work(tuple(one.schedule for one in members), members[0].hardware, folder.relative_to(common))
+        for folder, members in folders.items()
+    ]
+
+
+def _require_lanes(file: ScheduleFile) -> None:
+    """Refuse a schedule of the pure model, and say how to get one that runs."""
+    if file.schedule.lanes.product == 1 and not is_two_level(file.schedule):
+        size = 1 << max(DEFAULT_BUDGET.bit_length() - 1, (predict(file.schedule).need_bytes.total - 1).bit_length())
+        raise InputError(
+            f"{file.path}: a schedule of the pure model, without lanes, runs on no HWC; for schedules, and an HWC "
+            f"that runs them: hwgen schedule SET --buffer {size_text(size)} --shared -o DIR"
+        )
 
 
 def _on_cluster(layers: Sequence[Layer], hardware: Hardware) -> Iterator[Schedule]:

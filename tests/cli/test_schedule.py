@@ -113,7 +113,7 @@ def test_a_demand_on_utilisation(run: Run, tmp_path: Path) -> None:
     answer = run(*command, "-o", tmp_path)
     assert (answer.status, answer.err) == (0, "")
     (entry,), (hardware,) = answer.json["schedules"], answer.json["hardware"]
-    machine = load_hardware(tmp_path / "hwc_1.hardware.yaml")
+    machine = load_hardware(tmp_path / "hwc_1" / "hwc_1.hardware.yaml")
     assert machine == Hardware.from_data(hardware)
     assert machine.lanes == Lanes(m=8, x=2)
     assert entry["file"] == str(tmp_path / "hwc_1" / "C3.yaml")
@@ -136,7 +136,6 @@ def test_demands_on_utilisation_that_make_no_sense(run: Run) -> None:
     for lanes in ("m8x3", "m8x4", "m8q2", "m8m2", "square", "{m: 8}"):
         refused(run(*command, "--min-utilisation", "0.5", "--lanes", lanes), "--lanes: expected auto or 16 lanes")
     refused(run(*command, "--lanes", "auto"), "--lanes: expected together with --min-utilisation")
-    refused(run(*command, "--shared"), "--shared: expected together with --min-utilisation")
     refused(run(*command, "--max-ratio", "2"), "--max-ratio: expected together with --min-utilisation")
     with_two = (*command[:-1], "1KiB,2KiB", "--min-utilisation", "0.5")
     refused(run(*with_two), "--min-utilisation: expected one buffer size")

@@ -10,10 +10,10 @@ import typer
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
-from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, printable, progress
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.cluster.levels import is_two_level
@@ -67,17 +67,33 @@ def cosim(
             solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
             as_json=as_json,
         )  # fmt: skip
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
-    results = run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
-    document = {"results": [result.as_json() for result in results], **work.left_out()}
+    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
+    if dump is not None and dump.exists() and not dump.is_dir():
+        raise InputError(f"--dump: expected a folder, got the file {dump}")
+    if any(work.on_cluster for work in works) and (simulator != "verilator" or waves):
+        raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
+    found = [
+        (work, run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls,
+                   dump=None if dump is None else dump / work.folder,
+                   waves=(dump or Path("waves")) / work.folder if waves else None))
+        for work in works
+    ]  # fmt: skip
+    results = [result for _, some in found for result in some]
+    document = {
+        "results": [{**result.as_json(), "folder": str(work.folder)} for work, some in found for result in some],
+        **left_out(works),
+    }
     if output is not None:
         save_results(output, document)
     if as_json:
         print_json(document)
     else:
-        print_comparison(results)
-        _print_runs(results)
-        print_failures(results)
+        for work, some in found:
+            if len(works) > 1:
+                typer.echo(f"{printable(str(work.folder))}:")
+            print_comparison(some)
+            _print_runs(some)
+            print_failures(some)
     return 0 if all(result.passed for result in results) else 1
 
 
@@ -89,19 +105,12 @@ def run(
     seed: int = 0,
     stalls: bool = False,
     dump: Path | None = None,
-    waves: bool = False,
+    waves: Path | None = None,
 ) -> list[LayerResult]:
-    """Cosimulate the work with a progress bar; failures are printed as they arrive."""
-    if dump is not None and dump.exists() and not dump.is_dir():
-        raise InputError(f"--dump: expected a folder, got the file {dump}")
+    """Cosimulate the work with a progress bar. Waveforms go into the folder ``waves``."""
     note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
-    clusters = sum(is_two_level(schedule) for schedule in work.schedules)
-    if clusters not in (0, len(work.schedules)):
-        raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
-    if clusters and (simulator != "verilator" or waves):
-        raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
     with progress(len(work.schedules), "cosimulating") as step:
-        if clusters:
+        if work.on_cluster:
             return cosimulate_clusters(
                 work.schedules,
                 work.hardware,
@@ -118,7 +127,7 @@ def run(
             jobs=jobs,
             stalls=stalls,
             dump=dump,
-            waves=(dump or Path("waves")) if waves else None,
+            waves=waves,
             progress=lambda result: step(),
         )
 

@@ -33,7 +33,7 @@ def demo(
     note(f"searching the best HWC of {size_text(BUDGET)} for {len(layers)} layers")
     shared = best_shared(layers, BUDGET, name="demo")
     work = Work(tuple(result.schedule for result in shared.results), shared.hardware)
-    (generated,) = write_hardware(work, rtl)
+    (generated,) = write_hardware([work], rtl)
     results = run(work, jobs=jobs)
     document = {"results": [result.as_json() for result in results]}
     save_results(output / "demo.json", document)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
-from hwgen.cli.console import Json, load_schedules, print_json, print_table
+from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.schedules import load_schedules
 from hwgen.cli.workload import HardwareOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
@@ -36,8 +37,8 @@ def predict(
     """
     given = read_hardware(hardware)
     found = [
-        _of_one_level(path, schedule, given) or _of_two(path, schedule, given)
-        for path, schedule in load_schedules(schedules)
+        _of_one_level(file.path, file.schedule, file.hardware) or _of_two(file.path, file.schedule, file.hardware)
+        for file in load_schedules(schedules, given)
     ]
     if as_json:
         print_json({"schedules": [one.document(elements) for one in found]})

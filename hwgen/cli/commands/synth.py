@@ -7,7 +7,8 @@ import typer
 from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.console import Json, note, print_json, print_table, size_text
 from hwgen.cli.coverage import Partial
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, work_of
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, left_out, work_of
+from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
 from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc
 
@@ -29,18 +30,20 @@ def synth(
     as_json: Json = False,
 ) -> None:
     """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path."""
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True, partial=partial)
+    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True, partial=partial)
     layers: dict[HwcParameters, list[str]] = {}
-    for schedule in work.schedules:
-        parameters = compile_layer(schedule, work.hardware).parameters
-        layers.setdefault(parameters, []).append(schedule.layer.name)
+    for work in works:
+        compiled = compile_cluster if work.on_cluster else compile_layer
+        for schedule in work.schedules:
+            parameters = compiled(schedule, work.hardware).parameters
+            layers.setdefault(parameters, []).append(schedule.layer.name)
     device = Device(wanted_mhz=clock, seed=seed)
     found = []
     for parameters, names in layers.items():
         note(f"synthesising the HWC of {', '.join(names)}: about a minute, unless it was done before")
         found.append((parameters, names, synthesise_hwc(parameters, device)))
     if as_json:
-        print_json({"hardware": [_as_json(*one) for one in found], **work.left_out()})
+        print_json({"hardware": [_as_json(*one) for one in found], **left_out(works)})
         return
     for parameters, names, synthesis in found:
         _print(parameters, names, synthesis)

@@ -1,17 +1,16 @@
 """Clusters as files: Verilog, registers, and the program of each layer as it is stored in DRAM."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.cli.commands.generate.folders import require_names, write_files, write_grouped, write_program
+from hwgen.cli.commands.generate.folders import write_files, write_grouped, write_program
 from hwgen.cli.console import print_table
 from hwgen.cli.workload import Work
 from hwgen.export.cluster import cluster_files_of
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.ir.document import write_atomically
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
-from hwgen.model.cluster.levels import is_two_level
 
 __all__ = ["GeneratedCluster", "print_clusters", "write_clusters"]
 
@@ -51,20 +50,16 @@ class GeneratedCluster:
         }
 
 
-def write_clusters(work: Work, folder: Path) -> list[GeneratedCluster]:
-    """Generate and write the cluster of the work into ``folder``; several of them get a folder inside it each.
+def write_clusters(works: Sequence[Work], folder: Path) -> list[GeneratedCluster]:
+    """Generate and write the cluster of each work into ``folder``; several of them get a folder inside it each.
 
     Everything is made before anything is written.
     """
-    if not all(is_two_level(schedule) for schedule in work.schedules):
-        raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
-    require_names(work)
-    programs = [compile_cluster(schedule, work.hardware) for schedule in work.schedules]
 
     def make(inside: Path, parameters: ClusterParameters, members: tuple[ClusterProgram, ...]) -> GeneratedCluster:
         return GeneratedCluster(inside, parameters, cluster_files_of(parameters), members)
 
-    return write_grouped(work, folder, programs, lambda program: program.hardware, make)
+    return write_grouped(works, folder, compile_cluster, lambda program: program.hardware, make)
 
 
 def print_clusters(generated: list[GeneratedCluster]) -> None:

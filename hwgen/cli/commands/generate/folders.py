@@ -1,13 +1,13 @@
 """What HWCs and clusters have in common as generated files: one folder for each, programs and schedules in it."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from hwgen.cli.workload import Work
 from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.hardware import save_hardware
+from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.schedule import Schedule, save_schedule
 
 __all__ = ["Writable", "require_names", "write_files", "write_grouped", "write_program"]
@@ -42,27 +42,33 @@ def require_names(work: Work) -> None:
 
 
 def write_grouped(
-    work: Work,
+    works: Sequence[Work],
     folder: Path,
-    programs: Iterable[Program],
+    compiled: Callable[[Schedule, Hardware | None], Program],
     parameters_of: Callable[[Program], Parameters],
     make: Callable[[Path, Parameters, tuple[Program, ...]], Made],
 ) -> list[Made]:
-    """What is made of the programs that have the same parameters, written into ``folder``.
+    """What is made of the programs of a work that have the same parameters, written into the work's folder.
 
     Several get a folder inside it each. Everything is made before anything is written.
     """
-    groups: dict[Parameters, list[Program]] = {}
-    for program in programs:
-        groups.setdefault(parameters_of(program), []).append(program)
-    generated = [
-        make(folder if len(groups) == 1 else folder / members[0].schedule.layer.name, parameters, tuple(members))
-        for parameters, members in groups.items()
-    ]
+    generated: list[Made] = []
+    for work in works:
+        require_names(work)
+        groups: dict[Parameters, list[Program]] = {}
+        for schedule in work.schedules:
+            program = compiled(schedule, work.hardware)
+            groups.setdefault(parameters_of(program), []).append(program)
+        inside = folder / work.folder
+        generated += [
+            make(inside if len(groups) == 1 else inside / members[0].schedule.layer.name, parameters, tuple(members))
+            for parameters, members in groups.items()
+        ]
     for one in generated:
         one.write()
-    if work.hardware is not None:
-        save_hardware(work.hardware, folder / "hardware.yaml")
+    for work in works:
+        if work.hardware is not None:
+            save_hardware(work.hardware, folder / work.folder / "hardware.yaml")
     return generated
 
 

@@ -1,6 +1,6 @@
 """``hwgen generate``: the Verilog of the HWC, its register map, and the run-time program of each layer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,15 +10,14 @@ import typer
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.control import Status
 from hwgen.cli.commands.generate.clusters import print_clusters, write_clusters
-from hwgen.cli.commands.generate.folders import require_names, write_files, write_grouped, write_program
+from hwgen.cli.commands.generate.folders import write_files, write_grouped, write_program
 from hwgen.cli.console import Json, print_json, print_table
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, generate_stacks, solution_file
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, work_of
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
 from hwgen.export.hwc import files_of, storage
 from hwgen.ir.document import InputError
 from hwgen.lower.hwc import Program, compile_layer
-from hwgen.model.cluster.levels import is_two_level
 
 __all__ = ["Generated", "generate", "write_hardware"]
 
@@ -76,18 +75,24 @@ def generate(
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json)
         return
-    work = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
-    if any(is_two_level(schedule) for schedule in work.schedules):
-        clusters = write_clusters(work, output)
-        if as_json:
-            print_json({"clusters": [one.as_json() for one in clusters], **work.left_out()})
-        else:
-            print_clusters(clusters)
-        return
-    generated = write_hardware(work, output)
+    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
+    clusters = write_clusters([work for work in works if work.on_cluster], output)
+    generated = write_hardware([work for work in works if not work.on_cluster], output)
     if as_json:
-        print_json({"hardware": [one.as_json() for one in generated], **work.left_out()})
+        documents = {
+            "clusters": [one.as_json() for one in clusters],
+            "hardware": [one.as_json() for one in generated],
+        }
+        print_json({**{key: document for key, document in documents.items() if document}, **left_out(works)})
         return
+    if clusters:
+        print_clusters(clusters)
+    if generated:
+        _print(generated)
+
+
+def _print(generated: Sequence[Generated]) -> None:
+    """One row per HWC."""
     rows: list[list[object]] = []
     for one in generated:
         memories, beside = one.memories, storage(one.parameters)["beside"]
@@ -99,18 +104,16 @@ def generate(
     print_table("Generated hardware", columns, rows)
 
 
-def write_hardware(work: Work, folder: Path) -> list[Generated]:
-    """Generate and write the HWC of the work into ``folder``; several HWCs get a folder inside it each.
+def write_hardware(works: Sequence[Work], folder: Path) -> list[Generated]:
+    """Generate and write the HWC of each work into ``folder``; several HWCs get a folder inside it each.
 
     Everything is made before anything is written.
     """
-    require_names(work)
-    programs = [compile_layer(schedule, work.hardware) for schedule in work.schedules]
 
     def make(inside: Path, parameters: HwcParameters, members: tuple[Program, ...]) -> Generated:
         return Generated(inside, parameters, files_of(parameters), members)
 
-    return write_grouped(work, folder, programs, lambda program: program.parameters, make)
+    return write_grouped(works, folder, compile_layer, lambda program: program.parameters, make)
 
 
 def _program(program: Program) -> dict[str, object]:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.campaigns.cluster import ClusterRegression, regression_cases
-from hwgen.cli.console import Json, load_schedules, note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import load_hardware
@@ -51,7 +52,7 @@ def regress_clusters(
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, got the file {output}")
     given = load_hardware(named_file("hardware", hardware))
-    found = [schedule for _, schedule in load_schedules(schedules)]
+    found = [file.schedule for file in load_schedules(schedules, given)]
     names = [name.strip() for name in against_one.split(",") if name.strip()]
     for name in names:
         if name not in {schedule.layer.name for schedule in found}:

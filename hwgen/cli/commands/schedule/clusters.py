@@ -5,6 +5,7 @@ from typing import Any
 
 from hwgen.arch.dram import DramPort
 from hwgen.cli.console import note, print_json, print_table
+from hwgen.cli.schedules import require_hardware, save_beside
 from hwgen.ir.counts import Counts
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
@@ -52,6 +53,7 @@ def schedule_on_cluster(
     as_json: bool,
 ) -> None:
     """Search, write and print one schedule for each layer; layers that differ in their names alone share one."""
+    require_hardware(hardware.name, output)
     cluster = hardware.cluster or Cluster()
     known: dict[str, TwoLevelResult] = {}
     entries, rows = [], []
@@ -69,6 +71,8 @@ def schedule_on_cluster(
         counts = predict_two_levels(schedule, cluster.hwcs, DramPort(cluster.axi_bits)).counts
         entries.append(_entry(layer, found, path, cluster, counts, timed=min_utilisation is not None))
         rows.append(_row(layer, found, timed=min_utilisation is not None))
+    if output is not None:
+        save_beside(hardware, output)
     if as_json:
         print_json({"schedules": entries, "left_out": coverage.as_json()})
         return

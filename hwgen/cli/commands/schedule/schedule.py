@@ -1,5 +1,6 @@
 """``hwgen schedule``: the best schedule of every layer for every buffer size, with the figures of its proof."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,8 +11,10 @@ from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluste
 from hwgen.cli.commands.schedule.utilisation import print_plan
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
 from hwgen.cli.coverage import Partial, covered
-from hwgen.cli.workload import HardwareOption, best_schedules, read_hardware
+from hwgen.cli.schedules import require_hardware, save_beside
+from hwgen.cli.workload import SHARED, HardwareOption, best_schedules, one_for_all, read_hardware
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
@@ -62,7 +65,7 @@ Ratio = Annotated[
         "--max-ratio", min=1.0, help="With --min-utilisation: most traffic, by the least without hardware (1.2)."
     ),
 ]
-OneForAll = Annotated[bool, typer.Option("--shared", help="With --min-utilisation: one HWC for all layers.")]
+OneForAll = Annotated[bool, typer.Option("--shared", help="One HWC for all layers, as cosim and generate find it.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
 
 STORE = ".found"
@@ -120,8 +123,8 @@ def schedule(
     if buffer is None:
         raise InputError("--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's hardware does without)")
     store = None if output is None else output / STORE
-    if min_utilisation is None and (lanes is not None or max_ratio is not None or shared):
-        option = "lanes" if lanes is not None else "max-ratio" if max_ratio is not None else "shared"
+    if min_utilisation is None and (lanes is not None or max_ratio is not None):
+        option = "lanes" if lanes is not None else "max-ratio"
         raise InputError(f"--{option}: expected together with --min-utilisation")
     if min_utilisation is not None:
         if hardware is not None or one_level != "traffic":
@@ -131,11 +134,26 @@ def schedule(
             store=store, jobs=jobs, as_json=as_json,
         )  # fmt: skip
         return
-    results = best_schedules(layers, sizes, given, one_level, jobs=jobs, store=store)
-    found = [(result, _file(output, result, len(sizes) > 1)) for result in results]
+    if shared and (given is not None or one_level != "traffic"):
+        raise InputError("--shared: expected without --hardware and --objective")
+    if output is not None:
+        name = SHARED if shared else None if given is None else given.name
+        for size in sizes:
+            require_hardware(name, _folder(output, size, sizes))
+    if shared:
+        best = [one_for_all(layers, size) for size in sizes]
+        runs_on = [one.hardware for one in best]
+        results = [result for same in zip(*(one.results for one in best), strict=True) for result in same]
+    else:
+        runs_on = [] if given is None else [_of_size(given, size) for size in sizes]
+        results = best_schedules(layers, sizes, given, one_level, jobs=jobs, store=store)
+    found = [(result, _file(output, result, sizes)) for result in results]
     for result, path in found:
         if path is not None:
-            save_schedule(result.schedule, path, _remarks(result, hardware, one_level))
+            save_schedule(result.schedule, path, _remarks(result, runs_on, one_level))
+    if output is not None:
+        for machine, size in zip(runs_on, sizes, strict=False):
+            save_beside(machine, _folder(output, size, sizes))
     if as_json:
         entries = [_as_json(result, path) for result, path in found]
         print_json({"schedules": entries, "left_out": coverage.as_json()})
@@ -190,15 +208,24 @@ def _one_level_objective(objective: AnyObjective | None) -> Objective:
             raise InputError(f"--objective: expected traffic, words or cycles without a cluster, got {objective}")
 
 
-def _file(folder: Path | None, result: Result, several_sizes: bool) -> Path | None:
+def _file(folder: Path | None, result: Result, sizes: Sequence[int]) -> Path | None:
     if folder is None:
         return None
-    inside = folder / size_text(result.buffer_bytes) if several_sizes else folder
-    return inside / f"{result.schedule.layer.name}.yaml"
+    return _folder(folder, result.buffer_bytes, sizes) / f"{result.schedule.layer.name}.yaml"
 
 
-def _remarks(result: Result, hardware: str | None, objective: str) -> list[str]:
-    runs_on = f"hardware {hardware}" if hardware else "the pure model: no lanes, exact buffer need"
+def _folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:
+    """Where the schedules for a size go: a folder inside for each of several sizes."""
+    return folder / size_text(size) if len(sizes) > 1 else folder
+
+
+def _of_size(hardware: Hardware, size: int) -> Hardware:
+    """The hardware for a size, which is its budget unless its memories are fixed."""
+    return hardware if hardware.buffers is not None else hardware.model_copy(update={"budget": size})
+
+
+def _remarks(result: Result, hardware: Sequence[Hardware], objective: str) -> list[str]:
+    runs_on = f"hardware {hardware[0].name}" if hardware else "the pure model: no lanes, exact buffer need"
     return [
         f"Least {objective} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
         f"{result.total_bytes} bytes, out of {result.covered} schedules.",

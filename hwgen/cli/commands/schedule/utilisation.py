@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from hwgen.cli.console import note, print_json, print_table, size_text
+from hwgen.cli.schedules import save_beside
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import save_hardware
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.access import predict
@@ -96,12 +96,12 @@ def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | Non
     path = output / hardware.name / f"{choice.schedule.layer.name}.yaml"
     layers = len(plan.choices)
     remarks = [
-        f"For {hardware.name} ({hardware.name}.hardware.yaml in the folder above), lanes {hardware.lanes}:",
+        f"For {hardware.name} ({hardware.name}.hardware.yaml in this folder), lanes {hardware.lanes}:",
         f"{choice.total_bytes} bytes, estimated utilisation {choice.utilisation:.3f}",
         f"(at least {min_utilisation:g} in the mean over {layers} layers).",
     ]
     save_schedule(choice.schedule, path, remarks)
-    save_hardware(hardware, output / f"{hardware.name}.hardware.yaml")
+    save_beside(hardware, path.parent)
     return path
 
 

@@ -1,0 +1,99 @@
+"""Folders of schedules: the hardware that they run on lies beside them, in the one hardware file of their folder."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hwgen.ir.document import InputError, load_yaml
+from hwgen.ir.hardware import Hardware, save_hardware
+from hwgen.ir.schedule import Schedule
+
+__all__ = ["ScheduleFile", "load_schedules", "require_hardware", "save_beside", "yaml_files"]
+
+SUFFIX = ".hardware.yaml"
+OTHERS = ("hardware", "layer_list", "network", "depth_first", "depth_first_front")
+"""Kinds of files that may lie among schedules."""
+
+
+@dataclass(frozen=True)
+class ScheduleFile:
+    """A schedule, its file, and the hardware that lies beside it; None if there is none."""
+
+    path: Path
+    schedule: Schedule
+    hardware: Hardware | None
+
+
+def load_schedules(names: Iterable[str], hardware: Hardware | None = None) -> list[ScheduleFile]:
+    """Schedules by file, or all of a folder and of the folders in it; each file is read once.
+
+    With ``hardware`` all of them have this one, whatever lies beside them.
+    """
+    found: dict[Path, Schedule] = {}
+    for name in names:
+        path = Path(name)
+        if not path.is_dir():
+            found[path] = Schedule.from_data(load_yaml(path), str(path))
+            continue
+        inside = {file: data for file, data in _documents(path) if _kind(data) not in OTHERS}
+        if not inside:
+            raise InputError(f"{path}: expected a folder with schedules (*.yaml)")
+        found.update({file: Schedule.from_data(data, str(file)) for file, data in inside.items()})
+    beside = cache(_hardware_of)
+    return [ScheduleFile(path, one, hardware or beside(path.parent)) for path, one in found.items()]
+
+
+def yaml_files(folder: Path) -> list[Path]:
+    """All YAML files of a folder and of the folders in it, but for hidden ones."""
+    files = (path.relative_to(folder) for path in folder.rglob("*.yaml"))
+    return [folder / file for file in sorted(files) if not any(part.startswith(".") for part in file.parts)]
+
+
+def _documents(folder: Path) -> Iterator[tuple[Path, Any]]:
+    return ((path, load_yaml(path)) for path in yaml_files(folder))
+
+
+def _kind(data: object) -> object:
+    return data.get("kind") if isinstance(data, dict) else None
+
+
+def _hardware_of(folder: Path) -> Hardware | None:
+    """The hardware of a folder of schedules; of ``schedules`` that of the folder above, too, as it is generated."""
+    places = [folder, folder.parent] if folder.name == "schedules" else [folder]
+    for place in places:
+        known = _hardware_in(place)
+        if len(known) > 1:
+            names = ", ".join(path.name for path in known)
+            raise InputError(f"{place}: expected one hardware file beside schedules, or --hardware, got {names}")
+        for path, data in known.items():
+            return Hardware.from_data(data, str(path))
+    return None
+
+
+def _hardware_in(folder: Path) -> dict[Path, Any]:
+    """The hardware files of a folder; what does not look like one is not parsed."""
+    known = {}
+    for path in sorted(folder.glob("*.yaml")):
+        if re.search(r"""kind["']?\s*:\s*["']?hardware\b""", path.read_text(encoding="utf-8", errors="replace")):
+            data = load_yaml(path)
+            if _kind(data) == "hardware":
+                known[path] = data
+    return known
+
+
+def require_hardware(name: str | None, folder: Path | None) -> None:
+    """Refuse a folder with hardware of another name: its schedules would not run on this one. None: without any."""
+    if folder is None or not folder.is_dir():
+        return
+    for path in _hardware_in(folder):
+        if name is None or path.name != name + SUFFIX:
+            wanted = "schedules without hardware" if name is None else f"those for hardware {name}"
+            raise InputError(f"-o: expected a folder for {wanted}, got {folder} with {path.name}")
+
+
+def save_beside(hardware: Hardware, folder: Path) -> None:
+    """Write the hardware that the schedules in a folder run on."""
+    save_hardware(hardware, folder / f"{hardware.name}{SUFFIX}")

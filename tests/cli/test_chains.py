@@ -1,0 +1,122 @@
+"""Commands that chain: what ``schedule -o found`` writes, ``predict``, ``cosim``, ``generate`` and ``synth`` take."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import hwgen.cli.commands.cosim
+import hwgen.cli.commands.synth
+from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from hwgen.ir.schedule import load_schedule
+from hwgen.lower.hwc import compile_layer
+from tests.cli.command_line import Run, refused
+
+LAYERS: list[dict[str, Any]] = [
+    {"name": "a", "op": "conv", "input_channels": 2, "output_channels": 3, "input_height": 5, "input_width": 18,
+     "output_height": 5, "output_width": 18, "kernel": [3, 3], "padding": [1, 1, 1, 1]},
+    {"name": "b", "op": "conv", "input_channels": 3, "output_channels": 5, "input_height": 5, "input_width": 18,
+     "output_height": 5, "output_width": 18},
+]  # fmt: skip
+
+
+@pytest.fixture
+def layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A small layer set in an empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    table = {"format": 1, "kind": "layer_list", "network": "small", "layers": LAYERS}
+    Path("my.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
+    return "my.yaml"
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], Hardware | None]]:
+    """What reaches the simulator, in its stead: names of layers and hardware of each call."""
+    seen: list[tuple[list[str], Hardware | None]] = []
+
+    def record(schedules: Any, hardware: Any, **_: Any) -> list[Any]:
+        seen.append(([schedule.layer.name for schedule in schedules], hardware))
+        for schedule in schedules:
+            compile_layer(schedule, hardware)
+        return []
+
+    monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate", record)
+    return seen
+
+
+PURE = "runs on no HWC; for schedules, and an HWC that runs them: hwgen schedule SET --buffer 1KiB --shared -o DIR"
+
+
+def test_the_pure_model(run: Run, layers: str) -> None:
+    assert run("schedule", layers, "--buffer", "256,1KiB", "-o", "found").status == 0
+    predicted = run("predict", "found", "--json").json["schedules"]
+    assert [one["file"] for one in predicted] == [
+        "found/1KiB/a.yaml", "found/1KiB/b.yaml", "found/256B/a.yaml", "found/256B/b.yaml"]  # fmt: skip
+    refused(run("cosim", "found"), f"found/1KiB/a.yaml: a schedule of the pure model, without lanes, {PURE}")
+    refused(run("generate", "found/256B/b.yaml", "-o", "rtl"), f"found/256B/b.yaml: a schedule of the pure model, "
+                                                               f"without lanes, {PURE}")  # fmt: skip
+    refused(run("synth", "found"), PURE)
+
+
+def test_one_hwc_for_all_layers_into_rtl(run: Run, layers: str) -> None:
+    """The chain that the line above names, into the simulator; it is the HWC that cosim finds for the set."""
+    assert run("schedule", layers, "--buffer", "1KiB", "--shared", "-o", "found").status == 0
+    hardware = load_hardware(Path("found/shared.hardware.yaml"))
+    predicted = {one["layer"]: one for one in run("predict", "found", "--json").json["schedules"]}
+    chained = run("cosim", "found", "--json")
+    assert chained.status == 0
+    assert [(one["layer"], one["equal"], one["output_exact"]) for one in chained.json["results"]] == [
+        ("a", True, True), ("b", True, True)]  # fmt: skip
+    for one in chained.json["results"]:
+        assert one["cycles"]["predicted"] == predicted[one["layer"]]["cycles"]
+    direct = run("cosim", layers, "--buffer", "1KiB", "--json").json["results"]
+    without = [{**one, "seconds": 0} for one in direct]
+    assert [{**one, "seconds": 0} for one in chained.json["results"]] == without
+    assert run("generate", "found", "-o", "rtl").status == 0
+    assert load_hardware(Path("rtl/hardware.yaml")) == hardware
+    again = run("predict", "rtl", "--json").json["schedules"]
+    assert [(one["layer"], one["cycles"]) for one in again] == [(name, predicted[name]["cycles"]) for name in "ab"]
+
+
+def test_given_hardware(run: Run, layers: str, simulated: list[tuple[list[str], Hardware | None]]) -> None:
+    """Hardware lies beside the schedules of each size, with the size as its budget; that on the command line wins."""
+    save_hardware(Hardware(name="wide", budget=4096), Path("wide.yaml"))
+    assert run("schedule", layers, "--buffer", "512,1KiB", "--hardware", "wide.yaml", "-o", "found").status == 0
+    assert run("cosim", "found").status == 0
+    beside = [Hardware(name="wide", budget=size) for size in (1024, 512)]
+    assert simulated == [(["a", "b"], hardware) for hardware in beside]
+    assert run("cosim", "found/512B/b.yaml").status == 0
+    assert simulated[-1] == (["b"], beside[1])
+    assert run("cosim", "found/512B", "--hardware", "wide.yaml").status == 0
+    assert simulated[-1] == (["a", "b"], load_hardware(Path("wide.yaml")))
+    answer = run("generate", "found", "-o", "rtl", "--json")
+    assert {Path(one["folder"]).parts[:2] for one in answer.json["hardware"]} == {("rtl", "1KiB"), ("rtl", "512B")}
+    assert load_hardware(Path("rtl/512B/hardware.yaml")) == beside[1]
+
+
+def test_several_hwcs(run: Run, layers: str, simulated: list[tuple[list[str], Hardware | None]]) -> None:
+    plan = ("schedule", layers, "--buffer", "512", "--min-utilisation", "0.3")
+    for options in ((), ("--shared",)):
+        answer = run(*plan, *options, "-o", "found" + "".join(options), "--json")
+        assert answer.status == 0
+        for one in answer.json["schedules"]:
+            file = Path(one["file"])
+            hardware = load_hardware(file.parent / f"{one['hardware']}.hardware.yaml")
+            assert hardware in [Hardware.from_data(data) for data in answer.json["hardware"]]
+            compile_layer(load_schedule(file), hardware)
+        assert len(run("predict", "found" + "".join(options), "--json").json["schedules"]) == 2
+
+
+def test_folders_that_are_refused(run: Run, layers: str) -> None:
+    command = ("schedule", layers, "--buffer", "1KiB", "--hardware", "hwc")
+    assert run(*command, "-o", "found").status == 0
+    assert run(*command, "-o", "found").status == 0
+    refused(run("schedule", layers, "--buffer", "1KiB", "-o", "found"), "-o: expected a folder for schedules without "
+            "hardware, got found with hwc.hardware.yaml")  # fmt: skip
+    save_hardware(Hardware(name="second"), Path("found/second.hardware.yaml"))
+    refused(run("predict", "found/a.yaml"), "found: expected one hardware file beside schedules, or --hardware, got "
+            "hwc.hardware.yaml, second.hardware.yaml")  # fmt: skip
+    assert run("predict", "found/a.yaml", "--hardware", "hwc").status == 0
+    Path("found/second.hardware.yaml").write_text("kind: something\n", encoding="utf-8")
+    refused(run("predict", "found"), "second.hardware.yaml: kind: expected schedule, got 'something'")
