@@ -74,9 +74,15 @@ def _hardware_of(folder: Path) -> Hardware | None:
 
 
 def _hardware_in(folder: Path) -> dict[Path, Any]:
-    """The hardware files of a folder; what does not look like one is not parsed."""
+    """The hardware files of a folder: those named ``NAME.hardware.yaml`` if there are any, else all of the kind."""
+    paths = sorted(folder.glob("*.yaml"))
+    return _of_hardware(path for path in paths if path.name.endswith(SUFFIX)) or _of_hardware(paths)
+
+
+def _of_hardware(paths: Iterable[Path]) -> dict[Path, Any]:
+    """Those of the kind; what does not look like it is not parsed."""
     known = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in paths:
         if re.search(r"""kind["']?\s*:\s*["']?hardware\b""", path.read_text(encoding="utf-8", errors="replace")):
             data = load_yaml(path)
             if _kind(data) == "hardware":
@@ -88,7 +94,7 @@ def require_hardware(name: str | None, folder: Path | None) -> None:
     """Refuse a folder with hardware of another name: its schedules would not run on this one. None: without any."""
     if folder is None or not folder.is_dir():
         return
-    for path in _hardware_in(folder):
+    for path in folder.glob(f"*{SUFFIX}"):
         if name is None or path.name != name + SUFFIX:
             wanted = "schedules without hardware" if name is None else f"those for hardware {name}"
             raise InputError(f"-o: expected a folder for {wanted}, got {folder} with {path.name}")

@@ -137,9 +137,9 @@ def schedule(
     if shared and (given is not None or one_level != "traffic"):
         raise InputError("--shared: expected without --hardware and --objective")
     if output is not None:
-        name = SHARED if shared else None if given is None else given.name
+        wanted = SHARED if shared else None if given is None else given.name
         for size in sizes:
-            require_hardware(name, _folder(output, size, sizes))
+            require_hardware(wanted, _folder(output, size, sizes))
     if shared:
         best = [one_for_all(layers, size) for size in sizes]
         runs_on = [one.hardware for one in best]
