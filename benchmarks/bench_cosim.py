@@ -125,7 +125,7 @@ def main() -> bool:
     """Measure in turns, print the best of each, and say whether the marks are met."""
     schedule = layer_and_schedule()
     data = random_data(schedule.layer, np.random.default_rng(0))
-    program = compile_layer(schedule, requantisation=data.requantisation)
+    program = compile_layer(schedule)
     text = verilog(program.parameters)
     job = the_job(program, program.image(data.inputs, data.weights, data.bias).astype(np.uint32))
     expected = expected_output(schedule.layer, data)

@@ -76,7 +76,7 @@ def prepare_cluster(
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = data or random_data(schedule.layer, rng)
-    program = compile_cluster(schedule, hardware, data.requantisation, serial=serial)
+    program = compile_cluster(schedule, hardware, serial=serial)
     timing = timing or program.cluster.dram or Dram()
     port = DramPort(program.cluster.axi_bits, timing)
     prediction = predict_two_levels(program.schedule, program.cluster.hwcs, port)

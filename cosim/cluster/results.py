@@ -67,7 +67,8 @@ def cosimulate_clusters(
             outcome = run_cluster(model, task.job)
             results[index] = judge_cluster(task, outcome)
             if dump is not None:
-                dump_layer(dump, names[index], task.data, task.program.output(outcome.memory))
+                output = task.program.output(outcome.memory)
+                dump_layer(dump, names[index], task.program.schedule.layer, task.data, output)
             progress(results[index])
     return [results[index] for index in range(len(schedules))]
 

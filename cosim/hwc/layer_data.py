@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.layout import element_type
-from hwgen.golden.convolution import layer_output, safe_product_shift
+from hwgen.golden.convolution import layer_output
 from hwgen.ir.layer import Layer
-from hwgen.ir.requantisation import ACTIVATIONS, Requantisation
+from hwgen.ir.requantisation import ACTIVATIONS, GivenRequantisation
+from hwgen.ir.schedule import Schedule
 
-__all__ = ["LayerData", "expected_output", "random_data"]
+__all__ = ["LayerData", "expected_output", "random_data", "randomly_requantised"]
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,11 @@ class LayerData:
     inputs : int8 or int16 [C, H, W].
     weights : int8 or int16 [M, C/groups, R, S].
     bias : int32 [M].
-    requantisation : how the sums become outputs.
     """
 
     inputs: NDArray[np.signedinteger]
     weights: NDArray[np.signedinteger]
     bias: NDArray[np.int32]
-    requantisation: Requantisation
 
     @property
     def bits(self) -> int:
@@ -37,10 +36,9 @@ class LayerData:
 
 
 def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerData:
-    """Operands over their full range, -128 included; a shift that leaves most outputs between the clipping bounds.
+    """Operands over their full range, -128 included.
 
-    Layers have any activation, or none, and some have a ceiling. A few biases are extremes: the sum with a bias must
-    not wrap. Products of 16-bit operands are shifted so that no sum can overflow.
+    A few biases are extremes: the sum with a bias must not wrap.
     """
     dtype, most = element_type(bits), 1 << (bits - 1)
     shape: tuple[int, ...] = (layer.input_channels, layer.input_height, layer.input_width)
@@ -49,21 +47,33 @@ def random_data(layer: Layer, rng: np.random.Generator, bits: int = 8) -> LayerD
     weights = rng.integers(-most, most, shape, dtype=dtype)
     for array in (inputs, weights):
         array.reshape(-1)[rng.integers(array.size)] = -most
-    product_shift = safe_product_shift(layer, bits) if bits == 16 else 0
-    terms = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
-    spread = most * most / 3.0 / (1 << product_shift) * np.sqrt(terms)  # of a sum of products
-    bias = rng.normal(0.0, spread, layer.output_channels).astype(np.int32)
+    products = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
+    product_shift = layer.requantisation_at(bits).product_shift
+    spread = most * most / 3.0 / (1 << product_shift) * np.sqrt(products)  # of a sum of products
+    bias = rng.normal(0.0, spread / 2, layer.output_channels).astype(np.int32)
     if rng.random() < 0.3:
         extremes = np.array([-(1 << 31), (1 << 31) - 1], np.int32)
         bias[rng.integers(layer.output_channels)] = rng.choice(extremes)
-    shift = int(np.clip(round(np.log2(spread * 2.56 / most)) + rng.integers(-1, 2), 0, 31))
+    return LayerData(inputs, weights, bias)
+
+
+def randomly_requantised(schedule: Schedule, rng: np.random.Generator) -> Schedule:
+    """The same schedule for a layer that requantises otherwise: any activation, or none; some have a ceiling.
+
+    The shift leaves most outputs of random data between the clipping bounds.
+    """
+    layer, bits = schedule.layer, schedule.bits.I
+    most = 1 << (bits - 1)
+    (usual,) = layer.requantisation_at(bits).scales
     kinds = (None, *{activation: name for name, activation in ACTIVATIONS.items()}.values())
-    kind = kinds[rng.integers(len(kinds))]
-    ceiling = int(rng.integers(most // 6, most - 1)) if rng.random() < 0.4 else most - 1
-    requantisation = Requantisation.shifted(shift, ceiling=ceiling, product_shift=product_shift)
-    return LayerData(inputs, weights, bias, requantisation.activated(kind, layer.name))
+    given = GivenRequantisation(
+        shift=min(usual.shift + int(rng.integers(-1, 2)), 31) if usual.shift else 0,
+        ceiling=int(rng.integers(most // 6, most - 1)) if rng.random() < 0.4 else None,
+    )
+    given = given.activated(kinds[rng.integers(len(kinds))])
+    return schedule.model_copy(update={"layer": layer.requantised(given)})
 
 
 def expected_output(layer: Layer, data: LayerData) -> NDArray[np.signedinteger]:
     """The output [M, E, F], from the integer reference; its elements are as wide as the inputs'."""
-    return layer_output(layer, data.inputs, data.weights, data.bias, data.requantisation)
+    return layer_output(layer, data.inputs, data.weights, data.bias)

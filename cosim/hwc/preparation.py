@@ -52,7 +52,7 @@ def prepare(
     references: Executor | None = None,
     folder: Path | None = None,
 ) -> Run:
-    """Make everything that the simulation of a compiled schedule needs; the data bring the requantisation.
+    """Make everything that the simulation of a compiled schedule needs.
 
     Parameters
     ----------
@@ -67,7 +67,6 @@ def prepare(
     schedule, layer = program.schedule, program.schedule.layer
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = random_data(layer, rng, schedule.bits.I)
-    program = program.requantised(data.requantisation)
     prediction = predict(schedule)
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for name in ("output", "partial"):  # what was there before must not matter

@@ -21,6 +21,7 @@ from cosim.sim.runner import Bench, run_jobs
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.hwc.cycles import least_cycles
@@ -115,7 +116,8 @@ class _OneBlock:
         def arrived(outcome: JobResult) -> None:
             run = by_name[outcome.name]
             if self.dump is not None:
-                dump_layer(self.dump, self.names[run.index], run.data, run.program.output(outcome.memory))
+                output = run.program.output(outcome.memory)
+                dump_layer(self.dump, self.names[run.index], run.program.schedule.layer, run.data, output)
             result = judge(run, outcome, self.simulator)
             if not result.equal:
                 different.append((run, outcome))
@@ -158,11 +160,12 @@ def file_names(schedules: Sequence[Schedule]) -> list[str]:
     return names
 
 
-def dump_layer(folder: Path, name: str, data: LayerData, output: NDArray[np.signedinteger]) -> None:
-    """Write what a layer computed with, and what the hardware made of it."""
+def dump_layer(folder: Path, name: str, layer: Layer, data: LayerData, output: NDArray[np.signedinteger]) -> None:
+    """Write what a layer computed with, and what the hardware made of it, under a name."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / f"{name}.I.npy", data.inputs)
     np.save(folder / f"{name}.W.npy", data.weights)
     np.save(folder / f"{name}.bias.npy", data.bias)
     np.save(folder / f"{name}.O.npy", output)
-    (folder / f"{name}.json").write_text(json.dumps(data.requantisation.as_data(data.bits)) + "\n", encoding="utf-8")
+    settings = layer.requantisation_at(data.bits).as_data(data.bits)
+    (folder / f"{name}.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")

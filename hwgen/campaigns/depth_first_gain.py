@@ -29,6 +29,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.level import DRAM
 from hwgen.ir.network import Node
+from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.lower.pipeline.images import in_scan_order
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Traffic
@@ -189,7 +190,7 @@ def run_both_ways(
     fast : build simulators for long runs.
     """
     (stack,) = solution.stacks
-    data = random_network_data(solution.network, np.random.default_rng(random))
+    data = random_network_data(solution.network, np.random.default_rng(random), draw_shifts=True)
     run = prepare(name, solution, stack, data, macs=macs, random=random)
     (result,) = run_stacks([run], simulator=simulator, fast=fast)
     if equal_memory:
@@ -209,8 +210,9 @@ def run_layers(rows: tuple[Node, ...], data: NetworkData, hardware: Hardware, *,
             maps[row.name] = row_output(row, computes, operands)
             left_out[row.name] = sum(one.size for one in (*operands, maps[row.name]))
             continue
-        values = LayerData(_flat(row, operands[0]), computes.weights, computes.bias, computes.requantisation)
-        schedule = search_two_levels(row.layer(), hardware).schedule
+        values = LayerData(_flat(row, operands[0]), computes.weights, computes.bias)
+        layer = row.layer().requantised(GivenRequantisation.of(computes.requantisation, values.bits))
+        schedule = search_two_levels(layer, hardware).schedule
         task = prepare_cluster(schedule, hardware, data=values)
         model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=fast)
         outcome = run_cluster(model, task.job)

@@ -13,7 +13,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cosim.hwc.comparison import LayerResult
+from cosim.hwc.layer_data import randomly_requantised
 from cosim.hwc.results import cosimulate
 from cosim.sim.build import HARNESS, LONG, Build, build
 from cosim.sim.runner import depth_for
@@ -291,8 +294,12 @@ def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], Non
 
 
 def simulate_task(wanted: tuple[tuple[Row, str], ...], seed: int, *, tell: Callable[[Any], None]) -> None:
-    """Run rows of one HWC one after the other; each result is sent as soon as it is complete."""
-    by_schedule = {id(row.entry.schedule): (row, key) for row, key in wanted}
+    """Run rows of one HWC one after the other, each requantised at random; each result is sent as soon as it is
+    complete."""
+    schedules = [
+        randomly_requantised(row.entry.schedule, np.random.default_rng([seed, row.stream])) for row, _ in wanted
+    ]
+    by_schedule = {id(schedule): item for schedule, item in zip(schedules, wanted, strict=True)}
     told: set[int] = set()
 
     def finished(result: LayerResult) -> None:
@@ -306,7 +313,7 @@ def simulate_task(wanted: tuple[tuple[Row, str], ...], seed: int, *, tell: Calla
             finished(result)
 
     for result in cosimulate(
-        [row.entry.schedule for row, _ in wanted],
+        schedules,
         wanted[0][0].entry.hardware,
         seed=seed,
         streams=[row.stream for row, _ in wanted],

@@ -80,5 +80,5 @@ class StackRegression:
 
 def _prepared(case: PipelineCase) -> StackRun:
     (stack,) = case.solution.stacks
-    data = random_network_data(case.solution.network, np.random.default_rng(RANDOM))
+    data = random_network_data(case.solution.network, np.random.default_rng(RANDOM), draw_shifts=True)
     return prepare(case.name, case.solution, stack, data, macs=MACS, random=RANDOM)

@@ -16,12 +16,10 @@ from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
-from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import KINDS, PipelineProgram
 from hwgen.lower.pipeline.solution import Solution, is_solution, read_solution
-from hwgen.lower.pipeline.stage import kind_of_row
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.tools.toolchain import Simulator
@@ -178,8 +176,6 @@ def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
             for one in plan.maps
         ],
         "streams": [asdict(stream) for stream in program.streams],
-        "given_by_software": [f"stage{index}_{name}" for index, row in enumerate(plan.stages)
-                              for name in kind_of_row(row.node).data_registers(row.node, RowData())],
         "tiles": [
             {
                 "registers": [{"name": name, "address": addresses[name], "value": value}

@@ -8,7 +8,7 @@ from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation
 
-__all__ = ["convolve", "layer_output", "safe_product_shift"]
+__all__ = ["convolve", "layer_output"]
 
 Int32 = NDArray[np.int32]
 
@@ -26,7 +26,8 @@ def convolve(
     """Sums of one layer, wrapped to 32 bits: inputs[C,H,W] and weights[M,C/groups,R,S] give sums[M,E,F].
 
     Each product is first shifted right arithmetically by ``product_shift`` (it rounds down), so that sums of 16-bit
-    operands stay within 32 bits, see `safe_product_shift`. Wrapping once at the end equals wrapping at every step.
+    operands stay within 32 bits, see `hwgen.ir.requantisation.safe_product_shift`. Wrapping once at the end equals
+    wrapping at every step.
 
     Without a shift the products are summed in float64 by matrix multiplication, which is exact below 2**53: for 8-bit
     operands up to 2**39 of them for one output, for 16-bit operands 2**23. Padding reads as ``zero_in``.
@@ -59,20 +60,12 @@ def layer_output(
     inputs: NDArray[np.signedinteger],
     weights: NDArray[np.signedinteger],
     bias: NDArray[np.int32],
-    requantisation: Requantisation,
+    requantisation: Requantisation | None = None,
 ) -> NDArray[np.signedinteger]:
-    """The output [M, E, F] of one layer; its elements are as wide as the inputs'."""
+    """The output [M, E, F] of one layer; its elements are as wide as the inputs'. ``requantisation``: the layer's."""
+    requantisation = requantisation or layer.requantisation_at(_bits(inputs))
     sums = convolve(layer, inputs, weights, requantisation.product_shift, requantisation.zero_in)
     return requantise(sums, bias, requantisation, bits=_bits(inputs))
-
-
-def safe_product_shift(layer: Layer, bits: int) -> int:
-    """The least shift of the products with which no sum of products of two operands of so many bits overflows."""
-    terms = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
-    shift = 0
-    while terms * (1 << (2 * bits - 2) >> shift) > (1 << 31) - 1:
-        shift += 1
-    return shift
 
 
 def _sum_of_shifted(matrices: NDArray[np.int64], columns: NDArray[np.int64], shift: int) -> NDArray[np.int64]:

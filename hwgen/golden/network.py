@@ -29,11 +29,13 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network import CONVOLUTIONS, Network, Node
 from hwgen.ir.requantisation import UNCHANGED, Requantisation, Scale
 
-__all__ = ["RowData", "activated", "average_scale", "execute", "row_output", "row_sums", "shifts_sums"]
+__all__ = ["RowData", "average_scale", "execute", "row_output", "row_requantisation", "row_sums"]
 
 Int8 = NDArray[np.int8]
 
 NO_BIAS = np.zeros(1, np.int32)
+BITS = 8
+"""Width of an element of a map."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,18 @@ class RowData:
     requantisation: Requantisation = UNCHANGED
 
 
-def activated(node: Node, requantisation: Requantisation = UNCHANGED) -> Requantisation:
-    """With the activation of a row; raises `InputError` for one that is not in `ACTIVATIONS`."""
-    return requantisation.activated(node.activation, node.name)
+def row_requantisation(node: Node) -> Requantisation:
+    """What a row does to its sums, as it says or as follows from its shape; of other rows the clip.
+
+    Adds that say nothing shift nothing. Raises `InputError` for an activation that is not in `ACTIVATIONS`.
+    """
+    clip = UNCHANGED.activated(node.activation, node.name)
+    if node.operator.schedulable:
+        return node.layer().requantisation_at(BITS)
+    given = node.given_requantisation
+    if not node.operator.requantises or given is None:
+        return clip
+    return given.model_copy(update={"shift": given.shift or 0}).complete(1, BITS)
 
 
 def average_scale(area: int) -> Scale:
@@ -84,11 +95,6 @@ def row_sums(node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.
     reference = _reference(node)
     assert isinstance(reference, _Sums)
     return reference.sums(node, data, operands)
-
-
-def shifts_sums(node: Node) -> bool:
-    """Whether a row requantises sums by the shift of its data."""
-    return isinstance(_reference(node), _Sums)
 
 
 # --- operations, a class each ---

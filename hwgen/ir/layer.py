@@ -1,11 +1,12 @@
 """One layer of a network: the six loop extents, strides, padding and groups of a convolution."""
 
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from hwgen.ir.document import Name, Value
+from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 
 __all__ = ["DIMS", "OUTPUT_DIMS", "REDUCTION_DIMS", "WEIGHT_DIMS", "Dim", "Layer", "Padding", "Shape"]
 
@@ -73,6 +74,14 @@ class Layer(Shape):
     """A convolution (or fully connected) layer as schedules see it."""
 
     op: Literal["conv", "depthwise_conv", "fc"] = "conv"
+    requantisation: GivenRequantisation | None = None
+
+    @model_serializer(mode="wrap")
+    def _said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = handler(self)
+        if data.get("requantisation", 0) is None:
+            del data["requantisation"]
+        return data
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -91,6 +100,20 @@ class Layer(Shape):
             "k": self.kernel[0],
             "l": self.kernel[1],
         }
+
+    @property
+    def shape_data(self) -> dict[str, Any]:
+        """All that counts, cycles and searches depend on, as plain data: without names and requantisation."""
+        return self.model_dump(mode="json", exclude={"name", "op", "requantisation"})
+
+    def requantisation_at(self, bits: int) -> Requantisation:
+        """How sums of products of operands of ``bits`` bits become outputs as wide."""
+        given = self.requantisation or GivenRequantisation()
+        return given.complete(self.channels_per_group * self.kernel[0] * self.kernel[1], bits)
+
+    def requantised(self, requantisation: GivenRequantisation | None) -> "Layer":
+        """The same layer with another requantisation."""
+        return self.model_copy(update={"requantisation": requantisation})
 
     @property
     def channels_per_group(self) -> int:

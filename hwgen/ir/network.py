@@ -10,6 +10,7 @@ from hwgen.ir.coverage import Coverage, LeftOut
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.layer import Layer, Pad, Shape, Size
 from hwgen.ir.operators import OPERATORS, Operator
+from hwgen.ir.requantisation import GivenRequantisation
 
 __all__ = ["CONVOLUTIONS", "Feature", "Network", "Node", "Totals", "load_layer_set", "load_network", "save_network"]
 
@@ -41,6 +42,7 @@ class Node(Shape):
     output_padding: tuple[Pad, Pad] = (0, 0)
     size: Size | None = None
     activation: str | None = None
+    requantisation: GivenRequantisation | None = None
     batchnorm: bool = False
     scale_in: Size | None = None
     scale_out: Size | None = None
@@ -62,6 +64,8 @@ class Node(Shape):
     def _consistent(self) -> Self:
         self.check_groups()
         self.operator.check(self)
+        if self.requantisation is not None and not self.operator.requantises:
+            raise ValueError(f"requantisation: expected none for {self.op}")
         return self
 
     @property
@@ -81,9 +85,16 @@ class Node(Shape):
             return 0
         return self.output_channels * (self.input_channels // self.groups) * self.kernel[0] * self.kernel[1]
 
+    @property
+    def given_requantisation(self) -> GivenRequantisation | None:
+        """What the row says of its requantisation, its activation included; None: nothing."""
+        given = (self.requantisation or GivenRequantisation()).activated(self.activation)
+        return None if given == GivenRequantisation() else given
+
     def layer(self) -> Layer:
         """The row as a schedule sees it; only for `CONVOLUTIONS`."""
-        return Layer.model_validate(self.model_dump(include=set(Layer.model_fields)))
+        shape = self.model_dump(include=set(Layer.model_fields) - {"requantisation"})
+        return Layer.model_validate({**shape, "requantisation": self.given_requantisation})
 
 
 class Feature(Value):

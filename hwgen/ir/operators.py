@@ -36,6 +36,8 @@ class Operator:
     """Whether it has weights."""
     schedulable = False
     """Whether a schedule can be made for it: it is a convolution."""
+    requantises = False
+    """Whether its outputs are sums that are requantised."""
     several_inputs = False
     """Whether it reads two maps or more; else exactly one."""
     flattens = False
@@ -88,6 +90,7 @@ class _Windowed(Operator):
 class _Convolution(_Windowed):
     weighted = True
     schedulable = True
+    requantises = True
 
 
 class _Pool(_Windowed):
@@ -101,6 +104,7 @@ class _Pool(_Windowed):
 class _FullyConnected(Operator):
     weighted = True
     schedulable = True
+    requantises = True
     flattens = True
 
     def check(self, node: "Node") -> None:
@@ -114,6 +118,7 @@ class _FullyConnected(Operator):
 
 class _Deconvolution(Operator):
     weighted = True
+    requantises = True
 
     def check(self, node: "Node") -> None:
         top, left, bottom, right = node.padding
@@ -143,12 +148,15 @@ class _Pointwise(Operator):
 
 class _Join(_Pointwise):
     several_inputs = True
+    requantises = True
 
     def reading(self, node: "Node") -> Reading:
         return Reading.PIXEL
 
 
 class _Concatenation(_Join):
+    requantises = False
+
     def channels_read(self, given: Sequence[int]) -> int:
         return sum(given)
 

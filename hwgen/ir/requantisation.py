@@ -2,11 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from math import log2, sqrt
+from typing import Annotated, Any, Self
 
-from hwgen.ir.document import InputError
+from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, model_serializer
 
-__all__ = ["ACTIVATIONS", "UNCHANGED", "Requantisation", "Scale"]
+from hwgen.ir.document import InputError, Value
+
+__all__ = [
+    "ACTIVATIONS",
+    "UNCHANGED",
+    "GivenRequantisation",
+    "Requantisation",
+    "Scale",
+    "safe_product_shift",
+    "usual_shift",
+]
 
 MOST_MULTIPLIER = 1 << 16
 MOST_SHIFT = 47
@@ -110,6 +121,77 @@ class Requantisation:
             "ceiling": self.bounds(bits)[1],
             "product_shift": self.product_shift,
         }
+
+
+class GivenRequantisation(Value):
+    """What a file says of a layer's requantisation; what it does not say (None) follows from the layer's shape.
+
+    Members
+    -------
+    shift : bits that a sum is shifted right, with rounding; else `usual_shift`.
+    relu : whether what is below zero becomes zero; else it does not, unless the row's activation says so.
+    ceiling : the largest output; else the largest of its width.
+    product_shift : see `Requantisation`; else `safe_product_shift` for 16-bit operands, 0 for others.
+    """
+
+    shift: Annotated[int, Field(strict=True, ge=0, le=31)] | None = None
+    relu: StrictBool | None = None
+    ceiling: Annotated[int, Field(strict=True, ge=0, lt=1 << 15)] | None = None
+    product_shift: Annotated[int, Field(strict=True, ge=0, le=31)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in handler(self).items() if value is not None}
+
+    @classmethod
+    def of(cls, requantisation: "Requantisation", bits: int) -> Self:
+        """All of a requantisation of outputs of ``bits`` bits; raises ValueError where files cannot say it."""
+        return cls(**requantisation.as_data(bits))
+
+    def activated(self, name: str | None) -> "GivenRequantisation":
+        """With an activation of `ACTIVATIONS` for what is not said; any other is left to what reads the outputs."""
+        if name not in ACTIVATIONS:
+            return self
+        made = ACTIVATIONS[name](UNCHANGED)
+        return self.model_copy(
+            update={
+                "relu": made.relu or None if self.relu is None else self.relu,
+                "ceiling": made.high if self.ceiling is None else self.ceiling,
+            }
+        )
+
+    def check(self, bits: int) -> None:
+        """Raise ValueError unless outputs of ``bits`` bits reach the ceiling."""
+        most = (1 << (bits - 1)) - 1
+        if self.ceiling is not None and self.ceiling > most:
+            raise ValueError(f"requantisation: ceiling: expected 0 to {most}, got {self.ceiling}")
+
+    def complete(self, products: int, bits: int) -> Requantisation:
+        """All of it, for outputs of ``bits`` bits that are sums of so many products of operands as wide."""
+        product_shift = self.product_shift
+        if product_shift is None:
+            product_shift = safe_product_shift(products, bits) if bits == 16 else 0
+        shift = usual_shift(products, bits, product_shift) if self.shift is None else self.shift
+        return Requantisation.shifted(shift, relu=bool(self.relu), ceiling=self.ceiling, product_shift=product_shift)
+
+
+def usual_shift(products: int, bits: int, product_shift: int = 0) -> int:
+    """The shift with which outputs spread as much as operands do, if operands are uniform over their range.
+
+    Such an operand of ``bits`` bits has a standard deviation of ``d = 2 ** (bits - 1) / sqrt(3)``, the sum of n
+    products one of ``d * d * sqrt(n)``: the shift is the logarithm of ``d * sqrt(n)``, rounded. Outputs then have
+    about ``d``, too: some 92 % of them are not clipped, and a chain of layers neither saturates nor fades.
+    """
+    deviation = (1 << (bits - 1)) / sqrt(3) * sqrt(products) / (1 << product_shift)
+    return max(0, min(round(log2(deviation)), 31))
+
+
+def safe_product_shift(products: int, bits: int) -> int:
+    """The least shift of single products with which no sum of so many, of operands of ``bits`` bits, overflows."""
+    shift = 0
+    while products * (1 << (2 * bits - 2) >> shift) > (1 << 31) - 1:
+        shift += 1
+    return shift
 
 
 UNCHANGED = Requantisation()

@@ -84,6 +84,8 @@ class Schedule(Value):
             if rest > most:
                 raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
         check_markers(self.nest, "nest")
+        if self.layer.requantisation is not None:
+            self.layer.requantisation.check(self.bits.O)
         return self
 
     @property

@@ -21,9 +21,7 @@ from hwgen.gateware.cluster.registers import ClusterRegisters
 from hwgen.gateware.dma.dma import Dma
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.pipeline.beats import TileSource
-from hwgen.golden.convolution import convolve
-from hwgen.golden.requantisation import requantise
-from hwgen.ir.requantisation import Requantisation, Scale
+from hwgen.golden.convolution import layer_output
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from manual.designs import cluster
@@ -95,11 +93,10 @@ def hwc_trace() -> Trace:
 
     Each port has a memory that grants a request late every third time and answers in the next cycle.
     """
-    rule = Requantisation((Scale(shift=6),))
     program = compile_layer(Schedule.from_data({
-        "format": 1, "kind": "schedule", "layer": LAYER, "nest": NEST, "lanes": {"m": 4, "x": 4},
+        "format": 1, "kind": "schedule", "layer": LAYER | {"requantisation": {"shift": 6}}, "nest": NEST, "lanes": {"m": 4, "x": 4},
         "bits": {"I": 8, "W": 8, "O": 8, "acc": 32},
-    }), requantisation=rule)  # fmt: skip
+    }))  # fmt: skip
     rng = np.random.default_rng(1)
     layer = program.schedule.layer
     inputs = rng.integers(-128, 128, (2, 4, 4), np.int8)
@@ -125,7 +122,7 @@ def hwc_trace() -> Trace:
     for name in ("cfg", "tcdm_i", "tcdm_w", "tcdm_o"):
         signals |= _members(f"{name}__", getattr(hwc, name))
     trace = _run(m, bench, signals)
-    expected = requantise(convolve(layer, inputs, weights), bias, rule)
+    expected = layer_output(layer, inputs, weights, bias)
     assert (program.output(np.array(words, np.uint32)) == expected).all()
     return trace
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwgen.golden import convolution as golden
-from hwgen.golden.convolution import convolve, layer_output, safe_product_shift
+from hwgen.golden.convolution import convolve, layer_output
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
-from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.requantisation import Requantisation, safe_product_shift
 
 
 def wrapped(value: int) -> int:
@@ -96,7 +96,7 @@ def test_sums_wrap_at_32_bits(channels: int) -> None:
 def test_the_safe_product_shift_is_the_least_without_overflow(channels: int, shift: int) -> None:
     lowest = np.full((channels, 1, 1), -(1 << 15), np.int16)
     weights = lowest.reshape(1, channels, 1, 1)
-    assert safe_product_shift(row(channels), 16) == shift
+    assert safe_product_shift(channels, 16) == shift
     assert convolve(row(channels), lowest, weights, shift).item() == channels << 30 >> shift
     if shift:
         assert convolve(row(channels), lowest, weights, shift - 1).item() != channels << 30 >> (shift - 1)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hwgen.golden.network import RowData, activated, average_scale, execute, row_output
+from hwgen.golden.network import RowData, average_scale, execute, row_output, row_requantisation
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Node
-from hwgen.ir.requantisation import Requantisation
+from hwgen.ir.requantisation import UNCHANGED, Requantisation
 
 
 def shifted(shift: int, *, relu: bool = False) -> RowData:
@@ -81,8 +81,19 @@ def test_a_network_row_by_row() -> None:
     assert maps["concat"].tolist() == [[[2, 4], [5, -128]], [[-1, -2], [-3, 127]], [[1, 2], [3, -128]]]
 
 
+def test_rows_requantise_as_they_say_or_as_follows_from_their_shape() -> None:
+    assert row_requantisation(node("conv", activation="relu")) == Requantisation.shifted(6, relu=True)
+    assert row_requantisation(node("conv", requantisation={"shift": 3, "ceiling": 9})).high == 9
+    assert row_requantisation(node("add")) == UNCHANGED
+    assert (
+        row_requantisation(node("add", activation="relu", requantisation={"shift": 1}))
+        == shifted(1, relu=True).requantisation
+    )
+    assert row_requantisation(node("pool", pool="max", activation="relu")).low == 0
+
+
 def test_refusals() -> None:
     with pytest.raises(InputError, match=r"activation: expected one of relu, relu6, .*, got tanh"):
-        activated(node("conv", activation="tanh"))
+        row_requantisation(node("conv", activation="tanh"))
     with pytest.raises(InputError, match="lrn: op: expected one that depth-first hardware has, got lrn"):
         row_output(node("lrn"), RowData(), [int8([[0, 0], [0, 0]])])

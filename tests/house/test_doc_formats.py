@@ -11,13 +11,14 @@ from hwgen.ir.hardware import Cluster, DmaCost, Dram, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import Feature, Network, Node, Totals
 from hwgen.ir.operators import OPERATORS
+from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.lower.pipeline import solution
 from manual.inserts import with_inserts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"
 SECTIONS: dict[str, tuple[type[Value], ...]] = {
-    "Layer sets": (Network, Node, Feature, Totals, LeftOut),
+    "Layer sets": (Network, Node, Feature, Totals, LeftOut, GivenRequantisation),
     "Schedules": (Schedule, Layer, Bits),
     "Hardware": (Hardware, Cluster, Dram, DmaCost, EnergyCost),
     "Depth-first solutions": (solution._File, solution._StackEntry),

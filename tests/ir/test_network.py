@@ -117,6 +117,17 @@ def test_every_operation_in_one_network() -> None:
     assert (deconv.weights, deconv.macs) == (8 * 8 * 9, 8 * 8 * 9 * 25)
 
 
+def test_a_layer_requantises_as_its_row_says() -> None:
+    def given(**keys: Any) -> dict[str, Any] | None:
+        (layer,) = Network.from_data(network({**CONV, **keys})).convolutions()
+        return layer.model_dump().get("requantisation")
+
+    assert given() is given(activation="tanh") is None
+    assert given(activation="relu6") == {"relu": True}
+    assert given(activation="relu", requantisation={"shift": 4}) == {"shift": 4, "relu": True}
+    assert given(activation="relu", requantisation={"relu": False}) == {"relu": False}
+
+
 def changed(**changes: Any) -> dict[str, Any]:
     row = copy.deepcopy(CONV)
     row.update(changes)
@@ -147,6 +158,10 @@ BAD_ROWS = [
     (
         changed(input_channels=2, groups=2),
         "c1: inputs: input gives 4x9x10 (channels x height x width), expected 2x9x10",
+    ),
+    (
+        changed(op="lrn", output_channels=4, output_height=9, output_width=10, requantisation={}),
+        "c1: requantisation: expected none for lrn",
     ),
     ("conv", "set.yaml: layers: 0: expected a mapping with the keys of a Node, got str"),
 ]

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from hwgen.ir.document import InputError
-from hwgen.ir.requantisation import ACTIVATIONS, UNCHANGED, Requantisation, Scale
+from hwgen.ir.requantisation import (
+    ACTIVATIONS,
+    UNCHANGED,
+    GivenRequantisation,
+    Requantisation,
+    Scale,
+    safe_product_shift,
+    usual_shift,
+)
 
 
 def test_the_form_of_layers_without_quantisation() -> None:
@@ -101,3 +109,35 @@ def test_scales_out_of_range() -> None:
 def test_bounds_outside_the_range(form: Requantisation, bits: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         form.bounds(bits)
+
+
+def test_what_is_not_given_follows_from_the_shape() -> None:
+    assert GivenRequantisation().complete(27, 8) == Requantisation.shifted(usual_shift(27, 8))
+    wide = GivenRequantisation().complete(27, 16)
+    assert wide.product_shift == safe_product_shift(27, 16) == 4
+    assert wide.scales == (Scale(shift=usual_shift(27, 16, 4)),)
+    given = GivenRequantisation(shift=3, relu=True, ceiling=50, product_shift=1)
+    assert given.complete(27, 16) == Requantisation.shifted(3, relu=True, ceiling=50, product_shift=1)
+
+
+@pytest.mark.parametrize(("products", "shift"), [(1, 6), (4, 7), (9, 8), (27, 9), (2304, 12), (25088, 14)])
+def test_the_usual_shift(products: int, shift: int) -> None:
+    """log2(128 / sqrt(3) * sqrt(products)), rounded; with 16-bit operands 8 more, less what products are shifted."""
+    assert usual_shift(products, 8) == shift
+    assert usual_shift(products, 16) == shift + 8
+    assert usual_shift(products, 16, 5) == shift + 3
+    assert usual_shift(1 << 50, 16) == 31
+
+
+def test_an_activation_fills_in_what_is_not_given() -> None:
+    assert GivenRequantisation(shift=3).activated("relu") == GivenRequantisation(shift=3, relu=True)
+    assert GivenRequantisation(relu=False).activated("relu") == GivenRequantisation(relu=False)
+    for name in (None, "tanh"):
+        assert GivenRequantisation().activated(name) == GivenRequantisation()
+
+
+@pytest.mark.parametrize("form", [UNCHANGED, Requantisation.shifted(7, relu=True, ceiling=100, product_shift=2)])
+def test_any_requantisation_of_a_shift_can_be_given(form: Requantisation) -> None:
+    given = GivenRequantisation.of(form, 8)
+    assert given.complete(99, 8).as_data(8) == form.as_data(8)
+    assert GivenRequantisation(**given.model_dump()) == given

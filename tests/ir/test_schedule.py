@@ -10,6 +10,7 @@ from hypothesis import given
 
 from hwgen.ir.document import InputError
 from hwgen.ir.level import TCDM
+from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 from hwgen.ir.schedule import Loop, Marker, Schedule, load_schedule, save_schedule
 from tests.random.nests import schedules
 
@@ -56,6 +57,18 @@ def test_the_published_nest(tmp_path: Path) -> None:
     assert schedule.iteration_size(0) == schedule.layer.extents
     assert schedule.iteration_size(4) == {"m": 6, "c": 1, "y": 2, "x": 16, "k": 3, "l": 3}
     assert schedule.as_data() == fig_8()
+
+
+def test_a_requantisation_comes_back_and_only_what_was_said(tmp_path: Path) -> None:
+    data = fig_8()
+    data["layer"]["requantisation"] = {"shift": 10, "relu": True}
+    schedule = Schedule.from_data(data)
+    assert schedule.layer.requantisation == GivenRequantisation(shift=10, relu=True)
+    assert schedule.layer.requantisation_at(8) == Requantisation.shifted(10, relu=True)
+    assert schedule.layer.shape_data == Schedule.from_data(fig_8()).layer.shape_data
+    save_schedule(schedule, tmp_path / "s.yaml")
+    assert load_schedule(tmp_path / "s.yaml") == schedule
+    assert schedule.as_data() == data
 
 
 def test_sizes_of_a_layer() -> None:
@@ -160,6 +173,10 @@ REJECTED = [
     (with_layer(name="$(id)"), "f.yaml: layer.name: expected letters, digits and any of _ . + -"),
     (with_layer(op="pool"), "f.yaml: layer.op: input should be 'conv', 'depthwise_conv' or 'fc', got 'pool'"),
     (with_layer(colour=1), "f.yaml: layer.colour: unknown key"),
+    (with_layer(requantisation={"shift": 32}), "f.yaml: layer.requantisation.shift: input should be less than or"),
+    (with_layer(requantisation={"relu": 1}), "f.yaml: layer.requantisation.relu: input should be a valid boolean"),
+    (with_layer(requantisation={"ceiling": 128}), "f.yaml: requantisation: ceiling: expected 0 to 127, got 128"),
+    (with_layer(requantisation={"scale": 1}), "f.yaml: layer.requantisation.scale: unknown key"),
 ]  # fmt: skip
 
 

@@ -1,7 +1,11 @@
 """Random small layers with two-level schedules that a cluster of given HWCs can run."""
 
+import zlib
 from random import Random
 
+import numpy as np
+
+from cosim.hwc.layer_data import randomly_requantised
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
@@ -17,14 +21,15 @@ SLICINGS: tuple[tuple[Dim, ...], ...] = ((), ("y",), ("m",), ("m", "y"), ("y", "
 
 
 def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs: int = 20000) -> list[Schedule]:
-    """So many random schedules that the cluster runs; every slicing in turn."""
+    """So many random schedules that the cluster runs, each requantised at random; every slicing in turn."""
     found: list[Schedule] = []
     for _ in range(1000 * count):
         slicing = SLICINGS[len(found) % len(SLICINGS)]
         layer = random_layer(rng, f"random_{len(found)}", most_macs)
         schedule = _scheduled(rng, layer, hardware, slicing)
         if schedule is not None and _runs(schedule, hardware):
-            found.append(schedule)
+            rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
+            found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:
                 return found
     raise AssertionError(f"{hardware.name}: only {len(found)} of {count} schedules can be run")

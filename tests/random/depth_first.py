@@ -43,7 +43,7 @@ def _runs(network: Network, rng: random.Random, name: str, factors: int) -> list
     graph = Graph.of(network)
     span, joins = Span(1, graph.rows), [edge for edge in graph.edges if edge.kind == "join"]
     through = frozenset(edge for edge in joins if rng.random() < 0.3)
-    data = random_network_data(network, np.random.default_rng(rng.randrange(1 << 30)))
+    data = random_network_data(network, np.random.default_rng(rng.randrange(1 << 30)), draw_shifts=True)
     macs = max(rng.choice([2, 4, 8, 16]), sum(node.weights > 0 for node in network.layers))
     most = graph.largest_factor(span)
     runs = []

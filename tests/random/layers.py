@@ -1,9 +1,13 @@
 """Random small layers with schedules that a given HWC can run: the loop order is fixed, everything else is drawn."""
 
+import zlib
 from collections.abc import Iterator
 from random import Random
 from typing import Literal
 
+import numpy as np
+
+from cosim.hwc.layer_data import randomly_requantised
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
@@ -65,14 +69,15 @@ def order_from(text: str) -> Order:
 
 
 def schedules_for(hardware: Hardware, rng: Random, count: int, most_macs: int) -> list[Schedule]:
-    """So many random schedules that the hardware runs; layers without any are drawn again."""
+    """So many random schedules that the hardware runs, requantised at random; layers without any are drawn again."""
     assert hardware.order is not None
     found: list[Schedule] = []
     for _ in range(1000 * count):
         layer = random_layer(rng, f"random_{len(found)}", most_macs)
         schedule = _scheduled(rng, layer, hardware)
         if schedule is not None and _runs(schedule, hardware):
-            found.append(schedule)
+            rng_of_its_own = np.random.default_rng([zlib.crc32(hardware.name.encode()), len(found)])
+            found.append(randomly_requantised(schedule, rng_of_its_own))
             if len(found) == count:
                 return found
     raise AssertionError(f"{hardware.name}: only {len(found)} of {count} schedules can be run")

@@ -23,7 +23,6 @@ from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS
-from hwgen.ir.requantisation import UNCHANGED, Requantisation
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.parts import Parts
@@ -118,7 +117,6 @@ class ClusterProgram:
 def compile_cluster(
     schedule: Schedule,
     hardware: Hardware | None = None,
-    requantisation: Requantisation = UNCHANGED,
     *,
     serial: bool = False,
 ) -> ClusterProgram:
@@ -127,7 +125,6 @@ def compile_cluster(
     Parameters
     ----------
     hardware : the cluster; None: the smallest HWCs that run the schedule, in the default cluster.
-    requantisation : what becomes of the sums.
     serial : for comparison: load, compute and store one after the other.
     """
     cluster = (hardware and hardware.cluster) or Cluster()
@@ -139,7 +136,7 @@ def compile_cluster(
     if placement.size > cluster.tcdm:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
         raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
-    settings = settings_for(requantisation, where)
+    settings = settings_for(schedule.layer.requantisation_at(schedule.bits.O), where)
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:

@@ -1,6 +1,6 @@
 """One layer on one HWC: its register values and the places of its tensors in the shared memory."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.requantisation import UNCHANGED, Requantisation
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
@@ -51,18 +50,8 @@ class Program:
         """The output [M, E, F] that the run left in the shared memory."""
         return self.layout.output_of(words)
 
-    def requantised(self, requantisation: Requantisation) -> "Program":
-        """The same program with another requantisation; raises `InputError` for one that the HWC does not do."""
-        values = _requantisation(self.schedule, self.parameters, requantisation)
-        registers = tuple((name, address, values.get(name, value)) for name, address, value in self.registers)
-        return replace(self, registers=registers)
 
-
-def compile_layer(
-    schedule: Schedule,
-    hardware: Hardware | None = None,
-    requantisation: Requantisation = UNCHANGED,
-) -> Program:
+def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Program:
     """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
 
     The program's schedule has O's marker above a reduction loop, see `with_output_at_reduction`.
@@ -72,7 +61,7 @@ def compile_layer(
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
     values = RegisterValues(schedule, parameters, Placement.of(layout)).registers()
-    values |= _requantisation(schedule, parameters, requantisation)
+    values |= _requantisation(schedule, parameters)
     if parameters.wide:
         values |= {"wide": int(schedule.bits.I == WIDE)}
     bank = hwc_registers(parameters)
@@ -95,9 +84,10 @@ def compile_layer(
     )
 
 
-def _requantisation(schedule: Schedule, parameters: HwcParameters, requantisation: Requantisation) -> dict[str, int]:
-    """The registers of a requantisation."""
+def _requantisation(schedule: Schedule, parameters: HwcParameters) -> dict[str, int]:
+    """The registers of the layer's requantisation."""
     where, wide = schedule.layer.name, parameters.wide
+    requantisation = schedule.layer.requantisation_at(schedule.bits.O)
     values = settings_for(requantisation, where, schedule.bits.O, shifts_products=wide)
     return {**values, "product_shift": requantisation.product_shift} if wide else values
 

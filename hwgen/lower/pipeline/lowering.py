@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline import MapParameters, Operand, PipelineParameters, Stage
-from hwgen.golden.network import RowData, activated
+from hwgen.golden.network import RowData, row_requantisation
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
 from hwgen.lower.pipeline.cycles import service_order
@@ -49,7 +49,7 @@ def lower_stack(
     plan
         The stack, tile by tile.
     rows
-        Weights, biases and shifts by row. None: software adds them to the program.
+        Weights, biases and requantisation by row. None: software streams the weights, rows say the requantisation.
     fetched
         Whether weights count as traffic.
     macs
@@ -76,7 +76,7 @@ def _check(row: StagePlan, tiles: int) -> None:
     kind = kind_of_row(row.node)
     if len(set(row.node.inputs)) < len(row.node.inputs):
         raise InputError(f"{row.node.name}: inputs: expected different maps for a pipeline, got one twice")
-    activated(row.node)
+    row_requantisation(row.node)
     if row.node.activation is not None and not kind.requantises(row.node):
         raise InputError(
             f"{row.node.name}: activation: a pipeline has none for this operation, got {row.node.activation}"
@@ -229,7 +229,7 @@ def _tile(
         made = plan.by_number[plan.stages[index].number].tiles[tile]
         streams[f"i_skip{index}_{place}"] = Columns(made.old, made.new)
     for index, row in enumerate(plan.stages):
-        data = None if rows is None else rows.get(row.node.name, RowData(requantisation=activated(row.node)))
+        data = None if rows is None else rows.get(row.node.name, RowData(requantisation=row_requantisation(row.node)))
         found = {**_columns(plan, numbering, index, tile), **_arithmetic(row.node, data)}
         registers |= {f"stage{index}_{name}": value for name, value in found.items()}
     incomplete = TileProgram(registers, streams, (), ())
@@ -259,10 +259,9 @@ def _columns(plan: StackPlan, numbering: _Numbering, index: int, tile: int) -> d
 
 
 def _arithmetic(node: Node, data: RowData | None) -> dict[str, int]:
-    """The registers of a stage's arithmetic; without data, those that follow from the row alone."""
-    kind = kind_of_row(node)
-    own = kind.arithmetic(node, activated(node) if data is None else data.requantisation)
-    return own if data is None else {**kind.data_registers(node, data), **own}
+    """The registers of a stage's arithmetic; without data, as the row says."""
+    requantisation = row_requantisation(node) if data is None else data.requantisation
+    return kind_of_row(node).arithmetic(node, requantisation)
 
 
 def _overlap_lines(

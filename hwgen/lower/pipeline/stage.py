@@ -165,11 +165,7 @@ class StageKind(ABC, Generic[S]):
         """The registers that say what it makes in a tile."""
 
     def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
-        """The registers of its arithmetic that follow from the row alone: of the requantisation all but the shift."""
-        return {}
-
-    def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        """The registers whose values are data of the network. Without the data software writes them."""
+        """The registers of its arithmetic."""
         return {}
 
     def weight_words(self, stage: S, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:

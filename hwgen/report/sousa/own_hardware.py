@@ -158,7 +158,7 @@ def distinct_layers(network: str) -> list[Layer]:
     """The convolutions of a network, the first of those that differ only in their names."""
     found: dict[str, Layer] = {}
     for layer in mapped_layers(network):
-        found.setdefault(layer.model_dump_json(exclude={"name"}), layer)
+        found.setdefault(layer.model_dump_json(exclude={"name", "requantisation"}), layer)
     return list(found.values())
 
 

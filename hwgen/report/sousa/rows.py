@@ -184,7 +184,7 @@ def layer_rows(
     for reading in readings:
         for network in networks:
             for layer in mapped_layers(network):
-                key = (reading, layer.model_dump_json(exclude={"name"}))
+                key = (reading, layer.model_dump_json(exclude={"name", "requantisation"}))
                 if key not in known:
                     known[key] = search_mappings(layer, npu, reading)
                 rows.append(_row(reading, network, layer, known[key], npu))

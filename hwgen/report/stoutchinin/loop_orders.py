@@ -89,7 +89,7 @@ def order_traffic(layers: Sequence[Layer], sizes: Sequence[int], how: Search) ->
     known: dict[str, list[list[int | None]]] = {}
     rows = []
     for layer, results in zip(layers, searched, strict=True):
-        key = layer.model_dump_json(exclude={"name"})
+        key = layer.model_dump_json(exclude={"name", "requantisation"})
         if key not in known:
             limits = [2 * found.total_bytes for found in results]
             known[key] = least_by_order(layer, sizes, limits)

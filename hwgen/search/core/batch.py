@@ -44,7 +44,7 @@ class Request:
         order = self.order and [item_data(item) if isinstance(item, Marker) else item for item in self.order]
         return {
             "engine": ENGINE,
-            "layer": layer.model_dump(mode="json", exclude={"name", "op"}),
+            "layer": layer.shape_data,
             "buffer_bytes": list(self.buffer_bytes),
             "hardware": None if self.hardware is None else {**self.hardware.as_data(), "name": None},
             "objective": self.objective,

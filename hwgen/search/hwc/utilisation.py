@@ -170,7 +170,7 @@ def _plan(
     if not layers:
         raise InputError("utilisation: expected at least one layer")
     distinct: dict[str, Layer] = {}
-    keys = [json.dumps(layer.model_dump(mode="json", exclude={"name", "op"}), sort_keys=True) for layer in layers]
+    keys = [json.dumps(layer.shape_data, sort_keys=True) for layer in layers]
     for key, layer in zip(keys, layers, strict=True):
         distinct.setdefault(key, layer)
     request = json.dumps(

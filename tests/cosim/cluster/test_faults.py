@@ -47,7 +47,7 @@ SCHEDULE = next(
 """Both HWCs work; partial sums go to the DRAM and come back."""
 
 DATA = random_data(SCHEDULE.layer, np.random.default_rng(5))
-PROGRAM = compile_cluster(SCHEDULE, HARDWARE, DATA.requantisation)
+PROGRAM = compile_cluster(SCHEDULE, HARDWARE)
 PARAMETERS = ClusterParameters(
     hwc=replace(PROGRAM.parameters, cluster=True),
     hwcs=CLUSTER.hwcs,

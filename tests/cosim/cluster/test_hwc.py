@@ -106,7 +106,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         sums = sums + held.reshape(sums.shape)
     expected: NDArray[np.signedinteger] = sums
     if last:
-        expected = requantise(sums, run.data.bias, run.data.requantisation)
+        expected = requantise(sums, run.data.bias, layer.requantisation_at(8))
     job = replace(
         run.job,
         name=name,

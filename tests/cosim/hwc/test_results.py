@@ -14,14 +14,16 @@ import cosim.hwc.preparation
 import cosim.hwc.results
 from cosim.hwc.comparison import EXPECTED, judge, predicted_cycles
 from cosim.hwc.jobs import Access, JobResult
-from cosim.hwc.layer_data import LayerData, expected_output, random_data
+from cosim.hwc.layer_data import LayerData, expected_output, random_data, randomly_requantised
 from cosim.hwc.preparation import Run, prepare
 from cosim.hwc.results import LayerResult, cosimulate
 from cosim.sim.runner import Bench, run_jobs
 from hwgen.export.cached import generated
+from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
@@ -67,15 +69,20 @@ def test_random_data_cover_the_range_and_are_not_clipped_away() -> None:
         output_height=7, output_width=7,
     )  # fmt: skip
     shifts, relus, ceilings = set(), set(), set()
+    nest = ({"m": 16}, {"x": 7}, {"y": 1}, {"c": 1}, {"k": 1}, {"l": 1}, {"m": 1})
+    plain = Schedule(layer=layer, nest=nest, lanes=Lanes(x=16))
     for seed in range(40):
-        data = random_data(layer, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        layer = randomly_requantised(plain, rng).layer
+        data = random_data(layer, rng)
         output = expected_output(layer, data)
-        low, high = data.requantisation.bounds(8)
+        requantisation = layer.requantisation_at(8)
+        low, high = requantisation.bounds(8)
         inside = (output > low) & (output < high)
         assert inside.mean() > 0.1
         assert data.inputs.min() == data.weights.min() == -128
-        shifts.add(data.requantisation.scales[0].shift)
-        relus.add(data.requantisation.relu)
+        shifts.add(requantisation.scales[0].shift)
+        relus.add(requantisation.relu)
         ceilings.add(high)
     assert len(shifts) >= 3
     assert relus == {False, True}
@@ -194,8 +201,8 @@ def test_json_and_dump_hold_what_was_run(tmp_path: Path) -> None:
     for name, schedule in [("random_0", SCHEDULES[0]), ("random_3", SCHEDULES[3]), ("random_0-2", SCHEDULES[0])]:
         arrays = [np.load(tmp_path / f"{name}.{part}.npy") for part in ("I", "W", "bias", "O")]
         settings = json.loads((tmp_path / f"{name}.json").read_text())
-        data = LayerData(*arrays[:3], Requantisation.shifted(**settings))
-        assert np.array_equal(expected_output(schedule.layer, data), arrays[3])
+        output = layer_output(schedule.layer, arrays[0], arrays[1], arrays[2], Requantisation.shifted(**settings))
+        assert np.array_equal(output, arrays[3])
 
 
 def test_what_the_hardware_cannot_run_is_refused_before_anything_runs() -> None:

@@ -28,7 +28,7 @@ CASES = {case.name: case for case in small_cases()}
 
 def prepared(case: PipelineCase, **options: Any) -> StackRun:
     (stack,) = case.solution.stacks
-    data = random_network_data(case.solution.network, np.random.default_rng(1))
+    data = random_network_data(case.solution.network, np.random.default_rng(1), draw_shifts=True)
     return prepare(case.name, case.solution, stack, data, macs=options.pop("macs", 32), **options)
 
 

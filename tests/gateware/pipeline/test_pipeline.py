@@ -30,7 +30,7 @@ def random_case(rng: random.Random) -> tuple[PipelineProgram, Maps] | None:
     skips = frozenset(edge for edge in joins if rng.random() < 0.3)
     stack = Stack(span, rng.randint(1, min(3, graph.largest_factor(span))), skips)
     try:
-        data = random_network_data(network, np.random.default_rng(rng.getrandbits(32)))
+        data = random_network_data(network, np.random.default_rng(rng.getrandbits(32)), draw_shifts=True)
         plan = plan_stack(Solution(network, graph, (stack,), "fetched"), stack)
         program = lower_stack(plan, data.rows, macs=rng.choice([8, 16, 64]), order=service_order)
     except InputError:

@@ -52,7 +52,7 @@ def network(size: tuple[int, int, int], *rows: dict[str, Any]) -> Network:
 def lowered(table: Network, *, factor: int = 1, macs: int = 16, seed: int = 1) -> tuple[PipelineProgram, Maps]:
     """All rows as one stack, and all maps."""
     graph = Graph.of(table)
-    data = random_network_data(table, np.random.default_rng(seed))
+    data = random_network_data(table, np.random.default_rng(seed), draw_shifts=True)
     stack = Stack(Span(1, graph.rows), factor)
     program = lower_stack(
         plan_stack(Solution(table, graph, (stack,), "fetched"), stack), data.rows, macs=macs, order=service_order

@@ -54,7 +54,7 @@ def test_programs_compute_the_layer_in_any_order(name: str) -> None:
     for number, (case, hardware) in enumerate(cases(name, 8)):
         data = random_data(case.layer, np.random.default_rng(number))
         for serial in (False, True):
-            program = compile_cluster(case, hardware, data.requantisation, serial=serial)
+            program = compile_cluster(case, hardware, serial=serial)
             assert is_computed(program, program.commands, data, number), (number, serial)
 
 
@@ -73,7 +73,7 @@ def test_every_kind_of_token_is_needed() -> None:
     failed, seen = set(), set()
     for number, (case, hardware) in enumerate(cases("fig8", 16)):
         data = random_data(case.layer, np.random.default_rng(number))
-        program = compile_cluster(case, hardware, data.requantisation)
+        program = compile_cluster(case, hardware)
         for source, sink, post, take in tokens(program.commands):
             seen.add((source, sink))
             if (source, sink) in failed:

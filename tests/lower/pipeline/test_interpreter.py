@@ -47,7 +47,7 @@ def runs(network: Network, rng: random.Random) -> bool:
     joins = [edge for edge in graph.edges if edge.kind == "join" and span.first <= edge.consumer <= span.last]
     factor = rng.randint(1, min(4, graph.largest_factor(span)))
     stack = Stack(span, factor, frozenset(edge for edge in joins if rng.random() < 0.3))
-    data = random_network_data(network, np.random.default_rng(rng.randrange(1 << 30)))
+    data = random_network_data(network, np.random.default_rng(rng.randrange(1 << 30)), draw_shifts=True)
     try:
         check(network, stack, data, macs=rng.choice([8, 16, 40]))
     except InputError as refused:
@@ -67,7 +67,7 @@ def test_a_residual_block_upright_and_lying() -> None:
     block = narrowed(excerpt(load_layer_set("srgan"), "rb02_conv1", "rb02_add"), 16)
     for size in ((12, 20), (20, 12)):
         network = at_resolution(block, *size)
-        data = random_network_data(network, np.random.default_rng(5))
+        data = random_network_data(network, np.random.default_rng(5), draw_shifts=True)
         skip = next(edge for edge in Graph.of(network).edges if edge.kind == "join" and edge.producer == 0)
         for factor in (1, 2, 3, 12):
             check(network, Stack(Span(1, 3), factor), data)
@@ -83,7 +83,7 @@ def changed(program: PipelineProgram, tile: int, **registers: int) -> PipelinePr
 
 def test_a_program_that_is_wrong_is_found_out() -> None:
     network = at_resolution(narrowed(load_layer_set("vgg_e_first5"), 64), 16, 16)
-    data = random_network_data(network, np.random.default_rng(5))
+    data = random_network_data(network, np.random.default_rng(5), draw_shifts=True)
     graph, stack = Graph.of(network), Stack(Span(1, 7), 2)
     program = lower_stack(plan_stack(Solution(network, graph, (stack,), "fetched"), stack), data.rows)
 

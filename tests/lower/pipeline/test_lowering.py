@@ -25,7 +25,7 @@ from hwgen.model.pipeline.graph import Graph, Span
 def lowered(network: Network, factor: int, skips: Any = frozenset(), macs: int = 64) -> PipelineProgram:
     graph = Graph.of(network)
     stack = Stack(Span(1, graph.rows), factor, skips)
-    data = random_network_data(network, np.random.default_rng(1))
+    data = random_network_data(network, np.random.default_rng(1), draw_shifts=True)
     return lower_stack(plan_stack(Solution(network, graph, (stack,), "fetched"), stack), data.rows, macs=macs)
 
 

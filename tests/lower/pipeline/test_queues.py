@@ -37,7 +37,7 @@ def test_a_block_with_a_stride_runs_at_the_pace_of_its_slowest_stage() -> None:
     block = at_resolution(excerpt(load_layer_set("mobilenet_v2"), "block01_expand", "block01_project"), 64, 64)
     graph = Graph.of(block)
     stack = Stack(Span(1, graph.rows), 1)
-    data = random_network_data(block, np.random.default_rng(1))
+    data = random_network_data(block, np.random.default_rng(1), draw_shifts=True)
     program = lower_stack(
         plan_stack(Solution(block, graph, (stack,), "fetched"), stack), data.rows, order=service_order
     )

@@ -11,6 +11,7 @@ import pytest
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
+from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.search.core import batch
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Result
@@ -63,6 +64,14 @@ def test_equal_layers_are_searched_once_and_keep_their_names(searched: list[str]
     assert sorted(done) == [f"layer_{number}" for number in range(5)]
     assert [each[0].schedule.layer.name for each in results] == [f"layer_{number}" for number in range(5)]
     assert results[1][1].schedule.nest == results[3][1].schedule.nest
+
+
+def test_layers_that_differ_in_their_requantisation_share_a_search_and_keep_it(searched: list[str]) -> None:
+    plain = layers()[0]
+    rectified = plain.requantised(GivenRequantisation(relu=True)).model_copy(update={"name": "rectified"})
+    one, two = search_layers([plain, rectified], REQUEST, jobs=1)
+    assert searched == ["layer_0"]
+    assert (one[0].schedule.layer, two[0].schedule.layer) == (plain, rectified)
 
 
 def test_any_number_of_jobs_gives_the_same_results_and_files(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``hwgen schedule`` for a cluster: the best schedule of two memory levels for every layer."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def schedule_on_cluster(
     entries, rows = [], []
     for number, layer in enumerate(coverage.layers, 1):
         note(f"searching {layer.name} ({number} of {len(coverage.layers)})")
-        key = layer.model_dump_json(exclude={"name"})
+        key = json.dumps(layer.shape_data)
         if key not in known:
             judge = judge_of(hardware, timed=min_utilisation is not None)
             known[key] = search_two_levels(layer, hardware, objective, min_utilisation=min_utilisation, judge=judge)

@@ -50,10 +50,7 @@ class _Convolution(WindowKind[ConvStage]):
         )
 
     def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
-        return clip_values(requantisation, node.name)
-
-    def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        return scale_values(data.requantisation, node.name)
+        return {**scale_values(requantisation, node.name), **clip_values(requantisation, node.name)}
 
     def weight_words(self, stage: ConvStage, data: RowData, axis: LineAxis) -> Iterator[NDArray[np.uint8]]:
         """Words by output block, tap, input block; in each the output lanes, then the input lanes."""

@@ -5,7 +5,6 @@ import numpy as np
 from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.pipeline.stages.join import JoinKind
 from hwgen.arch.requantisation import clip_values, scale_values
-from hwgen.golden.network import RowData
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.network import Node
 from hwgen.ir.requantisation import Requantisation
@@ -40,10 +39,9 @@ class _Join(StageKind[JoinStage]):
         return {"columns": tile.made.new, **{f"first_{place}": tile.first(tile.made.old, place) for place in sources}}
 
     def arithmetic(self, node: Node, requantisation: Requantisation) -> dict[str, int]:
-        return clip_values(requantisation, node.name) if self.requantises(node) else {}
-
-    def data_registers(self, node: Node, data: RowData) -> dict[str, int]:
-        return scale_values(data.requantisation, node.name) if self.requantises(node) else {}
+        if not self.requantises(node):
+            return {}
+        return {**scale_values(requantisation, node.name), **clip_values(requantisation, node.name)}
 
     def busy_cycles(self, stage: JoinStage, tile: RunningStage) -> int:
         return tile.steps * tile.lines(stage.makes) * tile.setting("columns")
