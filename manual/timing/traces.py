@@ -42,6 +42,7 @@ LAYER = {
     "stride": [1, 1],
     "padding": [1, 1, 1, 1],
     "groups": 1,
+    "requantisation": {"shift": 6},
 }
 NEST = [{"y": 1}, {"buffer": "O"}, {"c": 1}, {"buffer": ["I", "W"]}, {"k": 1}, {"l": 1}]
 
@@ -94,7 +95,7 @@ def hwc_trace() -> Trace:
     Each port has a memory that grants a request late every third time and answers in the next cycle.
     """
     program = compile_layer(Schedule.from_data({
-        "format": 1, "kind": "schedule", "layer": LAYER | {"requantisation": {"shift": 6}}, "nest": NEST, "lanes": {"m": 4, "x": 4},
+        "format": 1, "kind": "schedule", "layer": LAYER, "nest": NEST, "lanes": {"m": 4, "x": 4},
         "bits": {"I": 8, "W": 8, "O": 8, "acc": 32},
     }))  # fmt: skip
     rng = np.random.default_rng(1)
