@@ -20,9 +20,9 @@ from hwgen.sweep.attempt import environment
 
 LEAST_GAIN = 1.7
 ORDER = "MYX[O]C[I]k[W]lmyx"
-SWEEP = ("stoutchinin_2019:resnet", "--buffers", "512,1KiB", "--order", ORDER, "--scale", "2")
+SWEEP = ("stoutchinin_2019:resnet", "--buffer", "512,1KiB", "--order", ORDER, "--scale", "2")
 POINTS = 26
-WARM = ("stoutchinin_2019:resnet_s5_1", "--buffers", "512", "--order", ORDER, "--scale", "16")
+WARM = ("stoutchinin_2019:resnet_s5_1", "--buffer", "512", "--order", ORDER, "--scale", "16")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

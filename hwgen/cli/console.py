@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,7 @@ __all__ = [
     "print_table",
     "printable",
     "progress",
+    "require_folder",
     "show_wide",
     "size_text",
 ]
@@ -185,6 +187,16 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
 
 
+def require_folder(folder: Path | None, option: str = "-o") -> None:
+    """Refuse what is there already and is no folder, before any work is done."""
+    if folder is None or folder.is_dir():
+        return
+    if folder.is_symlink() and not folder.exists():
+        raise InputError(f"{option}: expected a folder, got {folder}, a link to the missing {folder.readlink()}")
+    if folder.exists():
+        raise InputError(f"{option}: expected a folder, got the file {folder}")
+
+
 def buffer_sizes(text: str, option: str = "--buffer") -> list[int]:
     """Bytes of each size in a list such as ``512,1KiB,4KiB``: distinct, ascending."""
     return sorted({_bytes(part.strip(), option) for part in text.split(",")})
@@ -192,11 +204,10 @@ def buffer_sizes(text: str, option: str = "--buffer") -> list[int]:
 
 def _bytes(text: str, option: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
-    if not match:
-        raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, got {text[:40]!r}")
-    size = int(match[1]) * _UNITS[match[2]]
+    size = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 1 <= size <= _LARGEST_BUFFER:
-        raise InputError(f"{option}: expected 1 byte to {_LARGEST_BUFFER >> 20} MiB, got {text!r}")
+        limits = f"from 1 byte to {size_text(_LARGEST_BUFFER)}"
+        raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, {limits}, got {text[:40]!r}")
     return size
 
 

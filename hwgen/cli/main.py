@@ -3,13 +3,16 @@
 import inspect
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hwgen import __version__
+from hwgen.cli.commands.builtin import hardware, sets
 from hwgen.cli.commands.cache import cache
 from hwgen.cli.commands.calibrate import calibrate
 from hwgen.cli.commands.cosim import cosim
@@ -29,18 +32,24 @@ from hwgen.cli.commands.sweep import sweep
 from hwgen.cli.commands.synth import synth
 from hwgen.cli.console import printable, show_wide
 from hwgen.ir.document import InputError
-from hwgen.tools.toolchain import ToolError
+from hwgen.tools.toolchain import ToolError, cache_folder
 
 __all__ = ["app", "main"]
 
 DONE, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+_ALSO_CALLED = {"buffers": "buffer"}
+"""Names of options that are taken, too."""
 
 app = typer.Typer(
     name="hwgen",
     help="Convolution schedules with proven memory traffic, and hardware that runs them with exactly that traffic.",
     epilog="Exit status: 0 done and all checks hold, 1 a check failed, 2 bad input.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda token: _ALSO_CALLED.get(token, token),
+    },
     pretty_exceptions_enable=False,
 )
 
@@ -81,6 +90,8 @@ def _command(function: Callable[..., Any], name: str | None = None) -> None:
 
 
 _command(layers)
+_command(sets)
+_command(hardware)
 _command(schedule)
 _command(predict)
 _command(generate)
@@ -102,7 +113,7 @@ _command(cache)
 def main() -> None:
     """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed) or 2 (bad input, one line)."""
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="hwgen", standalone_mode=False)
         sys.stdout.flush()
     except InputError as error:
         status = _refuse(str(error))
@@ -113,14 +124,29 @@ def main() -> None:
         status = CHECK_FAILED
     except BrokenPipeError:
         # The reader closed the pipe (`hwgen ... | head`). The work is not done, so the status is not 0; typer's is 1.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         status = CHECK_FAILED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        status = _refuse(f"{where}{error.strerror or error}")
+        status = _refuse(f"{_place(error)}: {error.strerror or error}")
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     sys.exit(status if isinstance(status, int) else DONE)
+
+
+def _place(error: OSError) -> str:
+    """The file that an error is about; where it names none, the places that the program writes to."""
+    if error.filename is not None:
+        return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close_output()
+    return f"standard output, or a file in {Path.cwd()}, {cache_folder()} or {tempfile.gettempdir()}"
+
+
+def _close_output() -> None:
+    """What is still to be written to standard output goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(line: str) -> int:

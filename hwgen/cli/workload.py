@@ -10,6 +10,7 @@ import typer
 
 from hwgen.cli.console import buffer_sizes, note, progress, size_text
 from hwgen.cli.coverage import covered
+from hwgen.cli.names import hardware_names, set_names
 from hwgen.cli.schedules import ScheduleFile, load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
@@ -44,13 +45,22 @@ SHARED = "shared"
 """Name of the HWC that `one_for_all` finds."""
 
 Workload = Annotated[
-    list[str], typer.Argument(metavar="SCHEDULE...|SET", help="Schedule files, folders of them, or one layer set.")
+    list[str],
+    typer.Argument(
+        metavar="SCHEDULE...|SET", help="Schedule files, folders of them, or one layer set.", autocompletion=set_names
+    ),
 ]
 BufferOption = Annotated[
     str | None, typer.Option("--buffer", metavar="SIZE", help="Local buffers of the HWC, for a SET: 1KiB by default.")
 ]
 HardwareOption = Annotated[
-    str | None, typer.Option("--hardware", metavar="FILE", help="A hardware file: what the schedules run on.")
+    str | None,
+    typer.Option(
+        "--hardware",
+        metavar="FILE",
+        help="A hardware file, or a built-in name: what the schedules run on.",
+        autocompletion=hardware_names,
+    ),
 ]
 PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer of a SET instead of one for all.")]
 

@@ -121,17 +121,24 @@ def dump_yaml(data: object) -> str:
 
 
 def write_atomically(path: Path, text: str) -> bool:
-    """Write ``text`` so that a reader sees the old file or the new one, never half; False if it already was equal."""
+    """Write ``text`` so that a reader sees the old file or the new one, never half; False if it already was equal.
+
+    An `OSError` names ``path``.
+    """
     if path.is_file() and path.read_bytes() == text.encode():
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    name = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         Path(name).chmod(0o644)
         Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+    except BaseException as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):  # of a full disk it does not say what was written
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     return True

@@ -134,7 +134,7 @@ class Hardware(Value):
         if order is None:
             return None
         if not isinstance(order, list | tuple):
-            raise ValueError(f"expected a list of dimensions and markers, got {type(order).__name__}")
+            raise ValueError(f"expected a list of dimensions and markers, got {reprlib.repr(order)}")
         return tuple(_order_item(item, index) for index, item in enumerate(order))
 
     @model_validator(mode="after")

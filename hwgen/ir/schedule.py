@@ -69,7 +69,7 @@ class Schedule(Value):
     @classmethod
     def _parse_nest(cls, nest: Any) -> Any:
         if not isinstance(nest, list | tuple):
-            raise ValueError(f"expected a list of loops and markers, got {type(nest).__name__}")
+            raise ValueError(f"expected a list of loops and markers, got {reprlib.repr(nest)}")
         return tuple(item if isinstance(item, Loop | Marker) else parse_item(item, i) for i, item in enumerate(nest))
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""The schedules of a sweep as files: a folder for each configuration, and the hardware that it runs on beside it."""
+"""The schedules of a sweep as files: a folder for each configuration, with the hardware that it runs on."""
 
 import re
 from collections.abc import Iterable
@@ -25,10 +25,10 @@ def schedule_file(question: Question, configuration: AnyConfiguration, layer: st
 def documents_of(
     question: Question, configuration: AnyConfiguration, schedules: Iterable[Schedule], hardware: Hardware
 ) -> dict[str, str]:
-    """Name and text of the schedules' files, and of the hardware file beside their folder."""
+    """Name and text of the schedules' files, and of the hardware file beside them."""
     name = _name(question, configuration)
     hardware = hardware.model_copy(update={"name": name})
-    found = {f"{FOLDER}/{name}.hardware.yaml": dump_yaml(hardware.as_data())}
+    found = {f"{FOLDER}/{name}/{name}.hardware.yaml": dump_yaml(hardware.as_data())}
     for schedule in schedules:
         found[schedule_file(question, configuration, schedule.layer.name)] = dump_yaml(schedule.as_data())
     return found

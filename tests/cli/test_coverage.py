@@ -33,7 +33,7 @@ COMMANDS = [
     ("schedule", "--buffer", "256", "--min-utilisation", "0"),
     ("generate", "-o", "{folder}/out"),
     ("cosim", "--buffer", "256"),
-    ("sweep", "--buffers", "256", "-o", "{folder}/out"),
+    ("sweep", "--buffer", "256", "-o", "{folder}/out"),
     ("regress", "-o", "{folder}/out"),
     ("synth",),
 ]

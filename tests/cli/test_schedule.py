@@ -96,8 +96,8 @@ def test_refusals_leave_nothing_behind(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "found"
     command = ("schedule", "lenet", "-o", folder, "--buffer")
     refused(run(*command, "1"), "no schedule fits a buffer of 1 bytes; the smallest that would do has ")
-    refused(run(*command, "0"), "--buffer: expected 1 byte to 16 MiB, got '0'")
-    refused(run(*command, "-5"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, got '-5'")
+    refused(run(*command, "0"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, from 1 byte to 16MiB, got '0'")
+    refused(run(*command, "-5"), "--buffer: expected sizes such as 512 or 1KiB,4KiB, from 1 byte to 16MiB, got '-5'")
     refused(run(*command, "1kb"), "--buffer: expected sizes")
     refused(run("schedule", "lenet"), "--buffer: expected sizes such as 512 or 1KiB,4KiB (only a cluster's")
     refused(run(*command, "1KiB", "--objective", "beauty"), "'beauty' is not one of")

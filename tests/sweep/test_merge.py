@@ -170,4 +170,4 @@ def test_a_schedule_is_a_file_like_any_other(tmp_path: Path) -> None:
     layer: Layer = LAYERS[0]
     text = (tmp_path / row["schedule"]).read_text(encoding="utf-8")
     assert text == dump_yaml(hwce(layer, lanes=ALONG_X).as_data())
-    assert (tmp_path / "schedules" / "few_hwce_512.hardware.yaml").is_file()
+    assert (tmp_path / "schedules" / "few_hwce_512" / "few_hwce_512.hardware.yaml").is_file()

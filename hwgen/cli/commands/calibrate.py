@@ -9,6 +9,8 @@ import typer
 from cosim.dma.tiles import measure_tiles, random_tiles
 from hwgen.arch.dma import DmaParameters
 from hwgen.cli.console import Json, note, print_json, print_table
+from hwgen.cli.names import hardware_names
+from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, load_hardware, save_hardware
 from hwgen.model.dma.fit import CostFit, fit_cost
@@ -24,8 +26,18 @@ Tiles = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random tiles.")]
 
 
+Given = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A hardware file with a cluster, or a built-in name, with -o.",
+        autocompletion=hardware_names,
+    ),
+]
+
+
 def calibrate(
-    hardware: Annotated[Path, typer.Argument(help="A hardware file with a cluster.", dir_okay=False, exists=True)],
+    hardware: Given,
     *,
     output: Output = None,
     tiles: Tiles = 200,
@@ -33,7 +45,10 @@ def calibrate(
     as_json: Json = False,
 ) -> None:
     """Move random 3-D tiles with the DMA of a cluster; fit T = C + s p + n t; keep C, p, t in the file."""
-    found = load_hardware(hardware)
+    file = named_file("hardware", hardware)
+    if output is None and not Path(hardware).is_file():
+        raise InputError(f"-o: expected a file for the calibrated hardware, since {hardware} is built in")
+    found = load_hardware(file)
     if found.cluster is None:
         raise InputError(f"{hardware}: cluster: expected one, since only clusters have a DMA")
     note("simulating the DMA: some seconds, half a minute more if it has to be built")
@@ -43,7 +58,7 @@ def calibrate(
         for way, fit in fits.items()
     }
     calibrated = found.cluster.model_copy(update=costs)
-    target = output or hardware
+    target = output or file
     save_hardware(found.model_copy(update={"cluster": calibrated}), target)
     if as_json:
         print_json({"file": str(target), "tiles": tiles, **{way: _as_json(fit) for way, fit in fits.items()}})

@@ -10,7 +10,16 @@ import typer
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
-from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, printable, progress
+from hwgen.cli.console import (
+    Json,
+    note,
+    print_cycles_note,
+    print_json,
+    print_table,
+    printable,
+    progress,
+    require_folder,
+)
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
@@ -68,8 +77,7 @@ def cosim(
             as_json=as_json,
         )  # fmt: skip
     works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
-    if dump is not None and dump.exists() and not dump.is_dir():
-        raise InputError(f"--dump: expected a folder, got the file {dump}")
+    require_folder(dump, "--dump")
     if any(work.on_cluster for work in works) and (simulator != "verilator" or waves):
         raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
     found = [

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.cli.console import Json, print_json, print_table, progress
+from hwgen.cli.console import Json, print_json, print_table, progress, require_folder
+from hwgen.cli.names import set_names
 from hwgen.ir.document import InputError, dump_yaml, write_atomically
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
@@ -18,7 +19,12 @@ from hwgen.search.pipeline.front import FACTORS, POWERS_OF_TWO, Front, Point, be
 __all__ = ["depth_first"]
 
 Name = Annotated[
-    str, typer.Argument(metavar="NET", help="A connected network: a layer table (YAML or ONNX) or a built-in name.")
+    str,
+    typer.Argument(
+        metavar="NET",
+        help="A connected network: a layer table (YAML or ONNX) or a built-in name.",
+        autocompletion=set_names,
+    ),
 ]
 Resolution = Annotated[
     str | None, typer.Option("--resolution", metavar="WxH", help="Another size of the network's input.")
@@ -59,8 +65,7 @@ def depth_first(
     """
     limit = None if memory is None else _memory(memory)
     size = None if resolution is None else _resolution(resolution)
-    if output is not None and output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     network = load_layer_set(name)
     if size is not None:
         network = at_resolution(network, *size)
@@ -90,7 +95,7 @@ def _memory(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
     size = int(match[1]) << {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
     if not 1 <= size <= LARGEST_MEMORY:
-        raise InputError(f"--memory: expected a size such as 256KiB or 2MiB, got {text[:40]!r}")
+        raise InputError(f"--memory: expected a size such as 256KiB or 2MiB, from 1 byte to 1024GiB, got {text[:40]!r}")
     return size
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.names import set_names
 from hwgen.ir.network import Network, Totals, load_layer_set
 
 __all__ = ["LayerSet", "layers"]
@@ -12,7 +13,9 @@ __all__ = ["LayerSet", "layers"]
 LayerSet = Annotated[
     str,
     typer.Argument(
-        metavar="SET", help="A layer table (YAML or ONNX), a built-in name, or one of these with :PREFIX."
+        metavar="SET",
+        help="A layer table (YAML or ONNX), a built-in name, or one of these with :PREFIX.",
+        autocompletion=set_names,
     ),
 ]
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hwgen.cli.console import Json, print_json
-from hwgen.ir.document import InputError, write_atomically
+from hwgen.cli.console import Json, print_json, require_folder
+from hwgen.ir.document import write_atomically
 from hwgen.report.figures import rendered
 from hwgen.report.sweep.figures import figures_of
 from hwgen.report.sweep.page import page
@@ -23,8 +23,7 @@ def report(
     results: Results, *, output: Output, title: Title = "Buffers, traffic, area", as_json: Json = False
 ) -> None:
     """Write one self-contained HTML page with the plots and tables of a sweep, and the plots as PNG and SVG."""
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     found = load_results(results)
     text = page(found, title)
     images = {

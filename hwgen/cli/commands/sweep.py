@@ -12,9 +12,20 @@ from typing import Annotated, Literal
 import typer
 
 from hwgen.campaigns.plans import Configuration, Kind
+from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.utilisation import lanes_of
-from hwgen.cli.console import Json, buffer_sizes, print_cycles_note, print_json, print_table, printable, size_text
+from hwgen.cli.console import (
+    Json,
+    buffer_sizes,
+    print_cycles_note,
+    print_json,
+    print_table,
+    printable,
+    require_folder,
+    size_text,
+)
 from hwgen.cli.coverage import Partial, covered
+from hwgen.cli.names import hardware_names
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, validated
@@ -34,8 +45,7 @@ __all__ = ["sweep", "terminated_like_interrupted"]
 
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-LayerSet = Annotated[str, typer.Argument(metavar="SET", help="A layer set: a file, or a built-in name.")]
-Buffers = Annotated[str, typer.Option("--buffers", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
+Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
 LanesOption = Annotated[
     str, typer.Option("--lanes", metavar="SHAPE[,SHAPE...]", help="Shapes of the 16 lanes: x16, m8x2, m16, ...")
 ]
@@ -61,7 +71,12 @@ TcdmOption = Annotated[
 ]
 ClusterHardware = Annotated[
     str | None,
-    typer.Option("--hardware", metavar="FILE", help="With --cluster: banks, width to the DRAM and its timing."),
+    typer.Option(
+        "--hardware",
+        metavar="FILE",
+        help="With --cluster: banks, width to the DRAM and its timing.",
+        autocompletion=hardware_names,
+    ),
 ]
 PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer instead of one for all.")]
 Hwce = Annotated[bool, typer.Option("--hwce", help="Also the nest of the HWCE.")]
@@ -124,11 +139,10 @@ def sweep(
     as_json: Json = False,
 ) -> int:
     """Best schedules, RTL, cosimulation and synthesis over buffers, lanes and orders; goes on where it stopped."""
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     if scheduler is not None and farm is not None:
         raise InputError("--farm: expected without --scheduler")
-    sizes = buffer_sizes(buffers, "--buffers")
+    sizes = buffer_sizes(buffers)
     shapes, orders = [_lanes(text.strip()) for text in lanes.split(",")], [_order(one) for one in order.split(",")]
     kinds: list[Kind] = ["per-layer" if per_layer or cluster is not None else "shared"]
     hwcs = [

@@ -35,6 +35,8 @@ from hwgen.search.hwc.order_candidates import Candidate, LayerSet, Variant
 
 __all__ = ["Shared", "best_shared"]
 
+_LARGEST = 1 << 24
+"""Bytes of an HWC's memories, at most."""
 TARGETS = (0.0, 0.02, 0.1, 0.5, 2.0, 10.0, np.inf)
 """Excess of the target over the least bound, tried one after the other."""
 
@@ -82,10 +84,12 @@ def best_shared(
     started = time.perf_counter()
     machine = Hardware(name=name, lanes=lanes or Lanes(x=16), budget=budget)
     layer_set = LayerSet(tuple(layers), Target.of(machine), float(budget), GOALS[objective], bits or Bits())
-    variants = [layer_set.given(fixed_order(order, layer_set.target.lane_dims))] if order else layer_set.variants()
+    variants = _variants(layer_set, order)
     best = _SplitSearch(layer_set).solve(variants)
     if best.variant is None:
-        raise InputError(f"no HWC of {budget} bytes runs all {len(layers)} layers")
+        least = _least_budget(layer_set, order)
+        more = f"the smallest that would do has {least}" if least else "nor does a larger one"
+        raise InputError(f"no HWC of {budget} bytes runs all {len(layers)} layers; {more}")
     orders = [order] if order else layer_set.orders_of(best.variant, best.triple)
     needed = dict(zip(ARRAYS, best.memories, strict=True))
     for one in orders:
@@ -101,6 +105,29 @@ def best_shared(
             seconds = time.perf_counter() - started
             return Shared(roomy, results, needed, covered, covered - layer_set.costed, seconds)
     raise RuntimeError(f"search of a shared HWC: {best.goal} is not what {orders} give")
+
+
+def _least_budget(layer_set: LayerSet, order: Order | None) -> int | None:
+    """The least bytes with which an HWC runs all layers; None if there are none below `_LARGEST`."""
+
+    def suffices(budget: int) -> bool:
+        s = layer_set
+        wider = LayerSet(s.layers, s.target, float(budget), s.goal, s.bits)
+        return _SplitSearch(wider).solve(_variants(wider, order)).variant is not None
+
+    low, high = int(layer_set.budget), max(int(layer_set.budget) + 1, sum(layer_set.target.least))
+    while not suffices(high):
+        if high >= _LARGEST:
+            return None
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _variants(layer_set: LayerSet, order: Order | None) -> list[Variant]:
+    return [layer_set.given(fixed_order(order, layer_set.target.lane_dims))] if order else layer_set.variants()
 
 
 def _with_slack(needed: tuple[int, int, int], budget: int, target: Target) -> dict[ArrayName, int]:

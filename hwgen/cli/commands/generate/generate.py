@@ -11,12 +11,11 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.control import Status
 from hwgen.cli.commands.generate.clusters import print_clusters, write_clusters
 from hwgen.cli.commands.generate.folders import write_files, write_grouped, write_program
-from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.console import Json, print_json, print_table, require_folder
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, generate_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
 from hwgen.export.hwc import files_of, storage
-from hwgen.ir.document import InputError
 from hwgen.lower.hwc import Program, compile_layer
 
 __all__ = ["Generated", "generate", "write_hardware"]
@@ -68,8 +67,7 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial}
     solution = solution_file(workload, macs, unfit)
     if solution is not None:

@@ -5,8 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
-from hwgen.cli.console import chosen_names, note, print_json, progress
-from hwgen.ir.document import InputError
+from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
 from hwgen.ir.layer import Layer
 from hwgen.model.published.cecconi import TransferCost
 from hwgen.report.cecconi.claims import tiling_claims
@@ -23,8 +22,7 @@ PAPER = "cecconi-2017"
 def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool, as_json: bool) -> int:
     """Compute the figures: a plot, CSV, and a README.md of claims beside what was found; 1 if the RTL differs."""
     layers, costs = _layers(names), _costs(hardware)
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     with progress(len(layers) * len(KINDS) * len(costs), "searching") as step:
         rows = tiling_rows(layers, costs, progress=step)
     cluster = calibrated(hardware or DEFAULT).model_copy(update={"tcdm": TCDM})

@@ -4,8 +4,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.console import chosen_names, note, print_json, progress
-from hwgen.ir.document import InputError
+from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
 from hwgen.report.documents import write_bytes
 from hwgen.report.goetschalckx.claims import depth_first_claims
 from hwgen.report.goetschalckx.documents import depth_first_files, depth_first_readme
@@ -19,8 +18,7 @@ PAPER = "goetschalckx-2019"
 def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
     """Compute the figures: plots, CSV, the solutions as YAML, and a README.md of claims beside what was found."""
     names = chosen_names("--networks", networks, tuple(NETWORKS))
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     fronts = (len(names) * len(RESOLUTIONS) + len(SMALL)) * len(VARIANTS)
     with progress(fronts, "searching") as step:
         computed = compute(names, step)

@@ -5,8 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
-from hwgen.cli.console import chosen_names, note, print_json, progress
-from hwgen.ir.document import InputError
+from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
 from hwgen.report.documents import write_bytes
 from hwgen.report.sousa.claims import mapping_claims
 from hwgen.report.sousa.documents import mapping_files, mapping_readme
@@ -25,8 +24,7 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
     that it minimises; with ``rtl`` also if the RTL differs.
     """
     names = chosen_names("--networks", networks, tuple(MODELS))
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     cluster = calibrated(hardware or DEFAULT)
     with progress(len(names) * (len(READINGS) + 1), "searching") as step:
         layers = layer_rows(names, progress=step)

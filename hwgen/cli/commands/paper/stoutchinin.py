@@ -10,7 +10,7 @@ import typer
 
 from hwgen.campaigns.hwc import expected_rows, kept_configurations
 from hwgen.campaigns.plans import Configuration
-from hwgen.cli.console import note, print_json, printable, progress
+from hwgen.cli.console import note, print_json, printable, progress, require_folder
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -196,5 +196,4 @@ def _layers(networks: str | None, layer_set: str) -> tuple[Layer, ...]:
 
 
 def _check_folder(output: Path) -> None:
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)

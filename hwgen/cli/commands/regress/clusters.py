@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.campaigns.cluster import ClusterRegression, regression_cases
-from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress, require_folder
+from hwgen.cli.names import hardware_names
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
@@ -21,7 +22,10 @@ LEAST_SPEEDUP = 3.6
 """Of four HWCs against one."""
 
 Schedules = Annotated[list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, or folders of them.")]
-Cluster = Annotated[str, typer.Option("--hardware", metavar="FILE", help="The cluster that they run on.")]
+Cluster = Annotated[
+    str,
+    typer.Option("--hardware", metavar="FILE", help="The cluster that they run on.", autocompletion=hardware_names),
+]
 AgainstOne = Annotated[
     str,
     typer.Option(
@@ -49,8 +53,7 @@ def regress_clusters(
 
     The last one runs with random stalls on every port and channel too. An interrupted run goes on where it was.
     """
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     given = load_hardware(named_file("hardware", hardware))
     found = [file.schedule for file in load_schedules(schedules, given)]
     names = [name.strip() for name in against_one.split(",") if name.strip()]

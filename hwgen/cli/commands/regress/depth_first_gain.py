@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.campaigns.depth_first_gain_regression import MACS, NETWORKS, WaysRegression
-from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.pipelines import print_sizes
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError
@@ -43,8 +43,7 @@ def regress_ways(
     Both have the same weights, shifts and activations, and must leave the same outputs. Each layer has the schedule
     of fewest DRAM bytes; pools, which a cluster does not have, cost it nothing.
     """
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     cluster = read_hardware(hardware)
     if cluster is None or cluster.cluster is None:
         raise InputError(f"--hardware: {hardware}: cluster: expected one")

@@ -13,7 +13,17 @@ from hwgen.campaigns.hwc import Outcome, Regression
 from hwgen.campaigns.plans import BUSY, KINDS, Configuration, Kind
 from hwgen.campaigns.summary import Summary, failures, summaries
 from hwgen.cli.commands.cosim import Seed
-from hwgen.cli.console import Json, buffer_sizes, print_cycles_note, print_json, print_table, printable, size_text
+from hwgen.cli.commands.layers import LayerSet
+from hwgen.cli.console import (
+    Json,
+    buffer_sizes,
+    print_cycles_note,
+    print_json,
+    print_table,
+    printable,
+    require_folder,
+    size_text,
+)
 from hwgen.cli.coverage import Partial, covered
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
@@ -21,7 +31,6 @@ from hwgen.tools.toolchain import require_tools
 
 __all__ = ["regress"]
 
-LayerSet = Annotated[str, typer.Argument(metavar="SET", help="A layer set: a file, or a built-in name.")]
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Local buffers of the HWC.")]
 Folder = Annotated[
     Path,
@@ -70,8 +79,7 @@ def regress(
     as_json: Json = False,
 ) -> int:
     """Simulate a layer set at full size, compare every row, and sum up; an interrupted run goes on where it was."""
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     wanted: dict[Kind, bool] = {"per-layer": per_layer, "shared": shared, "published": published, "hwce": hwce}
     kinds = [kind for kind, chosen in wanted.items() if chosen] or ["per-layer", "shared"]
     if busy and min_utilisation is not None:

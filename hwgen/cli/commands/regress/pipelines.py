@@ -10,9 +10,8 @@ import typer
 
 from hwgen.campaigns.pipeline import StackRegression
 from hwgen.campaigns.pipeline_cases import regression_cases, small_cases
-from hwgen.cli.console import Json, note, print_json, print_table, progress
+from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.pipelines import print_sizes, print_stacks
-from hwgen.ir.document import InputError
 
 __all__ = ["regress_stacks"]
 
@@ -35,8 +34,7 @@ def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_j
     The two stacks of MobileNetV2 are simulated as published. The others have a quarter of the channels and smaller
     maps; a table gives the sizes.
     """
-    if output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     cases = tuple(small_cases() if small else regression_cases())
     note(f"{len(cases)} depth-first stacks; each pipeline's first run builds its simulator")
     with progress(len(cases), "simulating") as step:

@@ -9,7 +9,7 @@ import typer
 from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
 from hwgen.cli.commands.schedule.utilisation import print_plan
-from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, size_text
+from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, require_folder, size_text
 from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.schedules import require_hardware, save_beside
 from hwgen.cli.workload import SHARED, HardwareOption, best_schedules, one_for_all, read_hardware
@@ -97,8 +97,7 @@ def schedule(
     """
     given = read_hardware(hardware)
     sizes = [] if buffer is None else buffer_sizes(buffer)
-    if output is not None and output.exists() and not output.is_dir():
-        raise InputError(f"-o: expected a folder, got the file {output}")
+    require_folder(output)
     coverage = covered(name, partial=partial)
     layers = coverage.layers
     if given is not None and given.cluster is not None:

@@ -1,0 +1,112 @@
+"""One name for one thing: built-in names, options, help, completion, sizes; and messages that name the file."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hwgen.cli.main import app
+from hwgen.ir.builtin import builtin_names, named_file
+from hwgen.ir.document import write_atomically
+from hwgen.ir.hardware import load_hardware
+from hwgen.ir.network import Totals, load_layer_set
+from hwgen.search.hwc.shared import best_shared
+from tests.cli.command_line import Run, refused
+
+COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+
+
+def test_what_is_built_in(run: Run) -> None:
+    names = builtin_names("layersets")
+    shown, told = run("sets"), run("sets", "--json").json["sets"]
+    assert [one["name"] for one in told] == names
+    for one in told:
+        assert one["macs"] == Totals.of(load_layer_set(one["name"]).layers).macs
+        assert Path(one["file"]).is_file()
+        assert one["name"] in shown.out
+    shown, listed = run("hardware"), run("hardware", "--json").json["hardware"]
+    assert [one["name"] for one in listed] == builtin_names("hardware")
+    assert all(one["name"] in shown.out for one in listed)
+    assert run("hardware", "cluster").out == named_file("hardware", "cluster").read_text(encoding="utf-8")
+    assert run("hardware", "cluster", "--json").json == load_hardware(named_file("hardware", "cluster")).as_data()
+    refused(run("hardware", "none"), "none: expected a file or one of the built-in hardware: alexnet_1KiB")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_helps(run: Run, command: str) -> None:
+    answer = run(command.replace("_", "-"), "-h")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == run(command.replace("_", "-"), "--help").out
+    assert "--buffers" not in answer.out
+
+
+def test_both_names_of_the_buffer_are_taken(run: Run, tmp_path: Path) -> None:
+    for option in ("--buffer", "--buffers", "--buffers=1KB"):
+        value = [] if "=" in option else ["1KB"]
+        message = "--buffer: expected sizes such as 512 or 1KiB,4KiB, from 1 byte to 16MiB, got '1KB'"
+        refused(run("schedule", "lenet", option, *value), message)
+        refused(run("cosim", "lenet", option, *value), message)
+        refused(run("sweep", "lenet", "-o", tmp_path / "out", option, *value), message)
+    refused(run("schedule", "lenet", "--buffer", "10TiB"), "from 1 byte to 16MiB, got '10TiB'")
+    refused(run("depth-first", "fsrcnn", "--memory", "1KB"), "such as 256KiB or 2MiB, from 1 byte to 1024GiB, got '1KB'")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("hwgen layers sto", ["stoutchinin_2019"]),
+        ("hwgen cosim --hardware alex", ["alexnet_1KiB", "alexnet_cluster"]),
+        ("hwgen calibrate cluster_", ["cluster_ddr3"]),
+        ("hwgen regress-cl", ["regress-clusters"]),
+    ],
+)
+def test_the_shell_completes(words: str, found: list[str]) -> None:
+    told = {"_HWGEN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    program = [sys.executable, "-c", "from hwgen.cli import main; main()"]
+    answer = subprocess.run(program, env={**os.environ, **told}, capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == found
+
+
+def test_too_small_an_hwc_says_which_would_do(run: Run) -> None:
+    refused(
+        run("cosim", "lenet:C", "--buffer", "64"),
+        "no HWC of 64 bytes runs all 3 layers; the smallest that would do has 168",
+    )
+    layers = load_layer_set("lenet:C").convolutions()
+    assert sum(best_shared(layers, 168).needed.values()) <= 168
+    with pytest.raises(ValueError, match="the smallest that would do has 168"):
+        best_shared(layers, 167)
+
+
+def test_what_is_no_folder_is_named(run: Run, tmp_path: Path) -> None:
+    link = tmp_path / "dangling"
+    link.symlink_to("nowhere")
+    for command in (("schedule", "lenet", "--buffer", "64"), ("generate", "lenet"), ("depth-first", "fsrcnn")):
+        refused(run(*command, "-o", link), f"-o: expected a folder, got {link}, a link to the missing nowhere")
+
+
+def test_errors_of_the_system_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdopen", full)
+        with pytest.raises(OSError, match="No space left on device") as told:
+            write_atomically(tmp_path / "a.yaml", "text")
+    assert told.value.filename == str(tmp_path / "a.yaml")
+    monkeypatch.setattr("hwgen.cli.commands.layers.print_json", full)
+    refused(run("layers", "lenet", "--json"), f"a file in {Path.cwd()}", "No space left on device")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_behind_standard_output(options: list[str]) -> None:
+    program = [sys.executable, "-c", "from hwgen.cli import main; main()", "layers", "lenet", *options]
+    with Path("/dev/full").open("w") as output:
+        answer = subprocess.run(program, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("hwgen: standard output, or ")
+    assert answer.stderr.count("\n") == 1
