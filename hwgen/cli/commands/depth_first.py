@@ -95,7 +95,9 @@ def _memory(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(KiB|MiB|GiB|B|)", text)
     size = int(match[1]) << {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
     if not 1 <= size <= LARGEST_MEMORY:
-        raise InputError(f"--memory: expected a size such as 256KiB or 2MiB, from 1 byte to 1024GiB, got {text[:40]!r}")
+        raise InputError(
+            f"--memory: expected a size such as 256KiB or 2MiB, from 1 byte to 1024GiB, got {text[:40]!r}"
+        )
     return size
 
 
