@@ -31,24 +31,26 @@ class Configuration:
     def shared(self, wanted: Mapping[int, Mapping[str, int]]) -> Iterator[Command]:
         """Write the values that are the same for all of these HWCs and that some of them do not hold yet."""
         hwcs = list(wanted)
-        first = wanted[hwcs[0]]
-        alike = [name for name in self._names if all(wanted[hwc][name] == first[name] for hwc in hwcs)]
-        changed = [name for name in alike if any(self._of(hwc).get(name) != first[name] for hwc in hwcs)]
+        first, others = wanted[hwcs[0]], [wanted[hwc] for hwc in hwcs[1:]]
+        alike = {name: first[name] for name in self._names if all(other[name] == first[name] for other in others)}
+        changed: set[str] = set()
+        for held in map(self._of, hwcs):
+            changed.update(name for name, value in alike.items() if held.get(name) != value)
+            held.update(alike)
         yield from self._write(sum(1 << hwc for hwc in hwcs), changed, first, set(alike))
-        for hwc in hwcs:
-            self._of(hwc).update({name: first[name] for name in alike})
 
     def own(self, hwc: int, wanted: Mapping[str, int]) -> Iterator[Command]:
         """Write the values that one HWC does not hold yet."""
-        changed = [name for name in self._names if self._of(hwc).get(name) != wanted[name]]
+        held = self._of(hwc)
+        changed = {name for name in self._names if held.get(name) != wanted[name]}
+        held.update(wanted)
         yield from self._write(1 << hwc, changed, wanted, set(self._names))
-        self._of(hwc).update(wanted)
 
     def _of(self, hwc: int) -> dict[str, int]:
         return self._held.setdefault(hwc, {})
 
-    def _write(self, mask: int, changed: list[str], values: Mapping[str, int], known: set[str]) -> Iterator[Command]:
-        numbers = [self._order[name] for name in changed]
+    def _write(self, mask: int, changed: set[str], values: Mapping[str, int], known: set[str]) -> Iterator[Command]:
+        numbers = sorted(self._order[name] for name in changed)
         run: list[int] = []
         for number in numbers:
             between = range(run[-1] + 1, number) if run else range(0)

@@ -8,7 +8,7 @@ replace what the tile before the previous one used.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,11 +175,11 @@ class _Writer:
     def _side_by_side(self) -> Iterator[list[Phase]]:
         """Groups of phases; the phases of a group are interleaved."""
         self._connect()
-        parts, left = self._parts, dict(self._parts.stores)
+        parts, left = self._parts, dict(sorted(self._parts.stores.items()))
         yield from ([phase] for phase in self._loads(0))
         for tile, (first, *others) in enumerate(self._waves):
             yield [first]
-            stored = [left.pop(done) for done in sorted(left) if done < tile]
+            stored = [left.pop(done) for done in list(takewhile(lambda done, tile=tile: done < tile, left))]
             yield [*others[-1:], *parts.loads.get(tile + 1, {}).values(), *stored]
             resumes = parts.resumes.get(tile + 1)
             if resumes is not None:

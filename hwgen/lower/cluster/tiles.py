@@ -11,7 +11,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues
@@ -79,6 +79,7 @@ class TileCommands:
         self._between = schedule.loops[depth : max([depth, *(j + 1 for j in over)])]
         self._local = _below(schedule, depth + len(self._between))
         self.slices = [list(self._slices(tile)) for tile in placement.walk.tiles]
+        self._stays = {array: _stay_of(placement[array].stays) for array in ARRAYS}
         self._packed = self._packed_weights(depth)
         self._small = lru_cache(maxsize=None)(self._small_schedule)
         self._values = lru_cache(maxsize=None)(self._register_values)
@@ -196,13 +197,12 @@ class TileCommands:
 
     # --- addresses of a slice's operands ---
 
-    def _stay(self, ring: Placed, tile: int) -> Stay:
-        index = _stay_of(ring.stays)[tile]
-        return ring.stays[index]
+    def _stay(self, array: ArrayName, tile: int) -> Stay:
+        return self._stays[array][tile]
 
     def _input_base(self, tile: int, ranges: Ranges, small: Layer, corner: _Corner) -> dict[str, int]:
         ring, layer = self._placement.I, self._layer
-        stay = self._stay(ring, tile)
+        stay = self._stay("I", tile)
         if not corner.touches:
             return {"input_base": ring.start}
         group, held = ranges[M][0] // layer.outputs_per_group, 0
@@ -227,7 +227,7 @@ class TileCommands:
 
     def _weight_base(self, tile: int, ranges: Ranges) -> dict[str, int]:
         ring = self._placement.W
-        stay = self._stay(ring, tile)
+        stay = self._stay("W", tile)
         packed, loops = self._packed
         held = [stay.ranges[dim] for dim in WEIGHTS]
         low = tuple(ranges[dim][0] - begin for dim, (begin, _) in zip(WEIGHTS, held, strict=True))
@@ -236,7 +236,7 @@ class TileCommands:
 
     def _output_bases(self, tile: int, ranges: Ranges) -> dict[str, int]:
         ring = self._placement.O
-        stay = self._stay(ring, tile)
+        stay = self._stay("O", tile)
         column = stay.ranges[X][0]
         channels, rows = ranges[M][0] - stay.ranges[M][0], ranges[Y][0] - stay.ranges[Y][0]
         row = stay.low + channels * ring.plane + rows * ring.pitch
@@ -267,10 +267,9 @@ def _window(outputs: tuple[int, int], taps: tuple[int, int], stride: int, pad: i
     return _Window(low, high - low, low - first, end - high)
 
 
-@lru_cache(maxsize=8)
-def _stay_of(stays: tuple[Stay, ...]) -> list[int]:
+def _stay_of(stays: tuple[Stay, ...]) -> list[Stay]:
     """The resident tile of the operand during every tile of the schedule."""
-    return [index for index, stay in enumerate(stays) for _ in range(stay.first, stay.last + 1)]
+    return [stay for stay in stays for _ in range(stay.first, stay.last + 1)]
 
 
 def _below(schedule: Schedule, depth: int) -> tuple[Loop | Marker, ...]:
