@@ -31,7 +31,10 @@ def cluster_row(
     assert parameters is not None
     assert times is not None
     need = found.prediction.local.allocation
-    limit = bounds(schedule.layer, configuration.cluster.tcdm, schedule.bits)
+    allocated = parameters.input_bytes + parameters.weight_bytes + parameters.output_bytes
+    # Sums may be in local buffers while the TCDM has only room for their outputs: both count.
+    on_chip = configuration.cluster.tcdm + configuration.cluster.hwcs * allocated
+    limit = bounds(schedule.layer, on_chip, schedule.bits)
     cells: Cells = {
         **asked,
         "point": point,
@@ -40,7 +43,7 @@ def cluster_row(
         "input_buffer_bytes": parameters.input_bytes,
         "weight_buffer_bytes": parameters.weight_bytes,
         "output_buffer_bytes": parameters.output_bytes,
-        "allocated_bytes": parameters.input_bytes + parameters.weight_bytes + parameters.output_bytes,
+        "allocated_bytes": allocated,
         "input_need_bytes": need.I,
         "weight_need_bytes": need.W,
         "output_need_bytes": need.O,
@@ -51,7 +54,7 @@ def cluster_row(
         "cycles_predicted": round(times.total),
         **{f"wait_{who}_predicted": round(times.waits.get(("compute", who), 0)) for who in WAITS},
         "compulsory_bytes": limit.compulsory,
-        "bound_bytes": round(limit.largest, 1),
+        "bound_bytes": limit.largest,
         "schedule": file,
     }
     total, spent = cells["dram_total_bytes_predicted"], cells["cycles_predicted"]

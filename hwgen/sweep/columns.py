@@ -130,8 +130,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("optimum_bytes", "integer", "bytes", "the best schedule of the pure model: no lanes, buffers to the byte"),
     Column("optimum_ratio", "number", "", "traffic by that of the optimum"),
     Column("compulsory_bytes", "integer", "bytes", "everything moved once"),
-    Column("bound_bytes", "number", "bytes", "the larger of the compulsory traffic and the communication bound"),
-    Column("bound_ratio", "number", "", "traffic by the bound; of a cluster, that at the DRAM"),
+    Column("bound_bytes", "integer", "bytes", "no schedule moves less with this memory; of a cluster, at the DRAM"),
+    Column("bound_ratio", "number", "", "traffic by the bound, at least 1; of a cluster, that at the DRAM"),
     Column("luts", "integer", "LUT4", "of the HWC's logic on an ECP5; buffers are apart"),
     Column("ffs", "integer", "flip-flops", "of the HWC on an ECP5"),
     Column("dsps", "integer", "18x18 multipliers", "of the HWC on an ECP5"),
@@ -157,5 +157,10 @@ CURVES: tuple[Column, ...] = (
     Column("W_bytes", "integer", "bytes", "traffic of W"),
     Column("O_bytes", "integer", "bytes", "traffic of O and its partial sums"),
     Column("total_bytes", "integer", "bytes", "all three"),
-    Column("bound_bytes", "number", "bytes", "the larger of the compulsory traffic and the communication bound"),
+    Column(
+        "bound_bytes",
+        "integer",
+        "bytes",
+        "what no schedule goes below with as much memory; of a cluster, at the DRAM",
+    ),
 )

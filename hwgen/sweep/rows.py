@@ -62,7 +62,7 @@ def row_of(
         **{f"stall_{cause}_predicted": number for cause, number in timed.stalls_by_name().items()},
         "optimum_bytes": optimum,
         "compulsory_bytes": limit.compulsory,
-        "bound_bytes": round(limit.largest, 1),
+        "bound_bytes": limit.largest,
         "schedule": file,
     }
     total = cells["total_bytes_predicted"]
@@ -100,7 +100,7 @@ def curve_rows(layer: Layer, asked: Mapping[str, Any], found: Mapping[str, Mappi
             "buffer_bytes": int(size),
             **{f"{operand}_bytes": traffic[operand] for operand in OPERANDS},
             "total_bytes": sum(traffic.values()),
-            "bound_bytes": round(bounds(layer, int(size)).largest, 1),
+            "bound_bytes": bounds(layer, int(size)).largest,
         }
         for size, traffic in found.items()
     ]

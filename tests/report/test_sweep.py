@@ -61,7 +61,7 @@ def results(folder: Path, *, clusters: bool = False) -> Path:
                 documents |= files
     curves = [
         {"layer": layer.name, "buffer_bytes": size, "I_bytes": 90000 // size, "W_bytes": 200, "O_bytes": 300,
-         "total_bytes": 90000 // size + 500, "bound_bytes": 450.0, "set": "few", "scale": 1,
+         "total_bytes": 90000 // size + 500, "bound_bytes": 450, "set": "few", "scale": 1,
          "question": question.name}
         for layer in layers for size in (256, *BUDGETS)
     ]  # fmt: skip

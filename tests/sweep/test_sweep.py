@@ -195,7 +195,7 @@ def test_files_hold_the_same_rows(tmp_path: Path) -> None:
     asked = question.asked(plan.configuration)
     cells = row_of(row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=None)
     curve = {"layer": "a", "buffer_bytes": 64, "I_bytes": 1, "W_bytes": 2, "O_bytes": 3, "total_bytes": 6,
-             "bound_bytes": 5.5, "set": "few", "scale": 1, "question": question.name}  # fmt: skip
+             "bound_bytes": 5, "set": "few", "scale": 1, "question": question.name}  # fmt: skip
     text = dump_yaml(row.entry.schedule.as_data())
     write_results(tmp_path, Outcome([cells], [curve], {"s.yaml": text}), question)
     assert load_schedule(tmp_path / "s.yaml") == row.entry.schedule

@@ -131,7 +131,7 @@ def _print_front(front: Front) -> None:
     points = front.points
     step = max(1, -(-(len(points) - 1) // (SHOWN - 1)))
     shown = [*points[:-1:step], points[-1]]
-    columns = ["on chip", "traffic", "weights", "stacks", "factors", "bound / traffic"]
+    columns = ["on chip", "traffic", "weights", "stacks", "factors", "/ layer by layer"]
     rows = [
         [
             point.memory,
@@ -139,7 +139,7 @@ def _print_front(front: Front) -> None:
             point.weights,
             len(point.factors),
             " ".join(map(str, point.factors)),
-            layer_by_layer(front.graph, point.memory) / point.traffic,
+            point.traffic / layer_by_layer(front.graph, point.memory),
         ]
         for point in shown
     ]

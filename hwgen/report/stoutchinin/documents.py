@@ -40,8 +40,8 @@ Appendix A prints them. *elements*: a partial sum counts one like any other elem
 halos are clipped to the image, which is kinder to the published models."""
 
 BOUND_TEXT = """\
-Median over the layers; S of the bound counted in sums of four bytes. The bound's constant is that of one family of
-schedules, not a proof: a ratio below 1 means that another family does better there."""
+Traffic over the larger of the two proven lower bounds, compulsory traffic and communication bound, for 8-bit data and
+32-bit sums: median over the layers. Nothing is below 1."""
 
 FILES_TEXT = """\
 - `fig4.csv` (each layer), `fig4_networks.csv`, `fig4.png`, `fig4.svg`: traffic against buffer size
@@ -81,7 +81,7 @@ def readme(found: Found) -> str:
             READINGS_TEXT,
         ],
         "## Claims": claims_table(found.stated),
-        "## Distance to max(communication bound, compulsory)": [
+        "## Traffic over the lower bound": [
             BOUND_TEXT,
             "",
             "| buffer | median ratio |",

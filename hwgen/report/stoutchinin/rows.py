@@ -70,8 +70,8 @@ class Traffic:
     reading : widths, a key of `READINGS`.
     peemen, cache : None where no tile of the model fits.
     essential : every element once.
-    bound : the larger of ``essential`` and the communication bound (`hwgen.model.core.bounds`). A sum of rows has the
-        sum of their bounds, which is no bound of its own.
+    bound : the larger of ``essential`` and the communication bound (`hwgen.model.core.bounds`); of a sum of rows, the
+        sum of theirs.
     """
 
     network: str
@@ -82,7 +82,7 @@ class Traffic:
     peemen: int | None
     cache: int | None
     essential: int
-    bound: float
+    bound: int
 
     @property
     def peemen_overhead(self) -> float | None:

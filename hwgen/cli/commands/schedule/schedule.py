@@ -243,6 +243,7 @@ def _as_json(result: Result, path: Path | None) -> dict[str, object]:
         "counts": result.counts.as_json(),
         "total_bytes": result.total_bytes,
         "need": {operand: result.need[operand] for operand in ("I", "W", "O")},
+        "bound_bytes": _bounds(result).largest,
         "bound_ratio": round(_bounds(result).ratio(result.total_bytes), 6),
         "compulsory_ratio": round(result.total_bytes / _bounds(result).compulsory, 6),
         "candidates": {"covered": result.covered, "pruned": result.pruned},
