@@ -17,14 +17,23 @@ from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
 from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
 from hwgen.ir.document import InputError, write_atomically
+from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import KINDS, PipelineProgram
 from hwgen.lower.pipeline.solution import Solution, is_solution, read_solution
 from hwgen.lower.pipeline.tiles import plan_stack
-from hwgen.model.pipeline.cost import Stack
+from hwgen.model.pipeline.cost import Stack, stack_cost
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["MacsOption", "cosim_stacks", "generate_stacks", "print_sizes", "print_stacks", "solution_file"]
+__all__ = [
+    "MacsOption",
+    "cosim_stacks",
+    "generate_stacks",
+    "predict_stacks",
+    "print_sizes",
+    "print_stacks",
+    "solution_file",
+]
 
 MacsOption = Annotated[
     int | None,
@@ -36,16 +45,20 @@ MacsOption = Annotated[
     ),
 ]
 
+FRONT_FILE = "front.yaml"
+"""What ``depth-first`` writes without --memory."""
 STALL_RATE = 80
 """Cycles of 256 in which a stream stalls, with --stalls."""
 
 
 def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, object]) -> Path | None:
-    """The depth-first solution among a command's arguments; None if there is none.
+    """The depth-first solution among a command's arguments, as a file or the folder that it is in; None without one.
 
     ``unfit``: options that do not apply to a solution, by name. Raises `InputError` if one of them is given.
     """
     path = Path(names[0]) if len(names) == 1 else None
+    if path is not None and path.is_dir():
+        path = _solution_in(path)
     if path is None or not is_solution(path):
         if macs is not None:
             raise InputError("--macs: expected with a depth-first solution")
@@ -54,6 +67,52 @@ def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, ob
         if value:
             raise InputError(f"{option}: not for a depth-first solution, got {path}")
     return path
+
+
+def _solution_in(folder: Path) -> Path | None:
+    """The solution in a folder that ``depth-first`` wrote; None if there is none."""
+    files = sorted(folder.glob("*.yaml"))
+    found = [path for path in files if is_solution(path)]
+    if len(found) > 1:
+        raise InputError(f"{folder}: expected one depth-first solution, got {', '.join(path.name for path in found)}")
+    if not found and [path.name for path in files] == [FRONT_FILE]:
+        raise InputError(
+            f"{folder / FRONT_FILE}: a front of many solutions; for one of them: "
+            "hwgen depth-first NET --memory SIZE -o DIR"
+        )
+    return found[0] if found else None
+
+
+def predict_stacks(path: Path, *, macs: int | None, as_json: bool) -> None:
+    """Print what every stack of a solution moves, holds and takes: memory, traffic by kind, cycles."""
+    solution = read_solution(path)
+    entries: list[dict[str, Any]] = []
+    for stack in solution.stacks:
+        program = lower_stack(plan_stack(solution, stack), None, macs=macs or MACS)
+        cost, traffic = stack_cost(solution.graph, stack), solution.traffic(stack)
+        weights = cost.weights if solution.weights == "resident" else 0
+        entries.append({
+            "stack": solution.name(stack),
+            "factor": stack.factor,
+            "memory": {"rings": cost.ring_elements, "in_flight": cost.in_flight, "weights": weights},
+            "traffic": {kind: getattr(traffic, kind) for kind in (*KINDS, "weights")},
+            "total_bytes": traffic.total,
+            "cycles": sum(predict_tile(program.parameters, tile) for tile in program.tiles),
+        })  # fmt: skip
+    total = sum(entry["total_bytes"] for entry in entries)
+    cycles = sum(entry["cycles"] for entry in entries)
+    if as_json:
+        print_json({"file": str(path), "stacks": entries, "total_bytes": total, "cycles": cycles})
+        return
+    rows: list[list[object]] = [
+        [entry["stack"], entry["factor"], *entry["memory"].values(), *entry["traffic"].values(), entry["total_bytes"],
+         entry["cycles"]]
+        for entry in entries
+    ]  # fmt: skip
+    rows.append(["all", None, *[None] * (3 + len(KINDS) + 1), total, cycles])
+    kinds = [kind.replace("_", " ") for kind in (*KINDS, "weights")]
+    columns = ["stack", "tiles", "rings", "in flight", "resident weights", *kinds, "bytes", "cycles"]
+    print_table(f"Depth-first execution of {solution.network.network} ({path}), in bytes", columns, rows)
 
 
 def cosim_stacks(

@@ -11,13 +11,13 @@ import typer
 from hwgen.cli.console import buffer_sizes, note, progress, size_text
 from hwgen.cli.coverage import covered
 from hwgen.cli.names import hardware_names, set_names
-from hwgen.cli.schedules import ScheduleFile, load_schedules
+from hwgen.cli.schedules import ScheduleFile, load_schedules, require_hardware, save_beside
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Schedule
+from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core.access import predict
@@ -37,6 +37,7 @@ __all__ = [
     "left_out",
     "one_for_all",
     "read_hardware",
+    "save_works",
     "work_of",
 ]
 
@@ -144,6 +145,17 @@ def one_for_all(layers: tuple[Layer, ...], size: int) -> Shared:
     """The one HWC of some bytes that is best for all layers, and the schedules on it."""
     note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
     return best_shared(layers, size, name=SHARED)
+
+
+def save_works(works: Sequence[Work], folder: Path) -> None:
+    """Write the schedules and their hardware as `load_schedules` finds them."""
+    for work in works:
+        require_hardware(None if work.hardware is None else work.hardware.name, folder / work.folder)
+    for work in works:
+        for schedule in work.schedules:
+            save_schedule(schedule, folder / work.folder / f"{schedule.layer.name}.yaml")
+        if work.hardware is not None:
+            save_beside(work.hardware, folder / work.folder)
 
 
 def _works(files: list[ScheduleFile]) -> list[Work]:

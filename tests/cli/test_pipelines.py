@@ -45,10 +45,13 @@ def test_a_solution_is_generated(run: Run, solution: Path, tmp_path: Path) -> No
 
 
 def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path: Path) -> None:
-    answer = run("cosim", solution, "--macs", "8", "--stalls", "--sim", "verilator", "-o", tmp_path / "out.json")
+    told = run("predict", tmp_path, "--macs", "8", "--json").json
+    answer = run("cosim", tmp_path, "--macs", "8", "--stalls", "--sim", "verilator", "-o", tmp_path / "out.json")
     assert answer.status == 0, answer.out
     results = json.loads((tmp_path / "out.json").read_text())["results"]
     assert all(one["equal"] and one["output_exact"] and not one["failures"] for one in results)
+    assert [one["cycles"]["predicted"] for one in results] == [stack["cycles"] for stack in told["stacks"]]
+    assert sum(sum(one["measured"].values()) for one in results) == told["total_bytes"]
     assert "Bytes to and from DRAM in depth-first execution" in answer.out
     assert CYCLES_NOTE in answer.out
 

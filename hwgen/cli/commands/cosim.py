@@ -22,7 +22,7 @@ from hwgen.cli.console import (
 )
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, save_works, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.cluster.levels import is_two_level
@@ -38,6 +38,10 @@ Seed = Annotated[
 Stalls = Annotated[bool, typer.Option("--stalls", help="Withhold grants and responses at random.")]
 Dump = Annotated[
     Path | None, typer.Option("--dump", metavar="DIR", help="Write each layer's operands and output here.")
+]
+Keep = Annotated[
+    Path | None,
+    typer.Option("--save-schedules", metavar="DIR", help="Write the schedules that run, and their hardware, here."),
 ]
 Waves = Annotated[bool, typer.Option("--waves", help="Record waveforms (FST), in the --dump folder or in waves.")]
 Output = Annotated[
@@ -59,6 +63,7 @@ def cosim(
     dump: Dump = None,
     waves: Waves = False,
     output: Output = None,
+    keep: Keep = None,
     macs: MacsOption = None,
     as_json: Json = False,
 ) -> int:
@@ -69,15 +74,18 @@ def cosim(
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
-             "--partial": partial}  # fmt: skip
+             "--partial": partial, "--save-schedules": keep}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         return cosim_stacks(
             solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
             as_json=as_json,
         )  # fmt: skip
-    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
     require_folder(dump, "--dump")
+    require_folder(keep, "--save-schedules")
+    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
+    if keep is not None:
+        save_works(works, keep)
     if any(work.on_cluster for work in works) and (simulator != "verilator" or waves):
         raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
     found = [

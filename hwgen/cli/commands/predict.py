@@ -9,6 +9,7 @@ import typer
 
 from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
 from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.pipelines import MacsOption, predict_stacks, solution_file
 from hwgen.cli.schedules import load_schedules
 from hwgen.cli.workload import HardwareOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
@@ -28,13 +29,23 @@ Elements = Annotated[bool, typer.Option("--elements", help="Add elements to the 
 
 
 def predict(
-    schedules: Schedules, *, hardware: HardwareOption = None, elements: Elements = False, as_json: Json = False
+    schedules: Schedules,
+    *,
+    hardware: HardwareOption = None,
+    elements: Elements = False,
+    macs: MacsOption = None,
+    as_json: Json = False,
 ) -> None:
     """Print the exact counts, buffer needs and cycles of schedules: on a given HWC, or the smallest that runs them.
 
     Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes. A schedule of
-    two memory levels is counted at both, on the given cluster or on four HWCs, its program included.
+    two memory levels is counted at both, on the given cluster or on four HWCs, its program included. A depth-first
+    solution: what each of its stacks holds, moves and takes.
     """
+    solution = solution_file(schedules, macs, {"--hardware": hardware, "--elements": elements})
+    if solution is not None:
+        predict_stacks(solution, macs=macs, as_json=as_json)
+        return
     given = read_hardware(hardware)
     found = [
         _of_one_level(file.path, file.schedule, file.hardware) or _of_two(file.path, file.schedule, file.hardware)

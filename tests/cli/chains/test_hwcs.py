@@ -73,6 +73,14 @@ def test_one_hwc_for_all_layers_into_rtl(run: Run, layers: str) -> None:
     direct = run("cosim", layers, "--buffer", "1KiB", "--json").json["results"]
     without = [{**one, "seconds": 0} for one in direct]
     assert [{**one, "seconds": 0} for one in chained.json["results"]] == without
+    # What cosim was given a set for, it keeps if asked: the same files.
+    assert run("cosim", layers, "--save-schedules", "kept").status == 0
+    names = ["a.yaml", "b.yaml", "shared.hardware.yaml"]
+    assert sorted(path.name for path in Path("kept").iterdir()) == names
+    assert load_hardware(Path("kept/shared.hardware.yaml")) == hardware
+    for name in names[:2]:
+        assert load_schedule(Path("kept", name)) == load_schedule(Path("found", name))
+    refused(run("cosim", layers, "--save-schedules", layers), "--save-schedules: expected a folder, got the file")
     assert run("generate", "found", "-o", "rtl").status == 0
     assert load_hardware(Path("rtl/hardware.yaml")) == hardware
     again = run("predict", "rtl", "--json").json["schedules"]
