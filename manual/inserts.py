@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from hwgen.ir.onnx.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from hwgen.ir.operators import OPERATORS
 from manual.axi import absent_table, id_table
 from manual.figures.cluster import cluster_drawing
@@ -53,9 +54,23 @@ def operations_table() -> list[str]:
     return ["| operation | meaning |", "|---|---|", *rows]
 
 
+def onnx_table() -> list[str]:
+    """What becomes of each ONNX operator."""
+    rows = [f"| taken | `{name}` | {row} |" for name, row in TAKEN.items()]
+    rows += [f"| taken | `{name}` | as `{one.name}` |" for name, one in EQUIVALENTS.items() if one.name in TAKEN]
+    for group in IGNORED:
+        quantised = [name for name, one in EQUIVALENTS.items() if one.name in group.names]
+        names = ", ".join(f"`{name}`" for name in (*group.names, *quantised))
+        rows.append(f"| ignored | {names} | {group.why}. {group.passing.value} |")
+    rows += [f"| refused | `{name}` | {why} |" for name, why in REFUSED.items()]
+    rows.append("| refused | every other operator | whether it carries work is not known |")
+    return ["| what | operator | as what, or why |", "|---|---|---|", *rows]
+
+
 INSERTS: dict[str, Callable[[], list[str]]] = {
     "axi-absent": absent_table,
     "axi-ids": id_table,
+    "onnx": onnx_table,
     "operations": operations_table,
     **{f"timing-{name}": partial(_timing, name) for name in _TITLES},
     **{f"drawing-{name}": partial(_drawing, name) for name in DRAWINGS},

@@ -13,7 +13,7 @@ from hwgen.ir.layer import Layer
 if TYPE_CHECKING:
     from hwgen.ir.network import Node
 
-__all__ = ["Coverage", "LeftOut"]
+__all__ = ["Coverage", "Ignored", "LeftOut"]
 
 NAMED = 4
 """Layers that a line names, at most; the rest are a number."""
@@ -26,6 +26,14 @@ class LeftOut(Value):
     op: str
     reason: str
     macs: Annotated[int, Field(strict=True, ge=0)] | None = None
+
+
+class Ignored(Value):
+    """Operators of a model that carry no work: how many, and why they carry none."""
+
+    op: str
+    count: Annotated[int, Field(strict=True, ge=1)]
+    why: str
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ __all__ = ["excerpt", "narrowed"]
 
 def excerpt(network: Network, first: str, last: str) -> Network:
     """The rows from ``first`` to ``last``, which read one map from before them; it becomes the network's input."""
-    if network.kind != "network" or network.input is None:
-        raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
+    entry = network.connected_input()
     names = [node.name for node in network.layers]
     for name in (first, last):
         if name not in names:
@@ -22,8 +21,8 @@ def excerpt(network: Network, first: str, last: str) -> Network:
     if len(outside) != 1:
         raise InputError(f"{network.network}: {first} to {last}: expected one map that is read from before them")
     (name,) = outside
-    if name == network.input.name:
-        source = network.input
+    if name == entry.name:
+        source = entry
     else:
         node = network.layers[names.index(name)]
         source = Feature(name=name, channels=node.output_channels, height=node.output_height, width=node.output_width)
@@ -40,9 +39,7 @@ def excerpt(network: Network, first: str, last: str) -> Network:
 
 def narrowed(network: Network, divisor: int) -> Network:
     """The network with a ``divisor``-th of the channels of every map; an input that cannot be divided stays."""
-    if network.kind != "network" or network.input is None:
-        raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
-    source = network.input
+    source = network.connected_input()
     channels = {source.name: source.channels if source.channels % divisor else source.channels // divisor}
     rows = []
     for node in network.layers:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from hwgen.ir.builtin import named_file
-from hwgen.ir.coverage import Coverage, LeftOut
+from hwgen.ir.coverage import Coverage, Ignored, LeftOut
 from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
 from hwgen.ir.layer import Layer, Pad, Shape, Size
 from hwgen.ir.operators import OPERATORS, Operator
@@ -47,6 +47,7 @@ class Node(Shape):
     scale_in: Size | None = None
     scale_out: Size | None = None
     part: str | None = None
+    onnx: str | None = None
     # Where the row comes from and how it was read: documentation, never used in a computation.
     note: str | None = None
     ref: str | None = None
@@ -153,6 +154,8 @@ class Network(Value):
     totals_by_part: dict[str, Count] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    not_connected: str | None = None
     layers: tuple[Node, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -206,6 +209,13 @@ class Network(Value):
         Raises `InputError` if there is none, and if other rows have multiply-accumulates, unless ``partial``.
         """
         return self.coverage().require(partial=partial)
+
+    def connected_input(self) -> Feature:
+        """The input of a connected network. Raises `InputError` for a layer list."""
+        if self.kind != "network" or self.input is None:
+            why = f" ({self.not_connected})" if self.not_connected else ""
+            raise InputError(f"{self.network}: expected a connected network with an input, got a layer list{why}")
+        return self.input
 
     def starting_with(self, prefix: str) -> "Network":
         """The rows whose name starts with ``prefix``, as a layer list."""

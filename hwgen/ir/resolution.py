@@ -18,11 +18,10 @@ def at_resolution(network: Network, width: int, height: int) -> Network:
     some of them unequally: then it is so again. Global pools cover what there is then. `InputError` if a row cannot
     have the size that it would get.
     """
-    if network.kind != "network" or network.input is None:
-        raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
-    if (network.input.width, network.input.height) == (width, height):
+    entry = network.connected_input()
+    if (entry.width, entry.height) == (width, height):
         return network
-    source = network.input.model_copy(update={"width": width, "height": height})
+    source = entry.model_copy(update={"width": width, "height": height})
     unequal = any(node.padding[:2] != node.padding[2:] for node in network.layers)
     same = unequal and all(_is_same(node) for node in network.layers)
     sizes = {source.name: (height, width)}

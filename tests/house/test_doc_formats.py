@@ -4,12 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from hwgen.ir.coverage import LeftOut
+from hwgen.ir.coverage import Ignored, LeftOut
 from hwgen.ir.document import Value
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import Feature, Network, Node, Totals
+from hwgen.ir.onnx.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from hwgen.ir.operators import OPERATORS
 from hwgen.ir.requantisation import GivenRequantisation
 from hwgen.ir.schedule import Bits, Schedule
@@ -18,7 +20,7 @@ from manual.inserts import with_inserts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "file-formats.md"
 SECTIONS: dict[str, tuple[type[Value], ...]] = {
-    "Layer sets": (Network, Node, Feature, Totals, LeftOut, GivenRequantisation),
+    "Layer sets": (Network, Node, Feature, Totals, LeftOut, Ignored, GivenRequantisation),
     "Schedules": (Schedule, Layer, Bits),
     "Hardware": (Hardware, Cluster, Dram, DmaCost, EnergyCost),
     "Depth-first solutions": (solution._File, solution._StackEntry),
@@ -36,7 +38,8 @@ def section(name: str, text: str) -> str:
 
 def unnamed(models: tuple[type[Value], ...], text: str) -> list[str]:
     """Keys of the models that do not occur between backticks, or as a key of the example."""
-    named = {word for span in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", span)}
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    named = {word for span in re.findall(r"`([^`]+)`", prose) for word in re.findall(r"\w+", span)}
     named |= set(re.findall(r"(\w+):", text))
     return sorted({field for model in models for field in model.model_fields} - named - ELSEWHERE)
 
@@ -63,6 +66,25 @@ def test_every_operation_is_on_the_page() -> None:
     assert "\n{{ operations }}\n" in text
     table = with_inserts("{{ operations }}")
     assert [name for name, one in OPERATORS.items() if f"| `{name}` | {one.meaning} |" not in table] == []
+
+
+def test_every_onnx_operator_is_on_the_page() -> None:
+    assert "\n{{ onnx }}\n" in section("Layer sets", PAGE.read_text(encoding="utf-8"))
+    rows = [line.split(" | ") for line in with_inserts("{{ onnx }}").splitlines()[2:]]
+    said: dict[str, set[str]] = {}
+    for cells in rows:
+        said.setdefault(cells[0].strip("| "), set()).update(re.findall(r"`(\w+)`", cells[1]))
+    ignored = {name for group in IGNORED for name in group.names}
+    assert said["refused"] == set(REFUSED)
+    assert said["taken"] - set(EQUIVALENTS) == set(TAKEN)
+    assert said["ignored"] - set(EQUIVALENTS) == ignored
+    assert (said["taken"] | said["ignored"]) & set(EQUIVALENTS) == set(EQUIVALENTS)
+
+
+def test_every_layer_set_on_the_page_can_be_read() -> None:
+    text = section("Layer sets", PAGE.read_text(encoding="utf-8"))
+    examples = re.findall(r"^```yaml[^\n]*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    assert [Network.from_data(yaml.safe_load(one)).kind for one in examples] == ["layer_list", "network"]
 
 
 def test_plain_defaults_are_those_of_the_code() -> None:

@@ -1,161 +1,143 @@
-"""ONNX models as layer sets: the convolution, fully connected and pooling nodes with their inferred sizes.
+"""ONNX models as layer sets: every node is taken as a row, ignored because it carries no work, or left out by name.
 
-Needs the optional package ``onnx``. Only shapes are read, never weights. The rows are independent layers: what stands
-between them (activations, normalisation, reshapes, joins) carries no weights and is left out.
+Rows are connected where the operators between them allow it; else the set is a layer list, and says why.
 """
 
-import re
-from collections.abc import Iterable
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hwgen.ir.document import InputError
-from hwgen.ir.network import Network
+from hwgen.ir.coverage import Coverage, Ignored, LeftOut
+from hwgen.ir.document import InputError, validated
+from hwgen.ir.network import Network, Node
+from hwgen.ir.onnx.connections import Broken, Connections
+from hwgen.ir.onnx.graph import Model, OnnxNode, load_model
+from hwgen.ir.onnx.operators import TAKEN, ignored_group
+from hwgen.ir.onnx.rows import Refused, Row, Workless, row_of
 
 __all__ = ["read_onnx"]
 
-_POOLS = {"MaxPool": "max", "AveragePool": "avg", "GlobalMaxPool": "max", "GlobalAveragePool": "avg"}
-_OPS = ("Conv", "ConvTranspose", "Gemm", "MatMul", *_POOLS)
-
-Shapes = dict[str, tuple[int | None, ...]]
+CONSTANT = "computed from constants"
 
 
 def read_onnx(path: Path) -> Network:
-    """The layer set of one ONNX file; raises `InputError` in one line that names the node."""
-    try:
-        import onnx
-        import onnx.shape_inference
-    except ImportError:
-        raise InputError(f"{path}: reading ONNX needs the package onnx (pip install hwgen[onnx])") from None
-    try:
-        model = onnx.shape_inference.infer_shapes(onnx.load(str(path), load_external_data=False))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except Exception as error:  # protobuf and shape inference raise what they like
-        reason = " ".join(str(error).split())[:80]
-        raise InputError(f"{path}: expected an ONNX model: {reason or type(error).__name__}") from None
-    shapes = _shapes(model.graph)
-    constants = _constants(model.graph)
-    rows: list[dict[str, Any]] = []
-    names: set[str] = set()
-    for index, node in enumerate(model.graph.node):
-        if node.op_type not in _OPS or (node.op_type == "MatMul" and node.input[1] not in constants):
-            continue
-        name = _unused_name(node.name or f"{node.op_type.lower()}_{index}", names)
-        row = _row(node, shapes, f"{path}: {node.op_type} {name}")
-        rows.append({"name": name, "inputs": [], **row})
-    if not rows:
-        raise InputError(f"{path}: the model has no convolution, fully connected or pooling node")
-    data = {"format": 1, "kind": "layer_list", "network": path.stem, "source": path.name, "layers": rows}
-    return Network.from_data(data, str(path))
+    """The layer set of one ONNX file; raises `InputError` in one line if it has no layer that a row expresses."""
+    reading = _Reading(load_model(path))
+    return reading.network(path)
 
 
-def _shapes(graph: Any) -> Shapes:
-    shapes: Shapes = {}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        dims = value.type.tensor_type.shape.dim
-        shapes[value.name] = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in dims)
-    for tensor in graph.initializer:
-        shapes[tensor.name] = tuple(tensor.dims)
-    return shapes
+class _Reading:
+    """The nodes of a model, one after the other."""
 
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._connections = Connections(model)
+        self._rows: list[dict[str, Any]] = []
+        self._left_out: list[LeftOut] = []
+        self._ignored: Counter[tuple[str, str]] = Counter()
+        self._broken: Broken | None = None
+        for node in model.nodes:
+            self._node(node)
 
-def _constants(graph: Any) -> set[str]:
-    """Names of the tensors that do not depend on the model's input: initializers and what is computed from them."""
-    constants = {tensor.name for tensor in graph.initializer}
-    for node in graph.node:
-        if all(name in constants for name in node.input if name):
-            constants.update(node.output)
-    return constants
+    def _node(self, node: OnnxNode) -> None:
+        if self._model.constant(node):
+            self._ignored[node.label, CONSTANT] += 1
+            return
+        group = ignored_group(node.op)
+        if group is not None:
+            self._ignore(node, group.why)
+            return
+        if node.op in TAKEN and node.op in ("Add", "Sum") and self._has_constant(node):
+            self._ignore(node, "a bias: element-wise with a constant")
+            return
+        try:
+            self._take(node, self._checked(node, row_of(node, self._model, self._connections.padded)))
+        except Workless as reason:
+            self._ignore(node, f"{reason}: no multiply-accumulates")
+        except Refused as refused:
+            lost = LeftOut(name=node.name, op=node.label, reason=f"{node.label}: {refused.reason}", macs=refused.macs)
+            self._left_out.append(lost)
+            self._connections.end(node, Broken(f"{node.label} {node.name} is left out"))
 
+    def _has_constant(self, node: OnnxNode) -> bool:
+        return any(name in self._model.constants for name in node.inputs)
 
-def _unused_name(wanted: str, names: set[str]) -> str:
-    base = re.sub(r"[^A-Za-z0-9_.+-]", "_", wanted).lstrip(".+-")[:90] or "node"
-    name, count = base, 1
-    while name in names:
-        count += 1
-        name = f"{base}_{count}"
-    names.add(name)
-    return name
+    def _ignore(self, node: OnnxNode, why: str) -> None:
+        self._ignored[node.label, why] += 1
+        self._connections.passing(node)
 
+    @staticmethod
+    def _checked(node: OnnxNode, row: Row) -> Row:
+        """The row, if a table may have it."""
+        try:
+            validated(Node, {"name": node.name, **row}, "")
+        except InputError as error:
+            reason = str(error).removeprefix(": ")
+            if row["op"] in ("conv", "depthwise_conv", "fc", "deconv"):
+                side = "input" if row["op"] == "deconv" else "output"
+                channels = row["output_channels"] * row["input_channels"] // row.get("groups", 1)
+                pixels = row[f"{side}_height"] * row[f"{side}_width"]
+                raise Refused(reason, channels * math.prod(row["kernel"]) * pixels) from None
+            raise Workless(reason) from None
+        return row
 
-def _row(node: Any, shapes: Shapes, where: str) -> dict[str, Any]:
-    given, made = _known(node.input[0], shapes, where), _known(node.output[0], shapes, where)
-    if node.op_type in ("Gemm", "MatMul"):
-        return _fc(given, made, where)
-    if len(given) != 4:
-        raise InputError(f"{where}: expected two spatial dimensions, got {len(given) - 2}")
-    attributes = {attribute.name: attribute for attribute in node.attribute}
-    kernel = _kernel(node, attributes, shapes, where)
-    stride = list(attributes["strides"].ints) if "strides" in attributes else [1, 1]
-    if any(dilation != 1 for dilation in _ints(attributes, "dilations")):
-        raise InputError(f"{where}: dilations: expected 1, got {list(attributes['dilations'].ints)}")
-    groups = attributes["group"].i if "group" in attributes else 1
-    row: dict[str, Any] = {
-        "op": "conv",
-        "input_channels": given[1],
-        "output_channels": made[1],
-        "input_height": given[2],
-        "input_width": given[3],
-        "output_height": made[2],
-        "output_width": made[3],
-        "kernel": kernel,
-        "stride": stride,
-        "padding": _padding(attributes, given[2:], made[2:], kernel, stride),
-        "groups": groups,
-    }
-    if node.op_type in _POOLS:
-        row |= {"op": "pool", "pool": _POOLS[node.op_type], "global_pool": node.op_type.startswith("Global")}
-    elif node.op_type == "ConvTranspose":
-        row |= {"op": "deconv", "padding": _ints(attributes, "pads") or [0] * 4}
-        row["output_padding"] = _ints(attributes, "output_padding") or [0, 0]
-    elif groups > 1 and groups == given[1] == made[1]:
-        row["op"] = "depthwise_conv"
-    return row
-
-
-def _known(name: str, shapes: Shapes, where: str) -> tuple[int, ...]:
-    """The shape of one tensor; the batch (its first dimension) may be free, the rest must be known."""
-    shape = shapes.get(name)
-    if not shape:
-        raise InputError(f"{where}: the shape of {name} cannot be inferred")
-    fixed = tuple(dim for dim in shape[1:] if dim is not None)
-    if len(fixed) != len(shape) - 1:
-        raise InputError(f"{where}: the shape of {name} is not fixed; expected a model with fixed sizes")
-    return (shape[0] or 1, *fixed)
-
-
-def _ints(attributes: dict[str, Any], name: str) -> list[int]:
-    return list(attributes[name].ints) if name in attributes else []
-
-
-def _fc(given: tuple[int, ...], made: tuple[int, ...], where: str) -> dict[str, Any]:
-    if len(given) != 2 or len(made) != 2:
-        raise InputError(f"{where}: expected a matrix of one row per image, got {len(given)} dimensions")
-    sizes = dict.fromkeys(("input_height", "input_width", "output_height", "output_width"), 1)
-    return {"op": "fc", "input_channels": given[1], "output_channels": made[1], **sizes, "kernel": [1, 1]}
-
-
-def _kernel(node: Any, attributes: dict[str, Any], shapes: Shapes, where: str) -> list[int]:
-    if "kernel_shape" in attributes:
-        return list(attributes["kernel_shape"].ints)
-    if node.op_type.startswith("Global"):
-        return list(_known(node.input[0], shapes, where)[2:])
-    return list(_known(node.input[1], shapes, where)[2:])
-
-
-def _padding(
-    attributes: dict[str, Any], given: Iterable[int], made: Iterable[int], kernel: list[int], stride: list[int]
-) -> list[int]:
-    """Explicit (top, left, bottom, right) padding; automatic padding and ceil mode become unequal pads."""
-    auto = attributes["auto_pad"].s.decode() if "auto_pad" in attributes else "NOTSET"
-    pads = _ints(attributes, "pads") or [0] * 4
-    for axis, (size, output) in enumerate(zip(given, made, strict=True)):
-        needed = (output - 1) * stride[axis] + kernel[axis] - size
-        if auto in ("SAME_UPPER", "SAME_LOWER"):
-            total = max(needed, 0)
-            first = (total if auto == "SAME_UPPER" else total + 1) // 2
-            pads[axis], pads[axis + 2] = first, total - first
+    def _take(self, node: OnnxNode, row: Row) -> None:
+        row = {"name": node.name, "inputs": [], **row, "onnx": node.label}
+        read = self._connections.row(node, row)
+        self._rows.append(row)
+        if isinstance(read, Broken):
+            self._broken = self._broken or read
         else:
-            pads[axis + 2] = max(pads[axis + 2], needed - pads[axis])
-    return pads
+            row["inputs"] = list(read)
+
+    def network(self, path: Path) -> Network:
+        """All rows: connected if they can be."""
+        header: dict[str, Any] = {"network": path.stem, "source": path.name}
+        if self._ignored:
+            header["ignored"] = tuple(
+                Ignored(op=op, count=count, why=why) for (op, why), count in self._ignored.items()
+            )
+        if self._left_out:
+            header["left_out"] = tuple(self._left_out)
+        if not self._rows:
+            raise InputError(f"{path}: {self._nothing()}")
+        reason = self._unconnected()
+        if reason is None:
+            try:
+                return self._connected(header, path)
+            except InputError as error:
+                reason = str(error).removeprefix(f"{path}: ")
+        rows = [{**row, "inputs": []} for row in self._rows]
+        data = {"format": 1, "kind": "layer_list", **header, "not_connected": reason, "layers": rows}
+        return Network.from_data(data, str(path))
+
+    def _nothing(self) -> str:
+        if self._left_out:
+            return f"no node is a layer of a table: {Coverage('', (), tuple(self._left_out)).lost}"
+        ignored = ", ".join(f"{count} {op}" for (op, _), count in self._ignored.items())
+        return f"expected a model with a convolution, product or pool, got {ignored}"
+
+    def _unconnected(self) -> str | None:
+        """Why the rows are no connected network; None if they may be one."""
+        if self._left_out:
+            return f"{self._left_out[0].op} {self._left_out[0].name} is left out"
+        if self._broken is not None:
+            return self._broken.reason
+        read = [name for name in self._connections.features if any(name in row["inputs"] for row in self._rows)]
+        if len(read) != 1:
+            return f"expected one input, got {', '.join(read) or 'none'}"
+        if self._connections.features[read[0]] is None:
+            return f"input {read[0]} is no feature map of one image"
+        return None
+
+    def _connected(self, header: dict[str, Any], path: Path) -> Network:
+        name, shape = next(
+            (name, shape)
+            for name, shape in self._connections.features.items()
+            if any(name in row["inputs"] for row in self._rows)
+        )
+        channels, height, width = shape or (0, 0, 0)
+        entry = {"name": name, "channels": channels, "height": height, "width": width}
+        data = {"format": 1, "kind": "network", **header, "input": entry, "layers": self._rows}
+        return Network.from_data(data, str(path))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Node
 from hwgen.ir.operators import Reading
 
@@ -116,9 +115,7 @@ class Graph:
     @classmethod
     def of(cls, network: Network) -> "Graph":
         """The graph of a connected network. Raises `InputError` for a layer list."""
-        if network.kind != "network" or network.input is None:
-            raise InputError(f"{network.network}: expected a connected network with an input, got a layer list")
-        source = network.input
+        source = network.connected_input()
         maps = [FeatureMap(source.name, source.channels, source.height, source.width)]
         numbers, edges = {source.name: 0}, []
         for number, node in enumerate(network.layers, start=1):

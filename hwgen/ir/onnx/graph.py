@@ -1,0 +1,251 @@
+"""An ONNX file as nodes with known shapes: quantised operators are what they stand for, constants are told apart.
+
+Only shapes are read, and the few small constants that shapes and activations follow from; never weights.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hwgen.ir.document import InputError
+from hwgen.ir.onnx.operators import EQUIVALENTS
+
+__all__ = ["Model", "OnnxNode", "Shape", "load_model", "safe_name"]
+
+Shape = tuple[int | None, ...]
+
+SMALL = 1024
+"""Elements of a constant whose values are kept."""
+OLDEST_OPSET = 17
+"""Taken where a model of quantised operators alone names no version of the standard ones."""
+NEWER_IR = 4
+"""From this version of the file format on an initializer need not be an input."""
+DOMAINS = ("", "ai.onnx", "com.microsoft", "com.ms.internal.nhwc")
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """One node.
+
+    Members
+    -------
+    name : its name, or one made of operator and position; safe in files, once in the model.
+    label : its operator as the file has it.
+    op : the standard operator that it is; that of another domain is in ``label`` alone.
+    inputs : data alone, without scales and zero points; an absent one is empty.
+    """
+
+    name: str
+    label: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An attribute that is a list of integers."""
+        return [int(one) for one in self.attributes.get(name, default)]
+
+    def text(self, name: str, default: str) -> str:
+        """An attribute that is a word."""
+        value = self.attributes.get(name, default)
+        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The nodes of a model in order, and what is known of its tensors.
+
+    Members
+    -------
+    inputs : tensors that are given from outside, with their shapes; the batch is 1 where it is free.
+    outputs : tensors that are results.
+    shapes : of all tensors; None for a size that is not known.
+    constants : tensors that do not depend on the inputs.
+    values : those of small constants, flat.
+    """
+
+    nodes: tuple[OnnxNode, ...]
+    inputs: Mapping[str, Shape]
+    outputs: frozenset[str]
+    shapes: Mapping[str, Shape]
+    constants: frozenset[str]
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def shape(self, tensor: str) -> tuple[int, ...] | None:
+        """The shape of a tensor, if all of it is known."""
+        shape = self.shapes.get(tensor)
+        if shape is None or any(size is None for size in shape):
+            return None
+        return tuple(size for size in shape if size is not None)
+
+    def constant(self, node: OnnxNode) -> bool:
+        """Whether a node computes nothing but constants."""
+        return all(output in self.constants for output in node.outputs if output)
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[OnnxNode, ...]]:
+        """The nodes that read a tensor."""
+        found: dict[str, list[OnnxNode]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                found.setdefault(name, []).append(node)
+        return {name: tuple(nodes) for name, nodes in found.items()}
+
+    @property
+    def batch(self) -> int:
+        """Images that the model takes at a time."""
+        sizes = [shape[0] for shape in self.inputs.values() if len(shape) > 1]
+        return max((size for size in sizes if size is not None), default=1)
+
+
+def load_model(path: Path) -> Model:
+    """Read a file. Raises `InputError`, in one line, for what is no model, or has sizes that are not fixed."""
+    try:
+        import onnx
+        import onnx.inliner
+        import onnx.shape_inference
+    except ImportError:
+        raise InputError(f"{path}: reading ONNX needs the package onnx (pip install hwgen[onnx])") from None
+    try:
+        whole = onnx.load(str(path), load_external_data=False)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except Exception as error:  # protobuf raises what it likes
+        raise InputError(f"{path}: expected an ONNX model (is the file whole?): {_reason(error)}") from None
+    if not whole.graph.node:
+        raise InputError(f"{path}: expected an ONNX model with nodes (is the file whole?)")
+    _check_inputs(whole.graph, path)
+    try:
+        if whole.functions:
+            whole = onnx.inliner.inline_local_functions(whole)
+        nodes = tuple(_nodes(onnx, whole.graph))
+        known = onnx.shape_inference.infer_shapes(_skeleton(onnx, whole, nodes), data_prop=True)
+    except Exception as error:  # so does shape inference
+        raise InputError(f"{path}: shapes cannot be inferred: {_reason(error)}") from None
+    given = {tensor.name for tensor in whole.graph.initializer}
+    constants, values = _constants(onnx, whole.graph, nodes)
+    return Model(
+        nodes=nodes,
+        inputs={value.name: _shape(value, batch=True) for value in whole.graph.input if value.name not in given},
+        outputs=frozenset(value.name for value in whole.graph.output),
+        shapes={value.name: _shape(value) for value in (*known.graph.input, *known.graph.value_info,
+                                                        *known.graph.output) if _has_shape(value)}
+        | {tensor.name: tuple(tensor.dims) for tensor in whole.graph.initializer},
+        constants=frozenset(constants),
+        values=values,
+    )  # fmt: skip
+
+
+def safe_name(wanted: str, taken: set[str]) -> str:
+    """A name that a row may have, once in ``taken``, to which it is added."""
+    base = re.sub(r"[^A-Za-z0-9_.+-]", "_", wanted).lstrip(".+-")[:90] or "node"
+    name, count = base, 1
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    taken.add(name)
+    return name
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:80] or type(error).__name__
+
+
+def _check_inputs(graph: Any, path: Path) -> None:
+    """Raise `InputError` for an input with a free size other than the batch."""
+    given = {tensor.name for tensor in graph.initializer}
+    for value in graph.input:
+        dims = value.type.tensor_type.shape.dim
+        for axis, dim in enumerate(dims):
+            if value.name not in given and axis > 0 and not dim.HasField("dim_value"):
+                free = f" ({dim.dim_param})" if dim.dim_param else ""
+                raise InputError(
+                    f"{path}: input {value.name}: size {axis}{free} is free: expected fixed sizes but for the batch "
+                    "(export it so, or set them with onnx.tools.update_model_dims)"
+                )
+
+
+def _nodes(onnx: Any, graph: Any) -> Iterable[OnnxNode]:
+    names = {value.name for value in graph.input}
+    for index, node in enumerate(graph.node):
+        attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        label = node.op_type if node.domain in DOMAINS else f"{node.domain}.{node.op_type}"
+        equivalent = EQUIVALENTS.get(label)
+        inputs = list(node.input) if equivalent is None else equivalent.inputs(list(node.input))
+        op = label if equivalent is None else equivalent.name
+        name = safe_name(node.name or f"{node.op_type.lower()}_{index}", names)
+        yield OnnxNode(name, label, op, tuple(inputs), tuple(node.output), attributes)
+
+
+def _skeleton(onnx: Any, whole: Any, nodes: Sequence[OnnxNode]) -> Any:
+    """The model for shape inference: standard operators, a batch of 1 where it is free, no large constants."""
+    graph = onnx.GraphProto(name="skeleton")
+    given = {tensor.name for tensor in whole.graph.initializer}
+    for value in whole.graph.input:
+        if value.name not in given:
+            graph.input.append(value)
+            dims = graph.input[-1].type.tensor_type.shape.dim
+            if len(dims) and not dims[0].HasField("dim_value"):
+                dims[0].dim_value = 1
+    for tensor in whole.graph.initializer:
+        if _elements(tensor) <= SMALL and not tensor.external_data:
+            graph.initializer.append(tensor)
+        else:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    for proto, node in zip(whole.graph.node, nodes, strict=True):
+        copy = graph.node.add()
+        copy.CopyFrom(proto)
+        if node.label in EQUIVALENTS:
+            copy.op_type, copy.domain = node.op, ""
+            del copy.input[:]
+            copy.input.extend(node.inputs[:3] if node.op == "Conv" else node.inputs)
+    made = {output for node in nodes for output in node.outputs}
+    foreign = {output for proto in whole.graph.node if proto.domain not in ("", "ai.onnx") for output in proto.output}
+    graph.value_info.extend(value for value in whole.graph.value_info if value.name in foreign & made)
+    skeleton = onnx.ModelProto(ir_version=max(whole.ir_version, NEWER_IR), graph=graph)
+    skeleton.opset_import.extend(whole.opset_import)
+    if not any(opset.domain in ("", "ai.onnx") for opset in whole.opset_import):
+        skeleton.opset_import.append(onnx.helper.make_opsetid("", OLDEST_OPSET))
+    return skeleton
+
+
+def _constants(onnx: Any, graph: Any, nodes: Sequence[OnnxNode]) -> tuple[set[str], dict[str, Sequence[float]]]:
+    """Tensors that do not depend on the inputs, and the values of the small ones among them."""
+    constants = {tensor.name for tensor in graph.initializer}
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    for proto, node in zip(graph.node, nodes, strict=True):
+        if all(name in constants for name in proto.input if name):
+            constants.update(node.outputs)
+            if node.op == "Constant" and "value" in node.attributes:
+                tensors[node.outputs[0]] = node.attributes["value"]
+    values: dict[str, Sequence[float]] = {}
+    for name, tensor in tensors.items():
+        if _elements(tensor) <= SMALL and not tensor.external_data and tensor.data_type != onnx.TensorProto.STRING:
+            try:
+                values[name] = onnx.numpy_helper.to_array(tensor).reshape(-1).tolist()
+            except (ValueError, TypeError):  # its data are not in the file
+                continue
+    return constants, values
+
+
+def _elements(tensor: Any) -> int:
+    count = 1
+    for size in tensor.dims:
+        count *= size
+    return count
+
+
+def _has_shape(value: Any) -> bool:
+    return bool(value.type.tensor_type.HasField("shape"))
+
+
+def _shape(value: Any, *, batch: bool = False) -> Shape:
+    dims = value.type.tensor_type.shape.dim
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
+    if batch and sizes and sizes[0] is None:
+        sizes[0] = 1
+    return tuple(sizes)
