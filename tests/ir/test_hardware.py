@@ -57,7 +57,7 @@ REJECTED = [
     ({**PLAIN, "cluster": {"dram": {"banks": 6}}}, "h.yaml: cluster.dram: banks: expected a power of two, got 6"),
     ({**PLAIN, "cluster": {"load": {"run": 1, "byte": 1}}}, "h.yaml: cluster.load.transfer: "),
     ({**PLAIN, "cluster": {}, "operand_bits": 16}, "h.yaml: operand_bits: expected 8 in a cluster, got 16"),
-    ({**PLAIN, "order": 5}, "h.yaml: order: expected a list of dimensions and markers, got int"),
+    ({**PLAIN, "order": 5}, "h.yaml: order: expected a list of dimensions and markers, got 5"),
     (
         {**PLAIN, "order": ["q"]},
         "h.yaml: order: item 0: expected one of m c y x k l or a marker ('buffer: I'), got 'q'",

@@ -135,7 +135,7 @@ REJECTED = [
     ({**fig_8(), "speed": 1}, "f.yaml: speed: unknown key"),
     (without("layer"), "f.yaml: layer: missing key"),
     (without("nest"), "f.yaml: nest: missing key"),
-    ({**fig_8(), "nest": 5}, "f.yaml: nest: expected a list of loops and markers, got int"),
+    ({**fig_8(), "nest": 5}, "f.yaml: nest: expected a list of loops and markers, got 5"),
     ({**fig_8(), "nest": []}, "f.yaml: nest: m: the innermost step leaves 512, the lanes do 1"),
     (with_nest(0, {"m": 513}), "f.yaml: nest: m: 513: expected a step from 1 to 512"),
     (with_nest(5, {"y": 29}), "f.yaml: nest: y: 29: expected a step from 1 to 2"),
