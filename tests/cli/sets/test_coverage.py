@@ -72,7 +72,7 @@ def test_the_share_is_said(run: Run, tmp_path: Path, name: str, options: list[st
 
 def test_what_generate_cosim_and_synth_work_on_says_it_too(tmp_path: Path) -> None:
     mixed = table(tmp_path, CONV, POOL, UP)
-    work = work_of([mixed], buffer="256", hardware="hwc", per_layer=True, partial=True)
+    (work,) = work_of([mixed], buffer="256", hardware="hwc", per_layer=True, partial=True)
     assert [schedule.layer.name for schedule in work.schedules] == ["c"]
     assert work.coverage is not None
     assert work.left_out() == {"left_out": work.coverage.as_json()}
