@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hwgen.cli import coverage as messages
-from hwgen.cli.workload import work_of
+from hwgen.cli.workload import left_out, work_of
 from hwgen.ir.coverage import Coverage, LeftOut
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, load_layer_set, save_network
@@ -75,7 +75,7 @@ def test_what_generate_cosim_and_synth_work_on_says_it_too(tmp_path: Path) -> No
     (work,) = work_of([mixed], buffer="256", hardware="hwc", per_layer=True, partial=True)
     assert [schedule.layer.name for schedule in work.schedules] == ["c"]
     assert work.coverage is not None
-    assert work.left_out() == {"left_out": work.coverage.as_json()}
+    assert left_out([work]) == {"left_out": work.coverage.as_json()}
     assert work.coverage.share == SHARE
 
 
