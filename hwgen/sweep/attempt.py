@@ -23,7 +23,7 @@ from typing import Any
 
 import hwgen
 from hwgen.ir.document import InputError
-from hwgen.sweep.steps import Step, code_digest
+from hwgen.sweep.steps import Step, Tell, code_digest
 from hwgen.sweep.store import Store
 from hwgen.tools.toolchain import ToolError
 
@@ -44,7 +44,8 @@ class Order:
     store : folder of the results; where the worker has no such folder it only answers.
     seconds : after which an attempt is given up.
     code : what the sources' digest has to be.
-    perform : function that does a step, as ``module:name``.
+    perform : function that does a step, as ``module:name``; it is called with the step, and a function that it calls
+        with the name of each stage.
     """
 
     store: str
@@ -66,8 +67,15 @@ def attempt(step: Step, order: Order) -> dict[str, Any]:
     known = store.get(step.key)
     if known is not None:
         return known
-    record = _answer(step, order)
-    if record["status"] != "failed" and store.folder.is_dir():
+    here = store.folder.is_dir()
+    if here:
+        store.begin(step.key)
+    try:
+        record = _answer(step, order)
+    finally:
+        if here:
+            store.end(step.key)
+    if record["status"] != "failed" and here:
         store.put(step.key, record)
     return record
 
@@ -84,7 +92,7 @@ def _answer(step: Step, order: Order) -> dict[str, Any]:
         question.write_bytes(pickle.dumps((step, order.perform)))
         with log.open("wb") as file:
             process = subprocess.Popen(
-                [sys.executable, "-m", "hwgen.sweep.attempt", str(question), str(answer), str(os.getpid())],
+                [sys.executable, "-m", "hwgen.sweep.attempt", question, answer, order.store, str(os.getpid())],
                 env=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -126,7 +134,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 # --- the process itself ---
 
 
-def main(question: str, answer: str, parent: str) -> None:
+def main(question: str, answer: str, store: str, parent: str) -> None:
     """Do the step in one file, write the answer to another; ends with the process that started it."""
     signal.signal(signal.SIGTERM, _leave)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -135,11 +143,16 @@ def main(question: str, answer: str, parent: str) -> None:
     step, perform = pickle.loads(Path(question).read_bytes())
     Path(question).unlink()
     module, _, name = perform.partition(":")
-    function: Callable[[Step], dict[str, Any]] = getattr(importlib.import_module(module), name)
+    function: Callable[[Step, Tell], dict[str, Any]] = getattr(importlib.import_module(module), name)
+
+    def tell(stage: str) -> None:
+        if Path(store).is_dir():
+            Store(Path(store)).begin(step.key, stage)
+
     began = time.perf_counter()
     record: dict[str, Any]
     try:
-        record = {"status": "done", "value": function(step)}
+        record = {"status": "done", "value": function(step, tell)}
     except InputError as error:
         record = {"status": "refused", "reason": str(error)}
     except ToolError as error:

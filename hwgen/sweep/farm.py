@@ -43,6 +43,16 @@ class Place:
     memory: str = "4GiB"
     logs: Path | None = None
 
+    @property
+    def told(self) -> str:
+        """For the reader."""
+        match self.kind:
+            case "local":
+                return f"starting {self.workers} worker{'s' if self.workers > 1 else ''}"
+            case "scheduler":
+                return f"on the workers of {self.address}"
+        return f"asking {self.kind.upper()} for {self.workers} job{'s' if self.workers > 1 else ''}"
+
 
 class Farm:
     """Workers that take steps; yield their results in the order in which they arrive."""

@@ -20,6 +20,7 @@ from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.farm import Farm, Place, open_farm
+from hwgen.sweep.progress import LOOK_SECONDS, Progress, told
 from hwgen.sweep.request import AnyConfiguration, Outcome, Question
 from hwgen.sweep.rows import Cells, curve_rows, no_row, row_of
 from hwgen.sweep.steps import (
@@ -56,7 +57,8 @@ class Sweep:
     folder : finished steps are kept in its folder ``store``, and are not done again.
     seconds : after which an attempt at a step is given up.
     attempts : that a step may take.
-    tell : called with a line of progress, how many points are settled, and how many there are so far.
+    tell : called with a line of progress, how many rows are settled, and how many there are.
+    look : called twice a second with what is under way, and the same numbers.
     perform : the function that does a step.
     keep : called with what is known, if anything is, now and then and when the sweep is interrupted.
     """
@@ -67,14 +69,18 @@ class Sweep:
     seconds: float = 3600.0
     attempts: int = 3
     tell: Callable[[str, int, int], None] = lambda line, done, known: None
+    look: Callable[[str, int, int], None] = lambda line, done, known: None
     perform: str = PERFORM
     keep: Callable[[Outcome], object] = lambda outcome: None
 
     def __post_init__(self) -> None:
         self._store = Store((self.folder / "store").resolve())
+        self._progress = Progress(self._store, self.tell, self.look)
         self._records: dict[str, Record] = {}
         self._tries: dict[str, int] = defaultdict(int)
         self._waiting: dict[str, list[Callable[[Record], None]]] = {}
+        self._planning: dict[Where, str] = {}
+        self._titles: dict[str, str] = {}
         self._plans: dict[Configuration, tuple[Plan, list[Row]]] = {}
         self._synthesis: dict[Where, Step] = {}
         self._simulation: dict[Where, Step] = {}
@@ -132,19 +138,24 @@ class Sweep:
     def _do(self) -> None:
         for configuration in self.question.configurations:
             if isinstance(configuration, Configuration):
-                self._want(plan_step(self._layers, configuration), self._planned(configuration))
+                step = plan_step(self._layers, configuration)
+                self._planning |= {(configuration, layer.name): step.key for layer in self._layers}
+                self._want(step, self._planned(configuration))
                 continue
             for layer in self._layers:
-                self._want(cluster_plan_step(layer, configuration), self._planned_on_cluster(configuration))
+                step = cluster_plan_step(layer, configuration)
+                self._planning[configuration, layer.name] = step.key
+                self._want(step, self._planned_on_cluster(configuration))
         for layer in self._layers if self.question.curve_sizes else ():
             self._want(curve_step(layer, self.question.curve_sizes), lambda record: None)
         if self._farm is None:
             return
         news = False
-        for arrived in self._farm.records(KEEP_SECONDS):
+        for arrived in self._farm.records(LOOK_SECONDS):
             if arrived is not None:
                 self._arrived(*arrived)
                 news = True
+            self._progress.look({key: self._titles[key] for key in self._waiting}, self._share)
             if self._interrupted:
                 raise KeyboardInterrupt
             if news and time.monotonic() - self._kept > max(KEEP_SECONDS, KEEP_SHARE * self._keep_seconds):
@@ -167,9 +178,13 @@ class Sweep:
 
     def _submit(self, step: Step) -> None:
         if self._farm is None:
+            sizes = {"configuration": len(self.question.configurations), "layer": len(self._layers)}
+            numbers = ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in sizes.items())
+            self._say(f"{numbers}: {self.place.told}")
             order = Order(str(self._store.folder), self.seconds, code_digest(), self.perform)
             self._farm = self._stack.enter_context(open_farm(self.place, order))
         self._tries[step.key] += 1
+        self._titles[step.key] = step.title
         self._outcome.attempts[step.kind] += 1
         self._farm.submit(step)
 
@@ -184,11 +199,24 @@ class Sweep:
             self._store.put(step.key, record)  # the worker does not share our file system
         for then in self._waiting.pop(step.key):
             then(record)
-        self._say(_told(step, record))
+        self._say(told(step, record))
+
+    # --- progress ---
 
     def _say(self, line: str) -> None:
-        done = sum(step.key in self._records for step in self._simulation.values())
-        self.tell(line, done, len(self._simulation))
+        self._progress.say(line, *self._share())
+
+    def _share(self) -> tuple[int, int]:
+        """How many rows have all that was asked for, or the reason why not; and how many there are."""
+        number = 0
+        for one in self.question.configurations:
+            for layer in self._layers:
+                record = self._records.get(self._planning.get((one, layer.name), ""))
+                where = one, layer.name
+                steps = [found[where] for found in (self._simulation, self._synthesis) if where in found]
+                there = where in self._missing or all(step.key in self._records for step in steps)
+                number += record is not None and (record["status"] != "done" or there)
+        return number, len(self._layers) * len(self.question.configurations)
 
     def _planned(self, configuration: Configuration) -> Callable[[Record], None]:
         def go_on(record: Record) -> None:
@@ -353,19 +381,3 @@ class Sweep:
             cells = make()
             self._cells_known[where] = state, cells
         return cells
-
-
-def _told(step: Step, record: Record) -> str:
-    """One line of progress on a finished step."""
-    if record["status"] != "done":
-        return f"{step.title}: {record['reason']}"
-    seconds, value = record.get("seconds", 0.0), record["value"]
-    if step.kind in ("simulate", "simulate-cluster"):
-        verdict = "as predicted" if value["passed"] else "DIFFERS: " + "; ".join(value["failures"])
-        cycles = value["cycles"]["measured"] / 1e6
-        return (
-            f"{step.title}: {verdict}, {cycles:.2f} Mcycles, utilisation {value['utilisation']:.3f}, {seconds:.1f} s"
-        )
-    if step.kind == "synthesise":
-        return f"{step.title}: {value['clock_mhz']:.1f} MHz, {value['logic']['luts']} LUT4, {seconds:.1f} s"
-    return f"{step.title}: {seconds:.1f} s"

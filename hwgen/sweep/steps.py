@@ -5,7 +5,7 @@ configuration's plan, its HWC's build and synthesis, its own simulation. What a 
 under the step's key, which names everything that it depends on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -29,9 +29,10 @@ from hwgen.synth.ecp5 import Device, synthesise_hwc
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.toolchain import cache_folder
 
-__all__ = ["Kind", "Step", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest", "curve_step",
-           "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
+__all__ = ["Kind", "Step", "Tell", "build_step", "cluster_plan_step", "cluster_simulate_step", "code_digest",
+           "curve_step", "perform", "plan_step", "scaled", "simulate_step", "synthesise_step"]  # fmt: skip
 
+Tell = Callable[[str], None]
 Kind = Literal["plan", "build", "simulate", "synthesise", "curve", "plan-cluster", "simulate-cluster"]
 
 
@@ -146,8 +147,11 @@ def scaled(layer: Layer, factor: int) -> Layer:
 # --- what the workers do ---
 
 
-def perform(step: Step) -> dict[str, Any]:
-    """Do one step; `InputError` where it cannot be done, `hwgen.tools.toolchain.ToolError` where a tool fails."""
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
+    """Do one step and tell its stages.
+
+    `InputError` where it cannot be done, `hwgen.tools.toolchain.ToolError` where a tool fails.
+    """
     match step.kind:
         case "plan":
             return _plan(*step.arguments)
@@ -156,7 +160,8 @@ def perform(step: Step) -> dict[str, Any]:
         case "simulate":
             return _simulate(*step.arguments)
         case "synthesise":
-            return _synthesise(*step.arguments)
+            parameters, device, seconds = step.arguments
+            return _synthesise(parameters, device, seconds, tell)
         case "curve":
             return _curve(*step.arguments)
         case "plan-cluster":
@@ -184,8 +189,8 @@ def _simulate(row: Row, key: str, seed: int) -> dict[str, Any]:
     return line
 
 
-def _synthesise(parameters: HwcParameters, device: Device, seconds: float) -> dict[str, Any]:
-    return synthesise_hwc(parameters, device, seconds=seconds).as_data()
+def _synthesise(parameters: HwcParameters, device: Device, seconds: float, tell: Tell) -> dict[str, Any]:
+    return synthesise_hwc(parameters, device, seconds=seconds, tell=tell).as_data()
 
 
 def _curve(layer: Layer, sizes: tuple[int, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,32 @@ class Store:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+    def begin(self, key: str, stage: str = "") -> None:
+        """Note that a step is under way, and how far it is; not for the disk's sake, and lost without harm."""
+        file = self._note(key)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part = file.with_suffix(f".{os.getpid()}")
+            part.write_text(f"{time.time()} {stage}", encoding="utf-8")
+            part.replace(file)
+        except OSError:
+            pass
+
+    def end(self, key: str) -> None:
+        """Note that a step is not under way any more."""
+        self._note(key).unlink(missing_ok=True)
+
+    def under_way(self, key: str) -> tuple[float, str] | None:
+        """Seconds for which a step is at its stage, and that stage; None if it is not under way."""
+        try:
+            since, _, stage = self._note(key).read_text(encoding="utf-8").partition(" ")
+            return max(0.0, time.time() - float(since)), stage
+        except (OSError, ValueError):
+            return None
+
+    def _note(self, key: str) -> Path:
+        return self.folder / "under-way" / key
 
     def _file(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"

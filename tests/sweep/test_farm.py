@@ -38,7 +38,9 @@ place = Place(kind, int(workers), address=address, logs=Path(folder).resolve() /
 tell = lambda line, done, known: print(line, flush=True)
 keep = lambda outcome: write_results(Path(folder), outcome, question)
 run.KEEP_SECONDS = 0.1
-sweep = Sweep(question, Path(folder), place, float(seconds), int(attempts), tell, "tests.sweep.points:perform", keep)
+limits = (float(seconds), int(attempts))
+perform = "tests.sweep.points:perform"
+sweep = Sweep(question, Path(folder), place, *limits, tell, perform=perform, keep=keep)
 try:
     outcome = sweep.run()
 except KeyboardInterrupt:
@@ -175,6 +177,8 @@ def test_interrupted_it_leaves_the_rows_that_are_there(tmp_path: Path) -> None:
     known = sum(status == "ok" for status in found.values())
     assert f"interrupted: {known} of 4 rows are there; the same command goes on from there\n" in out
     assert "Traceback" not in out  # the workers say nothing of their own
+    assert "[0/4] 1 configuration, 4 layers: starting 2 workers\n" in out
+    assert "hwce 1024 slow ...\n" in out  # what is under way for a while is told
     assert gone(disturbed)
     # What is there is kept.
     before, done = kept(disturbed), len(journal(disturbed))
@@ -194,7 +198,7 @@ def test_an_interruption_where_errors_are_swallowed_is_not_lost(
 
     before = signal.getsignal(signal.SIGINT)
     question = Question(layers_named("a", "b"), configurations(1024))
-    sweep = Sweep(question, tmp_path, Place(), 60, 1, tell, "tests.sweep.points:perform")
+    sweep = Sweep(question, tmp_path, Place(), 60, 1, tell, perform="tests.sweep.points:perform")
     with pytest.raises(KeyboardInterrupt):
         sweep.run()
     assert signal.getsignal(signal.SIGINT) is before

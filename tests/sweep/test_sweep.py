@@ -94,6 +94,13 @@ def test_a_key_names_what_a_simulation_depends_on() -> None:
 def test_a_store_holds_whole_records_only(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.get("ab12") is None
+    assert store.under_way("ab12") is None
+    store.begin("ab12", "nextpnr, placing")
+    seconds, stage = store.under_way("ab12") or (-1.0, "")
+    assert 0 <= seconds < 60
+    assert stage == "nextpnr, placing"
+    store.end("ab12")
+    assert store.under_way("ab12") is None
     store.put("ab12", {"status": "done"})
     assert store.get("ab12") == {"status": "done", "key": "ab12"}
     (file,) = tmp_path.glob("ab/*")
@@ -247,7 +254,9 @@ def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
     assert {512, 1024} <= set(sizes)
     totals = [row["total_bytes"] for row in answer.json["curves"]]
     assert totals == sorted(totals, reverse=True)
-    assert answer.err.startswith("[0/0] ")
+    told = answer.err.splitlines()
+    assert told[0] == "[0/4] 4 configurations, 1 layer: starting 1 worker"
+    assert any(line.startswith("[4/4] ") for line in told)
     again = command(*wanted)
     assert (again.status, again.err) == (0, "")  # nothing was left to do
     assert "Sweep, layers at full size" in again.out
@@ -320,7 +329,8 @@ def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: 
     told = answer.err.splitlines()
     assert (answer.status, answer.out) == (2, "")
     assert told[-1] == "hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers"
-    assert all(line.startswith("[0/0] ") for line in told[:-1])
+    assert told[0].startswith("[0/1] ")
+    assert told[-2].startswith("[1/1] ")
     assert not (tmp_path / "out" / "results.csv").exists()
 
 

@@ -14,10 +14,9 @@ from hwgen.synth.ecp5 import (
     Synthesis,
     cells_of,
     gates_of,
-    signal_of,
     synthesise,
-    timing_of,
 )
+from hwgen.synth.timing import signal_of, timing_of
 from hwgen.tools.toolchain import ToolError
 
 DESIGN = """
@@ -47,7 +46,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = synthesise(DESIGN, "top", {"I0": "store."})
+    stages: list[str] = []
+    found = synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append)
+    assert [stage.partition(",")[0] for stage in stages] == ["Yosys", "Yosys", "nextpnr"]
     assert found.buffers == {"I": Area(lut_rams=4)}  # 16 words of 16 bits
     assert (found.logic.dsps, found.logic.block_rams, found.logic.lut_rams) == (1, 0, 0)
     # The multiplier's registers may be its own or not; those of the sum are flip-flops in any case.
@@ -63,7 +64,8 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
         raise AssertionError("synthesised again")
 
     monkeypatch.setattr(hwgen.synth.ecp5._Run, "of", never)
-    assert synthesise(DESIGN, "top", {"I0": "store."}) == found
+    assert synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append) == found
+    assert len(stages) == 3
     with pytest.raises(AssertionError, match="synthesised again"):
         synthesise(DESIGN, "top", {"I0": "store."}, Device(seed=Device.seed + 1))
     (kept,) = (cache / "synthesis").glob("*.json")

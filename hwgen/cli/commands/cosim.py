@@ -21,6 +21,7 @@ from hwgen.cli.console import (
     require_folder,
 )
 from hwgen.cli.coverage import Partial
+from hwgen.cli.jobs import jobs_option
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, save_works, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
@@ -31,7 +32,7 @@ from hwgen.tools.toolchain import Simulator
 __all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
 
 Sim = Annotated[Simulator, typer.Option("--sim", help="Which simulator runs the Verilog.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Number of simulators that run at a time.")]
+Jobs = Annotated[int, jobs_option("Number of simulators that run at a time.")]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=(1 << 31) - 1, help="Seed of the random operands and stalls.")
 ]

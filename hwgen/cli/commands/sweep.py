@@ -1,9 +1,7 @@
 """``hwgen sweep``: buffer sizes, lanes and loop orders in hardware, on one machine or on a farm."""
 
-import os
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +23,9 @@ from hwgen.cli.console import (
     size_text,
 )
 from hwgen.cli.coverage import Partial, covered
+from hwgen.cli.jobs import fitting_jobs
 from hwgen.cli.names import hardware_names
+from hwgen.cli.stages import Lines
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, validated
@@ -39,11 +39,12 @@ from hwgen.sweep.request import Outcome, Question
 from hwgen.sweep.rows import Cells
 from hwgen.sweep.run import Sweep
 from hwgen.sweep.table import require_parquet, write_results
+from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 
 __all__ = ["sweep", "terminated_like_interrupted"]
 
-PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+PROCESSORS = processors()
 
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
 LanesOption = Annotated[
@@ -178,7 +179,7 @@ def sweep(
         seed=seed,
         curve_sizes=_between(sizes) if cluster is None else (),
     )
-    place = Place("local", jobs)
+    place = Place("local", fitting_jobs(jobs) if scheduler is None and farm is None else jobs)
     if scheduler is not None:
         place = Place("scheduler", address=scheduler)
     elif farm is not None:
@@ -188,8 +189,12 @@ def sweep(
     def keep(outcome: Outcome) -> Tables:
         return write_results(output, outcome, question)
 
+    lines = Lines()
     with terminated_like_interrupted():
-        outcome = Sweep(question, output, place, time_limit, attempts, _tell, keep=keep).run()
+        try:
+            outcome = Sweep(question, output, place, time_limit, attempts, lines.tell, lines.look, keep=keep).run()
+        finally:
+            lines.clear()
     tables = keep(outcome)
     if as_json:
         document = {
@@ -291,12 +296,6 @@ def _between(sizes: list[int]) -> tuple[int, ...]:
         found |= {size, size * 3 // 2}
         size *= 2
     return tuple(sorted(found))
-
-
-def _tell(line: str, done: int, known: int) -> None:
-    """One line of progress on standard error."""
-    sys.stderr.write(printable(f"[{done}/{known}] {line}") + "\n")
-    sys.stderr.flush()
 
 
 def _print(outcome: Outcome, scale: int) -> None:

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.cli.console import Json, note, print_json, print_table, size_text
+from hwgen.cli.console import Json, print_json, print_table, size_text
 from hwgen.cli.coverage import Partial
+from hwgen.cli.stages import stages
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, left_out, work_of
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
@@ -40,13 +41,18 @@ def synth(
     device = Device(wanted_mhz=clock, seed=seed)
     found = []
     for parameters, names in layers.items():
-        note(f"synthesising the HWC of {', '.join(names)}: about a minute, unless it was done before")
-        found.append((parameters, names, synthesise_hwc(parameters, device)))
+        with stages(f"synthesis of the HWC of {_few(names)}") as tell:
+            found.append((parameters, names, synthesise_hwc(parameters, device, tell=tell)))
     if as_json:
         print_json({"hardware": [_as_json(*one) for one in found], **left_out(works)})
         return
     for parameters, names, synthesis in found:
         _print(parameters, names, synthesis)
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _as_json(parameters: HwcParameters, names: list[str], found: Synthesis) -> dict[str, object]:

@@ -10,6 +10,7 @@ from hwgen.cli.commands.paper.goetschalckx import goetschalckx
 from hwgen.cli.commands.paper.sousa import sousa
 from hwgen.cli.commands.paper.stoutchinin import stoutchinin, stoutchinin_measured
 from hwgen.cli.console import Json, buffer_sizes
+from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.ir.document import InputError
 from hwgen.report.stoutchinin.rows import TABLE
 
@@ -52,7 +53,7 @@ Measured = Annotated[
         help="With cecconi-2017, sousa-2022: also with what hwgen calibrate stored in this file.",
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Number of layers searched at a time.")]
+Jobs = Annotated[int, jobs_option("Number of layers searched at a time.", MEMORY_OF_A_SEARCH)]
 
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"

@@ -10,6 +10,7 @@ import typer
 
 from hwgen.campaigns.depth_first_gain_regression import MACS, NETWORKS, WaysRegression
 from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
+from hwgen.cli.jobs import jobs_option
 from hwgen.cli.pipelines import print_sizes
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError
@@ -26,7 +27,7 @@ Clusters = Annotated[
         "--hardware", metavar="FILE", help="The cluster; its TCDM is made so large that both have equal memory."
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Networks at a time.")]
+Jobs = Annotated[int, jobs_option("Networks at a time.")]
 Small = Annotated[bool, typer.Option("--small", help="The same networks with few channels on small maps.")]
 
 

@@ -1,6 +1,5 @@
 """``hwgen regress``: a layer set at full size in the simulator, on one HWC and on many, kept line by line."""
 
-import os
 import sys
 import time
 from dataclasses import asdict
@@ -25,8 +24,10 @@ from hwgen.cli.console import (
     size_text,
 )
 from hwgen.cli.coverage import Partial, covered
+from hwgen.cli.jobs import jobs_option
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
+from hwgen.tools.machine import processors
 from hwgen.tools.toolchain import require_tools
 
 __all__ = ["regress"]
@@ -56,9 +57,9 @@ Busy = Annotated[
     ),
 ]
 MaxRatio = Annotated[float, typer.Option(min=1, help="With --min-utilisation: traffic by that of the optima.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")]
+Jobs = Annotated[int, jobs_option("Processes.")]
 
-PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+PROCESSORS = processors()
 
 
 def regress(

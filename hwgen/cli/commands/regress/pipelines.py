@@ -11,6 +11,7 @@ import typer
 from hwgen.campaigns.pipeline import StackRegression
 from hwgen.campaigns.pipeline_cases import regression_cases, small_cases
 from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
+from hwgen.cli.jobs import jobs_option
 from hwgen.cli.pipelines import print_sizes, print_stacks
 
 __all__ = ["regress_stacks"]
@@ -19,7 +20,7 @@ Folder = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="DIR", help="Where results go; what is there is not simulated again."),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Pipelines at a time.")]
+Jobs = Annotated[int, jobs_option("Pipelines at a time.")]
 Small = Annotated[
     bool, typer.Option("--small", help="The same stacks with fewer channels on smaller maps, in seconds.")
 ]

@@ -11,6 +11,7 @@ from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluste
 from hwgen.cli.commands.schedule.utilisation import print_plan
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, require_folder, size_text
 from hwgen.cli.coverage import Partial, covered
+from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.schedules import require_hardware, save_beside
 from hwgen.cli.workload import SHARED, HardwareOption, best_schedules, one_for_all, read_hardware
 from hwgen.ir.document import InputError
@@ -66,7 +67,7 @@ Ratio = Annotated[
     ),
 ]
 OneForAll = Annotated[bool, typer.Option("--shared", help="One HWC for all layers, as cosim and generate find it.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Layers at a time.")]
+Jobs = Annotated[int, jobs_option("Layers at a time.", MEMORY_OF_A_SEARCH)]
 
 STORE = ".found"
 """Folder, beside the schedules, of the results of each finished layer."""
