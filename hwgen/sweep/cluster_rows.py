@@ -39,6 +39,7 @@ def cluster_row(
         **asked,
         "point": point,
         "layer": schedule.layer.name,
+        "hardware_lanes": str(parameters.lanes),
         "hardware_order": order_text(parameters),
         "input_buffer_bytes": parameters.input_bytes,
         "weight_buffer_bytes": parameters.weight_bytes,

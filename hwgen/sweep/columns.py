@@ -103,6 +103,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("seed", "integer", "", "of the operands", key=True),
     Column("simulator", "text", "", "empty: not simulated"),
     Column("question", "text", "", "the sweep that the row is from: its name in provenance.json"),
+    Column("hardware_lanes", "text", "", "the HWC's lanes"),
     Column("hardware_order", "text", "", "the HWC's loops, outermost first, with its buffers above them"),
     Column("input_buffer_bytes", "integer", "bytes", "the HWC's memory for I"),
     Column("weight_buffer_bytes", "integer", "bytes", "the HWC's memory for W"),

@@ -20,7 +20,7 @@ SYNTHESIS = tuple(column.name for column in COLUMNS if column.name in {
 MODELLED = tuple(
     column.name
     for column in COLUMNS
-    if column.name.endswith(("_predicted", "_buffer_bytes")) or column.name in ("hardware_order", "macs")
+    if column.name.endswith(("_predicted", "_buffer_bytes")) or column.name in ("hardware_lanes", "hardware_order", "macs")
 )
 
 

@@ -48,6 +48,7 @@ def row_of(
         **asked,
         "point": point,
         "layer": row.layer,
+        "hardware_lanes": str(p.lanes),
         "hardware_order": order_text(p),
         "input_buffer_bytes": p.input_bytes,
         "weight_buffer_bytes": p.weight_bytes,

@@ -177,8 +177,7 @@ def test_interrupted_it_leaves_the_rows_that_are_there(tmp_path: Path) -> None:
     known = sum(status == "ok" for status in found.values())
     assert f"interrupted: {known} of 4 rows are there; the same command goes on from there\n" in out
     assert "Traceback" not in out  # the workers say nothing of their own
-    assert "[0/4] 1 configuration, 4 layers: starting 2 workers\n" in out
-    assert "hwce 1024 slow ...\n" in out  # what is under way for a while is told
+    assert out.startswith("1 configuration, 4 layers: starting 2 workers\n")
     assert gone(disturbed)
     # What is there is kept.
     before, done = kept(disturbed), len(journal(disturbed))
