@@ -17,10 +17,11 @@ SYNTHESIS = tuple(column.name for column in COLUMNS if column.name in {
     "luts", "ffs", "dsps", "lut_rams", "block_rams", "buffer_lut_rams", "buffer_block_rams", "gates", "buffer_bits",
     "queue_bits", "clock_mhz", "critical_path",
 })  # fmt: skip
+HARDWARE = ("hardware_lanes", "hardware_order", "macs")
 MODELLED = tuple(
     column.name
     for column in COLUMNS
-    if column.name.endswith(("_predicted", "_buffer_bytes")) or column.name in ("hardware_lanes", "hardware_order", "macs")
+    if column.name.endswith(("_predicted", "_buffer_bytes")) or column.name in HARDWARE
 )
 
 

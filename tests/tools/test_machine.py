@@ -1,4 +1,4 @@
-"""``-j``: no more workers than the machine has processors and memory for."""
+"""What the machine has, and ``-j``, which asks for no more."""
 
 from pathlib import Path
 
