@@ -64,7 +64,7 @@ def swept(
     for layer in asked.layers:
         outcome.curves.append(
             {"set": "few", "layer": layer.name, "scale": asked.scale, "buffer_bytes": 64, "I_bytes": 1, "W_bytes": 2,
-             "O_bytes": 3, "total_bytes": 6, "bound_bytes": 5.0, "question": asked.name}
+             "O_bytes": 3, "total_bytes": 6, "bound_bytes": 5, "question": asked.name}
         )  # fmt: skip
     return write_results(folder, outcome, asked)
 
