@@ -77,13 +77,16 @@ class LayerResult:
         return self.schedule.layer.macs / (self.cycles * lanes) if self.cycles else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """One entry of ``results``."""
+        """One entry of ``results``; totals are measured, at the outermost level that is counted."""
+        outermost = self.predicted.levels()[0]
         return {
             "layer": self.layer,
             "simulator": self.simulator,
             "schedule": self.schedule.as_data(),
             "predicted": self.predicted.as_json(),
             "measured": self.measured.as_json(),
+            "total_bytes": self.measured.total_bytes(outermost),
+            "total_with_bias": self.measured.total_with_bias(outermost),
             "equal": self.equal,
             "output_exact": self.output_exact,
             "macs": self.schedule.layer.macs,

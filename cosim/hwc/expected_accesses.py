@@ -13,9 +13,10 @@ from typing import Literal
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import row_pitch
 from hwgen.arch.weight_packing import PackedWeights
-from hwgen.ir.layer import WEIGHT_DIMS, Dim
+from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower.hwc import Program
+from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.walk import tiles
 
 __all__ = ["KINDS", "Access", "Group", "Kind", "expected_groups"]
@@ -58,7 +59,7 @@ def expected_groups(program: Program, kind: Kind) -> Iterator[Group]:
     groups: dict[Kind, Callable[[Program], Iterator[Group]]] = {
         "input": _input_groups,
         "weights": _weight_groups,
-        "bias": lambda program: _output_groups(program, "bias"),
+        "bias": _bias_groups,
         "partial read": lambda program: _output_groups(program, "partial read"),
         "partial write": lambda program: _output_groups(program, "partial write"),
         "output": lambda program: _output_groups(program, "output"),
@@ -133,6 +134,20 @@ def _weight_groups(program: Program) -> Iterator[Group]:
             held = now
 
 
+def _bias_groups(program: Program) -> Iterator[Group]:
+    """What is drained as final outputs needs the biases of its channels that are not kept."""
+    schedule, base = program.schedule, program.layout.bias.base
+    extents, marked, around = schedule.layer.extents, schedule.marked_loop("O"), bias_depth(schedule)
+    drained = len(schedule.loops) if marked is None else marked + 1
+    whole: Tile = {dim: range(extent) for dim, extent in extents.items()}
+    for part in tiles(whole, schedule.loops[:around]):
+        kept: set[int] = set()
+        for tile in tiles(part, schedule.loops[around:drained]):
+            if all(tile[dim].stop == extents[dim] for dim in REDUCTION_DIMS):
+                yield Group(tile, [Access(base + SUM_BYTES * m, False, 15) for m in tile["m"] if m not in kept])
+                kept.update(tile["m"])
+
+
 def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
     """An execution of O's loop: sums come back if they left before, and leave at its end, final or not."""
     extents, layout = program.schedule.layer.extents, program.layout
@@ -148,9 +163,7 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
         done[outputs] += sum(len(tile["c"]) * len(tile["k"]) * len(tile["l"]) for tile in tiles_)
         final = done[outputs] == reduction
         accesses: list[Access] = []
-        if kind == "bias" and final:
-            accesses = [Access(layout.bias.base + SUM_BYTES * m, False, 15) for m in first["m"]]
-        elif kind == "output" and final:
+        if kind == "output" and final:
             accesses = [
                 Access(layout.output.base + (m * extents["y"] + y) * pitch + offset, True, be)
                 for m in first["m"]

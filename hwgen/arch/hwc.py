@@ -6,6 +6,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
+from hwgen.ir.schedule import MOST_BIAS_WORDS
 
 __all__ = [
     "ALONG_X",
@@ -61,6 +62,8 @@ class HwcParameters:
         8, or 16: then layers with 16-bit operands run too, on `wide_lanes`.
     position_bits
         Width of a coordinate; every extent is below ``2 ** position_bits``.
+    bias_words
+        Biases that are kept for later tiles: a power of two, or 0.
     cluster
         One of several HWCs that share a memory through which layers stream: operands are in rings, at any byte; a
         layer may be a part of the reduction; the HWC can be halted.
@@ -76,6 +79,7 @@ class HwcParameters:
     lanes: Lanes = ALONG_X
     operand_bits: int = 8
     position_bits: int = 16
+    bias_words: int = 0
     cluster: bool = False
 
     def __post_init__(self) -> None:
@@ -98,6 +102,10 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
+        if self.bias_words & (self.bias_words - 1) or self.bias_words == 1 or self.bias_words > MOST_BIAS_WORDS:
+            raise ParameterError(
+                f"bias_words: expected 0, or a power of two from 2 to {MOST_BIAS_WORDS}, got {self.bias_words}"
+            )
         for operand, unit in zip(("input", "weight", "output"), units, strict=True):
             size = getattr(self, f"{operand}_bytes")
             if size % unit or not 2 * unit <= size <= 1 << 16:
@@ -168,6 +176,11 @@ class HwcParameters:
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""
         return tuple(j for j in range(marker + 1, len(self.loops)) if self.loops[j] in dims)
+
+    @property
+    def bias_loops(self) -> tuple[int, ...]:
+        """Indices of the loops from one iteration to the next of which biases may be kept."""
+        return tuple(j for j in range(self.output_marker) if self.bias_words and self.loops[j] in "yx")
 
     @property
     def columns_slide(self) -> bool:

@@ -336,7 +336,6 @@ def _line(row: Row, result: LayerResult) -> dict[str, Any]:
         "layer": row.layer,
         "hardware": hardware,
         "passed": result.passed,
-        "total_bytes": result.measured.total_bytes(),
         **{key: value for key, value in result.as_json().items() if key != "layer"},
     }
 

@@ -29,7 +29,6 @@ def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elemen
         "file": str(path),
         **found.prediction.as_json(elements=elements),
         "tcdm_rings": None if found.rings is None else {array: found.rings[array] for array in ARRAYS},
-        "total_bytes": found.prediction.counts.total_bytes("dram"),
         "cycles": None if times is None else round(times.total),
         "busy": None if times is None else {queue: round(cycles) for queue, cycles in times.busy.items()},
         "waits": None if times is None else {f"{who} for {whom}": round(n) for (who, whom), n in times.waits.items()},

@@ -50,15 +50,20 @@ def hwc_memories(parameters: HwcParameters) -> tuple[MemoryArray, ...]:
 
 
 def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
-    """Bytes of an HWC's storage: the three local memories, and everything beside them.
+    """Bytes of an HWC's storage: the three local memories, the bias store, and everything beside them.
 
-    ``memories`` has I, W and O; ``beside`` has the queues of each block, and the vector registers: the vector that is
-    drained, the word or the outputs, still to be clipped, that are made of it, the products between multiplication
-    and sum, the biases of a vector's channels, and for each row of a vector the outputs that do not fill a word yet.
+    ``memories`` has I, W and O; ``bias_store`` has B, the biases that are kept from tile to tile; ``beside`` has the
+    queues of each block, and the vector registers: the vector that is drained, the word or the outputs, still to be
+    clipped, that are made of it, the products between multiplication and sum, the biases of a vector's channels, and
+    for each row of a vector the outputs that do not fill a word yet.
     """
-    operands = {("hwc", "weight", "memory"): "W", ("hwc", "datapath"): "O"}
+    operands = {
+        ("hwc", "weight", "memory"): "W",
+        ("hwc", "datapath"): "O",
+        ("hwc", "output", "port", "bias_store"): "B",
+    }
     operands |= {("hwc", "input", f"memory_{copy}"): "I" for copy in range(parameters.lanes.y)}
-    bits: dict[str, int] = dict.fromkeys("IWO", 0)
+    bits: dict[str, int] = dict.fromkeys("IWOB", 0)
     queues: dict[str, int] = {}
     for array in hwc_memories(parameters):
         if array.parent in operands:
@@ -75,7 +80,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     }
     beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
     return {
-        "memories": {operand: -(-size // 8) for operand, size in bits.items()},
+        "memories": {operand: -(-bits[operand] // 8) for operand in "IWO"},
+        "bias_store": {"B": -(-bits["B"] // 8)},
         "beside": {name: -(-size // 8) for name, size in beside.items()},
     }
 

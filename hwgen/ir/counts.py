@@ -100,6 +100,10 @@ class Counts:
         """Bytes of I, W and O at one level; bias is not part of it."""
         return sum(self.operand_bytes(operand, level) for operand in OPERANDS)
 
+    def total_with_bias(self, level: str = TCDM.name) -> int:
+        """Bytes of I, W, O and of the bias at one level."""
+        return self.total_bytes(level) + self.operand_bytes("B", level)
+
     def total_words(self, level: str = TCDM.name) -> int:
         """Words of I, W and O at one level; bias is not part of it."""
         return sum(self[level, o, d].words for o in OPERANDS for d in DIRECTIONS[o])

@@ -17,10 +17,12 @@ from hwgen.ir.lanes import ONE_LANE, LanesField
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level
 
-__all__ = ["Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
+__all__ = ["MOST_BIAS_WORDS", "Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
 
 ArrayName = Literal["I", "W", "O"]
 ARRAYS: tuple[ArrayName, ...] = ("I", "W", "O")
+MOST_BIAS_WORDS = 1024
+"""Of an HWC's bias store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,16 @@ class Bits(Value):
 
 
 class Schedule(Value):
-    """The nest of one layer, outermost first. Every check that the format makes is made here."""
+    """The nest of one layer, outermost first. Every check that the format makes is made here.
+
+    ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.core.biases`.
+    """
 
     layer: Layer
     bits: Bits = Bits()
     nest: tuple[Loop | Marker, ...]
     lanes: LanesField = ONE_LANE
+    bias_words: int = Field(default=0, ge=0, le=MOST_BIAS_WORDS)
 
     @field_validator("nest", mode="before")
     @classmethod
@@ -128,6 +134,7 @@ class Schedule(Value):
             "bits": self.bits.model_dump(),
             "nest": [item_data(item) for item in self.nest],
             "lanes": self.lanes.as_data(),
+            **({"bias_words": self.bias_words} if self.bias_words else {}),
         }
 
     @classmethod

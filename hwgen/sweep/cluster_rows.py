@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.bounds import bounds
@@ -45,6 +46,7 @@ def cluster_row(
         "weight_buffer_bytes": parameters.weight_bytes,
         "output_buffer_bytes": parameters.output_bytes,
         "allocated_bytes": allocated,
+        "bias_store_bytes": SUM_BYTES * parameters.bias_words,
         "input_need_bytes": need.I,
         "weight_need_bytes": need.W,
         "output_need_bytes": need.O,
@@ -86,5 +88,7 @@ def _traffic(counts: Counts, source: str) -> Cells:
                 for quantity in quantities_at(level):
                     cells[traffic_column(operand, direction, quantity, source, level)] = getattr(access, quantity)
     cells[f"total_bytes_{source}"] = counts.total_bytes()
+    cells[f"total_with_bias_{source}"] = counts.total_with_bias()
     cells[f"dram_total_bytes_{source}"] = counts.total_bytes("dram")
+    cells[f"dram_total_with_bias_{source}"] = counts.total_with_bias("dram")
     return cells

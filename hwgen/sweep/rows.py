@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.hwc import Row
 from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
@@ -54,6 +55,7 @@ def row_of(
         "weight_buffer_bytes": p.weight_bytes,
         "output_buffer_bytes": p.output_bytes,
         "allocated_bytes": p.input_bytes + p.weight_bytes + p.output_bytes,
+        "bias_store_bytes": SUM_BYTES * p.bias_words,
         "input_need_bytes": prediction.allocation.I,
         "weight_need_bytes": prediction.allocation.W,
         "output_need_bytes": prediction.allocation.O,
@@ -141,6 +143,7 @@ def _traffic(counts: Counts, source: str) -> Cells:
             cells[traffic_column(operand, direction, "bytes", source)] = access.bytes
             cells[traffic_column(operand, direction, "words", source)] = access.words
     cells[f"total_bytes_{source}"] = counts.total_bytes()
+    cells[f"total_with_bias_{source}"] = counts.total_with_bias()
     return cells
 
 

@@ -33,6 +33,9 @@ def test_depths_follow_from_the_bytes() -> None:
         ({"lanes": Lanes(c=4, x=4)}, "lanes: expected 16 along m, y, x together, got c4x4"),
         ({"input_bytes": 100}, "input_bytes: expected a multiple of 16 from 32 to 65536, got 100"),
         ({"weight_bytes": 4}, "weight_bytes: expected a multiple of 4 from 8 to 65536, got 4"),
+        ({"bias_words": 24}, "bias_words: expected 0, or a power of two from 2 to 1024, got 24"),
+        ({"bias_words": 1}, "bias_words: expected 0, or a power of two"),
+        ({"bias_words": 2048}, "bias_words: expected 0, or a power of two"),
         ({"output_bytes": 96}, "output_bytes: expected a multiple of 64 from 128 to 65536, got 96"),
     ],
 )

@@ -25,10 +25,11 @@ def test_one_hwc_for_a_set(run: Run, tmp_path: Path) -> None:
     hardware = load_hardware(tmp_path / "hardware.yaml")
     assert one["memories"] == hardware.buffers
     assert one["allocated_bytes"] == sum(one["memories"].values()) <= 1024
+    assert one["bias_store"] == {"B": 4 * hardware.bias_words}
     layer = load_schedule(tmp_path / "schedules" / f"{one['layers'][0]}.yaml")
     in_verilog = sum(array.bits for array in hwc_memories(compile_layer(layer, hardware).parameters))
     queues = [size for name, size in one["beside"].items() if name.endswith("_queues")]
-    rounding = 8 * (one["allocated_bytes"] + sum(queues)) - in_verilog
+    rounding = 8 * (one["allocated_bytes"] + one["bias_store"]["B"] + sum(queues)) - in_verilog
     assert 0 <= rounding < 8 * len(queues)
     for name in one["files"]:
         assert (tmp_path / name).stat().st_size > 0

@@ -13,6 +13,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from tests.random.layers import random_layer
+from tests.random.nests import with_biases
 
 __all__ = ["SLICINGS", "cluster_schedules"]
 
@@ -63,7 +64,7 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
         nest.append(Loop(item, left[item]))
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
-    return Schedule(layer=layer, nest=tuple(nest), lanes=lanes)
+    return with_biases(Schedule(layer=layer, nest=tuple(nest), lanes=lanes), hardware.bias_words)
 
 
 def _step(rng: Random, extent: int) -> int:

@@ -14,6 +14,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
+from tests.random.nests import with_biases
 
 __all__ = ["HWCS", "hwc", "order_from", "random_hwc", "random_layer", "schedules_for"]
 
@@ -36,6 +37,8 @@ HWCS: dict[str, tuple[Lanes, str]] = {
 }
 WIDE = {"columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"}
 """Those of them that compute with 16-bit operands too."""
+BIAS_WORDS = (64, 16, 8, 0, 2, 32, 16)
+"""Sizes of bias stores, from one HWC to the next."""
 
 
 def hwc(name: str) -> Hardware:
@@ -44,7 +47,13 @@ def hwc(name: str) -> Hardware:
     bits: Literal[8, 16] = 16 if name in WIDE else 8
     buffers = {"I": 96 * bits * lanes.y, "W": 256, "O": 4096}
     return Hardware(
-        name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order), operand_bits=bits
+        name=name,
+        lanes=lanes,
+        budget=1 << 16,
+        buffers=buffers,
+        order=order_from(order),
+        operand_bits=bits,
+        bias_words=BIAS_WORDS[list(HWCS).index(name) % len(BIAS_WORDS)],
     )
 
 
@@ -60,7 +69,15 @@ def random_hwc(rng: Random, name: str) -> Hardware:
     lanes = rng.choice(Lanes.shapes(16))
     bits: Literal[8, 16] = rng.choice((8, 16))
     buffers = {"I": 1536 * lanes.y, "W": 512, "O": 8192}
-    return Hardware(name=name, lanes=lanes, budget=1 << 16, buffers=buffers, order=tuple(order), operand_bits=bits)
+    return Hardware(
+        name=name,
+        lanes=lanes,
+        budget=1 << 16,
+        buffers=buffers,
+        order=tuple(order),
+        operand_bits=bits,
+        bias_words=Random(str(order)).choice(BIAS_WORDS),
+    )
 
 
 def order_from(text: str) -> Order:
@@ -134,7 +151,8 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None
         nest.append(Loop(item, left[item]))
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
-    return Schedule(layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes)
+    schedule = Schedule(layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes)
+    return with_biases(schedule, hardware.bias_words)
 
 
 def _steps(rng: Random, extent: int, unit: int) -> Iterator[int]:

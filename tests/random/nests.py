@@ -9,7 +9,15 @@ from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
-__all__ = ["cases", "layer_of_few_loops", "random_bits", "random_layer", "random_schedule", "schedules"]
+__all__ = [
+    "cases",
+    "layer_of_few_loops",
+    "random_bits",
+    "random_layer",
+    "random_schedule",
+    "schedules",
+    "with_biases",
+]
 
 
 def random_layer(rng: Random, *, most_macs: int = 1500, most_stride: int = 5, most_kernel: int = 5) -> Layer:
@@ -103,7 +111,15 @@ def random_schedule(
         loops.append(Loop(dim, chains[dim].pop(0)))
     if not loops:
         loops.append(Loop("m", layer.extents["m"]))
-    return Schedule(layer=layer, bits=bits or Bits(), nest=tuple(_marked(rng, loops)), lanes=lanes)
+    schedule = Schedule(layer=layer, bits=bits or Bits(), nest=tuple(_marked(rng, loops)), lanes=lanes)
+    return with_biases(schedule, layer.output_channels)
+
+
+def with_biases(schedule: Schedule, most: int) -> Schedule:
+    """The same schedule, or with up to ``most`` biases kept; drawn by the schedule itself."""
+    rng = Random(str(schedule.nest))
+    words = rng.choice((0, rng.randint(0, most), rng.randint(0, most)))
+    return schedule.model_copy(update={"bias_words": words})
 
 
 def _steps(rng: Random, extent: int, lanes: int, most: int) -> Iterator[int]:

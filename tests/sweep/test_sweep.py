@@ -137,7 +137,7 @@ def synthesis() -> Synthesis:
 
 OF_CLUSTERS = {
     "hwcs", "tcdm_bytes", "axi_bits", "banks", "dram", "tcdm_taken_bytes", "search_complete",
-    "dram_total_bytes_predicted",
+    "dram_total_bytes_predicted", "dram_total_with_bias_predicted",
     "wait_load_predicted",
     "wait_store_predicted",
     *(f"dram_{operand}_{direction}_{quantity}_predicted" for operand, directions in directions_at("dram").items()

@@ -67,12 +67,13 @@ def _print_layers(shared: Shared, results: list[LayerResult]) -> None:
         of_its_own = search(layer, [BUDGET], own)[0].total_bytes
         pure = search(layer, [BUDGET])[0].total_bytes
         rows.append([
-            layer.name, layer.macs, result.measured.total_bytes(), found.total_bytes / of_its_own,
+            layer.name, layer.macs, result.measured.total_bytes(), result.measured.total_with_bias(),
+            found.total_bytes / of_its_own,
             found.total_bytes / pure, result.equal, result.output_exact, result.cycles, result.utilisation,
             result.seconds,
         ])  # fmt: skip
-    columns = ["layer", "MACs", "I+W+O bytes", "ratio to own HWC", "ratio to pure optimum", "counts equal",
-               "output exact", "cycles", "MAC utilisation", "seconds"]  # fmt: skip
+    columns = ["layer", "MACs", "I+W+O bytes", "with bias", "ratio to own HWC", "ratio to pure optimum",
+               "counts equal", "output exact", "cycles", "MAC utilisation", "seconds"]  # fmt: skip
     print_table("Rows at full size", columns, rows)
 
 

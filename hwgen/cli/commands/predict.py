@@ -84,7 +84,6 @@ def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Fo
             "layer": schedule.layer.name,
             "file": str(path),
             **prediction.as_json(elements=elements),
-            "total_bytes": prediction.total_bytes,
             "cycles": least_cycles(prediction) if cycles is None else cycles.total,
             "stalls": None if cycles is None else cycles.stalls_by_name(),
         },
@@ -94,7 +93,10 @@ def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Fo
 
 def _print(path: Path, schedule: Schedule, prediction: Prediction, cycles: Cycles | None) -> None:
     rows = count_rows(prediction.counts)
-    rows.append(["I+W+O", "total", prediction.total_bytes, prediction.counts.total_words()])
+    words = prediction.counts.total_words()
+    rows.append(["I+W+O", "total", prediction.total_bytes, words])
+    with_bias = words + prediction.counts["tcdm", "B", "read"].words
+    rows.append(["I+W+O+B", "total", prediction.total_with_bias, with_bias])
     print_table(f"{schedule.layer.name} ({path})", ["operand", "direction", "bytes", "words"], rows)
     buffers = [
         [operand, prediction.need[operand], prediction.need_bytes[operand], prediction.allocation[operand]]

@@ -14,9 +14,10 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
-from hwgen.lower.hwc.registers import Placement, RegisterValues
+from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
 from hwgen.model.cluster.tile_order import Ranges
+from hwgen.model.core.biases import bias_depth
 
 __all__ = ["Slice", "TileCommands"]
 
@@ -78,6 +79,9 @@ class TileCommands:
         over = [j for j, loop in enumerate(schedule.loops) if loop.over]
         self._between = schedule.loops[depth : max([depth, *(j + 1 for j in over)])]
         self._local = _below(schedule, depth + len(self._between))
+        # All slices keep biases at the same place, small ones too.
+        run = depth + len(self._between)
+        self._around_biases = bias_depth(schedule, run) - run
         self.slices = [list(self._slices(tile)) for tile in placement.walk.tiles]
         self._stays = {array: _stay_of(placement[array].stays) for array in ARRAYS}
         self._packed = self._packed_weights(depth)
@@ -173,7 +177,11 @@ class TileCommands:
             else:
                 nest.append(item)
         return Schedule.model_construct(
-            layer=layer, bits=self._schedule.bits, nest=tuple(nest), lanes=self._schedule.lanes
+            layer=layer,
+            bits=self._schedule.bits,
+            nest=tuple(nest),
+            lanes=self._schedule.lanes,
+            bias_words=self._schedule.bias_words,
         )
 
     def _register_values(self, layer: Layer) -> dict[str, int]:
@@ -190,6 +198,7 @@ class TileCommands:
         )
         schedule = with_output_at_reduction(self._small(layer))
         values = RegisterValues(schedule, self.parameters, where).registers() | self._settings
+        values |= bias_registers(self.parameters, self._around_biases)
         for name, array in (("i", "I"), ("w", "W"), ("o", "O")):
             ring: Placed = getattr(rings, array)
             values |= {f"ring_{name}_end": ring.end, f"ring_{name}_size": ring.size}
@@ -299,4 +308,5 @@ def _parameters(schedules: list[Schedule], hardware: Hardware | None) -> HwcPara
             f"{name}_bytes": max(getattr(one, f"{name}_bytes") for one in found)
             for name in ("input", "weight", "output")
         },
+        bias_words=max(one.bias_words for one in found),
     )

@@ -7,6 +7,7 @@ from hwgen.ir.hardware import Hardware, order_of
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation
+from hwgen.model.core.biases import biases_kept
 
 __all__ = ["NARROW", "WIDE", "parameters_for", "with_output_at_reduction"]
 
@@ -43,6 +44,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         raise InputError(
             f"{where}: needs {sum(buffers.values())} bytes, hardware {hardware.name} has {hardware.budget}"
         )
+    bias_words = _bias_words(schedule, hardware)
     markers = {array: schedule.marked_loop(array) for array in ARRAYS}
     loops = tuple(loop.dim for loop in schedule.loops)
     places = {array: len(loops) if place is None else place for array, place in markers.items()}
@@ -57,9 +59,23 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             output_bytes=buffers["O"],
             lanes=lanes,
             operand_bits=operand_bits,
+            bias_words=bias_words,
         )
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def _bias_words(schedule: Schedule, hardware: Hardware | None) -> int:
+    """The size of the bias store: the given hardware's, or the least power of two that holds what is kept."""
+    if hardware is None:
+        kept = biases_kept(schedule)
+        return 1 << max(kept - 1, 1).bit_length() if kept else 0
+    if schedule.bias_words > hardware.bias_words:
+        raise InputError(
+            f"{schedule.layer.name}: bias_words: expected at most the {hardware.bias_words} of hardware "
+            f"{hardware.name}, got {schedule.bias_words}"
+        )
+    return hardware.bias_words
 
 
 def with_output_at_reduction(schedule: Schedule) -> Schedule:

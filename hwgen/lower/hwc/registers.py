@@ -9,9 +9,10 @@ from hwgen.arch.layout import MemoryLayout, row_pitch
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import OUTPUT_DIMS, Dim
 from hwgen.ir.schedule import Schedule
+from hwgen.model.core.biases import bias_depth
 from hwgen.model.hwc.input_tiles import Range, lines_touched, pieces_of, tiles_overlap
 
-__all__ = ["Placement", "RegisterValues"]
+__all__ = ["Placement", "RegisterValues", "bias_registers"]
 
 PHASES = 4
 
@@ -51,6 +52,11 @@ class Placement:
             partial_pitch=SUM_BYTES * layer.output_width,
             partial_plane=SUM_BYTES * layer.output_width * layer.output_height,
         )
+
+
+def bias_registers(parameters: HwcParameters, depth: int) -> dict[str, int]:
+    """The registers that say where biases stay: within the part of the nest inside ``depth`` loops."""
+    return {f"bias_stays_{j}": int(j >= depth) for j in parameters.bias_loops}
 
 
 class RegisterValues:
@@ -233,6 +239,7 @@ class RegisterValues:
             "partial_plane": at.partial_plane,
             "bias_base": at.bias_base,
             "output_box_vectors": channels * rows * columns,
+            **bias_registers(p, bias_depth(self.schedule)),
         }
         for j in p.output_tile_loops:
             dim, within = self.loops[j].dim, {"m": rows * columns, "y": columns, "x": 1}

@@ -21,7 +21,7 @@ from hwgen.arch.dram import DramPort
 from hwgen.arch.weight_packing import PackedWeights
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
-from hwgen.ir.level import TCDM
+from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.cluster.levels import local_level, normalised, outer_level
 from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_loads
@@ -66,6 +66,8 @@ class TwoLevelPrediction:
         return {
             **self.local.as_json(elements=elements),
             "counts": self.counts.as_json(elements=elements),
+            "total_bytes": self.counts.total_bytes(DRAM.name),
+            "total_with_bias": self.counts.total_with_bias(DRAM.name),
             "tcdm_buffer": {
                 operand: {"elements": self.tcdm_need[operand], "bytes": self.tcdm_need_bytes[operand]}
                 for operand in ARRAYS
@@ -78,12 +80,15 @@ class TwoLevelPrediction:
 def predict_two_levels(schedule: Schedule, hwcs: int = 1, port: DramPort | None = None) -> TwoLevelPrediction:
     """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels."""
     schedule = normalised(schedule, hwcs)
-    local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
+    local, outer, hwc_counts = predict(local_level(schedule)), predict(outer_level(schedule)), shares(schedule, hwcs)
+    # An HWC keeps biases within its share of a tile at most.
+    biases = sum((counts["tcdm", "B", "read"] for counts in hwc_counts), Access())
+    local = replace(local, counts=Counts({**local.counts.accesses, ("tcdm", "B", "read"): biases}))
     spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits
     return TwoLevelPrediction(
         counts=dram_counts(schedule, port or DramPort()) + local.counts + _dma(schedule, outer.counts),
-        hwcs=shares(schedule, hwcs),
+        hwcs=hwc_counts,
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(
             need.I * bits.I // 8, need.W * bits.W // 8, need.O * (bits.acc if spilled else bits.O) // 8

@@ -10,7 +10,7 @@ from hwgen.ir.layer import Dim
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 
-__all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loops", "tile_depth"]
+__all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loops", "run_depth", "tile_depth"]
 
 
 def is_two_level(schedule: Schedule) -> bool:
@@ -21,6 +21,12 @@ def is_two_level(schedule: Schedule) -> bool:
 def tile_depth(schedule: Schedule) -> int:
     """Number of loops around one tile, including that of the innermost `tcdm` marker."""
     return 1 + max(_marked(schedule, array) for array in ARRAYS)
+
+
+def run_depth(schedule: Schedule) -> int:
+    """Number of loops of a normalised nest around what one HWC runs as one layer: its share of a tile."""
+    over = over_loops(schedule)
+    return max([tile_depth(schedule), *(index + 1 for index in over)])
 
 
 def over_loops(schedule: Schedule) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
 from hwgen.ir.schedule import Schedule
-from hwgen.model.cluster.levels import local_level, over_loops, tile_depth
+from hwgen.model.cluster.levels import local_level, over_loops, run_depth, tile_depth
 from hwgen.model.core.access import (
     Ranges,
     Window,
@@ -26,6 +26,7 @@ from hwgen.model.core.access import (
     weight_words,
     window_of,
 )
+from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand
 
 __all__ = ["replicated_words", "shares"]
@@ -36,7 +37,7 @@ Ints = NDArray[np.int64]
 def shares(schedule: Schedule, hwcs: int) -> tuple[Counts, ...]:
     """The accesses of each HWC at `tcdm`; the nest is normalised."""
     spread = _Spread(schedule, hwcs)
-    found = [*_inputs(spread), *_weights(spread), *_outputs(spread)]
+    found = [*_inputs(spread), *_weights(spread), *_outputs(spread), *_biases(spread)]
     return tuple(
         Counts(
             {
@@ -53,6 +54,7 @@ class _Spread:
 
     def __init__(self, schedule: Schedule, hwcs: int) -> None:
         self.nest, self.hwcs = local_level(schedule), hwcs
+        self.around_biases = bias_depth(schedule, run_depth(schedule))
         self.places: dict[Dim, tuple[Ints, Ints, Ints]] = {}
         over = over_loops(schedule)
         for index in over:
@@ -152,15 +154,19 @@ def _outputs(spread: _Spread) -> Shares:
     final, partial = bits.O // 8, bits.acc // 8
     row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     lines = spread.shared(channels, channels.sizes, rows, rows.sizes)
-    biases = spread.shared(channels, channels.sizes, rows, np.ones(len(rows), np.int64)) * len(columns)
     elements = lines * nest.layer.output_width
     swapped = elements * (rounds - 1)
     return [
         ("O", "read_partial", (swapped, swapped * partial, swapped * -(-partial // WORD_BYTES))),
         ("O", "write_partial", (swapped, swapped * partial, swapped * -(-partial // WORD_BYTES))),
         ("O", "write", (elements, elements * final, lines * row_words)),
-        ("B", "read", (biases, SUM_BYTES * biases, biases)),
     ]
+
+
+def _biases(spread: _Spread) -> Shares:
+    channels, rows, columns = (ranges_of(spread.nest, dim, spread.around_biases) for dim in OUTPUT_DIMS)
+    biases = spread.shared(channels, channels.sizes, rows, np.ones(len(rows), np.int64)) * len(columns)
+    return [("B", "read", (biases, SUM_BYTES * biases, biases))]
 
 
 # --- words that several HWCs read ---

@@ -8,6 +8,7 @@ Slow and obvious on purpose. Both levels use the rules of `hwgen.model.core.walk
   i mod N; of two, i counts through the inner one first.
 - The DMA prefetches the data of an iteration while those of the previous one are in use. So X needs room for what
   two consecutive iterations of its loop touch together, also across executions; in halves, for twice the largest.
+- An HWC keeps biases within its share of a tile, not from one to the next.
 - Replicated words: of each word of a tile, all reads but those of the HWC that reads it most often.
 """
 
@@ -20,7 +21,8 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
-from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
+from hwgen.model.cluster.levels import normalised, over_loops, run_depth, tile_depth
+from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.core.walk import (
     Element,
@@ -31,6 +33,7 @@ from hwgen.model.core.walk import (
     touched_inputs,
     touched_outputs,
     touched_weights,
+    walk_biases,
     walk_inputs,
     walk_outputs,
     walk_weights,
@@ -86,6 +89,9 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
         array: _WALKS[array](schedule, ((tallies[place % hwcs], run) for place, run in _local(schedule, array)))
         for array in ARRAYS
     }
+    around = bias_depth(schedule, run_depth(schedule))
+    parts = _spread(whole(schedule.layer), schedule.loops[:around], 0)
+    walk_biases(schedule, ((tallies[place % hwcs], part) for place, part in parts), around)
     spilled = any(tally["O", "write_partial"].elements for tally in tallies)
     need = PerOperand(*(_tcdm_need(schedule, array) for array in ARRAYS))
     bits = schedule.bits

@@ -30,6 +30,7 @@ from hwgen.arch.hwc import memory_units
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
+from hwgen.model.core.biases import bias_depth, biases_kept
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
 
 __all__ = [
@@ -66,7 +67,8 @@ def predict(schedule: Schedule) -> Prediction:
     iterations = 1
     for dim in DIMS:
         iterations *= len(ranges_of(schedule, dim, len(schedule.loops)))
-    return Prediction(Counts({**inputs, **weights, **outputs}), need, need_bytes, allocated, iterations)
+    counts = Counts({**inputs, **weights, **outputs})
+    return Prediction(counts, need, need_bytes, allocated, iterations, biases_kept(schedule))
 
 
 def allocation(schedule: Schedule) -> PerOperand:
@@ -184,8 +186,8 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     total, returned = layer.output_elements, (rounds - 1) * layer.output_elements
     row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     swapped = Access(returned, returned * partial, returned * -(-partial // WORD_BYTES))
-    biases = layer.output_channels
-    biases *= len(ranges_of(schedule, "y", iteration)) * len(columns)
+    around = bias_depth(schedule)
+    biases = layer.output_channels * len(ranges_of(schedule, "y", around)) * len(ranges_of(schedule, "x", around))
     need = allocated = 1
     for dim in OUTPUT_DIMS:
         need *= int(ranges_of(schedule, dim, iteration).sizes.max())

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.level import LOCAL
@@ -43,6 +44,7 @@ class Prediction:
     need_bytes : the same in bytes; O in partial sums of ``acc`` bits.
     allocation : bytes that the hardware's memories take, rounded up to lane vectors and words.
     iterations : innermost iterations (lane vectors) of the whole nest.
+    kept_biases : biases that the HWC holds at a time, in a store beside the three buffers; 0 if it keeps none.
     """
 
     counts: Counts
@@ -50,6 +52,7 @@ class Prediction:
     need_bytes: PerOperand
     allocation: PerOperand
     iterations: int
+    kept_biases: int = 0
 
     @property
     def allocated_bytes(self) -> int:
@@ -61,8 +64,13 @@ class Prediction:
         """Traffic of I, W and O in bytes."""
         return self.counts.total_bytes()
 
+    @property
+    def total_with_bias(self) -> int:
+        """The same with the biases."""
+        return self.counts.total_with_bias()
+
     def as_json(self, *, elements: bool = False) -> dict[str, Any]:
-        """The keys ``counts``, ``buffer`` and ``allocated_bytes`` of the command line's JSON form."""
+        """Counts, needs and totals as keys of the command line's JSON form."""
         return {
             "counts": self.counts.as_json(elements=elements),
             "buffer": {
@@ -70,6 +78,9 @@ class Prediction:
                 for operand in ("I", "W", "O")
             },
             "allocated_bytes": self.allocated_bytes,
+            "bias_store": {"elements": self.kept_biases, "bytes": SUM_BYTES * self.kept_biases},
+            "total_bytes": self.total_bytes,
+            "total_with_bias": self.total_with_bias,
         }
 
 

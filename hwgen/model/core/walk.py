@@ -22,6 +22,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
+from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand, require_one_level
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "touched_outputs",
     "touched_weights",
     "walk",
+    "walk_biases",
     "walk_inputs",
     "walk_outputs",
     "walk_weights",
@@ -48,6 +50,8 @@ Element = tuple[int, ...]
 Tally = dict[tuple[Operand, Direction], Access]
 Executions = Iterable[tuple[Tally, Iterable[Tile]]]
 """For each execution of a marked loop: the tally that counts it, and the tiles of its iterations."""
+Parts = Iterable[tuple[Tally, Tile]]
+"""The tiles within which biases are kept: for each one the tally that counts it."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ def walk(schedule: Schedule) -> Walk:
         W=walk_weights(schedule, counted("W")),
         O=walk_outputs(schedule, counted("O")),
     )
+    around = bias_depth(schedule)
+    walk_biases(schedule, ((tally, part) for part in tiles(whole(schedule.layer), schedule.loops[:around])), around)
     counts = Counts({("tcdm", operand, direction): access for (operand, direction), access in tally.items()})
     iterations = sum(1 for _ in tiles(whole(schedule.layer), schedule.loops))
     return Walk(counts, need, iterations)
@@ -208,8 +214,6 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
         number = len(unfinished)
         tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
         tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
-        channels = len({element[0] for element in finished})  # each tile of final outputs needs its biases
-        tally["B", "read"] += Access(channels, SUM_BYTES * channels, channels)
 
     need = 0
     for tally, iterations in executions:
@@ -224,3 +228,19 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
             held = touched
         drop(held, tally)
     return need
+
+
+def walk_biases(schedule: Schedule, parts: Parts, around: int) -> None:
+    """Count the biases that the HWC fetches: it keeps them within each of the parts, tiles inside ``around`` loops.
+
+    A bias is needed when a tile at O's marker is drained as final outputs: its reduction has come to the end.
+    """
+    extents, marked = schedule.layer.extents, schedule.marked_loop("O")
+    drained = len(schedule.loops) if marked is None else marked + 1
+    for tally, part in parts:
+        kept: set[int] = set()
+        for tile in tiles(part, schedule.loops[around:drained]):
+            if all(tile[dim].stop == extents[dim] for dim in REDUCTION_DIMS):
+                new = len(set(tile["m"]) - kept)
+                tally["B", "read"] += Access(new, SUM_BYTES * new, new)
+                kept.update(tile["m"])

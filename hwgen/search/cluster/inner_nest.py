@@ -38,7 +38,10 @@ class InnerNests:
 
     def schedule(self, nest: tuple[Loop | Marker, ...]) -> Schedule:
         """A nest of this layer with the HWCs' lanes."""
-        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=self._target.lanes)
+        target = self._target
+        return Schedule(
+            layer=self._layer, bits=self._bits, nest=nest, lanes=target.lanes, bias_words=target.bias_words
+        )
 
     def best(
         self,

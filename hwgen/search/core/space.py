@@ -41,17 +41,19 @@ class Target:
     -------
     lanes : what one innermost iteration covers.
     hardware : whether needs are allocations and only what the hardware runs counts.
+    bias_words : biases that the hardware keeps.
     """
 
     lanes: Lanes = ONE_LANE
     hardware: bool = False
+    bias_words: int = 0
 
     @classmethod
     def of(cls, hardware: Hardware | None) -> "Target":
         """The target of a search."""
         if hardware is None:
             return cls()
-        return cls(hardware.lanes, True)
+        return cls(hardware.lanes, True, hardware.bias_words)
 
     @property
     def lane_dims(self) -> frozenset[Dim]:

@@ -15,6 +15,7 @@ from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.model.core.access import allocation, predict
+from hwgen.model.core.biases import bias_depth, biases_kept
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.core.walk import executions, tiles, walk
 from tests.random.nests import cases, random_layer, random_schedule, schedules
@@ -85,6 +86,12 @@ CORNERS = {
         for array in EVERYTHING
         for dim in ("m", "c", "y", "x", "k", "l")
     },
+    "biases kept over the whole layer": lambda s: bias_depth(s) == 0 and biases_kept(s) > 0,
+    "biases kept over a part": lambda s: bias_depth(s) > 0 and biases_kept(s) > 0,
+    "biases kept, sums that leave": lambda s: (
+        biases_kept(s) > 0 and any(loop.dim in "ckl" for loop in s.loops[: s.marked_loop("O")])
+    ),
+    "a store too small for any place": lambda s: 0 < s.bias_words < s.iteration_size(bias_depth(s))["m"],
     "taps apart, kept": lambda s: (
         s.layer.stride[1] > 1 and (at := s.marked_loop("I")) is not None and s.iteration_size(at + 1)["l"] > 1
     ),
@@ -186,6 +193,10 @@ def test_json_form() -> None:
     assert data["counts"]["tcdm"]["O"]["write_partial"] == {"bytes": 0, "words": 0}
     # O's 768 bytes; W's 6 x 3 x 3 bytes in words of four; I's 3 rows of 18 pixels in vectors of 16 lanes.
     assert data["allocated_bytes"] == 768 + 56 + 64
+    assert data["total_with_bias"] == data["total_bytes"] + 4 * 512 * 14 * 2
+    kept = predict(hwc_nest(CONV4_2, 6, 2, 16).model_copy(update={"bias_words": 8})).as_json()
+    assert kept["total_with_bias"] == data["total_bytes"] + 4 * 512
+    assert kept["bias_store"] == {"elements": 6, "bytes": 24}
 
 
 def test_more_than_one_level_is_refused() -> None:

@@ -143,6 +143,34 @@ def test_partial_sums_leave_once_per_piece_of_the_reduction() -> None:
     assert found["B read"] == Access(1, 4, 1)
 
 
+@pytest.mark.parametrize(
+    ("words", "fetched"),
+    [
+        (0, 2 * 3 * 2),  # for each row, each pair of channels and each half of a row
+        (1, 2 * 3 * 2),  # a pair does not fit
+        (2, 2 * 3),  # a pair is kept from one half of a row to the next, not to the next row
+        (3, 3),  # all of them
+    ],
+)
+def test_biases_are_kept_within_the_outermost_loops_that_they_fit(words: int, fetched: int) -> None:
+    layer = Layer(
+        name="three",
+        input_channels=2,
+        output_channels=3,
+        input_height=2,
+        input_width=4,
+        output_height=2,
+        output_width=4,
+        kernel=(1, 1),
+    )
+    nest = (Loop("y", 1), Loop("m", 2), Loop("x", 2), Marker(("O",)), Loop("c", 1), Loop("m", 1), Loop("x", 1))
+    schedule = Schedule(layer=layer, nest=nest, bias_words=words)
+    assert counted(schedule)["B read"] == Access(fetched, 4 * fetched, fetched)
+    # Sums that are not final need none: with the reduction outside they are final only in its last iteration.
+    outside = schedule.model_copy(update={"nest": (Loop("c", 1), *nest)})
+    assert counted(outside)["B read"] == Access(fetched, 4 * fetched, fetched)
+
+
 def test_weights_are_packed_box_by_box() -> None:
     layer = line(3)
     nest = (Loop("c", 2), Marker(("W",)), Loop("x", 1), Loop("c", 1), Loop("l", 1))

@@ -93,12 +93,13 @@ def _print(generated: Sequence[Generated]) -> None:
     """One row per HWC."""
     rows: list[list[object]] = []
     for one in generated:
-        memories, beside = one.memories, storage(one.parameters)["beside"]
+        memories, stored = one.memories, storage(one.parameters)
         rows.append([
             str(one.folder), len(one.programs), " ".join(one.parameters.loops), memories["I"], memories["W"],
-            memories["O"], sum(memories.values()), sum(beside.values()),
+            memories["O"], sum(memories.values()), stored["bias_store"]["B"], sum(stored["beside"].values()),
         ])  # fmt: skip
-    columns = ["folder", "layers", "loops", "I bytes", "W bytes", "O bytes", "together", "queues, registers"]
+    columns = ["folder", "layers", "loops", "I bytes", "W bytes", "O bytes", "together", "biases",
+               "queues, registers"]  # fmt: skip
     print_table("Generated hardware", columns, rows)
 
 

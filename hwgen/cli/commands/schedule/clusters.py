@@ -123,6 +123,7 @@ def _entry(
         "unit": found.unit,
         "counts": counts.as_json(),
         "total_bytes": found.dram_bytes,
+        "total_with_bias": counts.total_with_bias("dram"),
         "tcdm_bytes": found.tcdm_bytes,
         "by_operand": {array: counts.operand_bytes(array, "dram") for array in ARRAYS},
         "need": found.need,

@@ -243,6 +243,7 @@ def _as_json(result: Result, path: Path | None) -> dict[str, object]:
         "file": None if path is None else str(path),
         "counts": result.counts.as_json(),
         "total_bytes": result.total_bytes,
+        "total_with_bias": result.counts.total_with_bias(),
         "need": {operand: result.need[operand] for operand in ("I", "W", "O")},
         "bound_bytes": _bounds(result).largest,
         "bound_ratio": round(_bounds(result).ratio(result.total_bytes), 6),

@@ -114,6 +114,7 @@ def _as_json(choice: Choice, path: Path | None) -> dict[str, object]:
         "hardware": choice.hardware.name,
         "counts": prediction.counts.as_json(),
         "total_bytes": choice.total_bytes,
+        "total_with_bias": prediction.total_with_bias,
         "need": {operand: prediction.allocation[operand] for operand in ("I", "W", "O")},
         "cycles": round(choice.cycles),
         "utilisation": round(choice.utilisation, 6),

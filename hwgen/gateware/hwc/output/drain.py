@@ -46,6 +46,8 @@ class DrainedVectors(wiring.Component):
         One more than the index in its box.
     bias_address : Out(32)
         Of the bias of its first channel.
+    channel, needs_fetch : Out
+        As `OutputWalk`'s.
     address : Out(32)
         Byte address of its first element.
     steps, beats : Out
@@ -77,6 +79,8 @@ class DrainedVectors(wiring.Component):
                 "ends_box": Out(1),
                 "index_after": Out(p.output_index_bits),
                 "bias_address": Out(32),
+                "channel": Out(p.position_bits),
+                "needs_fetch": Out(1),
                 "address": Out(32),
                 "steps": Out(range(p.lanes.product + 1)),
                 "beats": Out(range(p.lanes.product + 1)),
@@ -122,7 +126,10 @@ class DrainedVectors(wiring.Component):
             m.d.sync += [
                 *(
                     getattr(self, name).eq(getattr(walk, name))
-                    for name in ("channels", "rows", "columns", "ends_row", "ends_channels", "ends_box")
+                    for name in (
+                        *("channels", "rows", "columns", "ends_row", "ends_channels", "ends_box"),
+                        *("channel", "needs_fetch"),
+                    )
                 ),
                 column.eq(walk.column),
                 self.index_after.eq(walk.index + 1),

@@ -21,9 +21,9 @@ class OutputStream(wiring.Component):
 
     Two walks share one vector port. The drain reads the vectors of a box that the sequencer has ended one by one, and
     writes them: 32-bit partial sums while reduction is still to come, else requantised outputs, packed into words
-    along a row. The biases of the channels at hand are fetched before their first final output. Where the reduction
-    of a box began in an earlier execution, its partial sums are loaded, ahead of the drain as far as the memory has
-    room: they are needed sooner, and so go first.
+    along a row. The biases of the channels at hand are fetched before their first final output, or read from the
+    store of those that are kept. Where the reduction of a box began in an earlier execution, its partial sums are
+    loaded, ahead of the drain as far as the memory has room: they are needed sooner, and so go first.
 
     A vector is asked for while the one before is still being written. If it comes too early, because the port stalls,
     it is asked for again.
@@ -105,6 +105,8 @@ class OutputStream(wiring.Component):
             move.overflows.eq(drain.overflows),
             move.merges.eq(drain.merges),
             move.ends_row.eq(drain.ends_row),
+            move.kept.eq(~drain.needs_fetch),
+            move.channel.eq(drain.channel),
             self.load_data.eq(port.vector),
         ]
         m.d.sync += self.finished.eq(started & ~drain.valid & ~port.busy)

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import CAPTURE
 from hwgen.gateware.bus.tcdm import Request
+from hwgen.gateware.hwc.output.bias_store import BiasStore
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
 from hwgen.gateware.hwc.output.vector_words import Leaving
 from hwgen.gateware.hwc.settings import settings_signature
@@ -110,6 +111,7 @@ class VectorPort(wiring.Component):
         if p.cluster:
             m.d.comb += self.moves.eq(leaving.move)
         self._capture(m)
+        self._answer(m, step, goes)
         self._receive(m, step)
         leaving.take(m, step, self.vector.as_value(), shift, goes=goes, active=self._active)
         leaving.leave(m, self.o_request, goes=goes)
@@ -155,7 +157,7 @@ class VectorPort(wiring.Component):
             self._loads.eq(self._active & (step.kind == VectorMove.LOAD_PARTIALS)),
             fetches.eq(self._active & (step.kind == VectorMove.FETCH_BIAS)),
             kept.eq(self._loads & self._complete & self.kept),
-            completes.eq(self._complete | (self.i_response.valid & self._last_awaited)),
+            completes.eq(self._complete | (self._answers & self._last_awaited)),
         ]
         m.d.sync += self._open.eq(~self.start & (self.done | ~self._active | (fetches & completes)))
         with m.If(self._loads):
@@ -174,11 +176,28 @@ class VectorPort(wiring.Component):
         with m.If(self.done & ~self.start):
             m.d.sync += self._active.eq(0)
 
+    def _answer(self, m: Module, step: Step, goes: Signal) -> None:
+        """Words that arrive: from the shared memory, or biases that are kept."""
+        self._answers, self._answer_data = Signal(), Signal(32)
+        response = self.i_response
+        m.d.comb += [self._answers.eq(response.valid), self._answer_data.eq(response.data)]
+        if self.parameters.bias_words:
+            m.submodules.bias_store = store = BiasStore(self.parameters)
+            m.d.comb += [
+                store.start.eq(self.start),
+                store.channel.eq(self.i_move.channel),
+                store.write.eq(response.valid & (step.kind == VectorMove.FETCH_BIAS)),
+                store.data.eq(response.data),
+                store.read.eq(step.kept & step.on & goes),
+            ]
+            with m.If(step.kept):
+                m.d.comb += [self._answers.eq(store.answers), self._answer_data.eq(store.answer)]
+
     def _receive(self, m: Module, step: Step) -> None:
         """Words that arrive go to their lanes, or to the biases."""
         lanes = self._received
         self._complete = Signal()
-        with m.If(self.i_response.valid):
+        with m.If(self._answers):
             m.d.sync += self._complete.eq(self._last_awaited)
             m.d.sync += [self._awaited.eq(self._awaited - 1), self._last_awaited.eq(self._awaited == 2)]
             m.d.sync += lanes.column.eq(lanes.column + 1)
@@ -189,7 +208,7 @@ class VectorPort(wiring.Component):
             with m.If(self._last_awaited):
                 m.d.sync += lanes.channel.eq(0)
             with m.If(step.kind == VectorMove.FETCH_BIAS):
-                m.d.sync += self._biases.word_select(lanes.column, 32).eq(self.i_response.data)
+                m.d.sync += self._biases.word_select(lanes.column, 32).eq(self._answer_data)
             with m.Else():
                 m.d.comb += self._arrives.bit_select(lanes.lane(self.settings), 1).eq(1)
         with m.If(self.start):

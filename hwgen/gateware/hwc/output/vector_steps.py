@@ -32,6 +32,8 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
     steps, beats : Out
         Cycles that the move takes, and those for one row of lanes: for each word that is asked for or written, or up
         to four outputs that are requantised.
+    channel, kept : Out
+        To fetch biases: the first one's channel; they are in the store of those that are kept.
     tail, overflows, merges, ends_row : Out
         To store outputs of 8 bits: a bit for each of the last ones of a row; after their cycles there is one more
         for what is left of them; they fill no word and go to where they wait; the rows end with this vector, so that
@@ -45,6 +47,8 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
             "columns": Out(range(parameters.lanes.product + 1)),
             "steps": Out(range(parameters.lanes.product + 1)),
             "beats": Out(range(parameters.lanes.product + 1)),
+            "channel": Out(parameters.position_bits),
+            "kept": Out(1),
             "tail": Out(WORD_BYTES),
             "overflows": Out(1),
             "merges": Out(1),
@@ -89,8 +93,8 @@ class Step:
 
     Members, all of them signals
     ----------------------------
-    kind, rows
-        What the move does, and rows of lanes of a channel; they stay after its last step.
+    kind, rows, kept
+        What the move does; rows of lanes of a channel; it reads biases that are kept. They stay after its last step.
     on
         There is a step; nothing else of it means anything without.
     left, is_last, is_final
@@ -114,7 +118,7 @@ class Step:
 
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
         self._parameters, self._settings = parameters, settings
-        self.kind, self.on = Signal(VectorMove), Signal(name="steps_on")
+        self.kind, self.on, self.kept = Signal(VectorMove), Signal(name="steps_on"), Signal(name="kept")
         self.left = Signal(range(parameters.lanes.product + 1))
         self.is_last, self.is_final = Signal(), Signal()
         self.begins_line, self.ends_line = Signal(), Signal()
@@ -152,6 +156,8 @@ class Step:
                 self._take_next(m, following, ends_channel, next_plane)
         with m.If(start):
             m.d.sync += [self.kind.eq(move.kind), self.rows.eq(move.rows), self.on.eq(1)]
+            if p.bias_words:
+                m.d.sync += self.kept.eq(move.kept & (move.kind == VectorMove.FETCH_BIAS))
         with m.Elif(goes & self.is_last):
             m.d.sync += self.on.eq(0)
 

@@ -84,7 +84,7 @@ class Leaving:
                 with m.If(step.halves):
                     m.d.comb += [asks.eq(half.leaves), enable.eq(half.enable), value.eq(rest)]
         with m.If(goes):
-            m.d.sync += [self.asks.eq(moves & asks), self._packs.eq(moves & step.packs)]
+            m.d.sync += [self.asks.eq(moves & asks & ~step.kept), self._packs.eq(moves & step.packs)]
             if wide:
                 m.d.sync += self._halves.eq(moves & step.halves)
             m.d.sync += [

@@ -46,6 +46,8 @@ class OutputWalk(wiring.Component):
         It is the last vector of its rows in this box; of its channels; of the box.
     resumes, is_final : Out(1)
         The reduction began before this box; it ends with this box. In a cluster a layer may be a part of it.
+    needs_fetch : Out(1)
+        The biases of its channels are not kept: this is the first box of those that they are kept for.
     box : Out, one for each of m, y, x
         Where the box begins.
     """
@@ -72,6 +74,7 @@ class OutputWalk(wiring.Component):
                 "ends_box": Out(1),
                 "resumes": Out(1),
                 "is_final": Out(1),
+                "needs_fetch": Out(1),
                 "box": Out(p.position_bits).array(3),
             }
         )
@@ -119,6 +122,9 @@ class OutputWalk(wiring.Component):
             self.ends_box.eq(_all(nest.last[p.output_marker :])),
             self.resumes.eq(~_all([*(nest.first[at] for at in reductions), *begins])),
             self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
+            self.needs_fetch.eq(
+                _all(nest.first[j] | ~getattr(self.settings, f"bias_stays_{j}") for j in p.bias_loops)
+            ),
         ]
         self._place(m, nest, order)
         return m

@@ -42,6 +42,8 @@ class Task:
     loops: str
     extents: dict[str, int]
     steps: dict[int, int]
+    bias_words: int = 0
+    around_biases: int = MARKER
     depth_in_boxes: float = 1.0
     shift: int = 5
     relu: int = 0
@@ -94,6 +96,7 @@ class Task:
             weight_bytes=256,
             output_bytes=64 * self.depth(),
             lanes=Lanes(m=m, y=y, x=x),
+            bias_words=self.bias_words,
         )
 
     def pitch(self) -> int:
@@ -120,7 +123,7 @@ class Task:
             "relu": self.relu,
             "ceiling": self.ceiling,
         }
-        return values
+        return values | {f"bias_stays_{j}": int(j >= self.around_biases) for j in self.parameters().bias_loops}
 
     def boxes(self) -> list[tuple[int, dict[str, Range]]]:
         """Every box: how often it has come before, and what it covers."""
@@ -301,6 +304,10 @@ def task_for(shape: tuple[int, int, int], loops: str, rng: Random, **changes: An
         steps[5 + j] = rng.choice((lanes, lanes, rng.randint(1, lanes)))
         steps[outer] = steps[5 + j] * rng.choice((1, 2)) + rng.choice((0, 0, 1))
         extents[dim] = steps[outer] + rng.choice((0, 1, steps[outer] // 2))
+    # Biases are kept within the loops from some loop on, and fit then; or not at all.
+    changes["around_biases"] = around = rng.randint(0, MARKER)
+    channels = extents["m"] if around <= loops.index("m") else steps[loops.index("m")]
+    changes["bias_words"] = 0 if around == MARKER else max(2, 1 << (channels - 1).bit_length())
     final = {
         "shift": rng.choice((0, 1, 2, 3, 24, 25, 31)),
         "relu": rng.randint(0, 1),
@@ -313,8 +320,10 @@ def task_for(shape: tuple[int, int, int], loops: str, rng: Random, **changes: An
 
 
 def words_of(task: Task) -> Counter[str]:
-    """Each aligned word of a row of a box once, partial sums one by one, a bias for each channel of a box."""
+    """Each aligned word of a row of a box once, partial sums one by one, a bias for each channel of a box; once for
+    all boxes within the loops that biases are kept in."""
     words: Counter[str] = Counter()
+    biases: set[tuple[Range, ...]] = set()
     for before, box in task.boxes():
         (m, y, x) = (box[dim] for dim in "myx")
         rows = (m[1] - m[0]) * (y[1] - y[0])
@@ -325,7 +334,9 @@ def words_of(task: Task) -> Counter[str]:
             words["partial write"] += elements
         else:
             words["output"] += rows * ((x[1] - 1) // 4 - x[0] // 4 + 1)
-            words["bias"] += m[1] - m[0]
+            kept_for = tuple(box[dim] for dim in task.loops[: task.around_biases] if dim != "c")
+            words["bias"] += sum(1 for channel in range(*m) if ((channel, channel + 1), *kept_for) not in biases)
+            biases.update(((channel, channel + 1), *kept_for) for channel in range(*m))
     return words
 
 
