@@ -15,7 +15,7 @@ __all__ = ["WITH_REGISTERS", "bank_of", "register_page"]
 WITH_REGISTERS = ("hwc", "cluster", "pipeline")
 _SHOWN = {
     "hwc": "the smallest HWC that runs `schedules/examples/fig8_conv4_2.yaml`",
-    "cluster": "the cluster of `schedules/hardware/alexnet_cluster.yaml`",
+    "cluster": "the cluster of `schedules/alexnet_cluster/alexnet_cluster.hardware.yaml`",
     "pipeline": "a pipeline of one convolution and one sum",
 }
 _ACCESS = {

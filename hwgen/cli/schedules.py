@@ -7,11 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hwgen.ir.builtin import builtin_schedules
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["ScheduleFile", "load_schedules", "require_hardware", "save_beside", "yaml_files"]
+__all__ = ["ScheduleFile", "is_builtin_folder", "load_schedules", "require_hardware", "save_beside", "yaml_files"]
 
 SUFFIX = ".hardware.yaml"
 OTHERS = ("hardware", "layer_list", "network", "depth_first", "depth_first_front")
@@ -28,13 +29,13 @@ class ScheduleFile:
 
 
 def load_schedules(names: Iterable[str], hardware: Hardware | None = None) -> list[ScheduleFile]:
-    """Schedules by file, or all of a folder and of the folders in it; each file is read once.
+    """Schedules by file, or all of a folder (a built-in one by its name) and of the folders in it; each is read once.
 
     With ``hardware`` all of them have this one, whatever lies beside them.
     """
     found: dict[Path, Schedule] = {}
     for name in names:
-        path = Path(name)
+        path = _place(name)
         if not path.is_dir():
             found[path] = Schedule.from_data(load_yaml(path), str(path))
             continue
@@ -44,6 +45,15 @@ def load_schedules(names: Iterable[str], hardware: Hardware | None = None) -> li
         found.update({file: Schedule.from_data(data, str(file)) for file, data in inside.items()})
     beside = cache(_hardware_of)
     return [ScheduleFile(path, one, hardware or beside(path.parent)) for path, one in found.items()]
+
+
+def is_builtin_folder(name: str) -> bool:
+    """Whether a name means a built-in folder of schedules, there being no such file or folder here."""
+    return not Path(name).exists() and name in builtin_schedules()
+
+
+def _place(name: str) -> Path:
+    return builtin_schedules()[name] if is_builtin_folder(name) else Path(name)
 
 
 def yaml_files(folder: Path) -> list[Path]:

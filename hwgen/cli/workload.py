@@ -11,7 +11,7 @@ import typer
 from hwgen.cli.console import buffer_sizes, note, progress, size_text
 from hwgen.cli.coverage import covered
 from hwgen.cli.names import hardware_names, set_names
-from hwgen.cli.schedules import ScheduleFile, load_schedules, require_hardware, save_beside
+from hwgen.cli.schedules import ScheduleFile, is_builtin_folder, load_schedules, require_hardware, save_beside
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
@@ -215,7 +215,7 @@ def _is_set(names: Sequence[str]) -> bool:
     if len(names) > 1:
         return False
     path = Path(names[0])
-    if path.is_dir():
+    if path.is_dir() or is_builtin_folder(names[0]):
         return False
     if path.is_file() and path.suffix.lower() != ".onnx":
         data = load_yaml(path)

@@ -1,27 +1,40 @@
-"""The files that come with the package: layer tables and hardware, beside it in a checkout, inside it in a wheel."""
+"""The files that come with the package: layer tables, hardware, schedules. In a wheel they are inside it."""
 
 from pathlib import Path
 
 from hwgen.ir.document import InputError
 
-__all__ = ["builtin_names", "builtin_path", "named_file"]
+__all__ = ["builtin_names", "builtin_path", "builtin_schedules", "named_file"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_TABLES = ("layersets", "hardware")
+_BESIDE_SCHEDULES = ".hardware"
 
 
-def _folder(kind: str) -> Path:
-    inside = _PACKAGE / "schedules" / kind
-    return inside if inside.is_dir() else _PACKAGE.parent / "schedules" / kind
+def _root() -> Path:
+    inside = _PACKAGE / "schedules"
+    return inside if inside.is_dir() else _PACKAGE.parent / "schedules"
+
+
+def _files(kind: str) -> dict[str, Path]:
+    """The built-in files of a kind by name; hardware may lie beside the schedules that run on it."""
+    beside = _root().glob(f"*/*{_BESIDE_SCHEDULES}.yaml") if kind == "hardware" else ()
+    return {path.stem.removesuffix(_BESIDE_SCHEDULES): path for path in (*(_root() / kind).glob("*.yaml"), *beside)}
 
 
 def builtin_names(kind: str) -> list[str]:
     """Names of the built-in files of one kind (``layersets`` or ``hardware``), sorted."""
-    return sorted(path.stem for path in _folder(kind).glob("*.yaml"))
+    return sorted(_files(kind))
 
 
 def builtin_path(kind: str, name: str) -> Path | None:
     """The built-in file of that name; None if there is none. A name is looked up, never made into a path."""
-    return _folder(kind) / f"{name}.yaml" if name in builtin_names(kind) else None
+    return _files(kind).get(name)
+
+
+def builtin_schedules() -> dict[str, Path]:
+    """The built-in folders of schedules by name."""
+    return {path.name: path for path in sorted(_root().iterdir()) if path.is_dir() and path.name not in _TABLES}
 
 
 def named_file(kind: str, name: str) -> Path:

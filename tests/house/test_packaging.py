@@ -1,14 +1,16 @@
 """The wheel holds what the program reads at run time: layer tables, and what the simulator is built from."""
 
+import json
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hwgen.ir.builtin import builtin_names
+from hwgen.ir.builtin import builtin_names, builtin_schedules
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +33,32 @@ def test_sources_and_data_are_in_the_wheel(installed: Path) -> None:
     packed = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
     assert wanted - packed == set()
     assert {path.split("/")[0] for path in packed if ".dist-info/" not in path} == {"hwgen", "cosim"}
+    # Layer tables, hardware, schedules: as they are in the checkout.
+    built_in = {path.relative_to(ROOT) for path in (ROOT / "schedules").rglob("*") if path.is_file()}
+    assert {str("hwgen" / path) for path in built_in} - packed == set()
+    for path in built_in:
+        assert (installed / "hwgen" / path).read_bytes() == (ROOT / path).read_bytes()
+
+
+def test_the_wheel_does_what_the_documents_say(installed: Path, tmp_path: Path) -> None:
+    """Far from the checkout: what is built in, schedules with their hardware, generated files."""
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+
+    def run(*arguments: str) -> Any:
+        program = "import hwgen.cli, sys; assert hwgen.__file__.startswith(sys.argv.pop(1)); hwgen.cli.main()"
+        command = [sys.executable, "-c", program, str(installed), *arguments, "--json"]
+        return json.loads(
+            subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True).stdout
+        )
+
+    listed = run("sets")
+    assert [one["name"] for one in listed["sets"]] == builtin_names("layersets")
+    assert {one["name"] for one in listed["schedules"]} == set(builtin_schedules())
+    predicted = run("predict", "alexnet_cluster")["schedules"]
+    assert len(predicted) == 5
+    assert all(one["cycles"] for one in predicted)
+    (one,) = run("generate", "lenet:C3", "-o", "rtl")["hardware"]
+    assert all((tmp_path / "rtl" / name).is_file() for name in one["files"])
 
 
 def test_the_wheel_finds_its_own_tables(installed: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hwgen.lower.hwc import compile_layer
 from hwgen.search.hwc.shared import best_shared
 
 ROOT = Path(__file__).resolve().parents[2]
-ON_CLUSTER = sorted((ROOT / "schedules" / "alexnet_cluster").glob("*.yaml"))
+ON_CLUSTER = sorted((ROOT / "schedules" / "alexnet_cluster").glob("alexnet_?.yaml"))
 EXAMPLES = sorted((ROOT / "schedules" / "examples").glob("*.yaml"))
 
 

@@ -7,7 +7,8 @@ import typer
 
 from hwgen.cli.console import Json, print_json, print_table, size_text
 from hwgen.cli.names import hardware_names
-from hwgen.ir.builtin import builtin_names, builtin_path, named_file
+from hwgen.cli.schedules import load_schedules
+from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.network import Totals, load_layer_set
 from hwgen.ir.schedule import Marker
@@ -21,7 +22,7 @@ Name = Annotated[
 
 
 def sets(*, as_json: Json = False) -> None:
-    """List the built-in layer sets."""
+    """List the built-in layer sets, and the built-in folders of schedules."""
     found = [(name, load_layer_set(name)) for name in builtin_names("layersets")]
     totals = [Totals.of(network.layers) for _, network in found]
     if as_json:
@@ -29,7 +30,8 @@ def sets(*, as_json: Json = False) -> None:
             "sets": [
                 {"name": name, "file": str(builtin_path("layersets", name)), "kind": network.kind, **one.model_dump()}
                 for (name, network), one in zip(found, totals, strict=True)
-            ]
+            ],
+            "schedules": [{"name": name, "folder": str(folder)} for name, folder in builtin_schedules().items()],
         })  # fmt: skip
         return
     rows = [
@@ -37,6 +39,11 @@ def sets(*, as_json: Json = False) -> None:
         for (name, network), one in zip(found, totals, strict=True)
     ]
     print_table("Built-in layer sets", ["name", "kind", "rows", "with weights", "MACs", "weights"], rows)
+    folders = [
+        [name, len(files), ", ".join(sorted({file.hardware.name for file in files if file.hardware is not None}))]
+        for name, files in ((name, load_schedules([str(folder)])) for name, folder in builtin_schedules().items())
+    ]
+    print_table("Built-in folders of schedules", ["name", "schedules", "hardware"], folders)
 
 
 def hardware(name: Name = None, *, as_json: Json = False) -> None:
