@@ -40,25 +40,32 @@ def test_sources_and_data_are_in_the_wheel(installed: Path) -> None:
         assert (installed / "hwgen" / path).read_bytes() == (ROOT / path).read_bytes()
 
 
-def test_the_wheel_does_what_the_documents_say(installed: Path, tmp_path: Path) -> None:
-    """Far from the checkout: what is built in, schedules with their hardware, generated files."""
+def answer(installed: Path, folder: Path, *arguments: str) -> Any:
+    """What the installed program prints, far from the checkout."""
+    program = "import hwgen.cli, sys; assert hwgen.__file__.startswith(sys.argv.pop(1)); hwgen.cli.main()"
+    command = [sys.executable, "-c", program, str(installed), *arguments, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(installed)}
+    told = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    return json.loads(told.stdout)
 
-    def run(*arguments: str) -> Any:
-        program = "import hwgen.cli, sys; assert hwgen.__file__.startswith(sys.argv.pop(1)); hwgen.cli.main()"
-        command = [sys.executable, "-c", program, str(installed), *arguments, "--json"]
-        return json.loads(
-            subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True).stdout
-        )
 
-    listed = run("sets")
+def test_the_wheel_knows_what_is_built_in(installed: Path, tmp_path: Path) -> None:
+    listed = answer(installed, tmp_path, "sets")
     assert [one["name"] for one in listed["sets"]] == builtin_names("layersets")
     assert {one["name"] for one in listed["schedules"]} == set(builtin_schedules())
-    predicted = run("predict", "alexnet_cluster")["schedules"]
+    assert answer(installed, tmp_path, "hardware", "alexnet_cluster")["cluster"]["hwcs"] == 4
+
+
+@pytest.mark.nightly
+def test_the_wheel_does_what_the_documents_say(installed: Path, tmp_path: Path) -> None:
+    """Kernels are compiled anew, which takes a minute: schedules with their hardware, generated and simulated files."""
+    predicted = answer(installed, tmp_path, "predict", "alexnet_cluster")["schedules"]
     assert len(predicted) == 5
     assert all(one["cycles"] for one in predicted)
-    (one,) = run("generate", "lenet:C3", "-o", "rtl")["hardware"]
+    (one,) = answer(installed, tmp_path, "generate", "lenet:C3", "-o", "rtl")["hardware"]
     assert all((tmp_path / "rtl" / name).is_file() for name in one["files"])
+    (result,) = answer(installed, tmp_path, "cosim", "rtl")["results"]
+    assert result["equal"]
 
 
 def test_the_wheel_finds_its_own_tables(installed: Path, tmp_path: Path) -> None:
