@@ -58,7 +58,7 @@ def test_the_wheel_knows_what_is_built_in(installed: Path, tmp_path: Path) -> No
 
 @pytest.mark.nightly
 def test_the_wheel_does_what_the_documents_say(installed: Path, tmp_path: Path) -> None:
-    """Kernels are compiled anew, which takes a minute: schedules with their hardware, generated and simulated files."""
+    """Kernels are compiled anew, which takes a minute: schedules with their hardware, files, a simulation."""
     predicted = answer(installed, tmp_path, "predict", "alexnet_cluster")["schedules"]
     assert len(predicted) == 5
     assert all(one["cycles"] for one in predicted)
