@@ -22,6 +22,8 @@ NAMED = 4
 class LeftOut(Value):
     """A layer with work that no schedule does, and why. ``macs``: its multiply-accumulates; None if not known."""
 
+    called = "layer that is left out"
+
     name: str
     op: str
     reason: str
@@ -30,6 +32,8 @@ class LeftOut(Value):
 
 class Ignored(Value):
     """Operators of a model that carry no work: how many, and why they carry none."""
+
+    called = "count of ignored operators"
 
     op: str
     count: Annotated[int, Field(strict=True, ge=1)]

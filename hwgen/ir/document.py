@@ -4,33 +4,66 @@ import os
 import re
 import reprlib
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-__all__ = ["InputError", "Name", "Value", "dump_yaml", "load_yaml", "parse_yaml", "validated", "write_atomically"]
+__all__ = [
+    "Expected",
+    "InputError",
+    "Name",
+    "Value",
+    "check_header",
+    "dump_yaml",
+    "load_yaml",
+    "parse_yaml",
+    "validated",
+    "write_atomically",
+    "written",
+]
 
 
 T = TypeVar("T", bound=BaseModel)
 
 _MOST_NESTED = 32
+_SHOWN = 6
+"""Items of a list, or keys of a mapping, that a message shows."""
+_LONGEST = 60
+"""Characters of a value in a message."""
 
 
 class InputError(ValueError):
     """Bad input, said in one line: what is wrong, where, and what was expected. The command line exits with 2."""
 
+    def __init__(self, line: str) -> None:
+        super().__init__(" ".join(line.splitlines()))  # a name from a file may have several
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """How the value of a field is written, for messages: annotates the field's type."""
+
+    form: str
+
 
 class Value(BaseModel):
-    """Base of all file-backed values: frozen, no unknown keys, no silent conversions."""
+    """Base of all file-backed values: frozen, no unknown keys, no silent conversions.
+
+    ``called``: what a mapping with its keys is, for messages.
+    """
+
+    called: ClassVar[str] = "value"
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
 
 def _named(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
-        raise ValueError(f"expected letters, digits and any of _ . + -, got {reprlib.repr(name)}")
+        raise ValueError(f"expected letters, digits and any of _ . + -, got {written(name)}")
     return name
 
 
@@ -38,32 +71,139 @@ Name = Annotated[str, AfterValidator(_named)]
 """A name that is safe as part of a file name: no path separators, no blanks, no dot or dash in front."""
 
 
+def written(value: object) -> str:
+    """A value of a file as a message shows it: about as it was written, on one line, never long."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return _short(reprlib.repr(value))
+        case str():
+            return _short(reprlib.repr(value))
+        case list() | tuple():
+            if len(value) <= _SHOWN and not any(isinstance(one, list | tuple | dict) for one in value):
+                return _short(f"[{', '.join(map(written, value))}]")
+            return f"a list of {len(value)}"
+        case dict():
+            keys = ", ".join(written(key) for key in list(value)[:_SHOWN])
+            return _short(f"a mapping of {keys}" if value else "an empty mapping")
+    return _short(str(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def check_header(data: object, kinds: Sequence[str], where: str, called: str) -> dict[str, Any]:
+    """What a file says after its ``kind`` and ``format``, which are checked; ``kind`` stays where several may be."""
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: expected a mapping with the keys of a {called}, got {written(data)}")
+    if data.get("kind") not in kinds:
+        raise InputError(f"{where}: kind: expected {' or '.join(kinds)}, got {written(data.get('kind'))}")
+    if data.get("format") != 1 or isinstance(data["format"], bool):
+        raise InputError(f"{where}: format: expected 1, got {written(data.get('format'))}")
+    left = {"format"} if len(kinds) > 1 else {"format", "kind"}
+    return {key: value for key, value in data.items() if key not in left}
+
+
 def validated(model: type[T], data: object, where: str) -> T:
     """Build ``model`` from plain data; raise `InputError` with file, key and expectation on the first violation."""
     if not isinstance(data, dict):
-        raise InputError(
-            f"{where}: expected a mapping with the keys of a {model.__name__}, got {type(data).__name__}"
-        )
+        raise InputError(f"{where}: expected a mapping with the keys of a {_called(model)}, got {written(data)}")
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where}: {f'{key}: ' if key else ''}{_expectation(first)}") from None
+        # Where a union fails, the errors of its branches follow one another: the first is that of the first branch.
+        raise InputError(f"{where}: {_violation(model, data, error.errors(include_url=False)[0])}") from None
 
 
-def _expectation(error: Any) -> str:
-    given = reprlib.repr(error.get("input"))
-    given = given if len(given) <= 60 else given[:57] + "..."
+def _called(model: Any) -> str:
+    return model.called if isinstance(model, type) and issubclass(model, Value) else "value"
+
+
+def _violation(model: type[BaseModel], data: object, error: Any) -> str:
+    """The key, as the file has it, and what was expected of it."""
+    place: list[str] = []
+    inside: Any = model
+    loc = error["loc"]
+    for index, part in enumerate(loc):
+        field = inside.model_fields.get(part) if inside is not None and isinstance(part, str) else None
+        if field is None and not _is_part(data, part):
+            break  # a name of pydantic's own, of a branch of a union
+        place.append(part if isinstance(part, str) else f"item {part}")
+        known = _is_part(data, part)
+        data = data[part] if known else None  # type: ignore[index]
+        if field is None:
+            continue
+        form = next((one.form for one in field.metadata if isinstance(one, Expected)), None)
+        if form is not None and known:
+            return f"{': '.join(place)}: expected {form}, got {written(data)}"
+        inside = _model_in(field.annotation)
+        if error["type"] == "missing" and index == len(loc) - 2 and inside is None:
+            return f"{': '.join(place)}: expected more items, got {written(data)}"
+    return ": ".join((*place, _expectation(error, inside)))
+
+
+def _is_part(data: object, part: object) -> bool:
+    if isinstance(data, dict):
+        return part in data
+    return isinstance(data, list | tuple) and isinstance(part, int) and part < len(data)
+
+
+def _model_in(annotation: Any) -> Any:
+    """The model that a field's value is, or that each of its items is; None if there is none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for one in get_args(annotation) if (found := _model_in(one)) is not None), None)
+
+
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a number",
+    "string": "text",
+    "bool": "true or false",
+    "tuple": "a list",
+    "list": "a list",
+    "set": "a list",
+    "dict": "a mapping",
+    "mapping": "a mapping",
+}
+"""What values of Python's types are in a file, by how pydantic's errors begin."""
+
+
+def _expectation(error: Any, inside: Any) -> str:
+    """What was expected of a key, and what it was, without a word of Python."""
+    given, limits = written(error.get("input")), error.get("ctx", {})
     match error["type"]:
-        case "extra_forbidden":
-            return "unknown key"
         case "missing":
             return "missing key"
+        case "extra_forbidden" | "invalid_key":
+            return "unknown key"
         case "value_error":
             return str(error["msg"]).removeprefix("Value error, ")
-    message = str(error["msg"])
-    return f"{message[0].lower()}{message[1:]}, got {given}"
+        case "literal_error":
+            return f"expected {str(limits['expected']).replace(chr(39), '')}, got {given}"
+        case "greater_than_equal":
+            return f"expected at least {limits['ge']}, got {given}"
+        case "greater_than":
+            return f"expected more than {limits['gt']}, got {given}"
+        case "less_than_equal":
+            return f"expected at most {limits['le']}, got {given}"
+        case "less_than":
+            return f"expected less than {limits['lt']:g}, got {given}"
+        case "multiple_of":
+            return f"expected a multiple of {limits['multiple_of']}, got {given}"
+        case "too_short":
+            return f"expected at least {limits['min_length']} items, got {given}"
+        case "too_long":
+            return f"expected at most {limits['max_length']} items, got {given}"
+        case "model_type" | "model_attributes_type" | "dataclass_type":
+            return f"expected a mapping with the keys of a {_called(inside)}, got {given}"
+    kind = _KINDS.get(error["type"].split("_")[0])
+    return f"expected {kind}, got {given}" if kind else f"not as expected, got {given}"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -100,6 +240,10 @@ def parse_yaml(text: str, where: str) -> Any:
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
         raise InputError(f"{where}{line}: expected YAML: {problem}") from None
+    except InputError:
+        raise
+    except Exception:  # a date, number or tag of YAML with a text that is none: the loader raises what it likes
+        raise InputError(f"{where}: expected YAML: a date, number or tagged value is not well-formed") from None
 
 
 def _check_depth(text: str, where: str) -> None:

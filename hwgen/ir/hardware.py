@@ -1,13 +1,21 @@
 """The hardware that schedules run on: lanes, the loop order an HWC was built for, its local memories."""
 
-import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hwgen.ir.document import InputError, Name, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.document import (
+    Name,
+    Value,
+    check_header,
+    dump_yaml,
+    load_yaml,
+    validated,
+    write_atomically,
+    written,
+)
 from hwgen.ir.lanes import LANE_DIMS, Lanes, LanesField
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, check_markers, item_data, parse_item
@@ -45,6 +53,8 @@ class Dram(Value):
     more. An address is answered after ``latency`` cycles at the earliest. All 0: a beat in every cycle.
     """
 
+    called = "DRAM"
+
     latency: int = Field(default=0, ge=0, lt=1 << 16)
     miss_cycles: int = Field(default=0, ge=0, lt=1 << 16)
     block_cycles: float = Field(default=0.0, ge=0, lt=1 << 8)
@@ -67,6 +77,8 @@ class Dram(Value):
 class DmaCost(Value):
     """Cycles of the DMA as `hwgen calibrate` finds them (Cecconi 2017, Eq. 1): for a transfer, a run, a byte."""
 
+    called = "DMA's cost"
+
     transfer: float = Field(ge=0)
     run: float = Field(ge=0)
     byte: float = Field(ge=0)
@@ -77,6 +89,8 @@ class EnergyCost(Value):
 
     In any unit; what is below a thousandth of it is not looked at.
     """
+
+    called = "table of energies"
 
     dram: float = Field(ge=0, lt=1e6)
     tcdm: float = Field(ge=0, lt=1e6)
@@ -91,6 +105,8 @@ class Cluster(Value):
     ``axi_bits`` is the width of the port to the DRAM. ``dram`` is the timing of the DRAM, ``load`` and ``store`` are
     the parameters that `hwgen calibrate` measured with it, ``energy`` the weights of the objective energy.
     """
+
+    called = "cluster"
 
     hwcs: int = Field(default=4, ge=1, le=8)
     tcdm: int = Field(default=1 << 18, ge=1 << 10, le=1 << 20)
@@ -122,6 +138,8 @@ class Hardware(Value):
     what schedules of two memory levels run on.
     """
 
+    called = "hardware file"
+
     name: Name
     lanes: LanesField = Lanes(x=16)
     budget: int = Field(default=1024, ge=1, le=1 << 24)
@@ -137,7 +155,7 @@ class Hardware(Value):
         if order is None:
             return None
         if not isinstance(order, list | tuple):
-            raise ValueError(f"expected a list of dimensions and markers, got {reprlib.repr(order)}")
+            raise ValueError(f"expected a list of dimensions and markers, got {written(order)}")
         return tuple(_order_item(item, index) for index, item in enumerate(order))
 
     @model_validator(mode="after")
@@ -171,13 +189,7 @@ class Hardware(Value):
     @classmethod
     def from_data(cls, data: object, where: str = "hardware") -> "Hardware":
         """Validate plain data; raises `InputError` with one line."""
-        if isinstance(data, dict):
-            if data.get("kind") != "hardware":
-                raise InputError(f"{where}: kind: expected hardware, got {data.get('kind')!r}")
-            if data.get("format") != 1:
-                raise InputError(f"{where}: format: expected 1, got {data.get('format')!r}")
-            data = {key: value for key, value in data.items() if key not in ("format", "kind")}
-        return validated(cls, data, where)
+        return validated(cls, check_header(data, ("hardware",), where, cls.called), where)
 
 
 def _order_item(item: Any, index: int) -> Any:
@@ -185,9 +197,7 @@ def _order_item(item: Any, index: int) -> Any:
         return item
     if isinstance(item, Mapping) and "buffer" in item:
         return parse_item(item, index)
-    raise ValueError(
-        f"item {index}: expected one of {' '.join(DIMS)} or a marker ('buffer: I'), got {reprlib.repr(item)}"
-    )
+    raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or a marker ('buffer: I'), got {written(item)}")
 
 
 def load_hardware(path: Path) -> Hardware:

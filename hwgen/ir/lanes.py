@@ -1,13 +1,13 @@
 """The lanes of a datapath: how many iterations of each loop dimension it does in one cycle."""
 
 import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from hwgen.ir.document import written
 from hwgen.ir.layer import DIMS, Dim
 
 __all__ = ["LANE_DIMS", "ONE_LANE", "Lanes", "LanesField"]
@@ -39,7 +39,7 @@ class Lanes:
         for dim in DIMS:
             number = self.along(dim)
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ValueError(f"{dim}: expected at least 1, got {reprlib.repr(number)}")
+                raise ValueError(f"{dim}: expected at least 1, got {written(number)}")
 
     def along(self, dim: str) -> int:
         """Lanes along one dimension."""
@@ -94,7 +94,7 @@ class Lanes:
         """The lanes of a text such as ``m8x2``; raises ValueError."""
         parts = re.findall(r"([a-z])([0-9]{1,3})", text)
         if text != "".join(dim + number for dim, number in parts) or len({dim for dim, _ in parts}) < len(parts):
-            raise ValueError(f"expected lanes such as m8x2, got {reprlib.repr(text)}")
+            raise ValueError(f"expected lanes such as m8x2, got {written(text)}")
         return cls.from_data({dim: int(number) for dim, number in parts})
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Lanes:
         if isinstance(data, Lanes):
             return data
         if not isinstance(data, Mapping):
-            raise ValueError(f"expected a mapping of dimensions to lanes, got {reprlib.repr(data)}")
+            raise ValueError(f"expected a mapping of dimensions to lanes, got {written(data)}")
         unknown = [key for key in data if key not in DIMS]
         if unknown:
             raise ValueError(f"{unknown[0]}: expected one of {' '.join(DIMS)}")

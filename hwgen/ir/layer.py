@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from hwgen.ir.document import Name, Value
+from hwgen.ir.document import Expected, Name, Value
 from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 
 __all__ = ["DIMS", "OUTPUT_DIMS", "REDUCTION_DIMS", "WEIGHT_DIMS", "Dim", "Layer", "Padding", "Shape"]
@@ -21,10 +21,17 @@ REDUCTION_DIMS: tuple[Dim, ...] = ("c", "k", "l")
 WEIGHT_DIMS: tuple[Dim, ...] = ("m", "c", "k", "l")
 """Dimensions that W has."""
 
-Size = Annotated[int, Field(strict=True, ge=1, le=1 << 24)]
-Pad = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]
-Pair = tuple[Size, Size]
-Padding = tuple[Pad, Pad, Pad, Pad]
+LARGEST = (1 << 16) - 1
+"""Largest size along a dimension: what coordinates of the hardware, of 16 bits, can reach."""
+
+Size = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
+Pad = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
+Pair = Annotated[tuple[Size, Size], Expected(f"[height, width], two whole numbers from 1 to {LARGEST}")]
+Pads = Annotated[tuple[Pad, Pad], Expected(f"[height, width], two whole numbers from 0 to {LARGEST}")]
+Padding = Annotated[
+    tuple[Pad, Pad, Pad, Pad],
+    Expected(f"[top, left, bottom, right], four whole numbers from 0 to {LARGEST}"),
+]
 
 
 class Shape(Value):
@@ -72,6 +79,8 @@ class Shape(Value):
 
 class Layer(Shape):
     """A convolution (or fully connected) layer as schedules see it."""
+
+    called = "layer"
 
     op: Literal["conv", "depthwise_conv", "fc"] = "conv"
     requantisation: GivenRequantisation | None = None

@@ -7,8 +7,18 @@ from pydantic import AfterValidator, Field, model_validator
 
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage, Ignored, LeftOut
-from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
-from hwgen.ir.layer import Layer, Pad, Shape, Size
+from hwgen.ir.document import (
+    Expected,
+    InputError,
+    Value,
+    check_header,
+    dump_yaml,
+    load_yaml,
+    validated,
+    write_atomically,
+    written,
+)
+from hwgen.ir.layer import Layer, Pad, Pads, Pair, Shape, Size
 from hwgen.ir.operators import OPERATORS, Operator
 from hwgen.ir.requantisation import GivenRequantisation
 
@@ -17,14 +27,16 @@ __all__ = ["CONVOLUTIONS", "Feature", "Network", "Node", "Totals", "load_layer_s
 
 def _operation(name: str) -> str:
     if name not in OPERATORS:
-        *most, last = (repr(one) for one in OPERATORS)
-        raise ValueError(f"input should be {', '.join(most)} or {last}, got {name!r}")
+        *most, last = OPERATORS
+        raise ValueError(f"expected {', '.join(most)} or {last}, got {written(name)}")
     return name
 
 
 Op = Annotated[str, AfterValidator(_operation)]
 """An operation's name in `OPERATORS`."""
 Count = Annotated[int, Field(strict=True, ge=0)]
+
+RANGE = Expected("[least, most], two whole numbers")
 
 CONVOLUTIONS = tuple(name for name, operator in OPERATORS.items() if operator.schedulable)
 """The operations that a schedule can be made for."""
@@ -33,13 +45,15 @@ CONVOLUTIONS = tuple(name for name, operator in OPERATORS.items() if operator.sc
 class Node(Shape):
     """One row of a table: a layer of a network and what it reads. Which optional keys matter depends on op."""
 
+    called = "row"
+
     op: Op
     inputs: tuple[str, ...] = ()
-    kernel: tuple[Size, Size] = (1, 1)
+    kernel: Pair = (1, 1)
     pool: Literal["max", "avg"] | None = None
     global_pool: bool = False
     factor: Size | None = None
-    output_padding: tuple[Pad, Pad] = (0, 0)
+    output_padding: Pads = (0, 0)
     size: Size | None = None
     activation: str | None = None
     requantisation: GivenRequantisation | None = None
@@ -56,13 +70,15 @@ class Node(Shape):
     printed: str | None = None
     same_shape_as: str | None = None
     size_cells_blank: bool = False
-    pad_total_range_h: tuple[Pad, Pad] | None = None
-    pad_total_range_w: tuple[Pad, Pad] | None = None
+    pad_total_range_h: Annotated[tuple[Pad, Pad] | None, RANGE] = None
+    pad_total_range_w: Annotated[tuple[Pad, Pad] | None, RANGE] = None
     halo_input_height: Size | None = None
     halo_input_width: Size | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.operator.windowed and "kernel" not in self.model_fields_set:
+            raise ValueError(f"kernel: missing key (a {self.op} has one)")
         self.check_groups()
         self.operator.check(self)
         if self.requantisation is not None and not self.operator.requantises:
@@ -101,6 +117,8 @@ class Node(Shape):
 class Feature(Value):
     """The input of a network."""
 
+    called = "network's input"
+
     name: str = "input"
     channels: Size
     height: Size
@@ -109,6 +127,8 @@ class Feature(Value):
 
 class Totals(Value):
     """What a table says its rows add up to."""
+
+    called = "table's totals"
 
     layers: Count
     weighted_layers: Count
@@ -140,6 +160,8 @@ class Network(Value):
     In a network every row names its producers (the network input by the name in ``input``), producers come first, and
     what they produce is what the row reads. The rows of a layer list name none.
     """
+
+    called = "layer set"
 
     kind: Literal["network", "layer_list"]
     network: str
@@ -234,20 +256,16 @@ class Network(Value):
     @classmethod
     def from_data(cls, data: object, where: str = "layer set") -> "Network":
         """Validate plain data; raises `InputError` with one line that names the row and its key."""
-        if not isinstance(data, dict):
-            raise InputError(f"{where}: expected a mapping with the keys of a layer set, got {type(data).__name__}")
-        if data.get("format") != 1:
-            raise InputError(f"{where}: format: expected 1, got {data.get('format')!r}")
-        if data.get("kind") not in ("network", "layer_list"):
-            raise InputError(f"{where}: kind: expected network or layer_list, got {data.get('kind')!r}")
-        rows = data.get("layers")
+        header = check_header(data, ("network", "layer_list"), where, cls.called)
+        rows = header.pop("layers", None)
         if not isinstance(rows, list) or not rows:
             raise InputError(f"{where}: layers: expected a list of at least one layer")
         nodes = []
         for index, row in enumerate(rows):
             name = row.get("name") if isinstance(row, dict) else None
-            nodes.append(validated(Node, row, f"{where}: layers: {name if isinstance(name, str) else index}"))
-        header = {key: value for key, value in data.items() if key not in ("format", "layers")}
+            nodes.append(
+                validated(Node, row, f"{where}: layers: {name if isinstance(name, str) else f'item {index}'}")
+            )
         return validated(cls, {**header, "layers": tuple(nodes)}, where)
 
 

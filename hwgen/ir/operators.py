@@ -34,6 +34,8 @@ class Operator:
 
     weighted = False
     """Whether it has weights."""
+    windowed = False
+    """Whether it has a kernel, which its row must say."""
     schedulable = False
     """Whether a schedule can be made for it: it is a convolution."""
     requantises = False
@@ -74,6 +76,8 @@ def _expect(node: "Node", key: str, expected: int) -> None:
 
 class _Windowed(Operator):
     """Windows over the input."""
+
+    windowed = True
 
     def check(self, node: "Node") -> None:
         node.check_window()
@@ -118,6 +122,7 @@ class _FullyConnected(Operator):
 
 class _Deconvolution(Operator):
     weighted = True
+    windowed = True
     requantises = True
 
     def check(self, node: "Node") -> None:

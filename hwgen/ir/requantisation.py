@@ -134,6 +134,8 @@ class GivenRequantisation(Value):
     product_shift : see `Requantisation`; else `safe_product_shift` for 16-bit operands, 0 for others.
     """
 
+    called = "requantisation"
+
     shift: Annotated[int, Field(strict=True, ge=0, le=31)] | None = None
     relu: StrictBool | None = None
     ceiling: Annotated[int, Field(strict=True, ge=0, lt=1 << 15)] | None = None

@@ -4,7 +4,6 @@ The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), ma
 executes them literally.
 """
 
-import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,15 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hwgen.ir.document import InputError, Value, dump_yaml, load_yaml, validated, write_atomically
+from hwgen.ir.document import (
+    Value,
+    check_header,
+    dump_yaml,
+    load_yaml,
+    validated,
+    write_atomically,
+    written,
+)
 from hwgen.ir.lanes import ONE_LANE, LanesField
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level
@@ -53,6 +60,8 @@ class Marker:
 class Bits(Value):
     """Width of an element of each operand, and of the accumulator, in bits (multiples of 8)."""
 
+    called = "schedule's bits"
+
     I: int = Field(default=8, ge=8, le=64, multiple_of=8)  # noqa: E741 - the operand's name
     W: int = Field(default=8, ge=8, le=64, multiple_of=8)
     O: int = Field(default=8, ge=8, le=64, multiple_of=8)  # noqa: E741
@@ -65,6 +74,8 @@ class Schedule(Value):
     ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.core.biases`.
     """
 
+    called = "schedule"
+
     layer: Layer
     bits: Bits = Bits()
     nest: tuple[Loop | Marker, ...]
@@ -75,7 +86,7 @@ class Schedule(Value):
     @classmethod
     def _parse_nest(cls, nest: Any) -> Any:
         if not isinstance(nest, list | tuple):
-            raise ValueError(f"expected a list of loops and markers, got {reprlib.repr(nest)}")
+            raise ValueError(f"expected a list of loops and markers, got {written(nest)}")
         return tuple(item if isinstance(item, Loop | Marker) else parse_item(item, i) for i, item in enumerate(nest))
 
     @model_validator(mode="after")
@@ -140,13 +151,7 @@ class Schedule(Value):
     @classmethod
     def from_data(cls, data: object, where: str = "schedule") -> "Schedule":
         """Validate plain data; raises `InputError` with one line."""
-        if isinstance(data, dict):
-            if data.get("kind") != "schedule":
-                raise InputError(f"{where}: kind: expected schedule, got {data.get('kind')!r}")
-            if data.get("format") != 1:
-                raise InputError(f"{where}: format: expected 1, got {data.get('format')!r}")
-            data = {key: value for key, value in data.items() if key not in ("format", "kind")}
-        return validated(cls, data, where)
+        return validated(cls, check_header(data, ("schedule",), where, cls.called), where)
 
 
 def check_markers(items: Sequence[object], where: str) -> None:
@@ -165,14 +170,12 @@ def check_markers(items: Sequence[object], where: str) -> None:
 def parse_item(item: Any, index: int) -> Loop | Marker:
     """One item of a nest from plain data; raises ValueError that names the item."""
     if not isinstance(item, Mapping) or len(item) != 1:
-        raise ValueError(
-            f"item {index}: expected one loop ('m: 4') or one marker ('buffer: I'), got {reprlib.repr(item)}"
-        )
+        raise ValueError(f"item {index}: expected one loop ('m: 4') or one marker ('buffer: I'), got {written(item)}")
     ((key, value),) = item.items()
     if key == "buffer":
         return _parse_marker(value, index)
     if key not in DIMS:
-        raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or buffer, got {reprlib.repr(key)}")
+        raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or buffer, got {written(key)}")
     over = None
     if isinstance(value, Mapping):
         unknown = set(value) - {"step", "over"}
@@ -180,9 +183,9 @@ def parse_item(item: Any, index: int) -> Loop | Marker:
             raise ValueError(f"item {index}: {key}: expected step and, where it spreads, over: hwc")
         over, value = value.get("over"), value["step"]
         if over not in (None, "hwc"):
-            raise ValueError(f"item {index}: {key}: over: expected hwc, got {reprlib.repr(over)}")
+            raise ValueError(f"item {index}: {key}: over: expected hwc, got {written(over)}")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"item {index}: {key}: expected a step of at least 1, got {reprlib.repr(value)}")
+        raise ValueError(f"item {index}: {key}: expected a step of at least 1, got {written(value)}")
     return Loop(key, value, over)
 
 
@@ -198,15 +201,15 @@ def _parse_marker(value: Any, index: int) -> Marker:
             )
         value = {key: given for key, given in value.items() if key != "double"}
         if len(value) != 1:
-            raise ValueError(f"item {index}: buffer: expected one level, got {reprlib.repr(value)}")
+            raise ValueError(f"item {index}: buffer: expected one level, got {written(value)}")
         ((name, value),) = value.items()
         if name not in LEVELS:
             names = " or ".join(sorted(LEVELS))
-            raise ValueError(f"item {index}: buffer: expected the level {names}, got {reprlib.repr(name)}")
+            raise ValueError(f"item {index}: buffer: expected the level {names}, got {written(name)}")
         level = LEVELS[name]
     arrays = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not arrays or any(array not in ARRAYS for array in arrays):
-        raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {reprlib.repr(value)}")
+        raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {written(value)}")
     return Marker(arrays, level, double)
 
 

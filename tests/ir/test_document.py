@@ -10,6 +10,8 @@ from hwgen.ir.document import InputError, Value, load_yaml, validated, write_ato
 
 
 class Point(Value):
+    called = "point"
+
     x: int
     y: int = 0
 
@@ -38,6 +40,10 @@ def test_bad_yaml_is_refused_in_one_line(tmp_path: Path, text: str | bytes, mess
     assert "\n" not in str(caught.value)
 
 
+def test_bad_input_is_one_line_whatever_names_it_has() -> None:
+    assert str(InputError("f.yaml: a\nb: unknown")) == "f.yaml: a b: unknown"
+
+
 def test_merge_keys_are_no_duplicates(tmp_path: Path) -> None:
     assert load(tmp_path, "a: &p {x: 1}\nb: {<<: *p, y: 2}") == {"a": {"x": 1}, "b": {"x": 1, "y": 2}}
 
@@ -52,10 +58,10 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
 def test_first_violation_is_named() -> None:
     assert validated(Point, {"x": 3}, "p") == Point(x=3)
     for data, message in [
-        (None, "p: expected a mapping with the keys of a Point, got NoneType"),
+        (None, "p: expected a mapping with the keys of a point, got nothing"),
         ({}, "p: x: missing key"),
         ({"x": 1, "z": 1}, "p: z: unknown key"),
-        ({"x": "one"}, "p: x: input should be a valid integer, unable to parse string as an integer, got 'one'"),
+        ({"x": "one"}, "p: x: expected a whole number, got 'one'"),
     ]:
         with pytest.raises(InputError) as caught:
             validated(Point, data, "p")

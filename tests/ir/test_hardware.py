@@ -39,23 +39,23 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 REJECTED = [
-    ([], "h.yaml: expected a mapping with the keys of a Hardware, got list"),
+    ([], "h.yaml: expected a mapping with the keys of a hardware file, got []"),
     ({**PLAIN, "kind": "schedule"}, "h.yaml: kind: expected hardware, got 'schedule'"),
     ({**PLAIN, "format": 0}, "h.yaml: format: expected 1, got 0"),
     ({**PLAIN, "clock": 1}, "h.yaml: clock: unknown key"),
     ({**PLAIN, "name": "../h"}, "h.yaml: name: expected letters, digits and any of _ . + -, got '../h'"),
     ({**PLAIN, "lanes": {"x": 0}}, "h.yaml: lanes: x: expected at least 1, got 0"),
-    ({**PLAIN, "budget": 0}, "h.yaml: budget: input should be greater than or equal to 1, got 0"),
+    ({**PLAIN, "budget": 0}, "h.yaml: budget: expected at least 1, got 0"),
     ({**PLAIN, "buffers": {"I": 4}}, "h.yaml: buffers: expected bytes for I, W and O"),
     (
         {**PLAIN, "buffers": {"I": -4, "W": 4, "O": 4}},
-        "h.yaml: buffers.I: input should be greater than or equal to 0",
+        "h.yaml: buffers: I: expected at least 0",
     ),
     ({**PLAIN, "buffers": {"I": 1000, "W": 20, "O": 5}}, "h.yaml: buffers: expected at most 1024 bytes, got 1025"),
     ({**PLAIN, "cluster": {"banks": 3}}, "h.yaml: cluster: banks: expected a power of two, got 3"),
     ({**PLAIN, "cluster": {"tcdm": 5000}}, "h.yaml: cluster: tcdm: expected a multiple of 64 bytes for 16 banks"),
-    ({**PLAIN, "cluster": {"dram": {"banks": 6}}}, "h.yaml: cluster.dram: banks: expected a power of two, got 6"),
-    ({**PLAIN, "cluster": {"load": {"run": 1, "byte": 1}}}, "h.yaml: cluster.load.transfer: "),
+    ({**PLAIN, "cluster": {"dram": {"banks": 6}}}, "h.yaml: cluster: dram: banks: expected a power of two, got 6"),
+    ({**PLAIN, "cluster": {"load": {"run": 1, "byte": 1}}}, "h.yaml: cluster: load: transfer: missing key"),
     ({**PLAIN, "cluster": {}, "operand_bits": 16}, "h.yaml: operand_bits: expected 8 in a cluster, got 16"),
     ({**PLAIN, "order": 5}, "h.yaml: order: expected a list of dimensions and markers, got 5"),
     (

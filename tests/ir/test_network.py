@@ -102,7 +102,7 @@ def test_every_operation_in_one_network() -> None:
         {**PLAIN, "name": "a", "op": "add", "inputs": ["c1", "l"]},
         {**PLAIN, "name": "p", "op": "pool", "pool": "max", "kernel": [2, 2], "stride": [2, 2], "inputs": ["a"],
          "output_height": 2, "output_width": 2},
-        {**PLAIN, "name": "d", "op": "depthwise_conv", "groups": 8, "inputs": ["a"]},
+        {**PLAIN, "name": "d", "op": "depthwise_conv", "groups": 8, "inputs": ["a"], "kernel": [1, 1]},
         {**PLAIN, "name": "t", "op": "concat", "inputs": ["a", "d"], "input_channels": 16, "output_channels": 16},
         {**PLAIN, "name": "s", "op": "pixel_shuffle", "inputs": ["t"], "factor": 2, "input_channels": 16,
          "output_channels": 4, "output_height": 10, "output_width": 10},
@@ -136,15 +136,18 @@ def changed(**changes: Any) -> dict[str, Any]:
 
 BAD_ROWS = [
     (changed(colour="red"), "set.yaml: layers: c1: colour: unknown key"),
-    (changed(input_channels=-4), "c1: input_channels: input should be greater than or equal to 1, got -4"),
-    (changed(input_channels="4"), "c1: input_channels: input should be a valid integer, got '4'"),
-    (changed(stride=[0, 1]), "c1: stride.0: input should be greater than or equal to 1, got 0"),
-    (changed(stride=[1]), "c1: stride.1: missing key"),
+    (changed(input_channels=-4), "c1: input_channels: expected at least 1, got -4"),
+    (changed(input_channels="4"), "c1: input_channels: expected a whole number, got '4'"),
+    (changed(stride=[0, 1]), "c1: stride: expected [height, width], two whole numbers from 1 to 65535, got [0, 1]"),
+    (changed(stride=[1]), "c1: stride: expected [height, width], two whole numbers from 1 to 65535, got [1]"),
     (changed(output_height=6), "c1: output_height: expected 5 from input 9, padding 2, kernel 3, stride 2, got 6"),
     (changed(kernel=[12, 3]), "c1: kernel: height 12 exceeds the padded input height 11"),
     (changed(groups=3), "c1: input_channels: expected a multiple of groups (3), got 4"),
     (changed(op="depthwise_conv"), "c1: groups: expected input_channels (4) for a depthwise_conv"),
-    (changed(op="softmax"), "c1: op: input should be 'conv', 'depthwise_conv'"),
+    (
+        changed(op="softmax"),
+        "c1: op: expected conv, depthwise_conv, fc, deconv, pool, add, concat, lrn or pixel_shuffle",
+    ),
     (changed(op="pool"), "c1: pool: missing key (max or avg)"),
     (changed(op="pool", pool="max"), "c1: output_channels: expected 4 for pool, got 8"),
     (changed(op="fc"), "c1: fc: expected flattened channels"),
@@ -163,7 +166,7 @@ BAD_ROWS = [
         changed(op="lrn", output_channels=4, output_height=9, output_width=10, requantisation={}),
         "c1: requantisation: expected none for lrn",
     ),
-    ("conv", "set.yaml: layers: 0: expected a mapping with the keys of a Node, got str"),
+    ("conv", "set.yaml: layers: item 0: expected a mapping with the keys of a row, got 'conv'"),
 ]
 
 
@@ -176,7 +179,7 @@ def test_bad_rows_are_refused(row: Any, message: str) -> None:
 
 
 BAD_FILES = [
-    ([], "set.yaml: expected a mapping with the keys of a layer set, got list"),
+    ([], "set.yaml: expected a mapping with the keys of a layer set, got []"),
     (network(CONV, format=2), "set.yaml: format: expected 1, got 2"),
     (network(CONV, kind="schedule"), "set.yaml: kind: expected network or layer_list, got 'schedule'"),
     (network(), "set.yaml: layers: expected a list of at least one layer"),

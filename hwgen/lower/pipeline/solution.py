@@ -35,6 +35,8 @@ class Solution:
 class _StackEntry(Value):
     """One stack of the file. Keys that follow from others are optional, and are checked where they are given."""
 
+    called = "stack"
+
     first: str
     last: str
     factor: int = 1
@@ -49,6 +51,8 @@ class _StackEntry(Value):
 
 class _File(Value):
     """The whole document."""
+
+    called = "depth-first solution"
 
     format: Literal[1]
     kind: Literal["depth_first"]

@@ -129,6 +129,7 @@ LOST = [
     ("ConvTranspose", [1, 4, 5, 5], [4, 8, 3, 3], {"dilations": [2, 2]}, "dilations [2, 2]", 32 * 9 * 25),
     ("MatMul", [4, 12], [12, 5], {}, "a batch of 4, expected 1", 4 * 12 * 5),
     ("MatMul", [1, 3, 12], [2, 12, 5], {}, "weights of 3 dimensions, expected 2", 2 * 3 * 12 * 5),
+    ("Conv", [1, 4, 70000], [8, 4, 1], {}, "input_width: expected at most 65535", 8 * 4 * 70000),
 ]
 
 

@@ -57,7 +57,7 @@ def top(key: str, value: object) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (top("kind", "schedule"), "f: kind: input should be 'depth_first', got 'schedule'"),
+        (top("kind", "schedule"), "f: kind: expected depth_first, got 'schedule'"),
         (top("rules", "published"), "f: rules: expected default: the published rules leave out"),
         (top("stacks", []), "f: stacks: expected the last to end with conv3_1"),
         (top("traffic", {"total": 1}), "f: traffic: total: expected "),
