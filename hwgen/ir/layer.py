@@ -8,7 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from hwgen.ir.document import Expected, Name, Value
 from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 
-__all__ = ["DIMS", "OUTPUT_DIMS", "REDUCTION_DIMS", "WEIGHT_DIMS", "Dim", "Layer", "Padding", "Shape"]
+__all__ = ["DIMS", "LARGEST", "OUTPUT_DIMS", "REDUCTION_DIMS", "WEIGHT_DIMS", "Dim", "Layer", "Padding", "Shape"]
 
 Dim = Literal["m", "c", "y", "x", "k", "l"]
 """Loop dimensions: output channel, input channel (of one group), output row and column, kernel row and column."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hwgen.golden import convolution as golden
 from hwgen.golden.convolution import convolve, layer_output
-from hwgen.ir.layer import Layer
+from hwgen.ir.layer import LARGEST, Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.requantisation import Requantisation, safe_product_shift
 
@@ -78,35 +78,43 @@ def test_row_chunks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.array_equal(convolve(layer, inputs, weights), whole)
 
 
-def row(channels: int) -> Layer:
-    return Layer(name="r", input_channels=channels, output_channels=1, input_height=1, input_width=1,
-                 output_height=1, output_width=1, kernel=(1, 1))  # fmt: skip
+def row(products: int) -> Layer:
+    """One output that is the sum of so many products."""
+    height = next(
+        height for height in range(1, products + 1) if products % height == 0 and products // height <= LARGEST
+    )
+    return Layer(name="r", input_channels=products // height, output_channels=1, input_height=height, input_width=1,
+                 output_height=1, output_width=1, kernel=(height, 1))  # fmt: skip
 
 
-@pytest.mark.parametrize("channels", [1 << 17, (1 << 17) - 1, (1 << 18) + 3])
-def test_sums_wrap_at_32_bits(channels: int) -> None:
-    lowest = np.full((channels, 1, 1), -128, np.int8)
-    sums = convolve(row(channels), lowest, lowest.reshape(1, channels, 1, 1))
-    assert sums.item() == wrapped(channels << 14)
-    highest = np.full((1, channels, 1, 1), 127, np.int8)
-    assert convolve(row(channels), lowest, highest).item() == wrapped(-128 * 127 * channels)
+def filled(layer: Layer, value: int, kind: type[np.signedinteger] = np.int8) -> np.ndarray:
+    """The input of such a layer, everywhere the same; with another axis in front its weights."""
+    return np.full((layer.input_channels, layer.input_height, 1), value, kind)
 
 
-@pytest.mark.parametrize(("channels", "shift"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (1 << 16, 16)])
-def test_the_safe_product_shift_is_the_least_without_overflow(channels: int, shift: int) -> None:
-    lowest = np.full((channels, 1, 1), -(1 << 15), np.int16)
-    weights = lowest.reshape(1, channels, 1, 1)
-    assert safe_product_shift(channels, 16) == shift
-    assert convolve(row(channels), lowest, weights, shift).item() == channels << 30 >> shift
+@pytest.mark.parametrize("products", [1 << 17, (1 << 17) - 2, (1 << 18) + 6])
+def test_sums_wrap_at_32_bits(products: int) -> None:
+    layer = row(products)
+    lowest = filled(layer, -128)
+    assert convolve(layer, lowest, lowest[None]).item() == wrapped(products << 14)
+    assert convolve(layer, lowest, filled(layer, 127)[None]).item() == wrapped(-128 * 127 * products)
+
+
+@pytest.mark.parametrize(("products", "shift"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (1 << 16, 16)])
+def test_the_safe_product_shift_is_the_least_without_overflow(products: int, shift: int) -> None:
+    layer = row(products)
+    lowest = filled(layer, -(1 << 15), np.int16)
+    assert safe_product_shift(products, 16) == shift
+    assert convolve(layer, lowest, lowest[None], shift).item() == products << 30 >> shift
     if shift:
-        assert convolve(row(channels), lowest, weights, shift - 1).item() != channels << 30 >> (shift - 1)
+        assert convolve(layer, lowest, lowest[None], shift - 1).item() != products << 30 >> (shift - 1)
 
 
 def test_what_float64_cannot_sum_is_refused() -> None:
-    channels = (1 << 23) + 1
-    lowest = np.full((channels, 1, 1), -(1 << 15), np.int16)
+    layer = row((1 << 23) + (1 << 8))
+    lowest = filled(layer, -(1 << 15), np.int16)
     with pytest.raises(ValueError, match="beyond exact float64 sums"):
-        convolve(row(channels), lowest, lowest.reshape(1, channels, 1, 1))
+        convolve(layer, lowest, lowest[None])
 
 
 def test_wrong_operands_are_refused() -> None:

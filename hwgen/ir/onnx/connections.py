@@ -1,6 +1,6 @@
 """Which rows of an ONNX model read which: the operators between them are folded into rows, or end the connection."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,15 +8,18 @@ from typing import Any
 from hwgen.ir.onnx.graph import Model, OnnxNode
 from hwgen.ir.onnx.operators import ACTIVATIONS, Passing, ignored_group
 from hwgen.ir.onnx.rows import Padding, Row, as_map
+from hwgen.ir.operators import OPERATORS, Operator
 
 __all__ = ["Broken", "Connections"]
 
-WITH_WEIGHTS = ("conv", "depthwise_conv", "fc", "deconv")
-ACTIVATED = (*WITH_WEIGHTS, "add", "pool", "pixel_shuffle")
-"""Operations whose rows may have an activation."""
 GATES = {"Sigmoid": "silu", "HardSigmoid": "hard_swish"}
 """x times these of x is one activation."""
 RESULT = "a result of the model"
+
+
+def _may_be_activated(operation: Operator) -> bool:
+    """Whether a row may have an activation; not one that only puts maps beside each other."""
+    return operation.requantises or not operation.several_inputs
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,12 @@ class Connections:
 
     def row(self, node: OnnxNode, row: Row) -> tuple[str, ...] | Broken:
         """A node has become a row: what it reads."""
-        several = row["op"] in ("add", "concat")
+        operation = OPERATORS[row["op"]]
         read: list[str] = []
         broken: Broken | None = None
-        for tensor in node.inputs if several else node.inputs[:1]:
+        for tensor in node.inputs if operation.several_inputs else node.inputs[:1]:
             source = self._sources.get(tensor, Broken(f"{tensor} is a constant"))
-            if tensor in self.padded and row["op"] not in ("conv", "depthwise_conv"):
+            if tensor in self.padded and not (operation.windowed and operation.schedulable):
                 source = Broken(f"{node.name} reads a padded map")
             if isinstance(source, Broken):
                 broken = broken or source
@@ -67,9 +70,9 @@ class Connections:
 
     def passing(self, node: OnnxNode) -> None:
         """A node is no row: its output is the map of the row before it, or none."""
-        group = ignored_group(node.op)
+        group = ignored_group(node.operator)
         kind = Passing.ENDS if group is None else group.passing
-        if node.op in ("Add", "Sum"):
+        if node.operator in ("Add", "Sum"):
             kind = Passing.SCALE
         source = self._sources.get(node.inputs[0]) if node.inputs else None
         found: str | None = None
@@ -79,7 +82,7 @@ class Connections:
             found = source if isinstance(source, str) else None
             if node.inputs[0] in self.padded:
                 self.padded[node.outputs[0]] = self.padded[node.inputs[0]]
-        elif node.op == "Transpose":
+        elif node.operator == "Transpose":
             found = self._transposed_input(node)
         elif kind is Passing.ACTIVATION:
             found = self._activation(node)
@@ -101,10 +104,10 @@ class Connections:
 
     def _is_same(self, node: OnnxNode) -> bool:
         """Whether a node keeps elements and their order."""
-        group = ignored_group(node.op)
+        group = ignored_group(node.operator)
         if group is not None and group.passing is Passing.SAME:
             return True
-        shape = self._model.shape(node.inputs[0]) if node.op == "Transpose" else None
+        shape = self._model.shape(node.inputs[0]) if node.operator == "Transpose" else None
         if shape is None:
             return False
         order = [axis for axis in self._order(node, len(shape)) if shape[axis] != 1]
@@ -129,11 +132,11 @@ class Connections:
         return source if self._readers(self._roots[source]) == {node.name, *readers} else None
 
     def _folded(
-        self, node: OnnxNode, source: str | None, changes: Mapping[str, Any], ops: tuple[str, ...]
+        self, node: OnnxNode, source: str | None, changes: Mapping[str, Any], may: Callable[[Operator], bool]
     ) -> str | None:
         """The row, with more keys, if it may have them."""
         row = self._rows.get(source or "")
-        if source is None or row is None or row["op"] not in ops or "activation" in row:
+        if source is None or row is None or "activation" in row or not may(OPERATORS[row["op"]]):
             return None
         row.update(changes)
         self._roots[source] = node.outputs[0]
@@ -141,14 +144,14 @@ class Connections:
 
     def _activation(self, node: OnnxNode) -> str | None:
         source = self._row_before(node, node.inputs[0])
-        return self._folded(node, source, {"activation": self._activation_name(node)}, ACTIVATED)
+        return self._folded(node, source, {"activation": self._activation_name(node)}, _may_be_activated)
 
     def _activation_name(self, node: OnnxNode) -> str:
-        if node.op == "Clip":
+        if node.operator == "Clip":
             low, high = (self._bound(node, index, key) for index, key in ((1, "min"), (2, "max")))
             if low == 0 and high in (None, 6):
                 return "relu" if high is None else "relu6"
-        return ACTIVATIONS[node.op]
+        return ACTIVATIONS[node.operator]
 
     def _bound(self, node: OnnxNode, index: int, key: str) -> float | None:
         """A bound of a Clip: an attribute, or a constant input; None if there is none, or none that is known."""
@@ -164,16 +167,16 @@ class Connections:
     def _scale(self, node: OnnxNode) -> str | None:
         """Batch normalisation, or arithmetic with a constant for each channel: after weights, or of an input."""
         others = [name for name in node.inputs if not self._is_scale(name)]
-        if node.op == "BatchNormalization":
+        if node.operator == "BatchNormalization":
             others = [node.inputs[0]]
-        if len(others) != 1 or (node.op == "Div" and others[0] != node.inputs[0]):
+        if len(others) != 1 or (node.operator == "Div" and others[0] != node.inputs[0]):
             return None
         source = self._row_before(node, others[0])
         if source is not None and source in self._model.inputs:
             self._roots[source] = node.outputs[0]
             return source
-        changes = {"batchnorm": True} if node.op == "BatchNormalization" else {}
-        return self._folded(node, source, changes, WITH_WEIGHTS)
+        changes = {"batchnorm": True} if node.operator == "BatchNormalization" else {}
+        return self._folded(node, source, changes, lambda operation: operation.weighted)
 
     def _is_scale(self, tensor: str) -> bool:
         """Whether a tensor is one factor for all, or a constant for each channel."""
@@ -185,15 +188,15 @@ class Connections:
 
     def _gate(self, node: OnnxNode) -> str | None:
         """x times a sigmoid of x."""
-        if node.op != "Mul" or len(node.inputs) != 2:
+        if node.operator != "Mul" or len(node.inputs) != 2:
             return None
         for tensor, other in (node.inputs, node.inputs[::-1]):
             gate = self._producers.get(other)
-            if gate is None or gate.op not in GATES or self._readers(other) != {node.name}:
+            if gate is None or gate.operator not in GATES or self._readers(other) != {node.name}:
                 continue
             source = self._row_before(node, tensor, gate.name)
             if source is not None and source == self._sources.get(gate.inputs[0]):
-                return self._folded(node, source, {"activation": GATES[gate.op]}, ACTIVATED)
+                return self._folded(node, source, {"activation": GATES[gate.operator]}, _may_be_activated)
         return None
 
     def _fused(self, node: OnnxNode, row: Row) -> None:

@@ -34,13 +34,13 @@ class OnnxNode:
     -------
     name : its name, or one made of operator and position; safe in files, once in the model.
     label : its operator as the file has it.
-    op : the standard operator that it is; that of another domain is in ``label`` alone.
+    operator : the standard operator that it is; that of another domain is in ``label`` alone.
     inputs : data alone, without scales and zero points; an absent one is empty.
     """
 
     name: str
     label: str
-    op: str
+    operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
@@ -200,9 +200,9 @@ def _skeleton(onnx: Any, whole: Any, nodes: Sequence[OnnxNode]) -> Any:
         copy = graph.node.add()
         copy.CopyFrom(proto)
         if node.label in EQUIVALENTS:
-            copy.op_type, copy.domain = node.op, ""
+            copy.op_type, copy.domain = node.operator, ""
             del copy.input[:]
-            copy.input.extend(node.inputs[:3] if node.op == "Conv" else node.inputs)
+            copy.input.extend(node.inputs[:3] if node.operator == "Conv" else node.inputs)
     made = {output for node in nodes for output in node.outputs}
     foreign = {output for proto in whole.graph.node if proto.domain not in ("", "ai.onnx") for output in proto.output}
     graph.value_info.extend(value for value in whole.graph.value_info if value.name in foreign & made)
@@ -220,7 +220,7 @@ def _constants(onnx: Any, graph: Any, nodes: Sequence[OnnxNode]) -> tuple[set[st
     for proto, node in zip(graph.node, nodes, strict=True):
         if all(name in constants for name in proto.input if name):
             constants.update(node.outputs)
-            if node.op == "Constant" and "value" in node.attributes:
+            if node.operator == "Constant" and "value" in node.attributes:
                 tensors[node.outputs[0]] = node.attributes["value"]
     values: dict[str, Sequence[float]] = {}
     for name, tensor in tensors.items():

@@ -15,6 +15,7 @@ from hwgen.ir.onnx.connections import Broken, Connections
 from hwgen.ir.onnx.graph import Model, OnnxNode, load_model
 from hwgen.ir.onnx.operators import TAKEN, ignored_group
 from hwgen.ir.onnx.rows import Refused, Row, Workless, row_of
+from hwgen.ir.operators import OPERATORS
 
 __all__ = ["read_onnx"]
 
@@ -44,11 +45,11 @@ class _Reading:
         if self._model.constant(node):
             self._ignored[node.label, CONSTANT] += 1
             return
-        group = ignored_group(node.op)
+        group = ignored_group(node.operator)
         if group is not None:
             self._ignore(node, group.why)
             return
-        if node.op in TAKEN and node.op in ("Add", "Sum") and self._has_constant(node):
+        if node.operator in TAKEN and node.operator in ("Add", "Sum") and self._has_constant(node):
             self._ignore(node, "a bias: element-wise with a constant")
             return
         try:
@@ -74,8 +75,9 @@ class _Reading:
             validated(Node, {"name": node.name, **row}, "")
         except InputError as error:
             reason = str(error).removeprefix(": ")
-            if row["op"] in ("conv", "depthwise_conv", "fc", "deconv"):
-                side = "input" if row["op"] == "deconv" else "output"
+            operation = OPERATORS[row["op"]]
+            if operation.weighted:
+                side = "output" if operation.schedulable else "input"
                 channels = row["output_channels"] * row["input_channels"] // row.get("groups", 1)
                 pixels = row[f"{side}_height"] * row[f"{side}_width"]
                 raise Refused(reason, channels * math.prod(row["kernel"]) * pixels) from None

@@ -32,16 +32,16 @@ def row_of(node: OnnxNode, model: Model, padded: Mapping[str, Padding]) -> Row:
 
     ``padded``: zeros that stand around tensors, which become padding of a convolution. Raises `Refused`, `Workless`.
     """
-    if node.op in REFUSED:
-        raise Refused(REFUSED[node.op], _recurrent_macs(node, model))
-    if node.op not in _ROWS:
+    if node.operator in REFUSED:
+        raise Refused(REFUSED[node.operator], _recurrent_macs(node, model))
+    if node.operator not in _ROWS:
         raise Refused("an operator that is not known: whether it carries work cannot be said")
-    return _ROWS[node.op](node, model, padded.get(node.inputs[0], (0, 0, 0, 0)))
+    return _ROWS[node.operator](node, model, padded.get(node.inputs[0], (0, 0, 0, 0)))
 
 
 def _recurrent_macs(node: OnnxNode, model: Model) -> int | None:
     """Of a recurrent layer: both of its weight tensors once for each step and image."""
-    if node.op not in ("LSTM", "GRU", "RNN"):
+    if node.operator not in ("LSTM", "GRU", "RNN"):
         return None
     shapes = [model.shape(tensor) for tensor in node.inputs[:3]]
     if len(shapes) < 3 or any(shape is None or len(shape) != 3 for shape in shapes):
@@ -92,7 +92,7 @@ def _sizes(given: Sequence[int], made: Sequence[int]) -> Row:
 
 def _convolution(node: OnnxNode, model: Model, padded: Padding) -> Row:
     given, weights, made = _shapes(node, model, node.inputs[0], node.inputs[1], node.outputs[0])
-    transposed = node.op == "ConvTranspose"
+    transposed = node.operator == "ConvTranspose"
     macs = math.prod(weights) * math.prod((given if transposed else made)[2:]) * given[0]
     _check_convolution(node, model, given, weights, macs)
     kernel = _lifted(node.ints("kernel_shape") or weights[2:], 1)
@@ -215,7 +215,7 @@ def _pool(node: OnnxNode, model: Model, padded: Padding) -> Row:
     if any(one != 1 for one in node.ints("dilations")) or node.attributes.get("channels_last"):
         raise Workless("a dilated pool, or channels last")
     kernel = _lifted(node.ints("kernel_shape"), 1)
-    if node.op.startswith("Global") or (kernel == _lifted(given[2:], 1) and not any(_pads(node))):
+    if node.operator.startswith("Global") or (kernel == _lifted(given[2:], 1) and not any(_pads(node))):
         return _global_pool(node, given)
     stride = _lifted(node.ints("strides") or [1] * (len(given) - 2), 1)
     row = {**_sizes(given, made), "op": "pool", "pool": _kind(node), "kernel": kernel, "stride": stride}
@@ -230,7 +230,7 @@ def _global_pool(node: OnnxNode, given: Sizes) -> Row:
 
 
 def _kind(node: OnnxNode) -> str:
-    return "max" if "Max" in node.op else "avg"
+    return "max" if "Max" in node.operator else "avg"
 
 
 def _reduction(node: OnnxNode, model: Model, padded: Padding) -> Row:
