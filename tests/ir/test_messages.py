@@ -124,12 +124,12 @@ def complaints(kind: str, data: Any, read: Callable[[object, str], object]) -> I
         except InputError as error:
             line = str(error)
             where = [str(key) for key in path if isinstance(key, str)]
-            known = [*where, *_beside(data, path), *data, "colour", "item "]
+            known = [*where, *_beside(data, path), *data, "colour", "item"]
             if not line.startswith("f.yaml: ") or "\n" in line or len(line) > 300:
                 yield f"{kind} {path}: {line}"
             elif found := PYTHON.search(line.removeprefix("f.yaml")):
                 yield f"{kind} {path}: {found[0]!r} in {line}"
-            elif not any(key in line for key in known):
+            elif not any(re.search(rf"\b{key}\b", line.removeprefix("f.yaml")) for key in known):
                 yield f"{kind} {path}: no key in {line}"
 
 
@@ -152,13 +152,13 @@ def test_the_check_finds_words_of_python() -> None:
         def refuse(data: object, where: str) -> None:
             raise InputError(f"{where}: {message}")
 
-        return list(complaints("k", {"a": 1}, refuse))
+        return list(complaints("k", {"size": 1}, refuse))
 
-    assert found("a: got NoneType")
+    assert found("size: got NoneType")
     assert found("kernel.0: bad")
-    assert found("a: Input should be a valid integer")
+    assert found("size: Input should be a valid integer")
     assert found("no such thing")
-    assert found("a: expected a whole number, got 'x'") == []
+    assert found("size: expected a whole number, got 'x'") == []
 
 
 def test_sizes_end_where_the_registers_do() -> None:
