@@ -18,7 +18,7 @@ from hwgen.tools.toolchain import ToolError
 
 __all__ = ["Farm", "Place", "open_farm"]
 
-MISSING = "the sweep runs on Dask, which is missing (pip install 'hwgen[sweep]')"
+MISSING = "the sweep runs on Dask, which is missing (in the checkout: pip install '.[sweep]')"
 ANSWER_SECONDS = 10.0
 
 

@@ -25,7 +25,7 @@ def require_parquet() -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
-        raise ToolError("Parquet is written by pyarrow, which is missing (pip install 'hwgen[sweep]')") from None
+        raise ToolError("Parquet needs pyarrow (in the checkout: pip install '.[sweep]')") from None
 
 
 def write_results(folder: Path, outcome: Outcome, question: Question) -> Tables:

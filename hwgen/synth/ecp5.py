@@ -218,7 +218,7 @@ def _versions() -> dict[str, str]:
     try:
         return {package: version(package) for package in PACKAGES}
     except PackageNotFoundError as error:
-        raise ToolError(f"{error.name} is missing (pip install 'hwgen[synth]')") from None
+        raise ToolError(f"{error.name} is missing (in the checkout: pip install '.[synth]')") from None
 
 
 @dataclass(frozen=True)

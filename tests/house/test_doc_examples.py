@@ -2,7 +2,7 @@
 
 In a page a block with ``title="NAME"`` is a file. A block of ``console`` is a command after ``$`` and parts of what
 it prints, where a line of ``...`` stands for any number of lines. Commands that simulate or generate take minutes:
-they run in `make nightly`.
+`tests.house.test_doc_commands` runs them in `make nightly`.
 """
 
 import re
@@ -111,16 +111,6 @@ def test_the_example_of_memory_levels_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_page("semantics/memory-levels.md", ("cosim",), tmp_path, monkeypatch, capsys) == 1
-
-
-@pytest.mark.nightly
-@pytest.mark.icarus
-def test_the_whole_tutorial_prints_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_page("tutorial.md", (*QUICK, "cosim", "generate"), tmp_path, monkeypatch, capsys) >= 10
-    assert {"expand.fst", "expand.O.npy", "expand.json"} <= {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"hwc.v", "hwc.core", "hwc_registers.h"} <= {path.name for path in (tmp_path / "rtl").iterdir()}
 
 
 def test_the_comparison_can_fail() -> None:

@@ -109,7 +109,7 @@ def load_model(path: Path) -> Model:
         import onnx.inliner
         import onnx.shape_inference
     except ImportError:
-        raise InputError(f"{path}: reading ONNX needs the package onnx (pip install hwgen[onnx])") from None
+        raise InputError(f"{path}: reading ONNX needs onnx (in the checkout: pip install '.[onnx]')") from None
     try:
         whole = onnx.load(str(path), load_external_data=False)
     except OSError as error:
