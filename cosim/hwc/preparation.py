@@ -1,5 +1,6 @@
 """What one schedule needs to be simulated and judged: test data, program, memory image, and the reference output."""
 
+from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,9 @@ from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import Prediction
 
 __all__ = ["Run", "prepare"]
+
+FIELDS = {"input": "inputs", "weights": "weights", "bias": "bias"}
+"""What the data call the operand of a region."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ def prepare(
     seed: int = 0,
     stream: int | None = None,
     stalls: bool = False,
+    images: Mapping[str, NDArray[np.int8]] | None = None,
     references: Executor | None = None,
     folder: Path | None = None,
 ) -> Run:
@@ -60,15 +65,21 @@ def prepare(
     index : place among the schedules of a call.
     seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
     stalls : grants and responses are to be withheld at random.
+    images : bytes of the regions input, weights and bias; what is not there is random.
     references : computes the reference output meanwhile; without, it is computed here and now.
     folder : where the memory image is kept, a layer set's images together being more than the memory may hold;
         without, it is kept in memory.
     """
     schedule, layer = program.schedule, program.schedule.layer
     rng = np.random.default_rng([seed, index if stream is None else stream])
-    data = random_data(layer, rng, schedule.bits.I)
+    images = images or {}
+    given = {FIELDS[region]: program.layout.unpacked(region, content) for region, content in images.items()}
+    data = replace(random_data(layer, rng, schedule.bits.I), **given)
     prediction = predict(schedule)
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
+    for name, content in images.items():
+        region = program.regions[name]
+        image[region.base // WORD_BYTES : region.end // WORD_BYTES] = content.view(np.uint32)
     for name in ("output", "partial"):  # what was there before must not matter
         region = program.regions[name]
         words = slice(region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES)

@@ -2,9 +2,9 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +18,6 @@ from cosim.hwc.layer_data import LayerData
 from cosim.hwc.preparation import Run, prepare
 from cosim.sim.build import LONG
 from cosim.sim.runner import Bench, run_jobs
-from hwgen.arch.hwc import HwcParameters
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
@@ -27,7 +26,7 @@ from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.hwc.cycles import least_cycles
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["LayerResult", "cosimulate", "dump_layer", "file_names"]
+__all__ = ["LayerResult", "RunnableProgram", "cosimulate", "cosimulate_programs", "dump_layer", "file_names"]
 
 EXPLAINED = 3
 """Layers of one HWC whose differences are traced: it takes a run of its own for each port, at least."""
@@ -68,29 +67,79 @@ def cosimulate(
         the layers take, see `cosim.sim.build.LONG`.
     progress : called with each result as it arrives.
     """
-    groups: dict[HwcParameters, list[tuple[int, Program]]] = defaultdict(list)
-    for index, schedule in enumerate(schedules):
-        program = compile_layer(schedule, hardware)
-        groups[program.parameters].append((index, program))
-    names = file_names(schedules)
+    compiled = [compile_layer(schedule, hardware) for schedule in schedules]
+    verilog = {program.parameters: generated(program.parameters) for program in compiled}
+    programs = [
+        RunnableProgram(program, verilog[program.parameters], index if streams is None else streams[index])
+        for index, program in enumerate(compiled)
+    ]
+    return cosimulate_programs(
+        programs,
+        simulator=simulator,
+        bench=bench,
+        seed=seed,
+        jobs=jobs,
+        stalls=stalls,
+        dump=dump,
+        waves=waves,
+        fast=fast,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True)
+class RunnableProgram:
+    """A compiled layer, the Verilog that runs it, and what it computes with.
+
+    Members
+    -------
+    stream : the number that, with the seed, gives its random numbers.
+    images : bytes of the regions input, weights and bias; what is not there is random.
+    """
+
+    program: Program
+    verilog: str
+    stream: int
+    images: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
+
+
+def cosimulate_programs(
+    programs: Sequence[RunnableProgram],
+    *,
+    simulator: Simulator = "verilator",
+    bench: Bench | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    stalls: bool = False,
+    dump: Path | None = None,
+    waves: Path | None = None,
+    fast: bool | None = None,
+    progress: Callable[[LayerResult], None] = lambda result: None,
+) -> list[LayerResult]:
+    """The same for what is compiled already; see `cosimulate`."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for index, one in enumerate(programs):
+        groups[one.verilog].append(index)
+    names = file_names([one.program.schedule for one in programs])
     results: dict[int, LayerResult] = {}
     with ThreadPoolExecutor(1) as references, TemporaryDirectory(prefix="hwgen-") as images:
-        for parameters, programs in groups.items():
+        for verilog, indices in groups.items():
             runs = [
                 prepare(
-                    program,
+                    programs[index].program,
                     index=index,
                     seed=seed,
-                    stream=None if streams is None else streams[index],
+                    stream=programs[index].stream,
                     stalls=stalls,
+                    images=programs[index].images,
                     references=references,
                     folder=Path(images),
                 )
-                for index, program in programs
+                for index in indices
             ]
-            block = _OneBlock(generated(parameters), simulator, bench, jobs, fast, dump, waves, names, progress)
+            block = _OneBlock(verilog, simulator, bench, jobs, fast, dump, waves, names, progress)
             results.update(block.results(runs))
-    return [results[index] for index in range(len(schedules))]
+    return [results[index] for index in range(len(programs))]
 
 
 @dataclass(frozen=True)

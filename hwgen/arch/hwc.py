@@ -1,6 +1,8 @@
 """What an HWC is generated for: its loop order, marker places, lanes and memory sizes, with every check."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.parameter_error import ParameterError
@@ -112,6 +114,14 @@ class HwcParameters:
                 raise ParameterError(
                     f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to 65536, got {size}"
                 )
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`; raises `ParameterError`."""
+        try:
+            return cls(**{**data, "loops": tuple(data["loops"]), "lanes": Lanes(**data["lanes"])})
+        except (KeyError, TypeError, ValueError) as error:
+            raise ParameterError(str(error)) from None
 
     @property
     def loads_sums(self) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
-from hwgen.arch.weight_packing import pack_weights, packed_size
+from hwgen.arch.weight_packing import pack_weights, packed_size, unpack_weights
 from hwgen.ir.layer import REDUCTION_DIMS
 from hwgen.ir.schedule import Schedule
 
@@ -21,6 +21,7 @@ __all__ = [
     "consecutive",
     "element_type",
     "layout_of",
+    "operand_type",
     "row_pitch",
 ]
 
@@ -65,7 +66,7 @@ class MemoryLayout:
     @property
     def size(self) -> int:
         """Bytes from address 0 to the end of the last region."""
-        return self.partial.end
+        return max(region.end for region in self.regions.values())
 
     @property
     def regions(self) -> dict[str, Region]:
@@ -78,21 +79,37 @@ class MemoryLayout:
         ``inputs`` [C, H, W] and ``weights`` [M, C/groups, R, S] are int8 or int16, as the schedule says; ``bias`` is
         int32 [M].
         """
-        layer, bits = self.schedule.layer, self.schedule.bits
-        expected = (layer.input_channels, layer.input_height, layer.input_width)
-        _require(inputs, element_type(bits.I), expected, "inputs")
-        shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)
-        _require(weights, element_type(bits.W), shape, "weights")
-        _require(bias, np.dtype(np.int32), (layer.output_channels,), "bias")
         memory = np.zeros(self.size, dtype=np.int8)
-        in_row = row_pitch(layer.input_width, bits.I) // inputs.itemsize
-        rows = np.zeros((*expected[:2], in_row), dtype=inputs.dtype)
-        rows[:, :, : layer.input_width] = inputs
-        memory[self.input.base : self.input.base + rows.nbytes] = rows.reshape(-1).view(np.int8)
-        packed = pack_weights(self.schedule, weights)
-        memory[self.weights.base : self.weights.base + packed.size] = packed
-        memory[self.bias.base : self.bias.base + SUM_BYTES * bias.size] = bias.astype("<i4").view(np.int8)
+        for region, operand in (("input", inputs), ("weights", weights), ("bias", bias)):
+            content = self.packed(region, operand)
+            base = self.regions[region].base
+            memory[base : base + content.size] = content
         return memory.view("<u4")
+
+    def packed(self, region: str, operand: Elements) -> NDArray[np.int8]:
+        """The bytes of such an operand, from the beginning of its region on."""
+        dtype, shape = operand_type(self.schedule, region)
+        _require(operand, dtype, shape, region)
+        if region == "weights":
+            return pack_weights(self.schedule, operand)
+        if region == "bias":
+            return operand.astype("<i4").view(np.int8)
+        rows = np.zeros((*shape[:2], self._input_row(dtype)), dtype=dtype)
+        rows[:, :, : shape[2]] = operand
+        return rows.reshape(-1).view(np.int8)
+
+    def unpacked(self, region: str, content: NDArray[np.int8]) -> Elements:
+        """The operand that such bytes are: the inverse of `packed`."""
+        dtype, shape = operand_type(self.schedule, region)
+        if region == "weights":
+            return unpack_weights(self.schedule, content)
+        if region == "bias":
+            return content.view("<i4").astype(dtype)
+        return content.view(dtype).reshape(*shape[:2], self._input_row(dtype))[:, :, : shape[2]].copy()
+
+    def _input_row(self, dtype: np.dtype[np.signedinteger]) -> int:
+        """Elements from row to row of the input."""
+        return row_pitch(self.schedule.layer.input_width, self.schedule.bits.I) // dtype.itemsize
 
     def output_of(self, words: Words) -> Elements:
         """The output [M, E, F] that a run left in the memory, int8 or int16."""
@@ -103,6 +120,18 @@ class MemoryLayout:
         first = self.output.base // WORD_BYTES
         rows = np.ascontiguousarray(words[first : first + self.output.size // WORD_BYTES]).view(dtype)
         return rows[: int(np.prod(shape))].reshape(shape)[:, :, : layer.output_width]
+
+
+def operand_type(schedule: Schedule, region: str) -> tuple[np.dtype[np.signedinteger], tuple[int, ...]]:
+    """Type and shape of the operand in the region ``input``, ``weights`` or ``bias`` of a schedule."""
+    layer, bits = schedule.layer, schedule.bits
+    match region:
+        case "input":
+            return element_type(bits.I), (layer.input_channels, layer.input_height, layer.input_width)
+        case "weights":
+            return element_type(bits.W), (layer.output_channels, layer.channels_per_group, *layer.kernel)
+        case _:
+            return np.dtype(np.int32), (layer.output_channels,)
 
 
 def element_type(bits: int) -> np.dtype[np.signedinteger]:

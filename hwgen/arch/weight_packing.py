@@ -18,7 +18,7 @@ from hwgen.arch.strided import Axis, StridedBlock, Transfer, transfers_of
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["PackedWeights", "pack_weights", "packed_size"]
+__all__ = ["PackedWeights", "pack_weights", "packed_size", "unpack_weights"]
 
 Sizes = tuple[int, ...]
 
@@ -140,14 +140,30 @@ def packed_size(schedule: Schedule) -> int:
 
 def pack_weights(schedule: Schedule, weights: NDArray[np.signedinteger]) -> NDArray[np.int8]:
     """The bytes of weights [M, C/groups, R, S] in fetch order."""
-    packing, extents = PackedWeights(schedule, 0), _extents(schedule)
-    dense = np.ascontiguousarray(weights).view(np.int8).reshape(-1)
-    packed = np.zeros(packing.size(extents), np.int8)
-    for block in packing.blocks(extents):
-        _strided(packed, block.tcdm, [(axis.count, axis.tcdm) for axis in block.axes])[...] = _strided(
-            dense, block.dram, [(axis.count, axis.dram) for axis in block.axes]
-        )
+    packed = np.zeros(packed_size(schedule), np.int8)
+    for into, out_of in _blocks_of(schedule, packed, np.ascontiguousarray(weights).view(np.int8).reshape(-1)):
+        into[...] = out_of
     return packed
+
+
+def unpack_weights(schedule: Schedule, packed: NDArray[np.int8]) -> NDArray[np.signedinteger]:
+    """The weights [M, C/groups, R, S] whose bytes in fetch order these are."""
+    layer = schedule.layer
+    weights = np.zeros((layer.output_channels, layer.channels_per_group, *layer.kernel), f"int{schedule.bits.W}")
+    for out_of, into in _blocks_of(schedule, packed, weights.view(np.int8).reshape(-1)):
+        into[...] = out_of
+    return weights
+
+
+def _blocks_of(
+    schedule: Schedule, packed: NDArray[np.int8], dense: NDArray[np.int8]
+) -> Iterator[tuple[NDArray[np.int8], NDArray[np.int8]]]:
+    """The same weights in packed and in dense bytes, block by block."""
+    for block in PackedWeights(schedule, 0).blocks(_extents(schedule)):
+        yield (
+            _strided(packed, block.tcdm, [(axis.count, axis.tcdm) for axis in block.axes]),
+            _strided(dense, block.dram, [(axis.count, axis.dram) for axis in block.axes]),
+        )
 
 
 def _extents(schedule: Schedule) -> Sizes:

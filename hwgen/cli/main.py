@@ -20,6 +20,7 @@ from hwgen.cli.commands.demo import demo
 from hwgen.cli.commands.depth_first import depth_first
 from hwgen.cli.commands.generate.generate import generate
 from hwgen.cli.commands.layers import layers
+from hwgen.cli.commands.pack import pack
 from hwgen.cli.commands.paper.paper import paper
 from hwgen.cli.commands.predict import predict
 from hwgen.cli.commands.regress.clusters import regress_clusters
@@ -95,6 +96,7 @@ _command(hardware)
 _command(schedule)
 _command(predict)
 _command(generate)
+_command(pack)
 _command(cosim)
 _command(demo)
 _command(paper)

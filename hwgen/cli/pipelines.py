@@ -15,7 +15,8 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
-from hwgen.export.pipeline import pipeline_files_of, pipeline_storage
+from hwgen.export.manifest import Design, write_generated
+from hwgen.export.pipeline import pipeline_digest, pipeline_files_of, pipeline_storage
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.lower.pipeline.cycles import predict_tile
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -193,13 +194,16 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
         (output / f"stack{number}", stack, lower_stack(plan_stack(solution, stack), None, macs=macs or MACS))
         for number, stack in enumerate(solution.stacks)
     ]
-    files = {
-        folder / name: text
+    files: dict[str, str | bytes] = {
+        f"{folder.name}/{name}": text
         for folder, stack, program in folders
         for name, text in _files(solution, stack, program).items()
     }
-    for file, text in files.items():
-        write_atomically(file, text)
+    designs = [
+        Design(folder=folder.name, top="pipeline", digest=pipeline_digest(program.parameters), layers=())
+        for folder, _, program in folders
+    ]
+    write_generated(output, designs, files)
     document = [
         {"folder": str(folder), "stack": program.plan.name, **pipeline_storage(program.parameters)}
         for folder, _, program in folders

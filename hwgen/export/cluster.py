@@ -17,14 +17,14 @@ from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.conversion import MemoryArray, converted, memories_of
-from hwgen.export.hwc import digest, hwc_memories, verilog
+from hwgen.export.hwc import DIGEST, digest, hwc_memories, verilog
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers import register_files
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import ClusterCore
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 
-__all__ = ["cluster_files_of", "cluster_memories", "cluster_ports", "cluster_verilog"]
+__all__ = ["cluster_digest", "cluster_files_of", "cluster_memories", "cluster_ports", "cluster_verilog"]
 
 _WAIVERS = """\
 // Arithmetic on bytes of a word compares with the largest value that there is.
@@ -80,12 +80,16 @@ def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
     }
 
 
-def _heading(parameters: ClusterParameters) -> str:
+def cluster_digest(parameters: ClusterParameters) -> str:
+    """Of the parameters and of the tools that the Verilog depends on."""
     named = {**asdict(parameters), "hwc": digest(parameters.hwc)}
-    found = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _heading(parameters: ClusterParameters) -> str:
     return (
         f"// cluster: {parameters.hwcs} HWCs, {parameters.tcdm_bytes} bytes of TCDM in {parameters.tcdm_banks} "
-        f"banks, AXI of {parameters.axi_bits} bits; generated, do not edit.\n// Parameters and tools: {found}\n"
+        f"banks, AXI of {parameters.axi_bits} bits; generated, do not edit.\n{DIGEST}{cluster_digest(parameters)}\n"
     )
 
 

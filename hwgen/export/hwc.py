@@ -15,7 +15,12 @@ from hwgen.export.registers import register_files
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_words import REST_BITS
 
-__all__ = ["digest", "files_of", "hwc_memories", "storage", "verilog"]
+__all__ = ["DIGEST", "digest", "digest_in", "files_of", "hwc_memories", "storage", "verilog"]
+
+
+DIGEST = "// Parameters and tools: "
+HEADING = 8
+"""The line with the digest, and in how many first lines it is."""
 
 
 @lru_cache(maxsize=32)
@@ -30,8 +35,14 @@ def _heading(parameters: HwcParameters) -> str:
         f"// hwc: loops {order}; I {parameters.input_bytes} B above loop {parameters.input_marker},\n"
         f"// W {parameters.weight_bytes} B above loop {parameters.weight_marker}, "
         f"O {parameters.output_bytes} B above loop {parameters.output_marker}; generated, do not edit.\n"
-        f"// Parameters and tools: {digest(parameters)}\n"
+        f"{DIGEST}{digest(parameters)}\n"
     )
+
+
+def digest_in(text: str) -> str | None:
+    """The digest in the heading of an HWC's Verilog; None if it has no such heading."""
+    found = (line.removeprefix(DIGEST) for line in text.splitlines()[:HEADING] if line.startswith(DIGEST))
+    return next(found, None)
 
 
 def digest(parameters: HwcParameters) -> str:
@@ -86,8 +97,11 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     }
 
 
-def files_of(parameters: HwcParameters) -> dict[str, str]:
-    """One HWC, file by file: Verilog, lint waivers, register map (see `register_files`), FuseSoC core, summary."""
+def files_of(parameters: HwcParameters, text: str | None = None) -> dict[str, str]:
+    """One HWC, file by file: Verilog, lint waivers, register map (see `register_files`), FuseSoC core, summary.
+
+    ``text`` : the Verilog, if it has been made before.
+    """
     summary = {
         "parameters": asdict(parameters),
         "digest": digest(parameters),
@@ -95,7 +109,7 @@ def files_of(parameters: HwcParameters) -> dict[str, str]:
         "errors": {code.name: code.value for code in HwcError},
     }
     return {
-        "hwc.v": verilog(parameters),
+        "hwc.v": text or verilog(parameters),
         "hwc.vlt": waivers("hwc"),
         "hwc.json": json.dumps(summary, indent=2) + "\n",
         **register_files(hwc_registers(parameters)),

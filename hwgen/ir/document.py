@@ -264,19 +264,20 @@ def dump_yaml(data: object) -> str:
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=118)
 
 
-def write_atomically(path: Path, text: str) -> bool:
-    """Write ``text`` so that a reader sees the old file or the new one, never half; False if it already was equal.
+def write_atomically(path: Path, content: str | bytes) -> bool:
+    """Write a file so that a reader sees the old one or the new one, never half; False if it already was equal.
 
     An `OSError` names ``path``.
     """
-    if path.is_file() and path.read_bytes() == text.encode():
+    content = content.encode() if isinstance(content, str) else content
+    if path.is_file() and path.read_bytes() == content:
         return False
     name = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except BaseException as error:

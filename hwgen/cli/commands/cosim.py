@@ -9,7 +9,8 @@ import typer
 
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
-from cosim.hwc.results import cosimulate
+from cosim.hwc.generated import read_programs
+from cosim.hwc.results import cosimulate, cosimulate_programs
 from hwgen.cli.console import (
     Json,
     note,
@@ -22,8 +23,9 @@ from hwgen.cli.console import (
 )
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
+from hwgen.cli.names import set_names
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, save_works, work_of
+from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, left_out, save_works, work_of
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.cluster.levels import is_two_level
@@ -50,9 +52,24 @@ Output = Annotated[
 ]
 
 
+Schedules = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SCHEDULE...|SET]",
+        help="Schedule files, folders of them, or one layer set.",
+        autocompletion=set_names,
+    ),
+]
+Generated = Annotated[
+    Path | None,
+    typer.Option("--program", metavar="DIR", help="Run the Verilog and programs that generate wrote into DIR."),
+]
+
+
 def cosim(
-    workload: Workload,
+    workload: Schedules = None,
     *,
+    program: Generated = None,
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
@@ -70,10 +87,23 @@ def cosim(
 ) -> int:
     """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model.
 
-    A depth-first solution runs stack by stack, each on a pipeline of its own.
+    A depth-first solution runs stack by stack, each on a pipeline of its own. With --program the files of a generated
+    folder run as they are.
     """
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
+    require_folder(dump, "--dump")
+    require_folder(keep, "--save-schedules")
+    if program is not None:
+        of_schedules = {"SCHEDULE": workload, "--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer,
+                        "--partial": partial, "--macs": macs, "--save-schedules": keep}  # fmt: skip
+        for option, value in of_schedules.items():
+            if value:
+                raise InputError(f"{option}: not with --program, whose folder says it")
+        results = _run_generated(program, simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
+        return _told([(Path(), results)], {}, output, as_json=as_json)
+    if not workload:
+        raise InputError("SCHEDULE: expected schedules, a layer set, or --program DIR")
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
              "--partial": partial, "--save-schedules": keep}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
@@ -82,36 +112,62 @@ def cosim(
             solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
             as_json=as_json,
         )  # fmt: skip
-    require_folder(dump, "--dump")
-    require_folder(keep, "--save-schedules")
     works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
     if keep is not None:
         save_works(works, keep)
     if any(work.on_cluster for work in works) and (simulator != "verilator" or waves):
         raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
     found = [
-        (work, run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls,
-                   dump=None if dump is None else dump / work.folder,
-                   waves=(dump or Path("waves")) / work.folder if waves else None))
+        (work.folder, run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls,
+                          dump=None if dump is None else dump / work.folder,
+                          waves=(dump or Path("waves")) / work.folder if waves else None))
         for work in works
     ]  # fmt: skip
+    return _told(found, left_out(works), output, as_json=as_json)
+
+
+def _told(
+    found: Sequence[tuple[Path, list[LayerResult]]], more: dict[str, object], output: Path | None, *, as_json: bool
+) -> int:
+    """Write and print results by folder; the exit status."""
     results = [result for _, some in found for result in some]
     document = {
-        "results": [{**result.as_json(), "folder": str(work.folder)} for work, some in found for result in some],
-        **left_out(works),
+        "results": [{**result.as_json(), "folder": str(folder)} for folder, some in found for result in some],
+        **more,
     }
     if output is not None:
         save_results(output, document)
     if as_json:
         print_json(document)
     else:
-        for work, some in found:
-            if len(works) > 1:
-                typer.echo(f"{printable(str(work.folder))}:")
+        for folder, some in found:
+            if len(found) > 1:
+                typer.echo(f"{printable(str(folder))}:")
             print_comparison(some)
             _print_runs(some)
             print_failures(some)
     return 0 if all(result.passed for result in results) else 1
+
+
+def _run_generated(
+    folder: Path, simulator: Simulator, *, jobs: int, seed: int, stalls: bool, dump: Path | None, waves: bool
+) -> list[LayerResult]:
+    """Run what ``hwgen generate`` wrote into a folder."""
+    programs = read_programs(folder)
+    if not programs:
+        raise InputError(f"{folder}: expected a folder with programs for HWCs")
+    note(f"{simulator}: {len(programs)} programs of {folder}; the first run builds the simulator")
+    with progress(len(programs), "cosimulating") as step:
+        return cosimulate_programs(
+            programs,
+            simulator=simulator,
+            seed=seed,
+            jobs=jobs,
+            stalls=stalls,
+            dump=dump,
+            waves=(dump or Path("waves")) if waves else None,
+            progress=lambda result: step(),
+        )
 
 
 def run(

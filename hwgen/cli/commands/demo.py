@@ -7,7 +7,8 @@ import typer
 
 from cosim.hwc.comparison import LayerResult
 from hwgen.cli.commands.cosim import Jobs, print_comparison, print_failures, run, save_results
-from hwgen.cli.commands.generate.generate import write_hardware
+from hwgen.cli.commands.generate.folders import write_made
+from hwgen.cli.commands.generate.generate import make_hardware
 from hwgen.cli.console import Json, note, print_json, print_table, size_text
 from hwgen.cli.workload import Work
 from hwgen.ir.hardware import Hardware
@@ -33,7 +34,8 @@ def demo(
     note(f"searching the best HWC of {size_text(BUDGET)} for {len(layers)} layers")
     shared = best_shared(layers, BUDGET, name="demo")
     work = Work(tuple(result.schedule for result in shared.results), shared.hardware)
-    (generated,) = write_hardware([work], rtl)
+    (generated,) = made = make_hardware([work], rtl)
+    write_made([work], rtl, made)
     results = run(work, jobs=jobs)
     document = {"results": [result.as_json() for result in results]}
     save_results(output / "demo.json", document)

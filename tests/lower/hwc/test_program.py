@@ -88,7 +88,7 @@ def test_image_and_output_keep_rows_on_words() -> None:
     assert (rows[:, :, :19] == inputs).all()
     assert list(words[layout.bias.base // 4 :][:4]) == [0, 1, 2, 3]
     assert layout.output_of(words).shape == (4, 6, 19)
-    with pytest.raises(ValueError, match=r"inputs: expected int8 \[2, 6, 19\]"):
+    with pytest.raises(ValueError, match=r"input: expected int8 \[2, 6, 19\]"):
         layout.image(inputs[:1], weights, np.zeros(4, np.int32))
 
 

@@ -1,18 +1,19 @@
 """Clusters as files: Verilog, registers, and the program of each layer as it is stored in DRAM."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from hwgen.arch.cluster import ClusterParameters
-from hwgen.cli.commands.generate.folders import write_files, write_grouped, write_program
+from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file
 from hwgen.cli.console import print_table
 from hwgen.cli.workload import Work
-from hwgen.export.cluster import cluster_files_of
-from hwgen.ir.document import write_atomically
+from hwgen.export.cluster import cluster_digest, cluster_files_of
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 
-__all__ = ["GeneratedCluster", "print_clusters", "write_clusters"]
+__all__ = ["GeneratedCluster", "make_clusters", "print_clusters"]
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,22 @@ class GeneratedCluster:
     parameters: ClusterParameters
     files: Mapping[str, str]
     programs: tuple[ClusterProgram, ...]
+    top: Literal["cluster"] = "cluster"
 
-    def write(self) -> None:
-        """Write what has changed, each file whole or not at all."""
-        write_files(self.folder, self.files)
+    @property
+    def digest(self) -> str:
+        """Names the state of its Verilog."""
+        return cluster_digest(self.parameters)
+
+    def contents(self) -> Contents:
+        """All of its files."""
+        contents: Contents = dict(self.files)
         for program in self.programs:
-            listing = "".join(f"{word:08x}\n" for word in program.words.tolist())
-            write_atomically(self.folder / "programs" / f"{program.schedule.layer.name}.hex", listing)
-            write_program(self.folder, program.schedule, _program(program))
+            name = program.schedule.layer.name
+            contents[f"programs/{name}.hex"] = "".join(f"{word:08x}\n" for word in program.words.tolist())
+            contents[f"programs/{name}.json"] = json.dumps(_program(program), indent=1) + "\n"
+            contents |= schedule_file(program.schedule)
+        return contents
 
     def as_json(self) -> dict[str, object]:
         """What was generated: files, parameters, layers."""
@@ -50,16 +59,13 @@ class GeneratedCluster:
         }
 
 
-def write_clusters(works: Sequence[Work], folder: Path) -> list[GeneratedCluster]:
-    """Generate and write the cluster of each work into ``folder``; several of them get a folder inside it each.
-
-    Everything is made before anything is written.
-    """
+def make_clusters(works: Sequence[Work], folder: Path) -> list[GeneratedCluster]:
+    """Generate the cluster of each work for ``folder``; several of them get a folder inside it each."""
 
     def make(inside: Path, parameters: ClusterParameters, members: tuple[ClusterProgram, ...]) -> GeneratedCluster:
         return GeneratedCluster(inside, parameters, cluster_files_of(parameters), members)
 
-    return write_grouped(works, folder, compile_cluster, lambda program: program.hardware, make)
+    return grouped(works, folder, compile_cluster, lambda program: program.hardware, make)
 
 
 def print_clusters(generated: list[GeneratedCluster]) -> None:

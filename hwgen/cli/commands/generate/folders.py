@@ -1,23 +1,20 @@
 """What HWCs and clusters have in common as generated files: one folder for each, programs and schedules in it."""
 
-import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
+from hwgen.cli.console import note
 from hwgen.cli.workload import Work
-from hwgen.ir.document import InputError, write_atomically
-from hwgen.ir.hardware import Hardware, save_hardware
-from hwgen.ir.schedule import Schedule, save_schedule
+from hwgen.export.manifest import Design, GeneratedLayer, write_generated
+from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Schedule
 
-__all__ = ["Writable", "require_names", "write_files", "write_grouped", "write_program"]
+__all__ = ["Compiled", "Contents", "Made", "grouped", "schedule_file", "write_made"]
 
-
-class Writable(Protocol):
-    """Something that is generated whole before any of it is written."""
-
-    def write(self) -> None:
-        """Write what has changed, each file whole or not at all."""
+Contents = dict[str, str | bytes]
+"""Files by path inside a folder."""
 
 
 class Compiled(Protocol):
@@ -28,33 +25,48 @@ class Compiled(Protocol):
         """What it runs."""
 
 
+class Made(Protocol):
+    """A design that is generated whole before any of it is written."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is written."""
+
+    @property
+    def top(self) -> Literal["hwc", "cluster"]:
+        """Its top module."""
+
+    @property
+    def digest(self) -> str:
+        """Names the state of its Verilog."""
+
+    @property
+    def programs(self) -> Sequence[Compiled]:
+        """What runs on it."""
+
+    def contents(self) -> Contents:
+        """All of its files."""
+
+
 Program = TypeVar("Program", bound=Compiled)
 Parameters = TypeVar("Parameters", bound=Hashable)
-Made = TypeVar("Made", bound=Writable)
+One = TypeVar("One")
 
 
-def require_names(work: Work) -> None:
-    """Refuse two schedules for layers of the same name: their files would be the same."""
-    names = [schedule.layer.name for schedule in work.schedules]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{twice}: two schedules for a layer of this name")
-
-
-def write_grouped(
+def grouped(
     works: Sequence[Work],
     folder: Path,
     compiled: Callable[[Schedule, Hardware | None], Program],
     parameters_of: Callable[[Program], Parameters],
-    make: Callable[[Path, Parameters, tuple[Program, ...]], Made],
-) -> list[Made]:
-    """What is made of the programs of a work that have the same parameters, written into the work's folder.
+    make: Callable[[Path, Parameters, tuple[Program, ...]], One],
+) -> list[One]:
+    """What is made of the programs of a work that have the same parameters, for the work's folder inside ``folder``.
 
-    Several get a folder inside it each. Everything is made before anything is written.
+    Several get a folder inside it each.
     """
-    generated: list[Made] = []
+    generated: list[One] = []
     for work in works:
-        require_names(work)
+        _require_names(work)
         groups: dict[Parameters, list[Program]] = {}
         for schedule in work.schedules:
             program = compiled(schedule, work.hardware)
@@ -64,22 +76,44 @@ def write_grouped(
             make(inside if len(groups) == 1 else inside / members[0].schedule.layer.name, parameters, tuple(members))
             for parameters, members in groups.items()
         ]
-    for one in generated:
-        one.write()
-    for work in works:
-        if work.hardware is not None:
-            save_hardware(work.hardware, folder / work.folder / "hardware.yaml")
     return generated
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write texts by name, each whole or not at all."""
-    for name, text in files.items():
-        write_atomically(folder / name, text)
+def write_made(works: Sequence[Work], folder: Path, made: Sequence[Made]) -> None:
+    """Write all designs of some works, their hardware and the manifest; remove what an earlier call left."""
+    contents: Contents = {}
+    for one in made:
+        inside = one.folder.relative_to(folder)
+        contents |= {(inside / name).as_posix(): content for name, content in one.contents().items()}
+    for work in works:
+        if work.hardware is not None:
+            contents[(work.folder / "hardware.yaml").as_posix()] = dump_yaml(work.hardware.as_data())
+    numbers = {id(schedule.layer): number for work in works for number, schedule in enumerate(work.schedules)}
+    designs = [
+        Design(
+            folder=one.folder.relative_to(folder).as_posix(),
+            top=one.top,
+            digest=one.digest,
+            layers=tuple(
+                GeneratedLayer(name=layer.name, number=numbers[id(layer)])
+                for layer in (program.schedule.layer for program in one.programs)
+            ),
+        )
+        for one in made
+    ]
+    stale = write_generated(folder, designs, contents)
+    if stale:
+        note(f"{folder}: removed {len(stale)} files of an earlier run, such as {stale[0]}")
 
 
-def write_program(folder: Path, schedule: Schedule, document: object) -> None:
-    """What software does to run a layer, and the schedule that this is."""
-    layer = schedule.layer.name
-    write_atomically(folder / "programs" / f"{layer}.json", json.dumps(document, indent=1) + "\n")
-    save_schedule(schedule, folder / "schedules" / f"{layer}.yaml")
+def schedule_file(schedule: Schedule) -> Contents:
+    """The schedule of a layer, so that ``predict`` and ``cosim`` can read it again."""
+    return {f"schedules/{schedule.layer.name}.yaml": dump_yaml(schedule.as_data())}
+
+
+def _require_names(work: Work) -> None:
+    """Refuse two schedules for layers of the same name: their files would be the same."""
+    names = [schedule.layer.name for schedule in work.schedules]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{twice}: two schedules for a layer of this name")

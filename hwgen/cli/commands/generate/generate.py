@@ -3,45 +3,57 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.control import Status
-from hwgen.cli.commands.generate.clusters import print_clusters, write_clusters
-from hwgen.cli.commands.generate.folders import write_files, write_grouped, write_program
+from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
+from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file, write_made
 from hwgen.cli.console import Json, print_json, print_table, require_folder
 from hwgen.cli.coverage import Partial
+from hwgen.cli.operands import Operands, OperandsOption, read_operands
 from hwgen.cli.pipelines import MacsOption, generate_stacks, solution_file
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
-from hwgen.export.hwc import files_of, storage
+from hwgen.export.cached import generated
+from hwgen.export.hwc import digest, files_of, storage
+from hwgen.export.hwc_program import c_support, program_files
+from hwgen.ir.document import InputError
 from hwgen.lower.hwc import Program, compile_layer
 
-__all__ = ["Generated", "generate", "write_hardware"]
+__all__ = ["Generated", "generate", "make_hardware"]
 
 Folder = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the files go.")]
 
 
 @dataclass(frozen=True)
 class Generated:
-    """One HWC: its folder, its files by name, and the programs that run on it."""
+    """One HWC: its folder, its files by name, the programs that run on it, and the operands of some of them."""
 
     folder: Path
     parameters: HwcParameters
     files: Mapping[str, str]
     programs: tuple[Program, ...]
+    operands: tuple[Operands, ...]
+    top: Literal["hwc"] = "hwc"
+
+    @property
+    def digest(self) -> str:
+        """Names the state of its Verilog."""
+        return digest(self.parameters)
 
     @property
     def memories(self) -> dict[str, int]:
         """Bytes that the I, W and O memories of the Verilog hold."""
         return storage(self.parameters)["memories"]
 
-    def write(self) -> None:
-        """Write what has changed, each file whole or not at all."""
-        write_files(self.folder, self.files)
-        for program in self.programs:
-            write_program(self.folder, program.schedule, _program(program))
+    def contents(self) -> Contents:
+        """All of its files."""
+        contents: Contents = {**self.files, "hwc_program.h": c_support()}
+        for program, operands in zip(self.programs, self.operands, strict=True):
+            contents |= {f"programs/{name}": text for name, text in program_files(program, operands).items()}
+            contents |= schedule_file(program.schedule)
+        return contents
 
     def as_json(self) -> dict[str, object]:
         """What was generated: bytes of each memory, files, layers."""
@@ -63,36 +75,41 @@ def generate(
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
     partial: Partial = False,
+    operands: OperandsOption = None,
     macs: MacsOption = None,
     as_json: Json = False,
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
     require_folder(output)
-    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial}
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
+             "--operands": operands}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json)
         return
     works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
-    clusters = write_clusters([work for work in works if work.on_cluster], output)
-    generated = write_hardware([work for work in works if not work.on_cluster], output)
+    clusters = make_clusters([work for work in works if work.on_cluster], output)
+    if clusters and operands is not None:
+        raise InputError("--operands: not for clusters: their tensors are stored in DRAM as they are")
+    hwcs = make_hardware([work for work in works if not work.on_cluster], output, operands)
+    write_made(works, output, [*clusters, *hwcs])
     if as_json:
         documents = {
             "clusters": [one.as_json() for one in clusters],
-            "hardware": [one.as_json() for one in generated],
+            "hardware": [one.as_json() for one in hwcs],
         }
         print_json({**{key: document for key, document in documents.items() if document}, **left_out(works)})
         return
     if clusters:
         print_clusters(clusters)
-    if generated:
-        _print(generated)
+    if hwcs:
+        _print(hwcs)
 
 
-def _print(generated: Sequence[Generated]) -> None:
+def _print(hwcs: Sequence[Generated]) -> None:
     """One row per HWC."""
     rows: list[list[object]] = []
-    for one in generated:
+    for one in hwcs:
         memories, stored = one.memories, storage(one.parameters)
         rows.append([
             str(one.folder), len(one.programs), " ".join(one.parameters.loops), memories["I"], memories["W"],
@@ -103,26 +120,14 @@ def _print(generated: Sequence[Generated]) -> None:
     print_table("Generated hardware", columns, rows)
 
 
-def write_hardware(works: Sequence[Work], folder: Path) -> list[Generated]:
-    """Generate and write the HWC of each work into ``folder``; several HWCs get a folder inside it each.
+def make_hardware(works: Sequence[Work], folder: Path, operands: Path | None = None) -> list[Generated]:
+    """Generate the HWC of each work for ``folder``; several HWCs get a folder inside it each.
 
-    Everything is made before anything is written.
+    ``operands`` : a folder with the layers' operands.
     """
 
     def make(inside: Path, parameters: HwcParameters, members: tuple[Program, ...]) -> Generated:
-        return Generated(inside, parameters, files_of(parameters), members)
+        given = tuple(read_operands(operands, program.schedule) for program in members)
+        return Generated(inside, parameters, files_of(parameters, generated(parameters)), members, given)
 
-    return write_grouped(works, folder, compile_layer, lambda program: program.parameters, make)
-
-
-def _program(program: Program) -> dict[str, object]:
-    """What software does to run the layer: where the tensors are stored, and register values in order."""
-    return {
-        "layer": program.schedule.layer.name,
-        "regions": {name: {"base": region.base, "bytes": region.size} for name, region in program.regions.items()},
-        "registers": [
-            {"name": name, "address": address, "value": value} for name, address, value in program.registers
-        ],
-        "start": {"address": program.start[0], "value": program.start[1]},
-        "status": {"address": program.status, "done": int(Status.DONE)},
-    }
+    return grouped(works, folder, compile_layer, lambda program: program.parameters, make)

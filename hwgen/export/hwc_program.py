@@ -1,0 +1,243 @@
+"""The program of a layer on one HWC as files: JSON, a C header, and images of its operands; and read again."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layout import MemoryLayout, Region
+from hwgen.arch.registers.control import Status
+from hwgen.export.hwc import digest
+from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import Program
+
+__all__ = ["OPERANDS", "ProgramFile", "c_support", "image_files", "program_files", "read_images"]
+
+OPERANDS = {"input": "I", "weights": "W", "bias": "bias"}
+"""Regions that have something in them before a layer runs, and what their operands are called in files."""
+KIND = "hwc_program"
+ADDRESSES = "_base"
+"""What the names of registers end with that hold addresses in the memory."""
+
+
+class RegionEntry(Value):
+    """Bytes of the memory, from its beginning on."""
+
+    base: int
+    bytes: int
+
+
+class RegisterEntry(Value):
+    """A register to write; ``in_memory``: its value is an address, the beginning of the memory is added to it."""
+
+    name: str
+    address: int
+    value: int
+    in_memory: bool = False
+
+
+class StartEntry(Value):
+    """The write that starts the layer."""
+
+    address: int
+    value: int
+
+
+class StatusEntry(Value):
+    """The register that says how the layer ended, and what it reads if all went well."""
+
+    address: int
+    done: int
+
+
+class ProgramFile(Value):
+    """What software does to run a layer: where the tensors are stored, and register values in their order.
+
+    ``hwc`` is the digest of the HWC that it runs on.
+    """
+
+    layer: Name
+    hwc: str
+    regions: dict[str, RegionEntry]
+    registers: tuple[RegisterEntry, ...]
+    start: StartEntry
+    status: StatusEntry
+
+    @classmethod
+    def of(cls, program: Program) -> Self:
+        """A compiled layer."""
+        return cls(
+            layer=program.schedule.layer.name,
+            hwc=digest(program.parameters),
+            regions={name: RegionEntry(base=one.base, bytes=one.size) for name, one in program.regions.items()},
+            registers=tuple(
+                RegisterEntry(name=name, address=address, value=value, in_memory=name.endswith(ADDRESSES))
+                for name, address, value in program.registers
+            ),
+            start=StartEntry(address=program.start[0], value=program.start[1]),
+            status=StatusEntry(address=program.status, done=int(Status.DONE)),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read one file; raises `InputError` with one line."""
+        data = load_yaml(path)
+        if not isinstance(data, dict) or (data.get("format"), data.get("kind")) != (1, KIND):
+            raise InputError(f"{path}: expected a program that hwgen generate writes, format 1 and kind {KIND}")
+        return validated(cls, {key: value for key, value in data.items() if key not in ("format", "kind")}, str(path))
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data in the file format."""
+        data = self.model_dump(mode="json")
+        for entry in data["registers"]:
+            if not entry["in_memory"]:
+                del entry["in_memory"]
+        return {"format": 1, "kind": KIND, **data}
+
+    def program(self, schedule: Schedule, parameters: HwcParameters, where: str) -> Program:
+        """The same for the simulator, with the schedule that it was made of; tensors are where the file says."""
+        regions = {name: Region(entry.base, entry.bytes) for name, entry in self.regions.items()}
+        try:
+            layout = MemoryLayout(schedule=schedule, **regions)
+        except TypeError:
+            raise InputError(f"{where}: regions: expected input, weights, bias, output and partial") from None
+        return Program(
+            schedule=schedule,
+            parameters=parameters,
+            registers=tuple((entry.name, entry.address, entry.value) for entry in self.registers),
+            start=(self.start.address, self.start.value),
+            status=self.status.address,
+            layout=layout,
+        )
+
+
+def _image_name(layer: str, region: str) -> str:
+    """The file, among the programs, with the bytes of a region."""
+    return f"{layer}.{region}.bin"
+
+
+def program_files(program: Program, operands: Mapping[str, NDArray[np.signedinteger]]) -> dict[str, str | bytes]:
+    """The files of a layer, by name: the program as JSON and as C header; images of the operands, given by region."""
+    file = ProgramFile.of(program)
+    return {
+        f"{file.layer}.json": json.dumps(file.as_data(), indent=1) + "\n",
+        f"{file.layer}.h": _c_header(file),
+        **image_files(program, operands),
+    }
+
+
+def image_files(program: Program, operands: Mapping[str, NDArray[np.signedinteger]]) -> dict[str, bytes]:
+    """The bytes of the regions that operands are given for, by file name."""
+    return {
+        _image_name(program.schedule.layer.name, region): program.layout.packed(region, operand).tobytes()
+        for region, operand in operands.items()
+    }
+
+
+def read_images(folder: Path, program: Program) -> dict[str, NDArray[np.int8]]:
+    """The images of a layer's operands that are in a folder of programs, by region."""
+    found = {}
+    for region in OPERANDS:
+        path = folder / _image_name(program.schedule.layer.name, region)
+        if path.exists():
+            content = np.frombuffer(path.read_bytes(), np.int8)
+            if content.size != program.regions[region].size:
+                raise InputError(f"{path}: expected {program.regions[region].size} bytes, got {content.size}")
+            found[region] = content
+    return found
+
+
+# --- for C ---
+
+
+def c_support() -> str:
+    """``hwc_program.h``: what the headers of all layers have in common."""
+    return """\
+/* Programs of an HWC: their type, and functions that run them. Generated, do not edit. */
+#ifndef HWC_PROGRAM_H
+#define HWC_PROGRAM_H
+
+#include <stdint.h>
+
+#include "hwc_registers.h"
+
+/* A register to write. In_memory: the value is an offset into the memory, whose address is added. */
+struct hwc_write {
+    uint32_t address;
+    uint32_t value;
+    uint32_t in_memory;
+};
+
+/* Bytes of the memory, from its beginning on. */
+struct hwc_region {
+    uint32_t base;
+    uint32_t bytes;
+};
+
+struct hwc_program {
+    const struct hwc_write *writes;
+    uint32_t count;
+    struct hwc_region input, weights, bias, output, partial;
+};
+
+/* Writes the settings of a layer and starts it.
+   hwc: the first register; memory: the address of the memory, as the HWC sees it. */
+static inline void hwc_start(volatile uint32_t *hwc, const struct hwc_program *program, uint32_t memory)
+{
+    for (uint32_t i = 0; i < program->count; i++) {
+        const struct hwc_write *write = &program->writes[i];
+        hwc[write->address / 4] = write->value + (write->in_memory ? memory : 0);
+    }
+    hwc[HWC_CONTROL / 4] = HWC_CONTROL_START;
+}
+
+/* Waits for the end of a layer and acknowledges the interrupt.
+   Returns the status: HWC_STATUS_DONE if all went well. */
+static inline uint32_t hwc_wait(volatile uint32_t *hwc)
+{
+    uint32_t status;
+    do {
+        status = hwc[HWC_STATUS / 4];
+    } while (!(status & (HWC_STATUS_DONE | HWC_STATUS_FAILED)));
+    hwc[HWC_CONTROL / 4] = HWC_CONTROL_CLEAR;
+    return status;
+}
+
+#endif
+"""
+
+
+def _c_header(file: ProgramFile) -> str:
+    name = re.sub(r"\W", "_", file.layer)
+    guard = f"HWC_PROGRAM_{name.upper()}_H"
+    writes = [
+        f"    {{0x{entry.address:03x}u, 0x{entry.value:x}u, {int(entry.in_memory)}u}}, /* {entry.name} */"
+        for entry in file.registers
+    ]
+    regions = [f"    .{region} = {{0x{entry.base:x}u, {entry.bytes}u}}," for region, entry in file.regions.items()]
+    return "\n".join([
+        f"/* The program of layer {file.layer} for the HWC {file.hwc}. Generated, do not edit. */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        '#include "../hwc_program.h"',
+        "",
+        f"static const struct hwc_write hwc_program_{name}_writes[] = {{",
+        *writes,
+        "};",
+        "",
+        f"static const struct hwc_program hwc_program_{name} = {{",
+        f"    .writes = hwc_program_{name}_writes,",
+        f"    .count = {len(writes)},",
+        *regions,
+        "};",
+        "",
+        "#endif",
+        "",
+    ])  # fmt: skip

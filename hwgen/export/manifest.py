@@ -1,0 +1,101 @@
+"""What a generated folder holds, in ``manifest.json``: designs with their layers, and the files that belong to it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Self
+
+from hwgen import __version__
+from hwgen.ir.document import InputError, Name, Value, load_yaml, validated, write_atomically
+
+__all__ = ["MANIFEST", "Design", "GeneratedLayer", "Manifest", "add_files", "read_manifest", "write_generated"]
+
+MANIFEST = "manifest.json"
+KIND = "generated"
+
+
+class GeneratedLayer(Value):
+    """A layer that a design has a program for.
+
+    ``number`` : its place among the schedules that were generated together: with a seed it names its random data.
+    """
+
+    name: Name
+    number: int
+
+
+class Design(Value):
+    """A design: its folder inside the generated one, its top module, and what names the state that it is in."""
+
+    folder: str
+    top: Literal["hwc", "cluster", "pipeline"]
+    digest: str
+    layers: tuple[GeneratedLayer, ...]
+
+
+class Manifest(Value):
+    """A generated folder: the program that wrote it, its designs, and its files by path inside the folder."""
+
+    hwgen: str
+    designs: tuple[Design, ...]
+    files: tuple[str, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data in the file format."""
+        return {"format": 1, "kind": KIND, **self.model_dump(mode="json")}
+
+    @classmethod
+    def from_data(cls, data: object, where: str) -> Self:
+        """Validate plain data; raises `InputError` with one line."""
+        if not isinstance(data, dict) or (data.get("format"), data.get("kind")) != (1, KIND):
+            raise InputError(f"{where}: expected what hwgen generate writes, format 1 and kind {KIND}")
+        found = validated(cls, {key: value for key, value in data.items() if key not in ("format", "kind")}, where)
+        for name in (*found.files, *(design.folder for design in found.designs)):
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise InputError(f"{where}: files: expected paths inside the folder, got {name}")
+        return found
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a folder; None if there is none. Raises `InputError` if it is not one of ours."""
+    path = folder / MANIFEST
+    return Manifest.from_data(load_yaml(path), str(path)) if path.exists() else None
+
+
+def write_generated(folder: Path, designs: Sequence[Design], files: Mapping[str, str | bytes]) -> list[str]:
+    """Write the files of some designs, by path inside the folder, and the manifest.
+
+    Files that an earlier manifest lists and that are no longer written are removed; their names are given back. Files
+    that none lists stay. What was begun and not finished is listed, so that the next call clears it away.
+    """
+    before = read_manifest(folder)
+    manifest = Manifest(hwgen=__version__, designs=tuple(designs), files=tuple(sorted(files)))
+    stale = sorted(set(before.files if before else ()) - set(files))
+    _save(manifest.model_copy(update={"files": tuple(sorted({*files, *stale}))}), folder)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    for name in stale:
+        _remove(folder, name)
+    _save(manifest, folder)
+    return stale
+
+
+def add_files(folder: Path, manifest: Manifest, files: Mapping[str, str | bytes]) -> None:
+    """Write further files of a generated folder, whose manifest this is."""
+    _save(manifest.model_copy(update={"files": tuple(sorted({*manifest.files, *files}))}), folder)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+
+
+def _save(manifest: Manifest, folder: Path) -> None:
+    write_atomically(folder / MANIFEST, json.dumps(manifest.as_data(), indent=1) + "\n")
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove a file, and the folders that it leaves empty."""
+    path = folder / name
+    path.unlink(missing_ok=True)
+    for parent in path.parents:
+        if parent == folder or not parent.is_dir() or any(parent.iterdir()):
+            break
+        parent.rmdir()
