@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from hwgen import __version__
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated, write_atomically
 
 __all__ = ["MANIFEST", "Design", "GeneratedLayer", "Manifest", "add_files", "read_manifest", "write_generated"]
@@ -34,9 +33,8 @@ class Design(Value):
 
 
 class Manifest(Value):
-    """A generated folder: the program that wrote it, its designs, and its files by path inside the folder."""
+    """A generated folder: its designs, and its files by path inside the folder."""
 
-    hwgen: str
     designs: tuple[Design, ...]
     files: tuple[str, ...]
 
@@ -69,7 +67,7 @@ def write_generated(folder: Path, designs: Sequence[Design], files: Mapping[str,
     that none lists stay. What was begun and not finished is listed, so that the next call clears it away.
     """
     before = read_manifest(folder)
-    manifest = Manifest(hwgen=__version__, designs=tuple(designs), files=tuple(sorted(files)))
+    manifest = Manifest(designs=tuple(designs), files=tuple(sorted(files)))
     stale = sorted(set(before.files if before else ()) - set(files))
     _save(manifest.model_copy(update={"files": tuple(sorted({*files, *stale}))}), folder)
     for name, content in files.items():

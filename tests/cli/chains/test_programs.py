@@ -268,7 +268,7 @@ def test_what_does_not_belong_together_is_refused(run: Run, rtl: Path, tmp_path:
     refused(run("cosim", "--program", folder), "hwc.v: expected an HWC that hwgen generate wrote")
     (folder / "manifest.json").write_text("{}")
     refused(run("cosim", "--program", folder), "manifest.json: expected what hwgen generate writes, format 1")
-    outside = {"format": 1, "kind": "generated", "hwgen": "1", "designs": [], "files": ["../set/random_0.yaml"]}
+    outside = {"format": 1, "kind": "generated", "designs": [], "files": ["../set/random_0.yaml"]}
     (folder / "manifest.json").write_text(json.dumps(outside))
     generated = ("generate", rtl / "set", "--hardware", rtl / "hardware.yaml", "-o", folder)
     refused(run(*generated), "files: expected paths inside the folder, got ../set/random_0.yaml")
