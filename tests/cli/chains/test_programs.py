@@ -256,7 +256,7 @@ def test_what_does_not_belong_together_is_refused(run: Run, rtl: Path, tmp_path:
     refused(run("cosim", "--program", folder), f"{program}: expected a program of the HWC in hwc.v, {data['hwc']}, "
                                                "got one of 0123")  # fmt: skip
     program.write_text(json.dumps({**data, "registers": [{"name": "shift"}]}))
-    refused(run("cosim", "--program", folder), f"{program}: registers.0.address: missing key")
+    refused(run("cosim", "--program", folder), f"{program}: registers: item 0: address: missing key")
     program.write_text(json.dumps({key: data[key] for key in ("layer", "regions")}))
     refused(run("cosim", "--program", folder), f"{program}: expected a program that hwgen generate writes, format 1")
     program.unlink()
