@@ -15,6 +15,7 @@ from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.input_tiles import tiles_overlap
+from hwgen.model.hwc.timing.repeats import LEAST_ITERATIONS
 from hwgen.model.hwc.timing.state import Block, Nest
 
 __all__ = ["Tiles", "Timed"]
@@ -69,6 +70,7 @@ class Timed:
             index_steps=index_steps[self.depth :],
             size_steps=np.append(self._size_steps[self.depth :], 0),
             extents=np.array([self._layer.extents[dim] for dim in DIMS], np.int64),
+            repeats=self._repeats(),
         )
         self.block = self._block(buffers, vectors, spills)._replace(resumes=resumes, goes_on=goes_on)
 
@@ -96,9 +98,11 @@ class Timed:
         """By extents, by what is first and last in the reduction, clipped at the image's edge, aligned to words."""
         layer = self._layer
         m, c, y, x, k, l = range(len(DIMS))  # noqa: E741
+        crosses = low[m] // layer.outputs_per_group != (high[m] - 1) // layer.outputs_per_group
         features = [
             high - low,
-            [low[m] % layer.outputs_per_group, np.diff(low[m] // layer.outputs_per_group, prepend=0)],
+            [np.where(crosses, low[m] % layer.outputs_per_group, 0)],
+            [np.diff(low[m] // layer.outputs_per_group, prepend=0)],
             [np.append(self._size_steps, len(WEIGHT_DIMS))[turned]],
             [low[c] == 0, high[c] == layer.channels_per_group],
             low[k : l + 1],
@@ -122,6 +126,17 @@ class Timed:
                 break
             depth = index + 1
         return depth
+
+    def _repeats(self) -> NDArray[np.bool_]:
+        """Loops over c, or around a tile of O over m in one group, of enough iterations to look for what repeats."""
+        loops, segment = self._loops, max(self._markers[0] + 1, self._markers[1] + 1, self._markers[2])
+        found = np.zeros(len(loops), np.bool_)
+        left = dict(self._layer.extents)
+        for j, loop in enumerate(loops):
+            alike = loop.dim == "c" or (loop.dim == "m" and self._layer.groups == 1 and j < self._markers[2])
+            found[j] = alike and j < segment and left[loop.dim] // loop.step >= LEAST_ITERATIONS
+            left[loop.dim] = loop.step
+        return found[self.depth :]
 
     def _sources(self) -> Ints:
         sources = np.full((3, len(DIMS)), -1, np.int64)

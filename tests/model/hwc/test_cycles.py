@@ -1,5 +1,6 @@
 """The timing model: a case by hand, tiles against the whole nest, refusals. RTL: `tests.cosim.hwc.test_cycles`."""
 
+import time
 from random import Random
 
 import pytest
@@ -15,6 +16,7 @@ from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc import tiles
 from hwgen.model.hwc.cycles import Cycles, cycles
 from tests.random.layers import order_from, schedules_for
+from tests.random.nests import random_schedule
 
 LEAST = PerOperand(128, 64, 128)
 ORDERS: dict[str, tuple[Lanes, str]] = {
@@ -83,6 +85,56 @@ def test_tiles_of_a_kind_are_played_once_and_the_sum_is_that_of_the_whole_nest(
             assert found.compute == predict(schedule).iterations
             assert found.total == found.startup + found.compute + found.stalls.total + found.drain
     assert max(depths) > 0 or name in ("sums leave", "no marker")
+
+
+def layer_of_many_channels(rng: Random) -> Layer:
+    """Small maps, 30 to 200 channels on one side."""
+    kernel, stride = (rng.choice((1, 2, 3)), rng.choice((1, 2, 3))), (rng.choice((1, 1, 2)), rng.choice((1, 1, 2)))
+    padding = tuple(rng.randint(0, kernel[side % 2] // 2) for side in range(4))
+    inputs = [rng.randint(kernel[n], kernel[n] + 5) for n in range(2)]
+    outputs = [(inputs[n] + padding[n] + padding[n + 2] - kernel[n]) // stride[n] + 1 for n in range(2)]
+    channels = rng.sample((rng.randint(30, 200), rng.randint(1, 4)), 2)
+    groups = rng.choice((1, 1, 1, 2))
+    return Layer(
+        name="deep", input_channels=groups * channels[0], output_channels=groups * channels[1],
+        input_height=inputs[0], input_width=inputs[1], output_height=outputs[0], output_width=outputs[1],
+        kernel=kernel, stride=stride, padding=padding, groups=groups,
+    )  # fmt: skip
+
+
+def test_iterations_that_repeat_are_left_out_and_the_sum_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    repeat = spill = 0
+    for seed in range(90):
+        rng = Random(seed)
+        schedule = random_schedule(rng, layer_of_many_channels(rng), lane_dims=("m", "y", "x"), bits=Bits())
+        need, spare = tight(schedule), rng.choice((0, 64, 1000))
+        memories = PerOperand(need.I + spare, need.W + spare, need.O + 4 * schedule.lanes.product * spare)
+        found = cycles(schedule, memories)
+        with monkeypatch.context() as patch:
+            patch.setattr(tiles, "MOST_TILES", 0)
+            timed = tiles.Timed(schedule, memories)
+            assert cycles(schedule, memories) == found, (seed, schedule.as_data()["nest"])
+            patch.setattr(tiles, "LEAST_ITERATIONS", 1 << 30)
+            assert not tiles.Timed(schedule, memories).nest.repeats.any()
+            assert cycles(schedule, memories) == found, (seed, schedule.as_data()["nest"])
+        repeat += bool(timed.nest.repeats.any())
+        spill += bool(timed.nest.repeats.any()) and timed.block.spills
+    assert repeat > 40
+    assert spill > 20
+
+
+def test_tens_of_thousands_of_channels_take_no_longer_than_hundreds() -> None:
+    """Each m, row and c an execution: 59 million tiles whose sums leave."""
+    layer = Layer(
+        name="wide", input_channels=65535, output_channels=64, input_height=14, input_width=16, output_height=14,
+        output_width=16, kernel=(3, 3), padding=(1, 1, 1, 1),
+    )  # fmt: skip
+    loops = (Loop("m", 1), Loop("y", 1), Loop("c", 1), Loop("k", 1), Marker(("I", "W", "O")), Loop("l", 1))
+    schedule = Schedule(layer=layer, nest=loops, lanes=Lanes(x=16))
+    cycles(one_operation(), LEAST)  # is compiled now
+    started = time.process_time()
+    assert cycles(schedule, tight(schedule)).compute == 64 * 14 * 65535 * 9
+    assert time.process_time() - started < 10  # seconds, where it took minutes
 
 
 def test_room_ahead_takes_stalls_away() -> None:

@@ -7,9 +7,10 @@ from hwgen.arch import bus, latency
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import CAPTURE, OUTPUT_ROOM, ROW_ADDRESS
 from hwgen.model.core.compiled import digest
-from hwgen.model.hwc.timing import inputs, outputs, state, weights
+from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weights
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve
+from hwgen.model.hwc.timing.repeats import kept_size, repeat
 from hwgen.model.hwc.timing.state import L_AT, L_LOADED, L_LOOPS, L_TAKEN, L_TIMES, SIZE, STATE
 from hwgen.model.hwc.timing.weights import weight_tile
 
@@ -109,6 +110,8 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
     times, indices = state[SIZE : SIZE + capacity], state[SIZE + capacity :]
     pieces, to_load = np.empty((10, capacity + 3), np.int64), np.empty((10, capacity + 3), np.int64)
     walk, saved = np.zeros(L_LOOPS + 4 * n, np.int64), np.zeros(L_LOOPS + 4 * n + 3, np.int64)
+    size = kept_size(walk, capacity) if nest.repeats.any() else 0
+    kept, relative = np.zeros((n, size), np.int64), np.empty(size, np.int64)
     segment = min(n, max(block.marker_i + 1, block.marker_w + 1, block.marker_o))
     resumes = final = one_by_one = False
     if block.spills:
@@ -122,6 +125,8 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             begin[j] = tile_low[dim] if parent < 0 else lo[parent]
             end[j] = tile_high[dim] if parent < 0 else hi[parent]
             lo[j], hi[j] = begin[j], min(begin[j] + loops[j, 1], end[j])
+            if nest.repeats[j]:
+                kept[j, 0] = 0
         new_i, new_w, new_o = turned <= block.marker_i, turned <= block.marker_w, turned < block.marker_o
         now = s.now
         if new_i:
@@ -188,6 +193,10 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
         if following < 0:
             return
         turned = following
+        if nest.repeats[turned] and lo[turned] > begin[turned]:
+            left = (end[turned] - 1 - lo[turned]) // loops[turned, 1]
+            skipped = repeat(block, nest, state, walk, saved, kept[turned], relative, turned, lo[turned], left)
+            hi[turned] += skipped * loops[turned, 1]
         lo[turned] = hi[turned]
         hi[turned] = min(lo[turned] + loops[turned, 1], end[turned])
 
@@ -204,4 +213,4 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     return kernel
 
 
-play = _cached(digest(bus, latency, inputs, outputs, state, weights))
+play = _cached(digest(bus, latency, inputs, outputs, repeats, state, weights))

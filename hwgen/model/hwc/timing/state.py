@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from hwgen.arch.latency import END, FIRST_VECTOR, TILES_LOADED_AHEAD
 
 __all__ = [
+    "COUNT",
+    "COUNTERS",
     "GROUP",
+    "HEAD",
+    "LONG_AGO",
     "L_AHEAD",
     "L_AT",
     "L_LOADED",
@@ -24,6 +28,7 @@ __all__ = [
     "NEVER",
     "SIZE",
     "STATE",
+    "TIMES",
     "Block",
     "Counters",
     "Ints",
@@ -103,6 +108,7 @@ class Nest(NamedTuple):
     size_steps : cycles until the size of W's tile is known when a loop has turned; the last one: when the played
         tile begins.
     extents : of the layer.
+    repeats : loops whose iterations are alike but for the first and the last.
     """
 
     loops: Ints
@@ -110,6 +116,7 @@ class Nest(NamedTuple):
     index_steps: Ints
     size_steps: Ints
     extents: Ints
+    repeats: NDArray[np.bool_]
 
 
 # --- the state ---
