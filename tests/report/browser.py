@@ -71,8 +71,8 @@ class Browser:
                 process.communicate()
                 loop.close()
 
-    def open(self, file: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Open a file in a new tab of this size."""
+    def open(self, file: Path, *, width: int = 1200, height: int = 900, dark: bool = False, anchor: str = "") -> None:
+        """Open a file, at the part of it after ``#``, in a new tab of this size."""
         self._session = None
         target = self._ask("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -83,13 +83,15 @@ class Browser:
         self._ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        self._ask("Page.navigate", url=file.resolve().as_uri())
+        self._ask("Page.navigate", url=file.resolve().as_uri() + anchor)
         while self.run("document.readyState") != "complete" or self.run("location.protocol") != "file:":
             pass
 
-    def run(self, script: str) -> Any:
-        """The value of an expression in the page."""
-        answer = self._ask("Runtime.evaluate", expression=script, returnByValue=True, userGesture=True)
+    def run(self, script: str, *, wait: bool = False) -> Any:
+        """The value of an expression in the page; of a promise, once it is kept."""
+        answer = self._ask(
+            "Runtime.evaluate", expression=script, returnByValue=True, userGesture=True, awaitPromise=wait
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 

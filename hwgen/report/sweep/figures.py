@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hwgen.report.sweep.groups import groups_of, label_of, pareto
+from hwgen.report.sweep.groups import groups_of, labels_of, pareto
 from hwgen.report.sweep.results import SweepResults
 
 __all__ = ["LANES", "PORT_BYTES", "figures_of"]
@@ -15,14 +15,20 @@ Row = Mapping[str, Any]
 LANES = 16
 PORT_BYTES = 12
 """MACs of the lanes, and bytes of three 32-bit ports, in one cycle."""
-COLOURS = {"I": "#2a78d6", "W": "#d9541e", "O": "#14915f", "total": "#4b4a46"}
-STALLS = {"compute": "#8fb3dc", "input": "#2a78d6", "weight": "#d9541e", "output": "#14915f"}
+COLOURS = {"I": "#0072b2", "W": "#d55e00", "O": "#009e73", "total": "#33322f"}
+"""After Okabe and Ito (2008): told apart by the colour-blind too."""
+SHAPES = {"I": "o", "W": "s", "O": "^", "total": "D"}
+MARKS = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#b0578d", "D"), ("#b07d00", "v"), ("#3d8fc2", "P"),
+         ("#33322f", "*"), ("#7a6a00", "h"))  # fmt: skip
+SHARES = {"useful lanes": "#0072b2", "idle lanes": "#dbe7f0", "input": "#56b4e9", "weight": "#d55e00",
+          "output": "#009e73"}  # fmt: skip
 DIRECTIONS = {"I": ("read",), "W": ("read",), "O": ("read_partial", "write_partial", "write")}
 
 
 def figures_of(results: SweepResults) -> dict[str, Figure]:
     """The figures by name; those without anything to show are left out."""
-    known = [row for row in results.rows if row["total_bytes_predicted"] is not None]
+    labelled = zip(results.rows, labels_of(results.rows), strict=True)
+    known = [{**row, "label": label} for row, label in labelled if row["total_bytes_predicted"] is not None]
     clusters = [row for row in known if row["configuration"] == "cluster"]
     lone = [row for row in known if row["configuration"] != "cluster"]
     blocks = [row for row in lone if row["configuration"] != "hwce"]
@@ -75,12 +81,12 @@ def _traffic(rows: Sequence[Row], curves: Sequence[Row]) -> Figure:
             )  # fmt: skip
             points = [row for row in rows if row["layer"] == name]
             axes.plot(
-                [row["buffer_bytes"] for row in points], [_moved(row, operand) for row in points], "o", color=colour,
-                label=label, markersize=5,
+                [row["buffer_bytes"] for row in points], [_moved(row, operand) for row in points], SHAPES[operand],
+                color=colour, label=label, markersize=5,
             )  # fmt: skip
         axes.plot(
             [row["buffer_bytes"] for row in line], [row["bound_bytes"] for row in line], "--", color="#9a9890",
-            linewidth=1, label="lower bound",
+            linewidth=1, label="lower bound, proven",
         )  # fmt: skip
         axes.set(yscale="log", title=name, xlabel="local buffers, bytes", ylabel="bytes moved")
         axes.set_xscale("log", base=2)
@@ -115,7 +121,12 @@ def _dram(rows: Sequence[Row]) -> Figure:
                 )  # fmt: skip
             bound = [row["bound_bytes"] for row in line]
             axes.plot(
-                xs, bound, "--", color="#9a9890", linewidth=1, label="lower bound" if kind == kinds[0] else None
+                xs,
+                bound,
+                "--",
+                color="#9a9890",
+                linewidth=1,
+                label="lower bound, proven" if kind == kinds[0] else None,
             )
         axes.set(yscale="log", title=name, xlabel="shared memory, bytes" if by_size else "HWCs", ylabel="bytes moved")
         axes.set_xscale("log", base=2)
@@ -125,22 +136,24 @@ def _dram(rows: Sequence[Row]) -> Figure:
 
 
 def _stalls(rows: Sequence[Row]) -> Figure:
-    labels = list(dict.fromkeys(label_of(row) for row in rows))
+    labels = list(dict.fromkeys(row["label"] for row in rows))
     figure = Figure(figsize=(6, 0.9 * len(labels) + 0.28 * len(rows) + 0.6), layout="constrained")
-    sizes = [sum(label_of(row) == label for row in rows) + 1 for label in labels]
+    sizes = [sum(row["label"] == label for row in rows) + 1 for label in labels]
     for axes, label in zip(
         figure.subplots(len(labels), 1, squeeze=False, height_ratios=sizes)[:, 0], labels, strict=True
     ):
-        some = [row for row in rows if label_of(row) == label]
+        some = [row for row in rows if row["label"] == label]
         names, left = [row["layer"] for row in some], [0.0] * len(some)
-        for cause, colour in STALLS.items():
+        for cause, colour in SHARES.items():
             shares = [_share(row, cause) for row in some]
-            axes.barh(names, shares, left=left, color=colour, label=cause if cause == "compute" else f"wait: {cause}")
+            idle = {"hatch": "////", "edgecolor": "#7f9db4", "linewidth": 0} if cause == "idle lanes" else {}
+            label = cause if cause.endswith("lanes") else f"wait: {cause}"
+            axes.barh(names, shares, left=left, color=colour, label=label, **idle)
             left = [a + b for a, b in zip(left, shares, strict=True)]
         axes.invert_yaxis()
         axes.set(title=label, xlim=(0, 1))
-    figure.axes[0].legend(fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.15))
-    figure.axes[-1].set_xlabel("share of the cycles")
+    figure.axes[0].legend(fontsize="small", ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.15))
+    figure.axes[-1].set_xlabel("share of the lanes' cycles; the useful one is the utilisation")
     return figure
 
 
@@ -149,19 +162,25 @@ def _share(row: Row, cause: str) -> float:
         measured = row[f"stall_{name}_measured"]
         return float(row[f"stall_{name}_predicted"] if measured is None else measured) / _cycles(row)
 
-    if cause == "compute":
-        return 1 - sum(stalled(name) for name in STALLS if name != "compute")
+    useful = float(row["utilisation"])
+    match cause:
+        case "useful lanes":
+            return useful
+        case "idle lanes":  # while the datapath computes, starts or ends
+            return max(0.0, 1 - useful - sum(stalled(name) for name in SHARES if not name.endswith("lanes")))
     return stalled(cause)
 
 
 def _roofline(rows: Sequence[Row]) -> Figure:
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for label in dict.fromkeys(label_of(row) for row in rows):
-        some = [row for row in rows if label_of(row) == label]
+    for index, label in enumerate(dict.fromkeys(row["label"] for row in rows)):
+        some = [row for row in rows if row["label"] == label]
+        colour, _ = MARKS[index % len(MARKS)]
+        _, shape = MARKS[(index + index // len(MARKS)) % len(MARKS)]
         axes.plot(
-            [row["macs"] / _total(row) for row in some], [row["macs"] / _cycles(row) for row in some], "o",
-            label=label, markersize=5,
+            [row["macs"] / _total(row) for row in some], [row["macs"] / _cycles(row) for row in some], shape,
+            color=colour, label=label, markersize=5,
         )  # fmt: skip
     least, most = axes.get_xlim()
     places = [min(least, 0.8) if least > 0 else 0.8, LANES / PORT_BYTES, max(most, 4.0)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Group", "groups_of", "label_of", "pareto"]
+__all__ = ["Group", "groups_of", "label_of", "labels_of", "pareto"]
 
 Row = Mapping[str, Any]
 GATES_PER_BIT = 1.5
@@ -42,7 +42,23 @@ def label_of(row: Row) -> str:
         parts.append(row["lanes"])
     if row["order"] != "best":
         parts.append(row["order"])
+    if row["scale"] > 1:
+        parts.append(f"scaled by {row['scale']}")
     return " ".join(parts)
+
+
+def labels_of(rows: Sequence[Row]) -> list[str]:
+    """The names of the rows' configurations; with the layer set, the seed and a cluster's rest where those vary."""
+    varied = [
+        name
+        for name in ("set", "seed", "axi_bits", "banks", "dram")
+        if len({row[name] for row in rows if name in ("set", "seed") or row["hwcs"] is not None}) > 1
+    ]
+    texts = {"set": "{}", "seed": "seed {}", "axi_bits": "{} bits", "banks": "{} banks", "dram": "{}"}
+    return [
+        " ".join([label_of(row), *(texts[name].format(row[name]) for name in varied if row[name] is not None)])
+        for row in rows
+    ]
 
 
 def _size(size: int) -> str:
@@ -59,9 +75,9 @@ def _area_of(row: Row) -> float | None:
 def groups_of(rows: Iterable[Row]) -> list[Group]:
     """One group for each configuration of lone HWCs whose rows have figures."""
     found: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["configuration"] != "cluster":
-            found.setdefault(label_of(row), []).append(row)
+    alone = [row for row in rows if row["configuration"] != "cluster"]
+    for row, label in zip(alone, labels_of(alone), strict=True):
+        found.setdefault(label, []).append(row)
     groups = []
     for label, same in found.items():
         known = [row for row in same if row["total_bytes_predicted"] is not None]

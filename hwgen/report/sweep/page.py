@@ -3,30 +3,33 @@
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hwgen.ir.level import LOCAL
 from hwgen.ir.schedule import Loop, Schedule
-from hwgen.report.sweep.groups import groups_of, label_of
+from hwgen.report.sweep.groups import labels_of
 from hwgen.report.sweep.results import SweepResults
 
 __all__ = ["nest_text", "page"]
 
 PARTS = Path(__file__).resolve().parent / "page_parts"
-SCRIPTS = ("charts.js", "rows.js", "plots.js", "clusters.js", "tables.js", "page.js")
+SCRIPTS = (
+    "charts.js", "rows.js", "filters.js", "design.js", "plots.js", "clusters.js", "tables.js", "page.js",
+)  # fmt: skip
 """One script, in this order."""
 
 
 def page(results: SweepResults, title: str) -> str:
     """The page's text."""
     document = {
-        "rows": [_with_nest(row, results.schedules) for row in results.rows],
+        "rows": [
+            _with_nest(row, label, results.schedules)
+            for row, label in zip(results.rows, labels_of(results.rows), strict=True)
+        ],
         "curves": list(results.curves),
         "columns": list(results.columns),
         "curve_columns": list(results.curve_columns),
-        "groups": [asdict(group) for group in groups_of(results.rows)],
         "provenance": dict(results.provenance),
     }
     filled = {
@@ -65,10 +68,10 @@ def nest_text(schedule: Schedule) -> str:
     return "\n".join(lines)
 
 
-def _with_nest(row: Mapping[str, Any], schedules: Mapping[str, Schedule]) -> dict[str, Any]:
+def _with_nest(row: Mapping[str, Any], label: str, schedules: Mapping[str, Schedule]) -> dict[str, Any]:
     found: dict[str, Any] = {name: cell for name, cell in row.items() if cell is not None}  # most are
     schedule = schedules.get(row["schedule"])
-    return found | {"label": label_of(row), "nest": "" if schedule is None else nest_text(schedule)}
+    return found | {"label": label, "nest": "" if schedule is None else nest_text(schedule)}
 
 
 def _part(name: str) -> str:

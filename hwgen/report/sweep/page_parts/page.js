@@ -1,46 +1,62 @@
 // Fills the page: choices, plots, tables.
 
-function choices(id, entries, redraw) {
-  const select = document.getElementById(id);
-  for (const [value, text] of entries) make(select, "option", { value }, text);
-  select.addEventListener("change", redraw);
-}
-
 function drawPlots() {
+  const rows = shown.filter((row) => row.total_bytes_predicted !== null);
+  const sections = { traffic: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters, stalls: rows };
+  for (const [name, some] of Object.entries(sections)) document.getElementById(`${name}-section`).hidden = !some.length;
+  document.getElementById("nothing").hidden = rows.length > 0;
   if (blocks.length) {
-    for (const draw of [drawTraffic, drawPareto]) draw();
+    for (const drawOne of [drawTraffic, drawPareto]) drawOne();
   }
   if (blocks.length || engines.length) drawRoofline();
   if (engines.length) drawEngines();
   if (clusters.length) {
-    for (const draw of [drawDram, drawClusterRoofline]) draw();
+    for (const drawOne of [drawDram, drawClusterRoofline]) drawOne();
   }
-  drawStalls();
+  if (rows.length) drawStalls();
 }
 
-function start() {
+function draw() {
+  drawPlots();
+  drawTables();
+}
+
+function summarise() {
   const wrong = data.rows.filter((row) => !["ok", "predicted", "left out", "pending"].includes(row.status));
   const pending = data.rows.filter((row) => row.status === "pending").length;
   const simulated = data.rows.filter((row) => row.status === "ok").length;
+  const scales = unique(data.rows.map((row) => row.scale)).sort(ascending);
   const summary = document.getElementById("summary");
-  summary.textContent = `${data.rows.length} rows; in ${simulated} every count measured in the RTL is the predicted one ` +
-    `and the output is exact. ${data.provenance.scale === 1 ? "Layers at full size." : `SCALED layers: ${data.provenance.size}.`}`;
+  summary.textContent = `${data.rows.length} rows${simulated ? `; in ${simulated} every count measured in the RTL is the ` +
+    "predicted one and the output is exact" : ", none simulated: what is shown is predicted"}. ` +
+    (scales.join() === "1" ? "Layers at full size." : `SCALED layers: channels, rows and columns divided by ${scales.filter((one) => one > 1).join(" or ")}` +
+      `${scales[0] === 1 ? ", beside layers at full size" : ""}.`);
   if (pending) make(summary, "strong", {}, ` Not finished: ${pending} rows are still to come.`);
   if (wrong.length) make(summary, "span", { class: "wrong" }, ` ${wrong.length} rows are not as they should be.`);
-  choices("traffic-layer", [...(layers.length > 1 ? [["", "all layers"]] : []), ...layers.map((one) => [one, one])], drawTraffic);
-  choices("stalls-group", unique(known.map((row) => row.label)).map((one) => [one, one]), drawStalls);
-  choices("engines-size", unique(engines.map((row) => row.buffer_bytes)).map((one) => [one, bytes(one)]), drawEngines);
-  choices("dram-layer", [["", "all layers"], ...unique(clusters.map((row) => row.layer)).map((one) => [one, one])], drawDram);
-  const sections = { traffic: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters };
-  for (const [name, rows] of Object.entries(sections)) document.getElementById(`${name}-section`).hidden = !rows.length;
-  document.getElementById("all-columns").addEventListener("change", drawTables);
+}
+
+function start() {
+  summarise();
+  setUpDetail();
+  onChoice("traffic-what", "traffic", drawTraffic);
+  onChoice("stalls-group", "bars", drawStalls);
+  onChoice("engines-size", "engines", drawEngines);
+  const all = document.getElementById("all-columns");
+  all.addEventListener("change", () => { keep("columns", all.checked ? "all" : "main", "main"); drawTables(); });
   document.getElementById("provenance").textContent = JSON.stringify(data.provenance, null, 1);
-  drawPlots();
-  drawTables();
-  let width = window.innerWidth;
-  window.addEventListener("resize", () => {
-    if (window.innerWidth !== width) { width = window.innerWidth; drawPlots(); }
-  });
+  document.getElementById("filter").open = window.innerWidth >= 640;
+  const restore = () => {
+    readAddress();
+    all.checked = kept.get("columns") === "all";
+    changed();
+  };
+  window.addEventListener("hashchange", restore);
+  restore();
+  let width = document.querySelector("main").clientWidth;
+  new ResizeObserver(() => {
+    const now = document.querySelector("main").clientWidth;
+    if (now !== width) { width = now; drawPlots(); }
+  }).observe(document.querySelector("main"));
 }
 
 start();

@@ -1,137 +1,199 @@
 // Plots of single HWCs: traffic, cycles, roofline, area, and the HWCE beside them.
 
+const OPERAND_SHAPES = { total: "diamond", I: "circle", W: "square", O: "triangle" };
+
 function drawTraffic() {
-  const layer = document.getElementById("traffic-layer").value;
-  const wanted = layer ? [layer] : layers;
-  const sumOf = (rows, value) => rows.reduce((sum, row) => sum + value(row), 0);
-  const gather = (rows, key) => {
-    const groups = new Map();
-    for (const row of rows.filter((one) => wanted.includes(one.layer))) {
-      groups.set(key(row), [...(groups.get(key(row)) || []), row]);
-    }
-    return [...groups.values()].filter((group) => unique(group.map((row) => row.layer)).length === wanted.length);
-  };
-  const curves = gather(data.curves, (row) => row.buffer_bytes);
-  const points = gather(blocks, (row) => row.label);
-  // Configurations that differ in their buffers alone, by size: a line each.
-  const kindOf = ([row]) => [row.configuration, row.lanes, row.order].join();
-  const families = unique(points.map(kindOf)).map((kind) => points.filter((rows) => kindOf(rows) === kind)
-    .sort(([a], [b]) => a.buffer_bytes - b.buffer_bytes));
-  const what = { I: (row) => moved(row, "I"), W: (row) => moved(row, "W"), O: (row) => moved(row, "O"), total: traffic };
+  const host = document.getElementById("traffic");
+  const lines = byFamily(groupsOf(blocks), (row) => row.buffer_bytes);
+  const several = lines.length > 1;
+  const what = choices("traffic-what", "traffic", [["", [
+    ...(several ? [["total", "I + W + O"]] : []), ["each", "I, W, O and their sum"],
+    ...(several ? [["I", "I"], ["W", "W"], ["O", "O"]] : []),
+  ]]]);
+  const operands = what === "each" ? ["total", "I", "W", "O"] : [what];
   const series = [];
-  for (const [operand, value] of Object.entries(what)) {
-    const name = operand === "total" ? "I + W + O" : operand;
-    series.push({
-      name, color: operand, line: true, thin: true,
-      points: curves.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row[`${operand}_bytes`]) })),
-    });
-    for (const family of families) {
-      series.push({
-        color: operand, line: true,
-        points: family.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => predicted(row, operand)) })),
-      });
+  const keys = [];
+  for (const [index, some] of curveGroups().entries()) {
+    for (const operand of operands) {
+      const color = operands.length > 1 ? operand : "bound";
+      const name = "optimum of the pure model";
+      series.push({ color, line: true, thin: true,
+        points: some.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row[`${operand}_bytes`]) })) });
+      if (!index && operand === operands[0]) keys.push({ name, color, thin: true });
     }
-    series.push({
-      color: operand,
-      points: points.map((rows) => ({
-        x: rows[0].buffer_bytes, y: sumOf(rows, value), hollow: !rows.every(measured),
-        label: `${rows[0].label}, ${layer || "all layers"}, ${name}: ${whole(sumOf(rows, value))} bytes ` +
-          (rows.every(measured) ? "measured" : "predicted"),
-        action: () => showNest(`${rows[0].label}: ${layer || "all layers"}`, rows),
-      })),
-    });
+    if (operands.includes("total")) {
+      series.push({ color: "bound", line: true, dashed: true,
+        points: some.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row.bound_bytes) })) });
+      if (!index) keys.push({ name: "lower bound, proven", color: "bound", dashed: true });
+    }
   }
-  series.push({
-    name: "lower bound", color: "bound", line: true, dashed: true,
-    points: curves.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row.bound_bytes) })),
-  });
+  for (const operand of operands) {
+    const name = operand === "total" ? "I + W + O" : operand;
+    for (const family of lines) {
+      const mark = markOf(family[0][0]);
+      const color = operands.length > 1 ? operand : mark.color;
+      const shape = operands.length > 1 && !several ? OPERAND_SHAPES[operand] : mark.shape;
+      series.push({ color, line: true, points: family.map((rows) => ({
+        x: rows[0].buffer_bytes, y: sumOf(rows, (row) => moved(row, operand, "predicted")) })) });
+      series.push({ color, shape, points: family.map((rows, index) => ({
+        x: rows[0].buffer_bytes, y: sumOf(rows, (row) => moved(row, operand)), hollow: !rows.every(measured),
+        named: operands.length > 1 && index === family.length - 1 ? name : undefined,
+        label: `${rows[0].label}, ${layersText(rows)}\n${name}: ${whole(sumOf(rows, (row) => moved(row, operand)))} bytes ` +
+          (rows.every(measured) ? "measured" : "predicted"),
+        action: () => showNest(`${rows[0].label}: ${layersText(rows)}`, rows),
+      })) });
+      if (operands.length === 1) keys.unshift({ name: familyName(family[0][0]), color, shape });
+    }
+    if (operands.length > 1) keys.unshift({ name, color: operand, shape: several ? undefined : OPERAND_SHAPES[operand] });
+  }
+  if (operands.length > 1 && several) {
+    for (const family of lines) keys.unshift({ name: familyName(family[0][0]), color: "total", shape: markOf(family[0][0]).shape });
+  }
   for (const one of series) one.points = one.points.filter((point) => point.y > 0);
-  plot(document.getElementById("traffic"), {
-    title: "Traffic against buffer size", series: series.filter((one) => one.points.length || one.name),
+  plot(host, {
+    title: "Traffic against buffer size", series: lines.length ? series : [], legend: keys,
     x: { label: "local buffers", log: true, format: bytes,
-      ticks: unique([...data.curves, ...blocks].map((row) => row.buffer_bytes)).filter((b) => Number.isInteger(Math.log2(b))).sort((a, b) => a - b) },
+      ticks: unique(blocks.map((row) => row.buffer_bytes)).sort(ascending) },
     y: { label: "bytes", log: true },
   });
 }
 
-function drawStalls() {
-  const label = document.getElementById("stalls-group").value;
-  const rows = known.filter((row) => row.label === label);
-  const causes = rows.some((row) => row.hwcs !== null) ? CLUSTER_CAUSES : CAUSES;
-  bars(document.getElementById("stalls"), {
-    title: "Cycles by what they are spent on", most: 1, format: (tick) => `${Math.round(tick * 100)} %`,
-    legend: [["computing, start and end", "compute"], ...causes.map(([, name, color]) => [name, color])],
-    rows: rows.map((row) => {
-      const all = cycles(row);
-      const parts = causes.map(([cause, name, color]) => ({ value: stall(row, cause) / all, color,
-        label: `${whole(stall(row, cause))} of ${whole(all)} cycles ${name}` }));
-      const rest = 1 - parts.reduce((sum, part) => sum + part.value, 0);
-      parts.unshift({ value: rest, color: "compute", label: `${(100 * rest).toFixed(1)} % computing, start and end` });
-      return { name: row.layer, note: row.utilisation.toFixed(3), parts, action: () => showNest(row.layer, [row]) };
-    }),
+// Curves of the layers that are shown, summed for each size; a list for each set and scale.
+function curveGroups() {
+  const layers = new Set(blocks.map((row) => [row.set, row.scale, row.layer].join()));
+  const sizes = blocks.map((row) => row.buffer_bytes);
+  const rows = data.curves.filter((row) => layers.has([row.set, row.scale, row.layer].join()) &&
+    row.buffer_bytes >= Math.min(...sizes) / 2 && row.buffer_bytes <= 2 * Math.max(...sizes));
+  const found = new Map();
+  for (const row of rows) {
+    const key = [row.set, row.scale].join();
+    if (!found.has(key)) found.set(key, new Map());
+    const bySize = found.get(key);
+    bySize.set(row.buffer_bytes, [...(bySize.get(row.buffer_bytes) || []), row]);
+  }
+  return [...found.values()].map((bySize) => {
+    const groups = [...bySize.values()];
+    const most = Math.max(...groups.map((group) => group.length));
+    return groups.filter((group) => group.length === most).sort(([a], [b]) => a.buffer_bytes - b.buffer_bytes);
   });
 }
 
+function drawStalls() {
+  const rows = shown.filter((row) => row.total_bytes_predicted !== null);
+  const labels = unique(rows.map((row) => row.label));
+  const names = unique(rows.map((row) => row.layer));
+  const wanted = choices("stalls-group", "bars", [
+    ["One configuration, its layers", labels.map((one) => [`of ${one}`, one])],
+    ["One layer, all configurations", names.map((one) => [`layer ${one}`, one])],
+  ]);
+  const some = rows.filter((row) => `of ${row.label}` === wanted || `layer ${row.layer}` === wanted);
+  const keys = new Map(some.flatMap(spent).map((part) => [part.name, { ...part, field: true }]));
+  bars(document.getElementById("stalls"), {
+    title: "Lane cycles by what they are spent on", most: 1, format: (tick) => `${Math.round(tick * 100)} %`,
+    legend: [...keys.values()], noteTitle: "utilisation",
+    rows: some.map((row) => ({
+      name: wanted.startsWith("layer ") ? row.label : row.layer, note: row.utilisation.toFixed(3),
+      action: () => showNest(`${row.layer}, ${row.label}`, [row]),
+      parts: spent(row).map((part) => ({ ...part, label: `${(100 * part.value).toFixed(1)} % ${part.name}` +
+        (part.cycles === undefined ? "" : `\n${whole(part.cycles)} of ${whole(cycles(row))} cycles`) })),
+    })),
+  });
+}
+
+// Rows as points: a mark for each family; rows of a layer are joined from the smallest to the largest buffers.
+function roofSeries(rows, x) {
+  const series = [];
+  const names = unique(rows.map((row) => row.layer));
+  for (const key of unique(rows.map(familyOf))) {
+    const family = rows.filter((row) => familyOf(row) === key);
+    const mark = markOf(family[0]);
+    let name = familyName(family[0]);
+    for (const layer of unique(family.map((row) => row.layer))) {
+      const some = family.filter((row) => row.layer === layer)
+        .sort((a, b) => a.buffer_bytes - b.buffer_bytes || a.hwcs - b.hwcs || a.tcdm_bytes - b.tcdm_bytes);
+      series.push({
+        ...mark, name, line: true, quiet: true,
+        points: some.map((row, index) => ({
+          x: row.macs / x(row), y: row.macs / cycles(row), hollow: !measured(row),
+          named: index === some.length - 1 ? (names.length === 1 ? row.label : layer) : undefined,
+          label: `${trafficText(row)}\n${(row.macs / cycles(row)).toFixed(2)} MACs a cycle, ` +
+            `${(row.macs / x(row)).toFixed(2)} a byte, utilisation ${row.utilisation.toFixed(3)}`,
+          action: () => showNest(`${row.layer}, ${row.label}`, [row]),
+        })),
+      });
+      name = undefined;
+    }
+  }
+  return series;
+}
+
 function drawRoofline() {
-  const points = [...blocks, ...engines].map((row) => ({
-    x: row.macs / traffic(row), y: row.macs / cycles(row), hollow: !measured(row), row,
-    label: `${trafficText(row)}, ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`, action: () => showNest(row.layer, [row]),
-  }));
-  const xs = points.map((point) => point.x);
+  const rows = [...blocks, ...engines];
+  const xs = rows.map((row) => row.macs / traffic(row));
   const [low, high] = [Math.min(...xs, 0.6), Math.max(...xs, 4)];
+  const roofs = unique(rows.map(lanesOf)).map((lanes, index) => ({
+    name: index ? undefined : "roof", color: "bound", line: true,
+    points: [low, lanes / PORT_BYTES, high].sort(ascending).map((x) => ({ x, y: Math.min(lanes, x * PORT_BYTES) })),
+  }));
   plot(document.getElementById("roofline"), {
-    title: "Roofline",
-    series: !points.length ? [] : [
-      { name: "roof", color: "bound", line: true,
-        points: [low, LANES / PORT_BYTES, high].map((x) => ({ x, y: Math.min(LANES, x * PORT_BYTES) })) },
-      { name: "HWC", color: "total", points: points.filter((point) => point.row.configuration !== "hwce") },
-      ...(engines.length ? [{ name: "HWCE", color: "mark",
-        points: points.filter((point) => point.row.configuration === "hwce") }] : []),
-    ],
+    title: "Roofline", series: rows.length ? [...roofs, ...roofSeries(rows, traffic)] : [],
     x: { label: "MACs for each byte moved", log: true },
     y: { label: "MACs a cycle", log: true },
   });
 }
 
+const GATES_PER_BIT = 1.5;
+
+function areaOf(rows) {
+  const areas = unique(rows.map((row) => (row.gates === null ? null : row.gates + GATES_PER_BIT * (row.buffer_bits + row.queue_bits))));
+  return areas.length === 1 ? areas[0] : null;
+}
+
 function drawPareto() {
-  const placed = data.groups.filter((group) => group.area !== null && group.configuration !== "hwce");
+  const all = groupsOf(blocks).map((rows) => ({ rows, row: rows[0], area: areaOf(rows), traffic: sumOf(rows, traffic) }));
+  const placed = all.filter((group) => group.area !== null);
   const byArea = placed.length > 0;
   document.getElementById("pareto-text").textContent = byArea
     ? "Logic and memories in gates (NANDs of two inputs, four transistors; six for a bit of memory) against the " +
-      "traffic of all layers. The line joins the configurations that no other one beats in both."
-    : "Nothing was synthesised: bytes of buffer stand for the area. The line joins what no other configuration beats.";
-  const groups = byArea ? placed : data.groups.filter((group) => group.configuration !== "hwce");
-  const area = (group) => (byArea ? group.area : group.buffer_bytes);
+      "traffic of the layers. The line joins the configurations that no other one beats in both."
+    : "Nothing of this was synthesised: bytes of buffer stand for the area. The line joins what no other one beats.";
+  const groups = byArea ? placed : all;
+  const area = (group) => (byArea ? group.area : group.row.buffer_bytes);
   const sorted = [...groups].sort((a, b) => area(a) - area(b) || a.traffic - b.traffic);
   const front = sorted.filter((group, index) => sorted.slice(0, index).every((one) => one.traffic > group.traffic));
-  const points = (some) => some.map((group) => ({
-    x: area(group), y: group.traffic, named: front.includes(group) ? group.label : undefined,
-    label: `${group.label}: ${whole(group.traffic)} bytes`,
-    action: () => showNest(group.label, known.filter((row) => row.label === group.label)),
+  const series = byFamily(groups.map((group) => group.rows), (row) => row.buffer_bytes).map((family) => ({
+    ...markOf(family[0][0]), name: familyName(family[0][0]),
+    points: groups.filter((group) => family.includes(group.rows)).map((group) => ({
+      x: area(group), y: group.traffic, hollow: !front.includes(group), named: front.includes(group) ? group.row.label : undefined,
+      label: `${group.row.label}, ${layersText(group.rows)}\n${whole(group.traffic)} bytes${front.includes(group) ? "" : ", beaten"}`,
+      action: () => showNest(`${group.row.label}: ${layersText(group.rows)}`, group.rows),
+    })),
   }));
   plot(document.getElementById("pareto"), {
     title: "Area against traffic",
-    series: [
-      { name: "no other one beats it", color: "mark", line: true, points: points(front) },
-      { name: "beaten", color: "bound", points: points(groups.filter((group) => !front.includes(group))) },
-    ],
+    series: groups.length ? [
+      { name: "no other one beats it", color: "bound", line: true, points: front.map((group) => ({ x: area(group), y: group.traffic })) },
+      ...series,
+    ] : [],
     x: byArea ? { label: "gates" } : { label: "local buffers", log: true, format: bytes,
-      ticks: unique(groups.map((group) => group.buffer_bytes)).sort((a, b) => a - b) },
-    y: { label: "bytes, all layers" },
+      ticks: unique(groups.map((group) => group.row.buffer_bytes)).sort(ascending) },
+    y: { label: "bytes" },
   });
 }
 
 function drawEngines() {
-  const size = Number(document.getElementById("engines-size").value);
+  const sizes = unique(engines.map((row) => row.buffer_bytes)).sort(ascending);
+  const size = Number(choices("engines-size", "engines", [["", sizes.map((one) => [String(one), bytes(one)])]]));
+  const same = (a, b) => ["set", "scale", "buffer_bytes", "layer"].every((name) => a[name] === b[name]);
   const pairs = engines.filter((row) => row.buffer_bytes === size)
-    .map((theirs) => [theirs, blocks.find((row) => row.buffer_bytes === size && row.layer === theirs.layer)])
-    .filter(([, ours]) => ours);
+    .flatMap((theirs) => blocks.filter((row) => same(row, theirs)).map((ours) => [theirs, ours]));
   const ratios = pairs.map(([theirs, ours]) => traffic(theirs) / traffic(ours));
+  const several = unique(pairs.map(([, ours]) => ours.label)).length > 1;
   bars(document.getElementById("engines"), {
-    title: "HWCE over HWC", most: Math.max(1, ...ratios) * 1.05, format: shortNumber,
+    title: "HWCE over HWC", most: Math.max(1, ...ratios) * 1.05, format: shortNumber, noteTitle: "ratio",
     rows: pairs.map(([theirs, ours], index) => ({
-      name: ours.layer, note: ratios[index].toFixed(2),
-      parts: [{ value: ratios[index], color: "mark", label: `${whole(traffic(theirs))} over ${whole(traffic(ours))} bytes` }],
+      name: several ? `${ours.layer}, ${familyName(ours)}` : ours.layer, note: ratios[index].toFixed(2),
+      parts: [{ value: ratios[index], color: "useful", label: `${whole(traffic(theirs))} over ${whole(traffic(ours))} bytes` }],
       action: () => showNest(ours.layer, [theirs, ours]),
     })),
   });

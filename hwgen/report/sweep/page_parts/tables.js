@@ -1,4 +1,4 @@
-// Tables that sort by any column and can be downloaded.
+// Tables that sort by any column and can be downloaded; the first column and the header stay in sight.
 
 function save(name, kind, text) {
   const link = document.createElement("a");
@@ -17,62 +17,88 @@ function csvOf(columns, rows) {
     .map((line) => line.map(cell).join(",")).join("\n") + "\n";
 }
 
-function drawTable(host, name, columns, shown, rows, opens) {
+function headed(cell, name) {
+  const button = make(cell, "button", { type: "button" });
+  name.split("_").forEach((word, i) => {
+    if (i) { button.append("_"); make(button, "wbr"); }
+    button.append(word);
+  });
+  return button;
+}
+
+// sorted: a column's name, with "-" before it from the largest down; kept under `name` in the address
+function drawTable(host, name, columns, shownColumns, rows, opens) {
+  const place = host.querySelector(".scroll")?.scrollLeft ?? 0;
   host.replaceChildren();
   const tools = make(host, "p", { class: "download" });
   const names = columns.map((column) => column.name);
-  make(tools, "button", {}, "Download CSV").addEventListener("click", () => save(`${name}.csv`, "text/csv", csvOf(names, rows)));
-  make(tools, "button", {}, "Download JSON").addEventListener("click", () => save(`${name}.json`, "application/json", JSON.stringify(rows.map((row) => Object.fromEntries(names.map((one) => [one, row[one]]))), null, 1)));
-  const table = make(host, "table");
+  make(tools, "button", { type: "button" }, "Download CSV").addEventListener("click", () => save(`${name}.csv`, "text/csv", csvOf(names, rows)));
+  make(tools, "button", { type: "button" }, "Download JSON").addEventListener("click", () => save(`${name}.json`, "application/json", JSON.stringify(rows.map((row) => Object.fromEntries(names.map((one) => [one, row[one]]))), null, 1)));
+  const scroll = make(host, "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `table of ${name}` });
+  const table = make(scroll, "table");
   const head = make(make(table, "thead"), "tr");
   const body = make(table, "tbody");
-  let sorted = { name: null, up: true };
   const fill = () => {
+    const wanted = kept.get(`sort-${name}`) || "";
+    const [by, up] = [wanted.replace(/^-/, ""), !wanted.startsWith("-")];
+    for (const cell of head.children) {
+      if (cell.dataset.name === by) cell.setAttribute("aria-sort", up ? "ascending" : "descending");
+      else cell.removeAttribute("aria-sort");
+    }
     const order = [...rows];
-    if (sorted.name) {
+    if (names.includes(by)) {
       order.sort((a, b) => {
-        const [x, y] = [a[sorted.name], b[sorted.name]];
+        const [x, y] = [a[by], b[by]];
         if (x === null || y === null) return (x === null) - (y === null);
         const way = typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y;
-        return sorted.up ? way : -way;
+        return up ? way : -way;
       });
     }
     body.replaceChildren();
     for (const row of order) {
       const line = make(body, "tr");
-      for (const column of shown) {
+      shownColumns.forEach((column, index) => {
         const value = row[column.name];
         const number = typeof value === "number";
-        make(line, "td", number ? { class: "number" } : {}, value === null || value === undefined ? "" : number ? whole(value) : String(value));
-      }
+        const text = value === null || value === undefined ? "" : !number ? String(value)
+          : column.kind === "number" && !column.unit ? value.toFixed(3) : whole(value);
+        const cell = make(line, index ? "td" : "th", { class: number ? "number" : null, scope: index ? null : "row" });
+        if (!index && opens && row.nest) make(cell, "button", { type: "button", class: "open" }, text);
+        else cell.textContent = text;
+      });
       if (opens && row.nest) {
         line.setAttribute("data-row", "");
-        line.addEventListener("click", () => showNest(row.layer, [row]));
+        line.addEventListener("click", () => showNest(`${row.layer}, ${row.label}`, [row]));
       }
     }
   };
-  for (const column of shown) {
-    const cell = make(head, "th", { scope: "col", title: [column.meaning, column.unit].filter(Boolean).join(", ") });
-    make(cell, "button", {}, column.name).addEventListener("click", () => {
-      sorted = { name: column.name, up: sorted.name === column.name ? !sorted.up : true };
-      for (const other of head.children) other.removeAttribute("aria-sort");
-      cell.setAttribute("aria-sort", sorted.up ? "ascending" : "descending");
+  for (const column of shownColumns) {
+    const cell = make(head, "th", { scope: "col", "data-name": column.name, title: [column.meaning, column.unit].filter(Boolean).join(", ") });
+    headed(cell, column.name).addEventListener("click", () => {
+      const way = kept.get(`sort-${name}`) === column.name ? `-${column.name}` : column.name;
+      keep(`sort-${name}`, way);
       fill();
     });
   }
   fill();
+  scroll.scrollLeft = place;
 }
 
 function drawTables() {
-  const main = ["status", "configuration", "buffer_bytes", "lanes", "hwcs", "tcdm_bytes", "layer",
+  const main = ["layer", "set", "configuration", "buffer_bytes", "lanes", "order", "hwcs", "tcdm_bytes", "scale", "status",
     "dram_total_bytes_predicted", "dram_total_bytes_measured", "total_bytes_predicted", "total_bytes_measured",
-    "optimum_ratio", "bound_ratio", "cycles_measured", "utilisation", "luts", "dsps", "clock_mhz", "reason"];
+    "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation", "luts", "dsps", "clock_mhz", "reason"];
   const all = document.getElementById("all-columns").checked;
   const filled = data.columns.filter(({ name }) => data.rows.some((row) => row[name] !== null));
-  const shown = filled.filter(({ name }) => (all ? name !== "schedule" : main.includes(name)))
-    .sort((a, b) => (all ? 0 : main.indexOf(a.name) - main.indexOf(b.name)));
-  drawTable(document.getElementById("results"), "results", data.columns, shown, data.rows, true);
-  drawTable(document.getElementById("curves"), "curves", data.curve_columns, data.curve_columns, data.curves, false);
+  const several = (name) => !["set", "order", "scale"].includes(name) || unique(data.rows.map((row) => row[name])).length > 1;
+  const rank = (name) => main.indexOf(name) + (main.includes(name) ? 0 : main.length + 1);
+  const columns = filled.filter(({ name }) => all || (main.includes(name) && several(name)))
+    .sort((a, b) => (all ? (b.name === "layer") - (a.name === "layer") : rank(a.name) - rank(b.name)));
+  drawTable(document.getElementById("results"), "results", data.columns, columns, shown, true);
+  const layers = new Set(shown.map((row) => [row.set, row.scale, row.layer].join()));
+  const ordered = [...data.curve_columns].sort((a, b) => (b.name === "layer") - (a.name === "layer"));
+  drawTable(document.getElementById("curves"), "curves", data.curve_columns, ordered.filter(({ name }) => name !== "question"),
+    data.curves.filter((row) => layers.has([row.set, row.scale, row.layer].join())), false);
   const described = ["name", "kind", "unit", "meaning"].map((name) => ({ name, meaning: "", unit: "" }));
   drawTable(document.getElementById("schema"), "schema", described, described, data.columns, false);
 }

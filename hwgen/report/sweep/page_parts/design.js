@@ -1,0 +1,100 @@
+// What a click shows: a row's figures, a picture of its hardware, and its nest.
+
+const WIDE = window.matchMedia("(min-width: 75rem)");
+
+function showNest(title, rows) {
+  const detail = document.getElementById("detail");
+  document.getElementById("detail-title").textContent = title;
+  const body = document.getElementById("detail-body");
+  body.replaceChildren();
+  for (const row of rows) {
+    make(body, "h3", {}, `${row.layer}, ${row.label}`);
+    drawDesign(make(body, "figure", { class: "design" }), row);
+    const facts = [
+      ["I + W + O, predicted", `${whole(row.total_bytes_predicted)} bytes`],
+      ["I + W + O, measured", measured(row) ? `${whole(row.total_bytes_measured)} bytes` : "not simulated"],
+      ...(row.hwcs === null ? [["traffic / optimum", row.optimum_ratio.toFixed(3)], ["traffic / bound", row.bound_ratio.toFixed(3)]] : [
+        ["DRAM, predicted", `${whole(row.dram_total_bytes_predicted)} bytes`],
+        ["DRAM, measured", measured(row) ? `${whole(row.dram_total_bytes_measured)} bytes` : "not simulated"],
+        ["traffic / bound", `${row.bound_ratio.toFixed(3)}, at the DRAM`],
+        ["TCDM taken", `${whole(row.tcdm_taken_bytes)} of ${whole(row.tcdm_bytes)} bytes`],
+      ]),
+      ["cycles", `${whole(cycles(row))} ${row.cycles_measured === null ? "predicted" : "measured"}`],
+      ["utilisation", `${row.utilisation.toFixed(3)}: ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`],
+      ["loop order", row.hardware_order],
+    ];
+    if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ` +
+      `${row.lut_rams + row.buffer_lut_rams} LUT RAMs, ${row.block_rams + row.buffer_block_rams} block RAMs, ` +
+      `${row.dsps} DSPs, ${row.clock_mhz} MHz; ${row.critical_path}`]);
+    if (row.scale > 1) facts.push(["SCALED", `channels, rows and columns divided by ${row.scale}`]);
+    if (row.schedule) facts.push(["schedule", row.schedule]);
+    const table = make(body, "table");
+    for (const [name, value] of facts) {
+      const line = make(table, "tr");
+      make(line, "th", { scope: "row" }, name);
+      make(line, "td", {}, value);
+    }
+    make(body, "pre", { class: "nest", tabindex: "0" }, row.nest);
+  }
+  if (!detail.open) {
+    if (WIDE.matches) detail.show(); // beside the plots, which can still be clicked
+    else detail.showModal();
+  }
+  detail.scrollTop = 0;
+  document.body.classList.toggle("docked", WIDE.matches);
+}
+
+// Memories of the HWC with what the schedule needs of them, the lanes with their mean work, and the bytes between.
+function drawDesign(host, row) {
+  const lanes = Object.fromEntries([...row.hardware_lanes.matchAll(/([a-z])(\d+)/g)].map(([, dim, n]) => [dim, Number(n)]));
+  const total = lanesOf(row);
+  const columns = (lanes.x || 1) * (lanes.y || 1) * (lanes.k || 1) * (lanes.l || 1);
+  const lines = total / columns;
+  const image = make(host, "svg", { viewBox: "0 0 480 214", role: "img", "aria-label":
+    `HWC with lanes ${row.hardware_lanes}, buffers of ${row.input_buffer_bytes}, ${row.weight_buffer_bytes} and ${row.output_buffer_bytes} bytes` });
+  const text = (x, y, words, more = {}) => make(image, "text", { x, y, ...more }, words);
+  const cluster = isCluster(row);
+  make(image, "rect", { class: "box", x: 1, y: 8, width: 62, height: 198, rx: 4 });
+  text(32, 100, cluster ? "TCDM" : "shared", { "text-anchor": "middle" });
+  text(32, 116, cluster ? bytes(row.tcdm_bytes) : "memory", { "text-anchor": "middle", class: cluster ? "soft" : null });
+  make(image, "rect", { class: "box", x: 128, y: 8, width: 350, height: 198, rx: 4 });
+  text(470, 24, cluster ? `${row.hwcs} HWCs like this` : "HWC", { "text-anchor": "end", class: "soft" });
+  const memories = [["I", "input"], ["W", "weight"], ["O", "output"]];
+  const largest = Math.max(1, ...memories.map(([, name]) => row[`${name}_buffer_bytes`]));
+  memories.forEach(([operand, name], index) => {
+    const [size, need] = [row[`${name}_buffer_bytes`], row[`${name}_need_bytes`] ?? 0];
+    const y = 38 + 56 * index;
+    const width = size ? Math.max(6, (104 * size) / largest) : 0;
+    const style = `--c: var(--${operand})`;
+    text(144, y - 5, `${operand}  ${bytes(size)}`);
+    make(image, "rect", { class: "memory", x: 144, y, width, height: 20, style });
+    make(image, "rect", { class: "bar still", x: 144, y, width: size ? (width * Math.min(need, size)) / size : 0, height: 20, style });
+    if (need) text(144, y + 34, `${whole(need)} B used`, { class: "soft" });
+    const out = operand === "O";
+    make(image, "path", { class: "curve", style, d: out ? `M140 ${y + 10}H70` : `M66 ${y + 10}H136` });
+    make(image, "path", { class: "mark", style, d: out ? polygon(66, y + 10, [[0, 0], [9, -5], [9, 5]]) : polygon(140, y + 10, [[0, 0], [-9, -5], [-9, 5]]) });
+    text(96, y + 4, shortNumber(moved(row, operand)), { "text-anchor": "middle" });
+    text(96, y + 24, "bytes", { "text-anchor": "middle", class: "soft" });
+    make(image, "path", { class: "curve thin", style, d: out ? `M294 112H272V${y + 10}H${146 + width}` : `M${146 + width} ${y + 10}H272V112H294` });
+  });
+  const cell = Math.min(22, 164 / columns, 116 / lines);
+  const [left, top] = [300, 112 - (cell * lines) / 2];
+  const busy = row.utilisation * total;
+  for (let i = 0; i < total; i += 1) {
+    const place = { x: left + cell * (i % columns), y: top + cell * Math.floor(i / columns), width: cell - 1.5, height: cell - 1.5, rx: 1 };
+    make(image, "rect", { class: "lane", ...place });
+    const part = Math.min(1, Math.max(0, busy - i));
+    if (part) make(image, "rect", { class: "lane busy", ...place, width: place.width * part });
+  }
+  text(300, top - 10, `${total} lanes: ${row.hardware_lanes}`);
+  text(300, top + cell * lines + 16, `${busy.toFixed(1)} at work on average`, { class: "soft" });
+}
+
+function setUpDetail() {
+  const detail = document.getElementById("detail");
+  const close = () => document.body.classList.remove("docked");
+  detail.addEventListener("close", close);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && detail.open) detail.close(); });
+  detail.addEventListener("click", (event) => { if (event.target === detail && detail.matches(":modal")) detail.close(); });
+  WIDE.addEventListener("change", () => { if (detail.open) detail.close(); });
+}

@@ -1,0 +1,108 @@
+"""The folder of a sweep whose figures are made up, for pages and tables."""
+
+from pathlib import Path
+from typing import Any
+
+from hwgen.arch.hwc import ALONG_X
+from hwgen.campaigns.hwc import rows_of
+from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan
+from hwgen.ir.hardware import Cluster
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Schedule
+from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.core.access import predict
+from hwgen.model.published.stoutchinin import hwce
+from hwgen.sweep.cluster_rows import cluster_row
+from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
+from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
+from hwgen.sweep.request import Outcome, Question
+from hwgen.sweep.rows import row_of
+from hwgen.sweep.table import write_results
+from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
+from tests.sweep.points import layers_named
+
+__all__ = ["BUDGETS", "results"]
+
+BUDGETS = (512, 1024, 2048)
+
+
+def results(
+    folder: Path,
+    *,
+    budgets: tuple[int, ...] = BUDGETS,
+    shapes: tuple[Lanes, ...] = (ALONG_X,),
+    kinds: tuple[Kind, ...] = ("shared", "hwce"),
+    clusters: bool = False,
+) -> Path:
+    """A sweep's folder: two layers on HWCs, and on the HWCE, of three sizes; or, besides, on clusters.
+
+    Nothing was run: what was measured is made up, and of the HWCs of 2 KiB nothing was.
+    """
+    layers = layers_named("first", "second")
+    question = Question(layers, tuple(Configuration("shared", budget) for budget in budgets), layer_set="few")
+    rows: list[dict[str, Any]] = []
+    documents: dict[str, str] = {}
+    for configuration in (Configuration(k, b, lanes=lanes) for k in kinds for b in budgets for lanes in shapes):
+        entries = tuple(Entry(hwce(layer, lanes=configuration.lanes), None) for layer in layers)
+        planned = rows_of(Plan(configuration, entries, {}, {layer.name: 100 for layer in layers}))
+        on = hardware_of(configuration, planned)
+        documents |= documents_of(question, configuration, (entry.schedule for entry in entries), on)
+        for row in planned:
+            rows.append(_cells(row, question, configuration.budget, simulated=configuration.budget != 2048))
+    if clusters:
+        for hwcs in (1, 2):
+            for layer in layers:
+                row, files = _on_cluster(layer, question, hwcs)
+                rows.append(row)
+                documents |= files
+    curves = [
+        {"layer": layer.name, "buffer_bytes": size, "I_bytes": 90000 // size, "W_bytes": 200, "O_bytes": 300,
+         "total_bytes": 90000 // size + 500, "bound_bytes": 450, "set": "few", "scale": 1,
+         "question": question.name}
+        for layer in layers for size in (128, *budgets)
+    ]  # fmt: skip
+    write_results(folder, Outcome(rows, curves, documents), question)
+    return folder
+
+
+def _cells(row: Any, question: Question, budget: int, *, simulated: bool) -> dict[str, Any]:
+    line = {
+        "measured": predict(row.entry.schedule).counts.as_json(),
+        "equal": True,
+        "output_exact": True,
+        "passed": True,
+        "failures": [],
+        "cycles": {"measured": 4000},
+        "stalls": {"measured": {"input": 900, "weight": 300, "output": 0}},
+    }
+    synthesis = Synthesis(
+        Device(), 80.0, CriticalPath("a", "b", 1.0, 2.0), Area(5000 + budget, 5, 30, 2, 0),
+        {"O": Area(lut_rams=budget // 8)}, Gates(1000, 30, 8 * budget, 64), {},
+    )  # fmt: skip
+    asked = {**question.asked(row.configuration), "simulator": "verilator" if simulated else ""}
+    return row_of(
+        row, point="p", optimum=100, asked=asked, file=schedule_file(question, row.configuration, row.layer),
+        simulated=line if simulated else None, synthesis=synthesis,
+    )  # fmt: skip
+
+
+def _on_cluster(layer: Layer, question: Question, hwcs: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """A layer on a cluster of so many HWCs; the run is made up, and only one HWC was simulated."""
+    configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=hwcs, tcdm=1 << 14))
+    plan = plan_on_cluster(layer, configuration)
+    schedule = Schedule.from_data(plan["schedule"])
+    line = {
+        "measured": predict_two_levels(schedule, hwcs).counts.as_json(),
+        "equal": True,
+        "output_exact": True,
+        "passed": True,
+        "failures": [],
+        "cycles": {"measured": 5000},
+        "stalls": {"measured": {"wait_compute_for_load": 1000, "wait_compute_for_store": 500}},
+    }
+    row = cluster_row(
+        plan, configuration, point="p", asked=question.asked(configuration),
+        file=schedule_file(question, configuration, layer.name), simulated=line if hwcs == 1 else None,
+    )  # fmt: skip
+    return row, documents_of(question, configuration, [schedule], configuration.hardware)
