@@ -11,11 +11,14 @@ from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, Entry, Plan
 from hwgen.ir.document import InputError, dump_yaml
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.sweep.results import load_results
+from hwgen.sweep.clusters import ClusterConfiguration
+from hwgen.sweep.columns import COLUMNS
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
@@ -171,3 +174,11 @@ def test_a_schedule_is_a_file_like_any_other(tmp_path: Path) -> None:
     text = (tmp_path / row["schedule"]).read_text(encoding="utf-8")
     assert text == dump_yaml(hwce(layer, lanes=ALONG_X).as_data())
     assert (tmp_path / "schedules" / "few_hwce_512" / "few_hwce_512.hardware.yaml").is_file()
+
+
+def test_all_that_is_asked_for_keeps_rows_apart() -> None:
+    configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=2))
+    for one in (configuration, configuration.hwc):
+        asked = Question(LAYERS, (one,)).asked(one)
+        keys = {column.name for column in COLUMNS if column.key}
+        assert {*asked, "layer"} - keys == {"simulator", "question"}  # of the same point, more or less is known

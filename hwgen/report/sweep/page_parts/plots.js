@@ -42,16 +42,15 @@ function drawTraffic() {
           (rows.every(measured) ? "measured" : "predicted"),
         action: () => showNest(`${rows[0].label}: ${layersText(rows)}`, rows),
       })) });
-      if (operands.length === 1) keys.unshift({ name: familyName(family[0][0]), color, shape });
     }
-    if (operands.length > 1) keys.unshift({ name, color: operand, shape: several ? undefined : OPERAND_SHAPES[operand] });
   }
-  if (operands.length > 1 && several) {
-    for (const family of lines) keys.unshift({ name: familyName(family[0][0]), color: "total", shape: markOf(family[0][0]).shape });
-  }
+  const ofFamilies = lines.map(([[row]]) => ({ name: familyName(row), ...markOf(row), ...(operands.length > 1 ? { color: "total" } : {}) }));
+  const ofOperands = operands.map((operand) => ({ name: operand === "total" ? "I + W + O" : operand, color: operand,
+    shape: several ? undefined : OPERAND_SHAPES[operand] }));
+  const first = [...(several || operands.length === 1 ? ofFamilies : []), ...(operands.length > 1 ? ofOperands : [])];
   for (const one of series) one.points = one.points.filter((point) => point.y > 0);
   plot(host, {
-    title: "Traffic against buffer size", series: lines.length ? series : [], legend: keys,
+    title: "Traffic against buffer size", series: lines.length ? series : [], legend: [...first, ...keys],
     x: { label: "local buffers", log: true, format: bytes,
       ticks: unique(blocks.map((row) => row.buffer_bytes)).sort(ascending) },
     y: { label: "bytes", log: true },
@@ -155,8 +154,8 @@ function drawPareto() {
   const byArea = placed.length > 0;
   document.getElementById("pareto-text").textContent = byArea
     ? "Logic and memories in gates (NANDs of two inputs, four transistors; six for a bit of memory) against the " +
-      "traffic of the layers. The line joins the configurations that no other one beats in both."
-    : "Nothing of this was synthesised: bytes of buffer stand for the area. The line joins what no other one beats.";
+      "traffic of the layers. The line joins the configurations that no other one beats in both; hollow ones are beaten."
+    : "Nothing of this was synthesised: bytes of buffer stand for the area. The line joins what no other one beats; hollow ones are beaten.";
   const groups = byArea ? placed : all;
   const area = (group) => (byArea ? group.area : group.row.buffer_bytes);
   const sorted = [...groups].sort((a, b) => area(a) - area(b) || a.traffic - b.traffic);
