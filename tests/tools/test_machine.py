@@ -6,7 +6,10 @@ import pytest
 
 from hwgen.cli import jobs
 from hwgen.cli.jobs import fitting_jobs
+from hwgen.ir.document import InputError
+from hwgen.sweep.farm import Place
 from hwgen.tools.machine import free_memory, processors
+from tests.cli.command_line import Run
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,38 @@ def test_memory_is_the_machine_s_or_the_group_s(tmp_path: Path) -> None:
     (tmp_path / "sys/fs/cgroup/memory.max").write_text("2097152\n", encoding="ascii")
     assert free_memory(tmp_path) == 1048576 + 1000
     assert processors() >= 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("cosim", "nonet"), ("schedule", "nonet", "--buffer", "512"), ("regress", "nonet"),
+        ("paper", "stoutchinin-2019", "--networks", "nonet"),
+    ],
+)  # fmt: skip
+def test_every_command_with_workers_asks(
+    run: Run, command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run(*command, "-j", 1000)
+    assert answer.status == 2
+    assert answer.err.startswith("-j 1000: this machine has ")
+
+
+def test_a_sweep_starts_as_many_workers_as_fit(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = []
+
+    class Started:
+        def __init__(self, question: object, output: Path, place: Place, *more: object, **rest: object) -> None:
+            places.append(place)
+
+        def run(self) -> None:
+            raise InputError("no more of this")
+
+    monkeypatch.setattr("hwgen.cli.commands.sweep.Sweep", Started)
+    monkeypatch.setattr(jobs, "processors", lambda: 3)
+    monkeypatch.setattr(jobs, "free_memory", lambda: None)
+    sweep = ("sweep", "lenet:C1", "--buffer", "512", "--no-sim", "-o", tmp_path / "out", "-j", 100)
+    assert run(*sweep).err == "-j 100: this machine has 3 processors: 3 at a time\nhwgen: no more of this\n"
+    assert run(*sweep, "--farm", "slurm").err == "hwgen: no more of this\n"  # the queueing system knows
+    assert [(place.kind, place.workers) for place in places] == [("local", 3), ("slurm", 100)]
