@@ -12,6 +12,7 @@ import typer
 
 from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
@@ -34,6 +35,7 @@ __all__ = [
     "print_sizes",
     "print_stacks",
     "solution_file",
+    "stack_parameters",
 ]
 
 MacsOption = Annotated[
@@ -82,6 +84,15 @@ def _solution_in(folder: Path) -> Path | None:
             "hwgen depth-first NET --memory SIZE -o DIR"
         )
     return found[0] if found else None
+
+
+def stack_parameters(path: Path, macs: int | None) -> list[tuple[str, PipelineParameters]]:
+    """Name of each stack of a solution, and what its pipeline is generated for."""
+    solution = read_solution(path)
+    return [
+        (solution.name(stack), lower_stack(plan_stack(solution, stack), None, macs=macs or MACS).parameters)
+        for stack in solution.stacks
+    ]
 
 
 def predict_stacks(path: Path, *, macs: int | None, as_json: bool) -> None:

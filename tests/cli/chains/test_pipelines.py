@@ -5,6 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+import hwgen.cli.commands.synth
+from hwgen.arch.pipeline import PipelineParameters
+from hwgen.lower.pipeline.lowering import lower_stack
+from hwgen.lower.pipeline.solution import read_solution
+from hwgen.lower.pipeline.tiles import plan_stack
+from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis
+from hwgen.synth.timing import CriticalPath
 from tests.cli.command_line import Run, refused
 
 NETWORK = {
@@ -17,7 +24,7 @@ NETWORK = {
          "input_height": 6, "input_width": 8, "output_height": 6, "output_width": 8, "kernel": [3, 3],
          "padding": [1, 1, 1, 1], "activation": "relu"},
         {"name": "head", "op": "conv", "inputs": ["stem"], "input_channels": 3, "output_channels": 2,
-         "input_height": 6, "input_width": 8, "output_height": 6, "output_width": 8},
+         "input_height": 6, "input_width": 8, "output_height": 6, "output_width": 8, "kernel": [1, 1]},
     ],
 }  # fmt: skip
 
@@ -30,7 +37,7 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "net.yaml"
 
 
-def test_a_solution(run: Run, network: str) -> None:
+def test_a_solution(run: Run, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (point,) = run("depth-first", network, "--memory", "1KiB", "-o", "found", "--json").json["points"]
     told = run("predict", "found", "--json").json
     assert told["total_bytes"] == point["traffic"]
@@ -38,6 +45,20 @@ def test_a_solution(run: Run, network: str) -> None:
     assert "tiny" in run("predict", "found").out
     answer = run("generate", "found", "-o", "rtl", "--json")
     assert [one["stack"] for one in answer.json["hardware"]] == [stack["stack"] for stack in told["stacks"]]
+    seen = []
+
+    def record(parameters: PipelineParameters, *_: object, **__: object) -> Synthesis:
+        seen.append(parameters)
+        path = CriticalPath("a", "b", 1.0, 2.0)
+        return Synthesis(Device(), 99.0, path, Area(luts=7), {"M": Area(lut_rams=3)}, Gates(1, 1, 1, 1), {})
+
+    monkeypatch.setattr(hwgen.cli.commands.synth, "synthesise_pipeline", record)
+    answer = run("synth", "found", "--json")
+    assert [one["stacks"] for one in answer.json["hardware"]] == [[stack["stack"] for stack in told["stacks"]]]
+    (stack,) = read_solution(Path("found/depth_first.yaml")).stacks
+    solution = read_solution(Path("found/depth_first.yaml"))
+    assert seen == [lower_stack(plan_stack(solution, stack), None).parameters]
+    assert "rings of maps" in run("synth", "found").out
     refused(run("predict", "found", "--hardware", "hwc"), "--hardware: not for a depth-first solution, got found/")
 
 
