@@ -101,8 +101,12 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
     yield setting("partial_pitch", bits + 2, "Bytes from row to row of the partial sums")
     yield setting("partial_plane", ADDRESS_BITS - 4, "Bytes from channel to channel of the partial sums")
     yield setting("bias_base", ADDRESS_BITS, "Byte address of the biases, 32 bits each")
-    for j in parameters.bias_loops:
-        yield setting(f"bias_stays_{j}", 1, f"Biases are kept from one iteration of loop {j} to the next")
+    if parameters.bias_loops:
+        loops = ", ".join(map(str, parameters.bias_loops))
+        meaning = (
+            f"Biases are kept from one iteration to the next: a bit, from bit 0 on, for each of the loops {loops}"
+        )
+        yield setting("bias_stays", len(parameters.bias_loops), meaning)
     for one in (SHIFT, *clip_settings(parameters.operand_bits)):
         yield setting(*one)
     yield setting("output_box_vectors", index, "Vectors of the largest tile in the output memory")

@@ -55,8 +55,9 @@ class Placement:
 
 
 def bias_registers(parameters: HwcParameters, depth: int) -> dict[str, int]:
-    """The registers that say where biases stay: within the part of the nest inside ``depth`` loops."""
-    return {f"bias_stays_{j}": int(j >= depth) for j in parameters.bias_loops}
+    """The register that says where biases stay: within the part of the nest inside ``depth`` loops."""
+    stays = sum((j >= depth) << i for i, j in enumerate(parameters.bias_loops))
+    return {"bias_stays": stays} if parameters.bias_loops else {}
 
 
 class RegisterValues:

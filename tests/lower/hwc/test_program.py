@@ -69,6 +69,22 @@ def test_columns_that_slide_move_along_the_ring() -> None:
     assert (values["input_slides"], values["input_shift"], values["input_line"]) == (0, 0, 8)
 
 
+@pytest.mark.parametrize(("words", "stays", "store"), [(0, 0b00, None), (2, 0b10, 2), (3, 0b10, 2), (4, 0b11, 4)])
+def test_biases_stay_within_the_loops_that_they_fit(words: int, stays: int, store: int | None) -> None:
+    nest = [{"y": 2}, {"m": 2}, {"x": 16}, *FIG_8[3:]]
+    kept = schedule(nest).model_copy(update={"bias_words": words})
+    program = compile_layer(kept, Hardware(name="given"))
+    assert program.parameters.bias_words == 64
+    assert registers(program)["bias_stays"] == stays  # bit 0 for y, bit 1 for x
+    alone = compile_layer(kept)
+    assert (alone.parameters.bias_words, registers(alone).get("bias_stays")) == (store or 0, stays if store else None)
+    if words:
+        with pytest.raises(
+            InputError, match=f"small: bias_words: expected at most the 0 of hardware none, got {words}"
+        ):
+            compile_layer(kept, Hardware(name="none", bias_words=0))
+
+
 def test_weights_are_packed_in_the_order_of_use() -> None:
     weights = np.arange(4 * 2 * 9, dtype=np.int8).reshape(4, 2, 3, 3)
     packed = pack_weights(schedule(FIG_8), weights)

@@ -123,7 +123,7 @@ class OutputWalk(wiring.Component):
             self.resumes.eq(~_all([*(nest.first[at] for at in reductions), *begins])),
             self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
             self.needs_fetch.eq(
-                _all(nest.first[j] | ~getattr(self.settings, f"bias_stays_{j}") for j in p.bias_loops)
+                _all(nest.first[j] | ~self.settings.bias_stays[i] for i, j in enumerate(p.bias_loops))
             ),
         ]
         self._place(m, nest, order)

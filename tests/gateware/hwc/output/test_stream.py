@@ -123,7 +123,8 @@ class Task:
             "relu": self.relu,
             "ceiling": self.ceiling,
         }
-        return values | {f"bias_stays_{j}": int(j >= self.around_biases) for j in self.parameters().bias_loops}
+        bits = [j >= self.around_biases for j in self.parameters().bias_loops]
+        return values | ({"bias_stays": sum(bit << i for i, bit in enumerate(bits))} if bits else {})
 
     def boxes(self) -> list[tuple[int, dict[str, Range]]]:
         """Every box: how often it has come before, and what it covers."""
