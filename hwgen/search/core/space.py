@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.hwc import memory_units
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
@@ -17,6 +18,7 @@ from hwgen.search.core.orders import TILED, LoopSet
 
 __all__ = [
     "IMPOSSIBLE",
+    "LARGEST_MAP",
     "Lines",
     "Scale",
     "Tables",
@@ -29,6 +31,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+LARGEST_MAP = 8192
+"""Most rows and columns of the output: the time to fill the tables grows with the square, here to half a minute."""
 IMPOSSIBLE = 1e15
 """Need of what the hardware cannot run: more than any buffer, and finite, so that products of it stay comparable."""
 
@@ -143,8 +147,11 @@ def tables(
     target: Target,
     caps: Mapping[ArrayName, int] | None = None,
 ) -> Tables:
-    """The tables of one layer; ``caps`` are given sizes of the three memories."""
+    """The tables of one layer; ``caps`` are given sizes of the three memories. Raises `InputError` for a huge map."""
     sizes = layer.extents
+    for key, extent in (("output_height", sizes["y"]), ("output_width", sizes["x"])):
+        if extent > LARGEST_MAP:
+            raise InputError(f"{layer.name}: {key}: expected at most {LARGEST_MAP} for a search, got {extent}")
     width = bits.I // 8
     rows = window(
         sizes["y"], sizes["k"], layer.stride[0], layer.padding[0], layer.input_height, width, target.lanes.y

@@ -172,6 +172,15 @@ def test_too_small_for_anything() -> None:
     assert search(SQUARE, [168], Hardware(name="hwc"))[0].need.total <= 168
 
 
+def test_a_map_that_takes_too_long_is_refused() -> None:
+    layer = Layer(
+        name="line", input_channels=1, output_channels=1, input_height=1, input_width=8193, output_height=1,
+        output_width=8193, kernel=(1, 1),
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"^line: output_width: expected at most 8192 for a search, got 8193$"):
+        search(layer, [1024])
+
+
 def test_a_kernel_loop_outside_y_carries_nothing_at_stride_2() -> None:
     """Rows 2y + k and 2y + k + 1 never meet: with I marked at k every row is fetched for each of its uses."""
     layer = Layer(
