@@ -13,6 +13,7 @@ from hwgen.cli.names import set_names
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Totals, load_layer_set
+from hwgen.ir.requantisation import ACTIVATIONS
 
 __all__ = ["LayerSet", "layers"]
 
@@ -84,6 +85,13 @@ def _accounts(network: Network) -> Iterator[str]:
         yield f"a layer list, no connected network: {network.not_connected}"
     elif taken and network.input is not None:
         yield f"a connected network: input {network.input.name}"
+    software = Counter(
+        node.activation
+        for node in network.layers
+        if node.activation is not None and node.activation not in ACTIVATIONS
+    )
+    if software:
+        yield f"left to what reads the outputs: {', '.join(f'{count} {name}' for name, count in software.items())}"
     coverage = network.coverage()
     if coverage.left_out:
         yield f"no schedule for {coverage.lost}"
