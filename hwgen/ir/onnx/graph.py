@@ -78,9 +78,8 @@ class Model:
     def shape(self, tensor: str) -> tuple[int, ...] | None:
         """The shape of a tensor, if all of it is known."""
         shape = self.shapes.get(tensor)
-        if shape is None or any(size is None for size in shape):
-            return None
-        return tuple(size for size in shape if size is not None)
+        sizes = tuple(size for size in shape or () if size is not None and size > 0)
+        return None if shape is None or len(sizes) < len(shape) else sizes
 
     def constant(self, node: OnnxNode) -> bool:
         """Whether a node computes nothing but constants."""
@@ -118,6 +117,7 @@ def load_model(path: Path) -> Model:
         raise InputError(f"{path}: expected an ONNX model (is the file whole?): {_reason(error)}") from None
     if not whole.graph.node:
         raise InputError(f"{path}: expected an ONNX model with nodes (is the file whole?)")
+    _check_names(whole.graph, path)
     _check_inputs(whole.graph, path)
     try:
         if whole.functions:
@@ -153,6 +153,16 @@ def safe_name(wanted: str, taken: set[str]) -> str:
 
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:80] or type(error).__name__
+
+
+def _check_names(graph: Any, path: Path) -> None:
+    """Raise `InputError` for names that are no text: they are bytes then."""
+    named = [one.name for one in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
+    for node in graph.node:
+        named += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        named += [attribute.name for attribute in node.attribute]
+    if any(isinstance(name, bytes) for name in named):
+        raise InputError(f"{path}: expected an ONNX model (is the file whole?): a name is no text")
 
 
 def _check_inputs(graph: Any, path: Path) -> None:
@@ -227,7 +237,7 @@ def _constants(onnx: Any, graph: Any, nodes: Sequence[OnnxNode]) -> tuple[set[st
         if _elements(tensor) <= SMALL and not tensor.external_data and tensor.data_type != onnx.TensorProto.STRING:
             try:
                 values[name] = onnx.numpy_helper.to_array(tensor).reshape(-1).tolist()
-            except (ValueError, TypeError):  # its data are not in the file
+            except Exception:  # its data are not in the file, or of a type that is none
                 continue
     return constants, values
 

@@ -42,6 +42,25 @@ class _Reading:
             self._node(node)
 
     def _node(self, node: OnnxNode) -> None:
+        try:
+            self._sort(node)
+        except Refused as refused:
+            self._leave_out(node, refused.reason, refused.macs)
+        except (
+            ArithmeticError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ):  # too few inputs, attributes of other types
+            self._leave_out(node, "inputs or attributes that the operator does not have", None)
+
+    def _leave_out(self, node: OnnxNode, reason: str, macs: int | None) -> None:
+        self._left_out.append(LeftOut(name=node.name, op=node.label, reason=f"{node.label}: {reason}", macs=macs))
+        self._connections.end(node, Broken(f"{node.label} {node.name} is left out"))
+
+    def _sort(self, node: OnnxNode) -> None:
+        """Take a node or ignore it; raises `Refused`."""
         if self._model.constant(node):
             self._ignored[node.label, CONSTANT] += 1
             return
@@ -56,10 +75,6 @@ class _Reading:
             self._take(node, self._checked(node, row_of(node, self._model, self._connections.padded)))
         except Workless as reason:
             self._ignore(node, f"{reason}: no multiply-accumulates")
-        except Refused as refused:
-            lost = LeftOut(name=node.name, op=node.label, reason=f"{node.label}: {refused.reason}", macs=refused.macs)
-            self._left_out.append(lost)
-            self._connections.end(node, Broken(f"{node.label} {node.name} is left out"))
 
     def _has_constant(self, node: OnnxNode) -> bool:
         return any(name in self._model.constants for name in node.inputs)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from onnx import TensorProto
 
+from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Node
 from hwgen.ir.onnx.reader import read_onnx
 from tests.ir.onnx.models import FORMS, Form, Graph
@@ -111,3 +112,24 @@ def test_random_networks_come_back(tmp_path: Path, form: Form) -> None:
         assert found.coverage().share == network.coverage().share
         seen |= {node.op for node in network.layers}
     assert seen >= {"conv", "depthwise_conv", "deconv", "pool", "add", "concat", "pixel_shuffle"}
+
+
+def test_damaged_files_end_in_a_line_or_in_layers(tmp_path: Path) -> None:
+    rng = random.Random("damaged")
+    path = tmp_path / "m.onnx"
+    read, refused = 0, []
+    for form in FORMS:
+        written = Writer(decorated(random_network(rng), rng, form), form, rng)
+        whole = Path(written.graph.save(path, *written.outputs)).read_bytes()
+        for _ in range(200):
+            damaged = bytearray(whole)
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            path.write_bytes(damaged)
+            try:
+                read_onnx(path).coverage()
+                read += 1
+            except InputError as error:
+                refused.append(str(error))
+    assert all(line.startswith(f"{path}: ") for line in refused)
+    assert min(read, len(refused)) > 50
