@@ -1,8 +1,8 @@
 """Layers as large as files may say: how long one command takes, from the start of its process.
 
 Marks: `predict` of a nest with 65,535 channels at most 5 s, where every operation is a tile whose sums leave;
-`schedule` of a layer of 64 channels and 3840 x 2160 pixels for one HWC, and of one with 65,535 channels on both sides,
-at most 30 s each. Compiled code is warm; a first run that is not counted sees to that.
+`schedule` of a layer of 64 channels and 3840 x 2160 pixels for one HWC, and of one with 65,535 channels on both
+sides, at most 30 s each. Compiled code is warm; a first run that is not counted sees to that.
 """
 
 import os
