@@ -42,18 +42,19 @@ class ClusterModel(Model):
 
 
 @cache
-def load_cluster(cluster: ClusterParameters, *, dram_log2: int = 20, fast: bool = False) -> ClusterModel:
+def load_cluster(
+    cluster: ClusterParameters, *, dram_log2: int = 20, fast: bool = False, verilog: str | None = None
+) -> ClusterModel:
     """The simulated cluster of these parameters, built unless it is there.
 
     ``dram_log2`` is the size of its DRAM in 32-bit words, as a power of two; ``fast`` optimises for long runs;
-    otherwise the build is quicker.
+    otherwise the build is quicker. ``verilog`` is its text, if it is not made now.
     """
-    return ClusterModel(_built(cluster, dram_log2, fast), cluster)
+    return ClusterModel(_built(cluster, dram_log2, fast, verilog or generated_cluster(cluster)), cluster)
 
 
-def _built(cluster: ClusterParameters, dram_log2: int, fast: bool) -> Path:
+def _built(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str) -> Path:
     require_tools("verilator", waves=False)
-    verilog = generated_cluster(cluster)
     files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), Path(__file__), Path(cosim.sim.compiling.__file__)]
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):

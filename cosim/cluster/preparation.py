@@ -1,5 +1,6 @@
 """Everything that the simulation of a two-level schedule needs: test data, program, DRAM image, prediction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
@@ -18,10 +20,18 @@ from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
 from hwgen.model.dram.counts import program_access
 
-__all__ = ["ClusterTask", "prepare_cluster"]
+__all__ = ["ClusterTask", "WrittenProgram", "prepare_cluster"]
 
 WATCHDOG = 1 << 20
 """Watchdog period: cycles without progress after which the cluster stops."""
+
+
+@dataclass(frozen=True)
+class WrittenProgram:
+    """A program as software has it: the registers of the cluster by name, and the words at ``program_address``."""
+
+    registers: Mapping[str, int]
+    words: NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,7 @@ def prepare_cluster(
     serial: bool = False,
     timing: Dram | None = None,
     data: LayerData | None = None,
+    written: WrittenProgram | None = None,
 ) -> ClusterTask:
     """Make everything for one schedule; raises `InputError` where the cluster cannot run it.
 
@@ -73,6 +84,7 @@ def prepare_cluster(
     serial : a program in which nothing overlaps, for comparison.
     timing : of the DRAM; by default that of the hardware.
     data : what the layer computes with; random by default.
+    written : what runs instead of the program that the schedule is compiled to.
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = data or random_data(schedule.layer, rng)
@@ -86,12 +98,14 @@ def prepare_cluster(
     for region in (program.layout.output, program.layout.partial):  # the previous contents must not matter
         begin, end = region.base // WORD_BYTES, (region.base + region.size) // WORD_BYTES
         image[begin:end] = rng.integers(0, 1 << 32, end - begin, dtype=np.uint32)
+    if written is not None:
+        image = _with_words(image, program, written)
     moved = sum(access.bytes + 64 * access.axi_bursts for access in prediction.counts.at("dram").accesses.values())
     work = prediction.local.iterations + prediction.local.counts.total_words() + moved
     job = ClusterJob(
         name=f"{index}:{schedule.layer.name}",
         image=image,
-        registers={**program.settings, "watchdog": WATCHDOG},
+        registers={**(written.registers if written else program.settings), "watchdog": WATCHDOG},
         cycle_limit=1_000_000 + 40 * work,
         random=int(rng.integers(1, 1 << 32)),
         timing=timing,
@@ -112,3 +126,19 @@ def prepare_cluster(
         job,
         expected_output(schedule.layer, data),
     )
+
+
+def _with_words(image: NDArray[np.uint32], program: ClusterProgram, written: WrittenProgram) -> NDArray[np.uint32]:
+    """The DRAM with another program than the compiled one."""
+    address = written.registers.get("program_address", 0)
+    if address % WORD_BYTES or not program.layout.program <= address <= program.layout.program + (1 << 24):
+        where = program.schedule.layer.name
+        raise InputError(
+            f"{where}: program_address: expected a word from {program.layout.program:#x} on, got {address:#x}"
+        )
+    begin = address // WORD_BYTES
+    found = np.zeros(begin + len(written.words), np.uint32)
+    tensors = program.layout.program // WORD_BYTES
+    found[:tensors] = image[:tensors]
+    found[begin:] = written.words
+    return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cosim.cluster.comparison import judge_cluster
 from cosim.cluster.model import load_cluster
-from cosim.cluster.preparation import ClusterTask, prepare_cluster
+from cosim.cluster.preparation import ClusterTask, WrittenProgram, prepare_cluster
 from cosim.cluster.run import run_cluster
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import dump_layer, file_names
@@ -32,6 +32,8 @@ def cosimulate_clusters(
     serial: bool = False,
     timing: Dram | None = None,
     dump: Path | None = None,
+    written: Sequence[WrittenProgram] | None = None,
+    verilog: str | None = None,
     fast: bool | None = None,
     progress: Callable[[LayerResult], None] = lambda result: None,
 ) -> list[LayerResult]:
@@ -49,12 +51,22 @@ def cosimulate_clusters(
     stalls : random stalls on every DRAM channel and every TCDM port.
     serial : nothing overlaps: load, compute and store one after the other.
     timing : of the DRAM; by default that of the hardware.
+    written : for each schedule the program that runs instead of what it is compiled to.
+    verilog : of the one cluster of all schedules, if it is not made now.
     """
     groups: dict[ClusterParameters, list[tuple[int, ClusterTask]]] = defaultdict(list)
     for index, schedule in enumerate(schedules):
         stream = None if streams is None else streams[index]
         task = prepare_cluster(
-            schedule, hardware, index=index, seed=seed, stream=stream, stalls=stalls, serial=serial, timing=timing
+            schedule,
+            hardware,
+            index=index,
+            seed=seed,
+            stream=stream,
+            stalls=stalls,
+            serial=serial,
+            timing=timing,
+            written=None if written is None else written[index],
         )
         groups[task.program.hardware].append((index, task))
     names = file_names(schedules)
@@ -62,7 +74,7 @@ def cosimulate_clusters(
     for parameters, tasks in groups.items():
         depth = dram_depth(max(len(task.job.image) for _, task in tasks))
         long = sum(task.predicted_cycles for _, task in tasks) > LONG if fast is None else fast
-        model = load_cluster(parameters, dram_log2=depth, fast=long)
+        model = load_cluster(parameters, dram_log2=depth, fast=long, verilog=verilog)
         for index, task in tasks:
             outcome = run_cluster(model, task.job)
             results[index] = judge_cluster(task, outcome)

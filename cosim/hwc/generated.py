@@ -11,7 +11,7 @@ from hwgen.export.manifest import MANIFEST, Design, Manifest, read_manifest
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.schedule import load_schedule
 
-__all__ = ["generated_folder", "programs_of", "read_programs"]
+__all__ = ["generated_folder", "programs_of", "read_programs", "require_listed", "verilog_in"]
 
 
 def generated_folder(folder: Path) -> Manifest:
@@ -36,15 +36,12 @@ def programs_of(root: Path, design: Design) -> list[RunnableProgram]:
     if design.top != "hwc":
         return []
     folder = root / design.folder
-    verilog = _text(folder / "hwc.v")
+    verilog = verilog_in(folder / "hwc.v")
     digest = digest_in(verilog)
     if digest is None:
         raise InputError(f"{folder / 'hwc.v'}: expected an HWC that hwgen generate wrote")
     parameters = _parameters(folder / "hwc.json")
-    names = {layer.name for layer in design.layers}
-    for path in sorted((folder / "programs").glob("*.json")):
-        if path.stem not in names:
-            raise InputError(f"{path}: expected a program that {MANIFEST} lists: left by another hwgen generate?")
+    require_listed(folder, design)
     found = []
     for layer in design.layers:
         path = folder / "programs" / f"{layer.name}.json"
@@ -57,6 +54,14 @@ def programs_of(root: Path, design: Design) -> list[RunnableProgram]:
     return found
 
 
+def require_listed(folder: Path, design: Design) -> None:
+    """Refuse programs in a design's folder that the manifest does not list."""
+    names = {layer.name for layer in design.layers}
+    for path in sorted((folder / "programs").glob("*.json")):
+        if path.stem not in names:
+            raise InputError(f"{path}: expected a program that {MANIFEST} lists: left by another hwgen generate?")
+
+
 def _parameters(path: Path) -> HwcParameters:
     data = load_yaml(path)
     try:
@@ -65,8 +70,9 @@ def _parameters(path: Path) -> HwcParameters:
         raise InputError(f"{path}: parameters: expected those of an HWC: {error}") from None
 
 
-def _text(path: Path) -> str:
+def verilog_in(path: Path) -> str:
+    """The text of a design; raises `InputError` with one line."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path}: expected the Verilog of an HWC") from None
+        raise InputError(f"{path}: expected the Verilog that hwgen generate wrote") from None

@@ -55,8 +55,11 @@ def cluster_memories(parameters: ClusterParameters) -> tuple[MemoryArray, ...]:
     return (*core, *banks, *(array for _ in range(parameters.hwcs) for array in hwc_memories(parameters.hwc)))
 
 
-def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
-    """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs."""
+def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> dict[str, str]:
+    """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs.
+
+    ``text`` : the Verilog, if it has been made before.
+    """
     summary = {
         "parameters": asdict(parameters),
         "errors": {code.name: code.value for code in ClusterError},
@@ -70,7 +73,7 @@ def cluster_files_of(parameters: ClusterParameters) -> dict[str, str]:
         "descriptor": [asdict(entry) for entry in FIELDS],
     }
     return {
-        "cluster.v": cluster_verilog(parameters),
+        "cluster.v": text or cluster_verilog(parameters),
         "cluster.vlt": waivers("cluster", _WAIVERS),
         "cluster.json": json.dumps(summary, indent=2) + "\n",
         "cluster_program.json": json.dumps(program, indent=2) + "\n",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cosim.cluster.generated import read_clusters
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.generated import read_programs
@@ -100,8 +101,8 @@ def cosim(
         for option, value in of_schedules.items():
             if value:
                 raise InputError(f"{option}: not with --program, whose folder says it")
-        results = _run_generated(program, simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
-        return _told([(Path(), results)], {}, output, as_json=as_json)
+        by_kind = _run_generated(program, simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
+        return _told([(Path(), results) for results in by_kind], {}, output, as_json=as_json)
     if not workload:
         raise InputError("SCHEDULE: expected schedules, a layer set, or --program DIR")
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
@@ -115,8 +116,8 @@ def cosim(
     works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
     if keep is not None:
         save_works(works, keep)
-    if any(work.on_cluster for work in works) and (simulator != "verilator" or waves):
-        raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
+    if any(work.on_cluster for work in works):
+        _require_verilator(simulator, waves=waves)
     found = [
         (work.folder, run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls,
                           dump=None if dump is None else dump / work.folder,
@@ -151,14 +152,17 @@ def _told(
 
 def _run_generated(
     folder: Path, simulator: Simulator, *, jobs: int, seed: int, stalls: bool, dump: Path | None, waves: bool
-) -> list[LayerResult]:
-    """Run what ``hwgen generate`` wrote into a folder."""
-    programs = read_programs(folder)
-    if not programs:
-        raise InputError(f"{folder}: expected a folder with programs for HWCs")
-    note(f"{simulator}: {len(programs)} programs of {folder}; the first run builds the simulator")
-    with progress(len(programs), "cosimulating") as step:
-        return cosimulate_programs(
+) -> list[list[LayerResult]]:
+    """Run what ``hwgen generate`` wrote into a folder: the results on HWCs, and those on clusters."""
+    programs, clusters = read_programs(folder), read_clusters(folder)
+    number = len(programs) + sum(len(one.schedules) for one in clusters)
+    if not number:
+        raise InputError(f"{folder}: expected a folder with programs for HWCs or clusters")
+    if clusters:
+        _require_verilator(simulator, waves=waves)
+    note(f"{simulator}: {number} programs of {folder}; the first run builds the simulator")
+    with progress(number, "cosimulating") as step:
+        found = cosimulate_programs(
             programs,
             simulator=simulator,
             seed=seed,
@@ -168,6 +172,17 @@ def _run_generated(
             waves=(dump or Path("waves")) if waves else None,
             progress=lambda result: step(),
         )
+        on_clusters = [
+            result
+            for one in clusters
+            for result in one.run(seed=seed, stalls=stalls, dump=dump, progress=lambda result: step())
+        ]
+    return [results for results in (found, on_clusters) if results]
+
+
+def _require_verilator(simulator: Simulator, *, waves: bool) -> None:
+    if simulator != "verilator" or waves:
+        raise InputError(f"--{'waves' if waves else 'sim'}: clusters run in Verilator, without waveforms")
 
 
 def run(

@@ -1,6 +1,5 @@
 """Clusters as files: Verilog, registers, and the program of each layer as it is stored in DRAM."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +9,9 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file
 from hwgen.cli.console import print_table
 from hwgen.cli.workload import Work
+from hwgen.export.cached import generated_cluster
 from hwgen.export.cluster import cluster_digest, cluster_files_of
+from hwgen.export.cluster_program import cluster_program_files
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 
 __all__ = ["GeneratedCluster", "make_clusters", "print_clusters"]
@@ -35,9 +36,7 @@ class GeneratedCluster:
         """All of its files."""
         contents: Contents = dict(self.files)
         for program in self.programs:
-            name = program.schedule.layer.name
-            contents[f"programs/{name}.hex"] = "".join(f"{word:08x}\n" for word in program.words.tolist())
-            contents[f"programs/{name}.json"] = json.dumps(_program(program), indent=1) + "\n"
+            contents |= {f"programs/{name}": text for name, text in cluster_program_files(program).items()}
             contents |= schedule_file(program.schedule)
         return contents
 
@@ -63,7 +62,9 @@ def make_clusters(works: Sequence[Work], folder: Path) -> list[GeneratedCluster]
     """Generate the cluster of each work for ``folder``; several of them get a folder inside it each."""
 
     def make(inside: Path, parameters: ClusterParameters, members: tuple[ClusterProgram, ...]) -> GeneratedCluster:
-        return GeneratedCluster(inside, parameters, cluster_files_of(parameters), members)
+        return GeneratedCluster(
+            inside, parameters, cluster_files_of(parameters, generated_cluster(parameters)), members
+        )
 
     return grouped(works, folder, compile_cluster, lambda program: program.hardware, make)
 
@@ -78,18 +79,3 @@ def print_clusters(generated: list[GeneratedCluster]) -> None:
     ]  # fmt: skip
     columns = ["folder", "layer", "tiles", "commands", "program bytes", "TCDM bytes", "DRAM bytes"]
     print_table("Generated clusters", columns, rows)
-
-
-def _program(program: ClusterProgram) -> dict[str, object]:
-    """What software does to run the layer: where the tensors are stored in DRAM, and the values of the registers.
-
-    The program's words, in the file beside this one, are stored at ``program_address``.
-    """
-    layout = program.layout
-    regions = {"input": layout.inputs, "weights": layout.weights, "bias": layout.bias, "output": layout.output,
-               "partial": layout.partial}  # fmt: skip
-    return {
-        "layer": program.schedule.layer.name,
-        "regions": {name: {"base": region.base, "bytes": region.size} for name, region in regions.items()},
-        "registers": dict(program.settings),
-    }

@@ -1,0 +1,72 @@
+"""The program of a layer on a cluster as files: where tensors and registers are as JSON, its words as text."""
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.export.cluster import cluster_digest
+from hwgen.export.hwc_program import RegionEntry
+from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
+from hwgen.lower.cluster.program import ClusterProgram
+
+__all__ = ["ClusterProgramFile", "cluster_program_files", "read_words"]
+
+KIND = "cluster_program"
+
+
+class ClusterProgramFile(Value):
+    """What software does to run a layer: where the tensors are stored in DRAM, and the values of the registers.
+
+    The program's words, in the file beside this one, are stored at ``program_address``. ``cluster`` is the digest of
+    the cluster that it runs on.
+    """
+
+    layer: Name
+    cluster: str
+    regions: dict[str, RegionEntry]
+    registers: dict[str, int]
+
+    @classmethod
+    def of(cls, program: ClusterProgram) -> Self:
+        """A compiled layer."""
+        layout = program.layout
+        regions = {"input": layout.inputs, "weights": layout.weights, "bias": layout.bias, "output": layout.output,
+                   "partial": layout.partial}  # fmt: skip
+        return cls(
+            layer=program.schedule.layer.name,
+            cluster=cluster_digest(program.hardware),
+            regions={name: RegionEntry(base=one.base, bytes=one.size) for name, one in regions.items()},
+            registers=dict(program.settings),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read one file; raises `InputError` with one line."""
+        data = load_yaml(path)
+        if not isinstance(data, dict) or (data.get("format"), data.get("kind")) != (1, KIND):
+            raise InputError(f"{path}: expected a program that hwgen generate writes, format 1 and kind {KIND}")
+        return validated(cls, {key: value for key, value in data.items() if key not in ("format", "kind")}, str(path))
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data in the file format."""
+        return {"format": 1, "kind": KIND, **self.model_dump(mode="json")}
+
+
+def cluster_program_files(program: ClusterProgram) -> dict[str, str]:
+    """The files of a layer, by name."""
+    file = ClusterProgramFile.of(program)
+    return {
+        f"{file.layer}.json": json.dumps(file.as_data(), indent=1) + "\n",
+        f"{file.layer}.hex": "".join(f"{word:08x}\n" for word in program.words.tolist()),
+    }
+
+
+def read_words(path: Path) -> NDArray[np.uint32]:
+    """The words of a program; raises `InputError` with one line."""
+    try:
+        return np.array([int(line, 16) for line in path.read_text(encoding="ascii").split()], np.uint32)
+    except (OSError, ValueError, OverflowError):
+        raise InputError(f"{path}: expected the words of a program, 8 hexadecimal digits a line") from None

@@ -1,0 +1,120 @@
+"""``cosim --program`` on clusters: what ``generate`` wrote is what runs."""
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cosim.cluster.results
+from cosim.cluster.run import ClusterJob
+from hwgen.export.cached import generated_cluster
+from hwgen.ir.hardware import save_hardware
+from hwgen.ir.schedule import save_schedule
+from hwgen.lower.cluster.program import compile_cluster
+from tests.cli.command_line import Run, refused
+from tests.cosim.cluster.test_clusters import cases, hardware
+
+NAMES = ("fig8", "partial_sums")
+CASES = 4
+
+
+def written(name: str, folder: Path, count: int = CASES) -> tuple[str, ...]:
+    """Random schedules for a cluster as arguments of a command."""
+    save_hardware(hardware(name), folder / "hardware.yaml")
+    for schedule in cases(name)[:count]:
+        save_schedule(schedule, folder / "set" / f"{schedule.layer.name}.yaml")
+    return str(folder / "set"), "--hardware", str(folder / "hardware.yaml")
+
+
+class NotSimulated(Exception):
+    """In the stead of a simulation."""
+
+
+Asked = tuple[str | None, list[ClusterJob]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
+    """Runs a command up to what it asks of the simulator: the Verilog, if it is not made now, and the jobs."""
+
+    def ask(run: Run, *arguments: object) -> Asked:
+        texts: list[str | None] = []
+        jobs: list[ClusterJob] = []
+        real = cosim.cluster.results.prepare_cluster
+
+        def prepare(*schedule: Any, **options: Any) -> Any:
+            task = real(*schedule, **options)
+            jobs.append(task.job)
+            return task
+
+        def load(*_: object, verilog: str | None, **__: object) -> None:
+            texts.append(verilog)
+            raise NotSimulated
+
+        with monkeypatch.context() as patch:
+            patch.setattr(cosim.cluster.results, "prepare_cluster", prepare)
+            patch.setattr(cosim.cluster.results, "load_cluster", load)
+            with pytest.raises(NotSimulated):
+                run(*arguments)
+        return texts[0], jobs
+
+    return ask
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_simulator_is_asked_for_the_same_run_to_the_byte(
+    run: Run, tmp_path: Path, asked: Callable[..., Asked], name: str
+) -> None:
+    work = written(name, tmp_path)
+    assert run("generate", *work, "-o", tmp_path / "rtl").status == 0
+    _, ours = asked(run, "cosim", *work, "--seed", 3, "--stalls")
+    verilog, theirs = asked(run, "cosim", "--program", tmp_path / "rtl", "--seed", 3, "--stalls")
+    parameters = compile_cluster(cases(name)[0], hardware(name)).hardware
+    assert verilog == generated_cluster(parameters) == (tmp_path / "rtl" / "cluster.v").read_text(encoding="utf-8")
+    ours, theirs = ([replace(job, name=job.name.partition(":")[2]) for job in jobs] for jobs in (ours, theirs))
+    assert len(ours) == len(theirs) == CASES
+    for one, two in zip(ours, theirs, strict=True):
+        for field in fields(ClusterJob):
+            assert np.array_equal(getattr(one, field.name), getattr(two, field.name)), field.name
+
+
+def test_counts_and_outputs_are_those_of_cosim_and_of_the_file(run: Run, tmp_path: Path) -> None:
+    work = written("fig8", tmp_path, 1)
+    folder = tmp_path / "rtl"
+    assert run("generate", *work, "-o", folder).status == 0
+    program = run("cosim", "--program", folder, "--json")
+    assert program.status == 0, program.out
+    (one,), (two,) = (
+        [{**result, "seconds": 0, "folder": ""} for result in answer.json["results"]]
+        for answer in (program, run("cosim", *work, "--json"))
+    )
+    assert one == two
+    assert one["equal"] is one["output_exact"] is True
+    listing = folder / "programs" / "random_0.hex"
+    words = listing.read_text().split()
+    listing.write_text("\n".join(words[:-1]))
+    wrong = run("cosim", "--program", folder, "--json")
+    assert wrong.status == 1
+    assert any("ended with" in failure for failure in wrong.json["results"][0]["failures"])
+
+
+def test_refusals(run: Run, tmp_path: Path) -> None:
+    work = written("fig8", tmp_path, 1)
+    folder = tmp_path / "rtl"
+    assert run("generate", *work, "-o", folder).status == 0
+    path = folder / "programs" / "random_0.json"
+    data = json.loads(path.read_text())
+    refused(run("cosim", "--program", folder, "--sim", "icarus"), "--sim: clusters run in Verilator, without wavefor")
+    refused(run("generate", *work, "-o", folder, "--operands", tmp_path), "--operands: not for clusters")
+    path.with_suffix(".hex").write_text("words")
+    refused(run("cosim", "--program", folder), "random_0.hex: expected the words of a program, 8 hexadecimal digits")
+    path.write_text(json.dumps({**data, "cluster": "0123"}))
+    refused(
+        run("cosim", "--program", folder), f"{path}: expected a program of the cluster in cluster.v, ", "got 0123"
+    )
+    (folder / "cluster.v").unlink()
+    refused(run("cosim", "--program", folder), "cluster.v: expected the Verilog that hwgen generate wrote")
