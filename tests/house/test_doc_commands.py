@@ -23,7 +23,7 @@ from tests.house.test_doc_examples import blocks, missing
 ROOT = Path(__file__).resolve().parents[2]
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
 PROGRAMS = ("hwgen", "make", "pip", "python", "git", "source", "apt")
-QUICK = ("layers", "schedule", "predict")
+QUICK = ("layers", "schedule", "predict", "depth-first")
 SECONDS = 3600.0
 """For one command."""
 
@@ -69,7 +69,7 @@ def to_run(page: Path) -> list[tuple[str, str | None]]:
 
 
 def write_files(page: Path, folder: Path) -> None:
-    """The page's files: blocks with a title, and of README the block of YAML, whose name stands before it."""
+    """The page's files: blocks with a title, and of README the first block of YAML, whose name stands before it."""
     for language, title, text in blocks(str(page)):
         name = title or ("my.yaml" if language == "yaml" else "")
         if name:
