@@ -178,11 +178,13 @@ class Sweep:
 
     def _submit(self, step: Step) -> None:
         if self._farm is None:
-            sizes = {"configuration": len(self.question.configurations), "layer": len(self._layers)}
-            numbers = ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in sizes.items())
-            self._say(f"{numbers}: {self.place.told}")
+            answers = self.place.kind == "scheduler"  # a running one: told once it has answered
+            if not answers:
+                self._say_what()
             order = Order(str(self._store.folder), self.seconds, code_digest(), self.perform)
             self._farm = self._stack.enter_context(open_farm(self.place, order))
+            if answers:
+                self._say_what()
         self._tries[step.key] += 1
         self._titles[step.key] = step.title
         self._outcome.attempts[step.kind] += 1
@@ -202,6 +204,11 @@ class Sweep:
         self._say(told(step, record))
 
     # --- progress ---
+
+    def _say_what(self) -> None:
+        sizes = {"configuration": len(self.question.configurations), "layer": len(self._layers)}
+        numbers = ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in sizes.items())
+        self._say(f"{numbers}: {self.place.told}")
 
     def _say(self, line: str) -> None:
         self._progress.say(line, *self._share())

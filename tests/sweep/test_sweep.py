@@ -328,7 +328,7 @@ def test_a_sweep_without_a_feasible_point_is_refused(layer_set: Path, tmp_path: 
     answer = command("sweep", layer_set, "--buffers", "16", "--no-sim", "-j", 1, "-o", tmp_path / "out")
     told = answer.err.splitlines()
     assert (answer.status, answer.out) == (2, "")
-    assert told[-1] == "hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers"
+    assert told[-1].startswith("hwgen: no feasible point: no HWC of 16 bytes runs all 1 layers")
     assert told[0].startswith("[0/1] ")
     assert told[-2].startswith("[1/1] ")
     assert not (tmp_path / "out" / "results.csv").exists()
