@@ -1,13 +1,14 @@
 """What ``generate`` and ``cosim`` work on: schedules from files, or a layer set that is scheduled first."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hwgen.cli.cluster_search import search_clusters
 from hwgen.cli.console import buffer_sizes, note, progress, size_text
 from hwgen.cli.coverage import covered
 from hwgen.cli.names import hardware_names, set_names
@@ -18,10 +19,8 @@ from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule, save_schedule
-from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core.access import predict
-from hwgen.search.cluster.optimal import search_two_levels
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Objective, Result
 from hwgen.search.hwc.shared import Shared, best_shared
@@ -63,7 +62,9 @@ HardwareOption = Annotated[
         autocompletion=hardware_names,
     ),
 ]
-PerLayer = Annotated[bool, typer.Option("--per-layer", help="An HWC for each layer of a SET instead of one for all.")]
+PerLayer = Annotated[
+    bool, typer.Option("--per-layer", help="Hardware for each layer of a SET instead of one for all.")
+]
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def _of_set(
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
-        return tuple(_on_cluster(layers, given)), given
+        on_cluster = search_clusters(layers, given, per_layer=per_layer)
+        return tuple(result.schedule for result in on_cluster.results), on_cluster.hardware
     found = best_schedules(layers, sizes, given or Hardware(name="per_layer", budget=sizes[0]))
     return tuple(result.schedule for result in found), given
 
@@ -183,15 +185,6 @@ def _require_lanes(file: ScheduleFile) -> None:
             f"{file.path}: a schedule of the pure model, without lanes, runs on no HWC; for schedules, and an HWC "
             f"that runs them: hwgen schedule SET --buffer {size_text(size)} --shared -o DIR"
         )
-
-
-def _on_cluster(layers: Sequence[Layer], hardware: Hardware) -> Iterator[Schedule]:
-    """The nest of two levels with the fewest bytes of DRAM for each layer."""
-    judge = judge_of(hardware, timed=False)
-    with progress(len(layers), "searching") as step:
-        for layer in layers:
-            yield search_two_levels(layer, hardware, judge=judge).schedule
-            step()
 
 
 def best_schedules(

@@ -1,14 +1,18 @@
 """``hwgen schedule`` with the hardware of a cluster: its document, the files it writes, and what it refuses."""
 
+import json
 from pathlib import Path
+from random import Random
 
 from hwgen.arch.dram import DramPort
-from hwgen.ir.hardware import Cluster, Hardware, save_hardware
+from hwgen.ir.hardware import Cluster, Hardware, load_hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import Marker, load_schedule
+from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.placement import place
 from hwgen.model.dram.counts import dram_counts
 from tests.cli.command_line import Run, refused
+from tests.random.layers import random_layer
 
 ORDER = (Marker(("O",)), "c", Marker(("I", "W")), "y", "k", "m", "x", "l")
 
@@ -30,7 +34,43 @@ def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
         assert entry["counts"]["dram"] == counts.as_json()["dram"]
         assert entry["need"] == place(schedule).size <= 1 << 16
     table = run("schedule", "lenet:C1", "--hardware", hardware)
-    assert "Schedules of least DRAM bytes, then TCDM bytes" in table.out
+    assert "Schedules of fewest cycles within 1% of the least DRAM bytes" in table.out
+    assert "fewest DRAM bytes" in table.out
+    (least,) = run("schedule", "lenet:C1", "--hardware", hardware, "--objective", "traffic", "--json").json[
+        "schedules"
+    ]
+    assert least["total_bytes"] <= entries[0]["total_bytes"] <= 1.01 * least["total_bytes"]
+    assert (least["utilisation_in_cycles"], entries[0]["fewest_bytes"]) == (None, least["total_bytes"])
+
+
+def test_one_cluster_for_a_set(run: Run, tmp_path: Path) -> None:
+    rng, path = Random("a set"), tmp_path / "set.yaml"
+    layers = [random_layer(rng, f"layer_{number}", 2_500) for number in range(3)]
+    rows = [{"name": layer.name, "op": "conv", **layer.shape_data} for layer in layers]
+    path.write_text(
+        json.dumps({"format": 1, "kind": "layer_list", "network": "set", "layers": rows}), encoding="utf-8"
+    )
+    hardware, folder = tmp_path / "two.yaml", tmp_path / "found"
+    save_hardware(Hardware(name="two", budget=1536, cluster=Cluster(hwcs=2, tcdm=1 << 14, banks=4)), hardware)
+    document = run("schedule", path, "--hardware", hardware, "-o", folder, "--json").json
+    beside = load_hardware(folder / "two.hardware.yaml")
+    assert beside == Hardware.from_data(document["hardware"])
+    assert beside.order is not None
+    schedules = [load_schedule(folder / f"{layer.name}.yaml") for layer in layers]
+    assert len({compile_cluster(schedule, beside).hardware for schedule in schedules}) == 1
+    together, least = document["all_layers"], document["all_layers"]["fewest_bytes"]
+    assert together["cycles"] <= least["cycles"]
+    assert least["total_bytes"] <= together["total_bytes"] == sum(one["total_bytes"] for one in document["schedules"])
+    assert {"total_bytes", "cycles"} <= set(together["alone"])
+    own = run("schedule", path, "--hardware", hardware, "--per-layer", "--json").json
+    assert own["hardware"] == load_hardware(hardware).as_data()
+    assert own["all_layers"]["cycles"] == together["alone"]["cycles"]
+    generated = run("generate", folder, "-o", tmp_path / "rtl", "--json").json
+    (cluster,) = generated["clusters"]
+    assert [path.parent for path in (tmp_path / "rtl").rglob("cluster.v")] == [tmp_path / "rtl"]
+    assert [one["layer"] for one in cluster["layers"]] == [layer.name for layer in layers]
+    assert len(list((tmp_path / "rtl" / "programs").glob("*.hex"))) == len(layers)
+    refused(run("schedule", path, "--buffer", "1KiB", "--per-layer"), "--per-layer: expected with the hardware of a")
 
 
 def test_refusals(run: Run) -> None:

@@ -179,7 +179,7 @@ class _Writer:
         yield from ([phase] for phase in self._loads(0))
         for tile, (first, *others) in enumerate(self._waves):
             yield [first]
-            stored = [left.pop(done) for done in list(takewhile(lambda done, tile=tile: done < tile, left))]
+            stored = [left.pop(done) for done in list(takewhile(tile.__gt__, left))]
             yield [*others[-1:], *parts.loads.get(tile + 1, {}).values(), *stored]
             resumes = parts.resumes.get(tile + 1)
             if resumes is not None:

@@ -41,11 +41,13 @@ class CostLevels:
     layer, bits, cluster, target : what runs where.
     objective : what loops cost.
     demand : the utilisation that is asked for; None: any.
+    spreads : keep steps by which tiles are spread evenly over HWCs and lanes, as with a demand.
     max_tried : see `MAX_TRIED`, or `MAX_TIMED` where the objective is time.
 
     Members
     -------
     complete : whether nothing that may be better was left out so far.
+    space : all loops around a tile.
     """
 
     def __init__(
@@ -58,17 +60,18 @@ class CostLevels:
         *,
         demand: float | None,
         max_tried: int,
+        spreads: bool = False,
     ) -> None:
         self._layer, self._bits, self._cluster, self._target = layer, bits, cluster, target
         self._objective, self._max_tried = objective, max_tried
-        shares = shares_of(cluster.hwcs) if demand else ()
+        shares = shares_of(cluster.hwcs) if demand or spreads else ()
         steps = MOST_STEPS if objective.name == "dram-bytes" else FEWER_STEPS
-        self._space = OuterSpace(
+        self.space = OuterSpace(
             layer, bits, cluster.tcdm, objective.price, most_steps=steps, shares=shares, lanes=target.lanes
         )
         self._timed: dict[object, int] = {}
         self._missed, self._nearest = 0, 0
-        self.complete = not self._space.reduced
+        self.complete = not self.space.reduced
 
     def cost_of(self, loops: OuterLoops) -> int:
         """What was counted for these loops; 0 where costs are not counted."""
@@ -78,40 +81,40 @@ class CostLevels:
         """Take only tiles that may keep this share of the lanes busy."""
         if share * self._cluster.hwcs > 1:
             once = utilisation(self._layer, 1, self._cluster.hwcs, self._target)
-            self._space.demand(int(once / share))
+            self.space.demand(int(once / share))
 
     def levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
         """Costs of loops, ascending, each with the tiles whose loops cost that."""
         if self._objective.timed:
             yield from self._timed_levels()
             return
-        level = self._space.least()
+        level = self.space.least()
         while level is not None:
-            yield level, ((steps, choices) for _, steps, choices in self._space.between(level, level))
+            yield level, ((steps, choices) for _, steps, choices in self.space.between(level, level))
             if self._missed == MAX_MISSES:
                 self._assume_smaller_tcdm()
-            level = self._space.least(level)
+            level = self.space.least(level)
 
     def _assume_smaller_tcdm(self) -> None:
         """Continue with tiles for a TCDM that is smaller in the proportion by which the best tile tried exceeded it.
 
         The space bounds the need of loops from below. Where rings need more, the next tile that fits is far away.
         """
-        self._space.size = self._space.size * self._cluster.tcdm // self._nearest
+        self.space.size = self.space.size * self._cluster.tcdm // self._nearest
         self._missed, self._nearest, self.complete = 0, 0, False
 
     def _timed_levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
         """The same where costs are counted: everything whose lower bound is less has been counted before."""
         waiting: list[tuple[int, int, int, dict[Dim, int], OuterLoops]] = []
         number, parts = 0, 1024
-        low = self._space.least()
+        low = self.space.least()
         while low is not None or waiting:
             if low is not None and (not waiting or low <= waiting[0][0]):
                 high, parts = low + low // parts, max(32, parts // 2)
                 for cost, fetched, steps, loops in self._counted(low, high):
                     number += 1
                     heappush(waiting, (cost, fetched, number, steps, loops))
-                low = self._space.least(high)
+                low = self.space.least(high)
                 if low is not None and len(self._timed) >= self._max_tried:
                     low, self.complete = None, False
                 continue
@@ -123,7 +126,7 @@ class CostLevels:
 
     def _counted(self, low: int, high: int) -> Iterator[tuple[int, int, dict[Dim, int], OuterLoops]]:
         """Loops of lower bounds from ``low`` to ``high``: cost, least bytes that the HWCs fetch, steps, loops."""
-        for fetched, steps, choices in self._space.between(low, high):
+        for fetched, steps, choices in self.space.between(low, high):
             for loops in choices:
                 key = loops.key(self._layer.extents)
                 if key not in self._timed:

@@ -5,8 +5,10 @@ small layers at once; the tables of `hwgen.search.cluster.tile_tables` make it e
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
@@ -19,8 +21,14 @@ from hwgen.search.core.dominance import Triples, step_list, undominated
 from hwgen.search.core.nests import fixed_items, free_items
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.space import Tables, Target
+from hwgen.search.hwc.memory_split import frontier
 
-__all__ = ["InnerNests"]
+__all__ = ["InnerGoal", "InnerNests"]
+
+InnerGoal = Literal["traffic", "cycles"]
+Floats = NDArray[np.float64]
+NEAR = 2.0
+"""A split of the memories that makes a layer cost more than so many times its least is not looked at."""
 
 Grid = Mapping[Dim, Sequence[Span]]
 
@@ -52,6 +60,7 @@ class InnerNests:
         *,
         spills: bool = True,
         divided: bool = False,
+        goal: InnerGoal = "traffic",
     ) -> tuple[Schedule, int] | None:
         """The schedule of fewest bytes, at most ``most``, and its bytes; None if there is none.
 
@@ -60,6 +69,7 @@ class InnerNests:
         loops, tile, spread : the loops around a tile, the tile's steps, the steps of the spread loops.
         spills : whether partial sums may be written back to the TCDM.
         divided : only steps of m and c that divide every slice.
+        goal : ``cycles``: first of fewest cycles of the busiest of multipliers and ports; ``most`` is of these.
         """
         caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
         grid = grid_of(self._layer, tile, spread)
@@ -71,7 +81,7 @@ class InnerNests:
             kept = (triples.states[:, 13:16] == 0).all(axis=1)
             triples = Triples(triples.index[kept], triples.states[kept])
         allowed = {dim: self._allowed(dim, grid[dim], divided=divided and dim in ("m", "c")) for dim in TILED}
-        found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1)
+        found = self._improved(tables, triples, allowed, np.inf if most is None else most + 1, GOALS[goal])
         if found is None:
             return None
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -83,17 +93,43 @@ class InnerNests:
             triple = int(triples.index[int(found[5])])
             order = self._orders.loops[self._orders.orders[triple]].tolist()
             items = free_items(left, self._target, order, self._orders.places(triple), steps)
-        return self.schedule((*loops.items(), *spread_loops, *items)), int(found[0])
+        return self.schedule((*loops.items(), *spread_loops, *items)), int(found[int(goal == "cycles")])
+
+    def front(self, tile: Mapping[Dim, int], spread: Spread, goal: InnerGoal) -> Floats:
+        """Of a fixed order: steps that no others undercut in the goal and in all three memories, near the least goal.
+
+        Rows as `hwgen.search.hwc.memory_split.frontier` gives them; none if nothing fits the budget.
+        """
+        caps = None if self._hardware.buffers is None else dict(self._hardware.buffers)
+        grid = grid_of(self._layer, tile, spread)
+        tables = grid_tables(self._layer, self._bits, self._target, grid, caps)
+        if tables is None:
+            return np.empty((0, 9))
+        triples = undominated(self._orders, [tables], words=True, hardware=True)
+        lists = [step_list(tables, dim, self._allowed(dim, grid[dim], divided=False), words=True) for dim in TILED]
+        pruned, state = problem(tables, lists_of(lists)), triples.states[0]
+        least = np.full((1, FOUND), np.inf)
+        improve(pruned, triples.states[:1], np.array([float(self._hardware.budget)]), GOALS[goal], 0, least)
+        if not least[0, 0] < np.inf:
+            return np.empty((0, 9))
+        room = 1024
+        while True:
+            found = np.empty((room, 9))
+            limit = NEAR * least[0, 0]
+            number = frontier(pruned, state, float(self._hardware.budget), GOALS[goal], 0, limit, found)
+            if number >= 0:
+                return found[:number]
+            room *= 4
 
     def _improved(
-        self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float
+        self, tables: Tables, triples: Triples, allowed: Mapping[Dim, "np.ndarray"], known: float, goal: int
     ) -> "np.ndarray | None":
-        """Of the candidates with fewer bytes than ``known``, the first by all criteria."""
+        """Of the candidates whose goal is below ``known``, the first by all criteria."""
         lists = [step_list(tables, dim, allowed[dim], words=True) for dim in TILED]
         if not len(triples.index) or not all(len(one.steps) for one in lists):
             return None
         pruned = problem(tables, lists_of(lists))
-        goal, budget = GOALS["traffic"], np.array([float(self._hardware.budget)])
+        budget = np.array([float(self._hardware.budget)])
         best = np.full((1, FOUND), np.inf)
         best[0, 0] = known
         improve(pruned, triples.states, budget, goal, 0, best)

@@ -72,6 +72,9 @@ class TwoLevelResult:
     judged : utilisation by the judge; None without one.
     complete : whether nothing that may be better was left out.
     seconds : time spent.
+    slack : by how much the bytes of the DRAM may exceed the fewest, for fewer cycles.
+    lanes : of all HWCs together.
+    least : the other end: fewest bytes of the DRAM, and utilisation with them (None: not known); None without slack.
     """
 
     schedule: Schedule
@@ -85,6 +88,9 @@ class TwoLevelResult:
     judged: float | None
     complete: bool
     seconds: float
+    slack: float = 0.0
+    least: tuple[int, float | None] | None = None
+    lanes: int = 1
 
 
 class _Candidate(NamedTuple):
@@ -176,6 +182,7 @@ def search_two_levels(
         found.judged,
         search.complete and levels.complete,
         time.perf_counter() - started,
+        lanes=cluster.hwcs * hardware.lanes.product,
     )
 
 

@@ -100,6 +100,9 @@ def _ring_of_inputs(above, marked, rows, whole):  # type: ignore[no-untyped-def]
         ring = tile + max((groups * (c[PAIR] - c[LARGEST]) - 1) * lines * pitch + (y[LINES] - 1) * pitch + x[SPAN], 0)
     if again:
         ring = max(ring, tile + c[EDGE] * y[LEAST_LINES] * x[LEAST_LINES])
+        if y[LEAST_LINES] > 0 and x[LEAST_LINES] > 0:
+            # Nothing slides from one execution to the next: two whole tiles, their channels a plane apart.
+            ring = max(ring, 2 * ((c[EDGE] - 1) * lines * pitch + (y[LEAST_LINES] - 1) * pitch + x[LEAST_LINES]))
     return ring
 
 

@@ -11,7 +11,7 @@ the bytes of one tile, and where there are several tiles, of two that may follow
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import NamedTuple
@@ -26,22 +26,28 @@ from hwgen.ir.schedule import Bits, Loop, Marker
 from hwgen.search.cluster.outer_kernel import explore, forms_of
 from hwgen.search.cluster.outer_tables import (
     CUT,
+    EDGE,
     I_BYTES,
     O_BYTES,
     RETURN_BYTES,
+    SHARE,
     STEP,
     TILES,
     W_BYTES,
     constants,
     outer_tables,
+    steps_of,
+    thinned,
     with_shares,
     worth_while,
 )
 from hwgen.search.core.orders import TILED
 
-__all__ = ["MOST_STEPS", "OuterLoops", "OuterSpace"]
+__all__ = ["MOST_STEPS", "OuterLoops", "OuterSpace", "Rows"]
 
 Ints = NDArray[np.int64]
+Rows = tuple[Ints, Ints, Ints, Ints]
+"""Rows of the tables of m, c, y and x, one for each combination."""
 BYTES = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
 """The price of the DMA's bytes alone; see `hwgen.search.cluster.outer_kernel`."""
 MOST = np.iinfo(np.int64).max
@@ -132,7 +138,9 @@ class OuterSpace:
         self._price = BYTES if price is None else price
         every = with_shares(outer_tables(layer), shares, lanes)
         self.reduced = math.prod(len(table) - 1 for table in every) > most_steps
-        self._tables = worth_while(every, shares, lanes) if self.reduced else every
+        self.reduced |= any(len(steps_of(extent)) < extent for extent in layer.extents.values())
+        self._tables = thinned(worth_while(every, shares, lanes)) if self.reduced else every
+        self._lanes, self._shares = lanes, len(shares)
         self._of = constants(layer, bits)
         self._forms = forms()
         orders, marked = np.zeros((2, len(self._forms), 4), np.int64)
@@ -153,29 +161,48 @@ class OuterSpace:
         found = self._explore(above, MOST, np.zeros((0, 0, 0, 0), np.bool_))
         return None if found < 0 else found
 
-    def between(self, low: int, high: int) -> Iterator[tuple[int, dict[Dim, int], list[OuterLoops]]]:
+    def between(
+        self, low: int, high: int, rank: Callable[[Rows], NDArray[np.float64]] | None = None
+    ) -> Iterator[tuple[int, dict[Dim, int], list[OuterLoops]]]:
         """Steps with which some form costs from ``low`` to ``high`` and may fit, in the order of the HWCs' fetches.
 
-        Yields the least bytes that the HWCs fetch, the steps of m, c, y, x, and the loops.
+        With ``rank`` in the order of its values first. Yields the least bytes that the HWCs fetch, the steps of
+        m, c, y, x, and the loops.
         """
         m, c, y, x = (table[:-1] for table in self._tables)
         mask = np.zeros([len(table) for table in (m, c, y, x)], np.bool_)
         self._explore(low - 1, high, mask)
         at = np.nonzero(mask)
         steps_m, steps_c, steps_y, steps_x = (table[rows] for table, rows in zip((m, c, y, x), at, strict=True))
+        first = np.zeros(len(steps_m)) if rank is None else rank((steps_m, steps_c, steps_y, steps_x))
         fetched = self._of[I_BYTES] * steps_m[:, CUT] * steps_y[:, CUT] * steps_x[:, CUT] + self._of[O_BYTES]
         fetched += self._of[W_BYTES] * steps_y[:, TILES] * steps_x[:, TILES]
         fetched += self._of[RETURN_BYTES] * (steps_c[:, TILES] - 1)
         whole = tuple(table[-1] for table in self._tables)
         forms_found = np.zeros(len(self._forms), np.int64)
         # Of steps that fetch equally much, larger tiles first.
-        for number in np.lexsort((-np.arange(len(fetched)), fetched)).tolist():
+        for number in np.lexsort((-np.arange(len(fetched)), fetched, first)).tolist():
             rows = (steps_m[number], steps_c[number], steps_y[number], steps_x[number])
             found = forms_of(
                 rows, whole, *self._coded, self._of, self._price, self.size, low, high, forms_found
             )  # fmt: skip
             steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
             yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in forms_found[:found]]
+
+    def iterations(self, rows: Rows) -> NDArray[np.float64]:
+        """Innermost iterations of the busiest HWC of each tile for a step of the reduction, in the best spread.
+
+        ``rows``: as `between` gives them to ``rank``.
+        """
+        m, _, y, x = rows
+        best = np.ones(len(m))
+        for table, lanes in ((m, self._lanes.m), (y, self._lanes.y), (x, self._lanes.x)):
+            whole, rest = -(-table[:, STEP] // lanes), -(-table[:, EDGE] // lanes)
+            best = best * (whole * (table[:, TILES] - 1) + rest)
+        for share in range(SHARE, SHARE + self._shares):
+            spread = m[:, share] * y[:, share] * x[:, share]
+            best = np.where(spread > 0, np.minimum(best, spread), best)
+        return np.asarray(best)
 
     def _explore(self, floor: int, ceiling: int, mask: NDArray[np.bool_]) -> int:
         given = (self._of, self._price, self.size, self._most, floor, ceiling, mask)

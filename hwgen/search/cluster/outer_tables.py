@@ -1,10 +1,13 @@
 """What one step of m, c, y or x alone says of the loops around a tile: what it fetches along its axis, what it holds.
 
 `hwgen.search.cluster.outer_nest` puts the four of them together. In large layers, steps that another one beats in
-every factor are left out (`worth_while`); what they would add are ties.
+every factor are left out (`worth_while`); what they would add are ties. Of extents beyond `MOST_ROWS`, only the steps
+that cut an axis into so many tiles most evenly are tabulated, and these rounded up to whole vectors (`steps_of`);
+what is left then is thinned out to `MOST_COMBINATIONS`.
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +20,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.axes import channels, window
 
-__all__ = ["OuterTables", "constants", "outer_tables", "with_shares", "worth_while"]
+__all__ = ["OuterTables", "constants", "outer_tables", "steps_of", "thinned", "with_shares", "worth_while"]
 
 Ints = NDArray[np.int64]
 
@@ -35,6 +38,13 @@ SHARE, SHARES = 18, 4
 """For each spread over the HWCs: innermost iterations of the busiest HWC of each tile, summed over the tiles; the
 figures of m, y and x multiply. 0 where a tile is not spread that way."""
 COLUMNS = SHARE + SHARES
+MOST_ROWS = 512
+"""Extents up to this have a row for each step."""
+VECTOR = 16
+MOST_COMBINATIONS = 1 << 20
+"""As many combinations of steps are left, at most, of a large layer."""
+FEWEST = 24
+"""Steps of an axis that are not thinned out."""
 
 
 class OuterTables(NamedTuple):
@@ -50,8 +60,20 @@ class OuterTables(NamedTuple):
         return OuterTables(*(table[np.append(rows, len(table) - 1)] for table, rows in zip(self, steps, strict=True)))
 
 
+def steps_of(extent: int) -> list[int]:
+    """The steps that have a row: all of them up to `MOST_ROWS`.
+
+    Beyond: for each number of tiles the smallest step, and the next multiple of `VECTOR`; some four times the square
+    root of the extent.
+    """
+    if extent <= MOST_ROWS:
+        return list(range(1, extent + 1))
+    even = {-(-extent // tiles) for tiles in range(1, extent + 1)}
+    return sorted(even | {min(extent, -(-step // VECTOR) * VECTOR) for step in even})
+
+
 def outer_tables(layer: Layer) -> OuterTables:
-    """All steps of all four axes."""
+    """The steps of all four axes, see `steps_of`."""
     return OuterTables(_outputs(layer), _inputs(layer.channels_per_group), _lines(layer, 0), _lines(layer, 1))
 
 
@@ -71,8 +93,9 @@ def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: L
 
 
 def _sizes(extent: int) -> Ints:
-    table = np.zeros((extent + 1, COLUMNS), np.int64)
-    for row, step in enumerate([*range(1, extent + 1), extent]):
+    steps = [*steps_of(extent), extent]
+    table = np.zeros((len(steps), COLUMNS), np.int64)
+    for row, step in enumerate(steps):
         tiles = -(-extent // step)
         rest = extent - step * (tiles - 1)
         table[row, [STEP, TILES, CUT, SLID, LARGEST, EDGE, PAIR]] = (
@@ -143,9 +166,21 @@ def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lan
             same = (rows == row).all(axis=1)
             same[: number + 1] = False
             worse |= beaten | same
-        left = np.flatnonzero(~worse) + 1
-        steps = np.unique(np.concatenate([left, *(-(-left // unit) * unit for unit in units)]))
-        chosen.append(steps[steps <= len(rows)] - 1)
+        left = table[:-1, STEP][~worse]
+        wanted = np.unique(np.concatenate([left, *(-(-left // unit) * unit for unit in units)]))
+        chosen.append(np.flatnonzero(np.isin(table[:-1, STEP], wanted)))
+    return tables.only(chosen)
+
+
+def thinned(tables: OuterTables) -> OuterTables:
+    """At most `MOST_COMBINATIONS` steps of the four axes together: of the longest table every other step is left out.
+
+    The smallest and the largest step stay.
+    """
+    chosen = [np.arange(len(table) - 1) for table in tables]
+    while prod(map(len, chosen)) > MOST_COMBINATIONS and max(map(len, chosen)) > FEWEST:
+        longest = max(range(len(chosen)), key=lambda axis: len(chosen[axis]))
+        chosen[longest] = np.unique(np.append(chosen[longest][::2], chosen[longest][-1]))
     return tables.only(chosen)
 
 

@@ -33,7 +33,7 @@ from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import frontier, split
 from hwgen.search.hwc.order_candidates import Candidate, LayerSet, Variant
 
-__all__ = ["Shared", "best_shared"]
+__all__ = ["Shared", "best_shared", "with_slack"]
 
 _LARGEST = 1 << 24
 """Bytes of an HWC's memories, at most."""
@@ -99,7 +99,7 @@ def best_shared(
         except InputError:  # an idle loop is needed after all, for its marker
             continue
         if sum(goal_of(result, objective) for result in results) == best.goal:
-            slack = _with_slack(best.memories, budget, layer_set.target)
+            slack = with_slack(best.memories, budget, layer_set.target)
             roomy = Hardware(name=name, lanes=machine.lanes, budget=budget, order=one, buffers=slack)
             covered = sum(variant.covered for variant in variants)
             seconds = time.perf_counter() - started
@@ -130,7 +130,7 @@ def _variants(layer_set: LayerSet, order: Order | None) -> list[Variant]:
     return [layer_set.given(fixed_order(order, layer_set.target.lane_dims))] if order else layer_set.variants()
 
 
-def _with_slack(needed: tuple[int, int, int], budget: int, target: Target) -> dict[ArrayName, int]:
+def with_slack(needed: tuple[int, int, int], budget: int, target: Target) -> dict[ArrayName, int]:
     """Memories of at least the needed sizes: W and then I may hold a second tile; the rest goes to both."""
     inputs, weights, outputs = needed
     rest = budget - sum(needed)

@@ -17,10 +17,12 @@ from hwgen.arch.commands import Opcode
 from hwgen.arch.dram import Dram
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.levels import over_loops, tile_depth
 from hwgen.model.cluster.placement import TcdmPlacement, place
+from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from tests.random.clusters import cluster_schedules
-from tests.random.layers import HWCS, hwc
+from tests.random.layers import HWCS, hwc, random_layer
 
 CLUSTERS = ("fig8", "everything")
 SIMULATED = ("fig8", pytest.param("everything", marks=pytest.mark.nightly))
@@ -78,6 +80,19 @@ def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(hwgen.lower.cluster.program, "place", counted)
     check(cosimulate_clusters(schedules, hardware("fig8"), fast=False))
     assert compiled == [schedule.layer.name for schedule in schedules]
+
+
+def test_the_layers_of_a_set_run_on_one_cluster() -> None:
+    """As the search finds their schedules for it, of fewest cycles: no cluster of their own is built."""
+    machine, rng = hardware("fig8"), Random("a set on one cluster")
+    timed, runs = (judge_of(machine, timed=timed) for timed in (True, False))
+    layers = [random_layer(rng, f"layer_{number}", 20_000) for number in range(4)]
+    found = [search_fewest_cycles(layer, machine, timed=timed, runs=runs).schedule for layer in layers]
+    (parameters,) = {prepare_cluster(case, machine).program.hardware for case in cases("fig8")}
+    assert {prepare_cluster(schedule, machine).program.hardware for schedule in found} == {parameters}
+    results = cosimulate_clusters(found, machine, fast=False)
+    check(results)
+    assert all(abs(one.predicted_cycles / one.cycles - 1) <= MOST_ERROR for one in results)
 
 
 @pytest.mark.nightly

@@ -1,11 +1,12 @@
 """``hwgen schedule`` for a cluster: the best schedule of two memory levels for every layer."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hwgen.arch.dram import DramPort
-from hwgen.cli.console import note, print_json, print_table
+from hwgen.cli.cluster_search import search_clusters
+from hwgen.cli.console import print_json, print_table
 from hwgen.cli.schedules import require_hardware, save_beside
 from hwgen.ir.counts import Counts
 from hwgen.ir.coverage import Coverage
@@ -13,10 +14,10 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, save_schedule
-from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.search.cluster.objectives import ClusterObjective
-from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.optimal import TwoLevelResult
+from hwgen.search.cluster.shared import SharedCluster
 
 __all__ = ["energy_cost", "schedule_on_cluster"]
 
@@ -47,41 +48,100 @@ def energy_cost(text: str) -> EnergyCost:
 def schedule_on_cluster(
     coverage: Coverage,
     hardware: Hardware,
-    objective: ClusterObjective,
+    objective: ClusterObjective | None,
     min_utilisation: float | None,
     output: Path | None,
     *,
+    per_layer: bool,
     as_json: bool,
 ) -> None:
-    """Search, write and print one schedule for each layer; layers that differ in their names alone share one."""
+    """Search, write and print a schedule for each layer, all for one cluster unless ``per_layer``."""
     require_hardware(hardware.name, output)
     cluster = hardware.cluster or Cluster()
-    known: dict[str, TwoLevelResult] = {}
+    shared = search_clusters(
+        coverage.layers,
+        hardware,
+        per_layer=per_layer,
+        objective=objective,
+        min_utilisation=min_utilisation,
+        ends=True,
+    )
+    timed = objective is None or min_utilisation is not None
     entries, rows = [], []
-    for number, layer in enumerate(coverage.layers, 1):
-        note(f"searching {layer.name} ({number} of {len(coverage.layers)})")
-        key = json.dumps(layer.shape_data)
-        if key not in known:
-            judge = judge_of(hardware, timed=min_utilisation is not None)
-            known[key] = search_two_levels(layer, hardware, objective, min_utilisation=min_utilisation, judge=judge)
-        found = known[key]
-        schedule = found.schedule.model_copy(update={"layer": layer})
+    for found in shared.results:
+        layer = found.schedule.layer
         path = None if output is None else output / f"{layer.name}.yaml"
         if path is not None:
-            save_schedule(schedule, path, _remarks(found, cluster, min_utilisation))
-        counts = predict_two_levels(schedule, cluster.hwcs, DramPort(cluster.axi_bits)).counts
-        entries.append(_entry(layer, found, path, cluster, counts, timed=min_utilisation is not None))
-        rows.append(_row(layer, found, timed=min_utilisation is not None))
+            save_schedule(found.schedule, path, _remarks(found, cluster, min_utilisation))
+        counts = predict_two_levels(found.schedule, cluster.hwcs, DramPort(cluster.axi_bits)).counts
+        entries.append(_entry(layer, found, path, cluster, counts, timed=timed))
+        rows.append(_row(layer, found, timed=timed))
     if output is not None:
-        save_beside(hardware, output)
+        save_beside(shared.hardware, output)
     if as_json:
-        print_json({"schedules": entries, "left_out": coverage.as_json()})
+        document = {"hardware": shared.hardware.as_data(), "all_layers": _together(shared)}
+        print_json({"schedules": entries, **document, "left_out": coverage.as_json()})
         return
     columns = list(COLUMNS)
-    if objective != "dram-bytes":
-        columns.insert(1, f"{objective} ({known[key].unit})")
-    title = "DRAM bytes" if objective == "dram-bytes" else objective
-    print_table(f"Schedules of least {title}, then TCDM bytes", columns, rows)
+    if objective not in (None, "dram-bytes"):
+        columns.insert(1, f"{objective} ({shared.results[0].unit})")
+    title = f"least {'DRAM bytes' if objective in (None, 'dram-bytes') else objective}, then TCDM bytes"
+    if shared.results[0].slack:
+        title = f"fewest cycles within {shared.results[0].slack:.0%} of the least DRAM bytes"
+    print_table(f"Schedules of {title}", columns, rows)
+    _print_together(shared)
+
+
+def _ends(results: Sequence[TwoLevelResult]) -> tuple[int, float | None] | None:
+    """Fewest bytes of the DRAM and cycles with them, of all layers together; None where they were not searched."""
+    ends = [one.least for one in results]
+    bytes_of = [end[0] for end in ends if end is not None]
+    cycles = [_cycles(one, end[1]) for one, end in zip(results, ends, strict=True) if end is not None]
+    if len(bytes_of) < len(results):
+        return None
+    known = [one for one in cycles if one is not None]
+    return sum(bytes_of), sum(known) if len(known) == len(results) else None
+
+
+def _cycles(found: TwoLevelResult, utilisation: float | None) -> float | None:
+    """The cycles that a utilisation stands for."""
+    if not utilisation or not found.judged:
+        return None
+    return found.schedule.layer.macs / (found.lanes * utilisation)
+
+
+def _together(shared: SharedCluster) -> dict[str, Any]:
+    """All layers: as they are, with the fewest bytes, and each on HWCs of its own."""
+
+    def sums(results: Sequence[TwoLevelResult]) -> dict[str, Any]:
+        cycles = [_cycles(one, one.judged) for one in results]
+        known = [one for one in cycles if one is not None]
+        return {
+            "total_bytes": sum(one.dram_bytes for one in results),
+            "tcdm_bytes": sum(one.tcdm_bytes for one in results),
+            "cycles": round(sum(known)) if len(known) == len(results) and results[0].slack else None,
+        }
+
+    least = _ends(shared.results)
+    fewest = None
+    if least is not None:
+        fewest = {"total_bytes": least[0], "cycles": None if least[1] is None else round(least[1])}
+    return {**sums(shared.results), "fewest_bytes": fewest, "alone": sums(shared.alone)}
+
+
+def _print_together(shared: SharedCluster) -> None:
+    found = _together(shared)
+    rows: list[list[object]] = [["these schedules", *_figures(found)]]
+    if found["fewest_bytes"] is not None:
+        rows.append(["fewest DRAM bytes", *_figures(found["fewest_bytes"])])
+    if shared.tried:
+        rows.append(["each layer on HWCs of its own", *_figures(found["alone"])])
+    if len(rows) > 1:
+        print_table("All layers", ["", "DRAM bytes", "TCDM bytes", "cycles (predicted)"], rows)
+
+
+def _figures(sums: dict[str, Any]) -> list[object]:
+    return ["" if sums.get(key) is None else sums[key] for key in ("total_bytes", "tcdm_bytes", "cycles")]
 
 
 def _remarks(found: TwoLevelResult, cluster: Cluster, min_utilisation: float | None) -> list[str]:
@@ -89,6 +149,11 @@ def _remarks(found: TwoLevelResult, cluster: Cluster, min_utilisation: float | N
     if min_utilisation is not None:
         where += f", with a utilisation of {min_utilisation:g} at the least"
     moved = f"{found.dram_bytes} bytes of DRAM and {found.tcdm_bytes} of TCDM for I, W and O"
+    if found.slack:
+        return [
+            f"Fewest cycles within {found.slack:.0%} of the fewest bytes of DRAM, {where}:",
+            f"{moved}.",
+        ]
     return [
         f"Least {found.objective}, then fewest bytes of TCDM, {where}:",
         f"{found.value:.12g} {found.unit}; {moved}.",
@@ -129,6 +194,7 @@ def _entry(
         "need": found.need,
         "utilisation": round(found.utilisation, 6),
         "utilisation_in_cycles": None if found.judged is None or not timed else round(found.judged, 6),
+        "fewest_bytes": None if found.least is None else found.least[0],
         "complete": found.complete,
         "seconds": round(found.seconds, 6),
     }

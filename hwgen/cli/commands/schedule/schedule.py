@@ -13,7 +13,7 @@ from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, requi
 from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.schedules import require_hardware, save_beside
-from hwgen.cli.workload import SHARED, HardwareOption, best_schedules, one_for_all, read_hardware
+from hwgen.cli.workload import SHARED, HardwareOption, PerLayer, best_schedules, one_for_all, read_hardware
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule
@@ -85,6 +85,7 @@ def schedule(
     lanes: Lanes = None,
     max_ratio: Ratio = None,
     shared: OneForAll = False,
+    per_layer: PerLayer = False,
     output: Folder = None,
     jobs: Jobs = 1,
     as_json: Json = False,
@@ -93,8 +94,9 @@ def schedule(
 
     The result is proven: nothing of that space is left out. With --min-utilisation: schedules and HWCs of little
     traffic whose mean utilisation meets the demand, by estimated cycles. With the hardware of a cluster: schedules of
-    two memory levels with the least bytes or time of the DRAM, or the least energy, and then the fewest bytes at the
-    TCDM. That search is bounded; it says where it may have left out something better.
+    two memory levels and the one cluster that runs them all, of fewest cycles within 1 % of the least bytes of the
+    DRAM; or with --objective of the least bytes or time of the DRAM, or the least energy, and then the fewest bytes
+    at the TCDM. That search is bounded; it says where it may have left out something better.
     """
     given = read_hardware(hardware)
     sizes = [] if buffer is None else buffer_sizes(buffer)
@@ -105,18 +107,22 @@ def schedule(
         if buffer is not None or lanes is not None or max_ratio is not None or shared:
             raise InputError(
                 f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, --energy, "
-                "--min-utilisation, --partial, -o and --json beside it"
+                "--min-utilisation, --per-layer, --partial, -o and --json beside it"
             )
         if min_utilisation is not None and not 0 <= min_utilisation <= 1:
             raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
-        on_cluster = _cluster_objective(objective)
+        on_cluster = None if objective is None else _cluster_objective(objective)
         if energy is not None:
             if on_cluster != "energy":
                 raise InputError("--energy: expected together with --objective energy")
             weighed = given.cluster.model_copy(update={"energy": energy_cost(energy)})
             given = given.model_copy(update={"cluster": weighed})
-        schedule_on_cluster(coverage, given, on_cluster, min_utilisation, output, as_json=as_json)
+        schedule_on_cluster(
+            coverage, given, on_cluster, min_utilisation, output, per_layer=per_layer, as_json=as_json
+        )
         return
+    if per_layer:
+        raise InputError("--per-layer: expected with the hardware of a cluster")
     one_level = _one_level_objective(objective)
     if energy is not None:
         raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
@@ -188,9 +194,9 @@ def schedule(
     print_table(f"Schedules of least {one_level}", columns, rows)
 
 
-def _cluster_objective(objective: AnyObjective | None) -> ClusterObjective:
+def _cluster_objective(objective: AnyObjective) -> ClusterObjective:
     match objective:
-        case None | "traffic":
+        case "traffic":
             return "dram-bytes"
         case "dram-bytes" | "dram-time" | "energy":
             return objective

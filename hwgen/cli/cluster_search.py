@@ -1,0 +1,77 @@
+"""Searches for clusters, as commands start them: one cluster for all layers, or HWCs of its own for each."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hwgen.cli.console import note, progress
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Layer
+from hwgen.lower.cluster.cost import judge_of
+from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.search.cluster.objectives import ClusterObjective
+from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
+
+__all__ = ["search_clusters"]
+
+
+def search_clusters(
+    layers: Sequence[Layer],
+    hardware: Hardware,
+    *,
+    per_layer: bool,
+    objective: ClusterObjective | None = None,
+    min_utilisation: float | None = None,
+    ends: bool = False,
+) -> SharedCluster:
+    """The schedules of all layers; layers of the same shape share one.
+
+    With ``per_layer``, or of one shape, the hardware is as it was given. Without ``objective`` and
+    ``min_utilisation``: fewest cycles near the fewest bytes of the DRAM; ``ends``: and what those would be.
+    """
+    shapes: dict[str, Layer] = {}
+    for layer in layers:
+        shapes.setdefault(_shape(layer), layer)
+    one_each = per_layer or len(shapes) == 1 or (hardware.order is not None and hardware.buffers is not None)
+    steps = len(shapes) * (1 if one_each else 1 + FINALISTS)
+    what = "" if one_each else ": each alone, then on one cluster for all"
+    note(f"searching schedules of {len(shapes)} layers on {hardware.name}{what}")
+    with progress(steps, "searching") as step:
+        solve = _solver(objective, min_utilisation, ends, step)
+        if one_each:
+            alone = tuple(solve(layer, hardware) for layer in shapes.values())
+            found = SharedCluster(hardware, alone, alone, ())
+        else:
+            found = search_shared(tuple(shapes.values()), hardware, solve)
+    numbers = {shape: number for number, shape in enumerate(shapes)}
+
+    def of_all(results: Sequence[TwoLevelResult]) -> tuple[TwoLevelResult, ...]:
+        return tuple(_named(results[numbers[_shape(layer)]], layer) for layer in layers)
+
+    return SharedCluster(found.hardware, of_all(found.results), of_all(found.alone), found.tried)
+
+
+def _solver(
+    objective: ClusterObjective | None, min_utilisation: float | None, ends: bool, step: Callable[[], None]
+) -> Callable[[Layer, Hardware], TwoLevelResult]:
+    def solve(layer: Layer, hardware: Hardware) -> TwoLevelResult:
+        timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
+        try:
+            if objective is None and min_utilisation is None:
+                return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, ends=ends)
+            judge = runs if min_utilisation is None else timed
+            named = objective or "dram-bytes"
+            return search_two_levels(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)
+        finally:
+            step()
+
+    return solve
+
+
+def _shape(layer: Layer) -> str:
+    return json.dumps(layer.shape_data)
+
+
+def _named(found: TwoLevelResult, layer: Layer) -> TwoLevelResult:
+    return replace(found, schedule=found.schedule.model_copy(update={"layer": layer}))

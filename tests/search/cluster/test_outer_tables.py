@@ -1,0 +1,53 @@
+"""Steps of large axes: which of them have a row, and how many are left."""
+
+from math import prod
+
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits
+from hwgen.search.cluster.outer_nest import OuterSpace
+from hwgen.search.cluster.outer_tables import (
+    MOST_COMBINATIONS,
+    MOST_ROWS,
+    STEP,
+    outer_tables,
+    steps_of,
+    thinned,
+    worth_while,
+)
+
+
+def layer(height: int, width: int) -> Layer:
+    return Layer(
+        name="large", input_channels=64, output_channels=64, input_height=height, input_width=width,
+        output_height=height, output_width=width, kernel=(3, 3), padding=(1, 1, 1, 1),
+    )  # fmt: skip
+
+
+def test_steps_of_an_axis() -> None:
+    assert steps_of(MOST_ROWS) == list(range(1, MOST_ROWS + 1))
+    for extent in (513, 2160, 3840, 65535):
+        steps = steps_of(extent)
+        assert steps[0] == 1
+        assert steps[-1] == extent
+        assert steps == sorted(set(steps))
+        assert len(steps) <= 4 * extent**0.5
+        by_tiles: dict[int, int] = {}
+        for step in range(extent, 0, -1):
+            by_tiles[-(-extent // step)] = step
+        assert set(by_tiles.values()) <= set(steps)  # for each number of tiles the smallest step
+
+
+def test_few_combinations_are_left_of_a_large_layer() -> None:
+    tables = outer_tables(layer(2160, 3840))
+    left = thinned(worth_while(tables))
+    assert prod(len(table) - 1 for table in left) <= MOST_COMBINATIONS
+    for before, after in zip(tables, left, strict=True):
+        assert set(after[:, STEP]) <= set(before[:, STEP])
+        assert after[-1, STEP] == before[-1, STEP]
+    small = outer_tables(layer(24, 24).model_copy(update={"input_channels": 8}))
+    assert all((one == other).all() for one, other in zip(thinned(small), small, strict=True))
+
+
+def test_a_space_says_that_it_is_reduced() -> None:
+    assert OuterSpace(layer(8, 600).model_copy(update={"output_channels": 2}), Bits(), 1 << 18).reduced
+    assert not OuterSpace(layer(8, 8), Bits(), 1 << 18).reduced
