@@ -14,6 +14,7 @@ __all__ = [
     "ALONG_X",
     "DIMS",
     "LANES",
+    "MOST_MEMORY",
     "OUTPUT_DIMS",
     "REDUCTION",
     "WEIGHT_DIMS",
@@ -24,6 +25,8 @@ __all__ = [
 
 REDUCTION = frozenset(REDUCTION_DIMS)
 LANES = 16
+MOST_MEMORY = 1 << 16
+"""Bytes of a local memory, at most."""
 ALONG_X = Lanes(x=LANES)
 
 
@@ -110,9 +113,9 @@ class HwcParameters:
             )
         for operand, unit in zip(("input", "weight", "output"), units, strict=True):
             size = getattr(self, f"{operand}_bytes")
-            if size % unit or not 2 * unit <= size <= 1 << 16:
+            if size % unit or not 2 * unit <= size <= MOST_MEMORY:
                 raise ParameterError(
-                    f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to 65536, got {size}"
+                    f"{operand}_bytes: expected a multiple of {unit} from {2 * unit} to {MOST_MEMORY}, got {size}"
                 )
 
     @classmethod

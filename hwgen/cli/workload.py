@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,27 +22,36 @@ from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core.access import predict
 from hwgen.search.core.batch import Request, search_layers
-from hwgen.search.core.optimal import Objective, Result
-from hwgen.search.hwc.shared import Shared, best_shared
+from hwgen.search.core.optimal import Balance, Objective, Result
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
+from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
+from hwgen.search.hwc.shared import Shared
 
 __all__ = [
     "SHARED",
     "BufferOption",
     "HardwareOption",
+    "ObjectiveOption",
     "PerLayer",
+    "SetObjective",
+    "SlackOption",
     "Work",
     "Workload",
+    "balance_data",
+    "balance_of",
     "best_schedules",
     "left_out",
+    "of_size",
     "one_for_all",
     "read_hardware",
     "save_works",
+    "tell_balance",
     "work_of",
 ]
 
 DEFAULT_BUDGET = 1024
-SHARED = "shared"
-"""Name of the HWC that `one_for_all` finds."""
+SHARED, PER_LAYER = "shared", "per_layer"
+"""Names of the HWC that `one_for_all` finds, and of those that are made for one layer each."""
 
 Workload = Annotated[
     list[str],
@@ -62,6 +71,20 @@ HardwareOption = Annotated[
         autocompletion=hardware_names,
     ),
 ]
+SetObjective = Literal["balanced", "traffic"]
+ObjectiveOption = Annotated[
+    SetObjective,
+    typer.Option(
+        "--objective",
+        help="For a SET on HWCs: the fewest cycles within the slack of the least traffic, or the least traffic.",
+    ),
+]
+SlackOption = Annotated[
+    float,
+    typer.Option(
+        "--traffic-slack", min=0, max=10, metavar="SHARE", help="With balanced: traffic above the least, at most."
+    ),
+]
 PerLayer = Annotated[
     bool, typer.Option("--per-layer", help="Hardware for each layer of a SET instead of one for all.")
 ]
@@ -72,13 +95,14 @@ class Work:
     """Schedules, and the HWC or cluster that runs them all; None: for each schedule the smallest that runs it.
 
     ``folder``: where its files go inside a command's output folder. ``coverage``: what became of the layers of the
-    set; None for schedules from files.
+    set; None for schedules from files. ``balance``: what was weighed for them, of all layers together.
     """
 
     schedules: tuple[Schedule, ...]
     hardware: Hardware | None
     folder: Path = Path()
     coverage: Coverage | None = None
+    balance: Balance | None = None
 
     @property
     def on_cluster(self) -> bool:
@@ -106,6 +130,8 @@ def work_of(
     buffer: str | None,
     hardware: str | None,
     per_layer: bool,
+    objective: SetObjective = "balanced",
+    slack: float = TRAFFIC_SLACK,
     alone: bool = False,
     partial: bool = False,
 ) -> list[Work]:
@@ -121,32 +147,65 @@ def work_of(
             raise InputError(f"--{option}: expected with a layer set, not with schedules")
         return _works(load_schedules(names, given))
     coverage = covered(names[0], partial=partial)
-    found, runs_on = _of_set(coverage.layers, buffer, given, per_layer=per_layer, alone=alone)
-    return [Work(found, runs_on, coverage=coverage)]
-
-
-def _of_set(
-    layers: tuple[Layer, ...], buffer: str | None, given: Hardware | None, *, per_layer: bool, alone: bool
-) -> tuple[tuple[Schedule, ...], Hardware | None]:
+    if given is not None and given.cluster is not None and not alone:
+        if buffer is not None:
+            raise InputError("--buffer: a cluster has its sizes: expected none")
+        on_cluster = search_clusters(coverage.layers, given, per_layer=per_layer)
+        schedules = tuple(result.schedule for result in on_cluster.results)
+        return [Work(schedules, on_cluster.hardware, coverage=coverage)]
     sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is None and not per_layer:
-        shared = one_for_all(layers, sizes[0])
-        return tuple(result.schedule for result in shared.results), shared.hardware
-    if given is not None and given.cluster is not None and not alone:
-        if buffer is not None:
-            raise InputError("--buffer: a cluster has its sizes: expected none")
-        on_cluster = search_clusters(layers, given, per_layer=per_layer)
-        return tuple(result.schedule for result in on_cluster.results), on_cluster.hardware
-    found = best_schedules(layers, sizes, given or Hardware(name="per_layer", budget=sizes[0]))
-    return tuple(result.schedule for result in found), given
+        shared = one_for_all(coverage.layers, sizes[0], objective, slack)
+        schedules = tuple(result.schedule for result in shared.results)
+        return [Work(schedules, shared.hardware, coverage=coverage, balance=shared.balance)]
+    machine = of_size(given or Hardware(name=PER_LAYER, budget=sizes[0]), sizes[0])
+    found = best_schedules(coverage.layers, sizes, machine, objective, slack=slack)
+    schedules = tuple(result.schedule for result in found)
+    return [Work(schedules, machine, coverage=coverage, balance=balance_of(found))]
 
 
-def one_for_all(layers: tuple[Layer, ...], size: int) -> Shared:
-    """The one HWC of some bytes that is best for all layers, and the schedules on it."""
+def of_size(hardware: Hardware, size: int) -> Hardware:
+    """The hardware for a size, which is its budget unless its memories are fixed."""
+    return hardware if hardware.buffers is not None else hardware.model_copy(update={"budget": size})
+
+
+def one_for_all(layers: tuple[Layer, ...], size: int, objective: SetObjective, slack: float) -> Shared:
+    """The one HWC of some bytes that is best for all layers, and the schedules on it; its lanes are free."""
     note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
-    return best_shared(layers, size, name=SHARED)
+    if objective == "balanced":
+        return balanced_shared(layers, size, slack=slack, name=SHARED)
+    return least_shared(layers, size, name=SHARED)
+
+
+def balance_of(results: Sequence[Result]) -> Balance | None:
+    """What was weighed for all layers together."""
+    known = [result.balance for result in results if result.balance is not None]
+    return Balance.together(known) if known else None
+
+
+def balance_data(balance: Balance | None) -> dict[str, object]:
+    """The keys of a JSON document that say what both ends would be; none where nothing was weighed."""
+    if balance is None:
+        return {}
+    ends = {"chosen": balance.chosen, "least_traffic": balance.least_traffic, "fewest_cycles": balance.fewest_cycles}
+    return {
+        **{name: asdict(cost) for name, cost in ends.items()},
+        "weighed": {"within_slack": balance.within_slack, "timed": balance.timed},
+    }
+
+
+def tell_balance(balance: Balance | None) -> None:
+    """The same as a sentence."""
+    if balance is None:
+        return
+    chosen, least, fewest = balance.chosen, balance.least_traffic, balance.fewest_cycles
+    typer.echo(
+        f"Chosen: {chosen.total_bytes:,} bytes in {chosen.cycles:,} cycles. The least traffic is "
+        f"{least.total_bytes:,} bytes in {least.cycles:,} cycles (--objective traffic); the fewest cycles found are "
+        f"{fewest.cycles:,}, with {fewest.total_bytes:,} bytes."
+    )
 
 
 def save_works(works: Sequence[Work], folder: Path) -> None:
@@ -191,13 +250,17 @@ def best_schedules(
     layers: tuple[Layer, ...],
     sizes: list[int],
     hardware: Hardware | None,
-    objective: Objective = "traffic",
+    objective: Objective | Literal["balanced"] = "traffic",
     *,
+    slack: float = TRAFFIC_SLACK,
     jobs: int = 1,
     store: Path | None = None,
 ) -> list[Result]:
     """The best schedule of each layer for each size, layer by layer, with a progress bar."""
-    request = Request(tuple(sizes), hardware, objective)
+    if objective == "balanced":
+        request: Request = BalancedRequest(tuple(sizes), hardware, slack=slack)
+    else:
+        request = Request(tuple(sizes), hardware, objective)
     with progress(len(layers), "searching") as step:
         found = search_layers(layers, request, jobs=jobs, store=store, progress=lambda layer: step())
     return [result for results in found for result in results]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hwgen.ir.document import (
+from hwgen.ir.document import InputError, (
     Name,
     Value,
     check_header,
@@ -126,12 +126,16 @@ class Cluster(Value):
         return self
 
 
+ALONG_ROWS = Lanes(x=16)
+
+
 class Hardware(Value):
     """One HWC, or several of them in a cluster.
 
     ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
-    ``order`` the loop order and marker places it was generated for. Without ``order`` or ``buffers`` they are free:
-    taken from the schedule that the HWC is generated for, within ``budget`` bytes. ``bias_words`` biases are kept
+    ``order`` the loop order and marker places it was generated for. Without ``lanes``, ``order`` or ``buffers`` they
+    are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes. In a
+    cluster lanes are along x where none are given. ``bias_words`` biases are kept
     beside them: a power of two, or none; with 64 nearly every network's biases are below 1 % of its traffic, for
     memories up to 16 KiB. With 16 ``operand_bits`` it runs
     layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``cluster`` it is
@@ -141,13 +145,20 @@ class Hardware(Value):
     called = "hardware file"
 
     name: Name
-    lanes: LanesField = Lanes(x=16)
+    lanes: LanesField | None = None
     budget: int = Field(default=1024, ge=1, le=1 << 24)
     buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
     order: Order | None = None
     operand_bits: Literal[8, 16] = 8
     bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
     cluster: Cluster | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lanes_of_a_cluster(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and data.get("cluster") is not None and data.get("lanes") is None:
+            return {**data, "lanes": ALONG_ROWS}
+        return data
 
     @field_validator("order", mode="before")
     @classmethod
@@ -160,7 +171,8 @@ class Hardware(Value):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if outside := self.lanes.outside(LANE_DIMS):
+        outside = () if self.lanes is None else self.lanes.outside(LANE_DIMS)
+        if outside:
             raise ValueError(
                 f"lanes: {outside[0]}: expected lanes along {', '.join(LANE_DIMS)}, as the datapath has them"
             )
@@ -178,6 +190,13 @@ class Hardware(Value):
         if self.cluster is not None and self.operand_bits != 8:
             raise ValueError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         return self
+
+    @property
+    def shape(self) -> Lanes:
+        """The lanes; raises `InputError` where they are free."""
+        if self.lanes is None:
+            raise InputError(f"hardware {self.name}: lanes: expected a shape, such as {{x: 16}}")
+        return self.lanes
 
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""

@@ -72,7 +72,7 @@ def test_an_interrupt_loses_no_finished_layer(run: Run, tmp_path: Path, monkeypa
 
 
 def test_what_hardware_can_run(run: Run, tmp_path: Path) -> None:
-    hardware = Hardware(name="h")
+    hardware = Hardware(name="h", lanes=Lanes(x=16))
     save_hardware(hardware, tmp_path / "h.yaml")
     answer = run(
         "schedule", "lenet:C3", "--buffer", "1KiB", "--hardware", tmp_path / "h.yaml", "-o", tmp_path, "--json"

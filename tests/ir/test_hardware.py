@@ -32,9 +32,14 @@ def test_round_trip(tmp_path: Path) -> None:
     assert save_hardware(hardware, path)
     assert not save_hardware(hardware, path)
     assert load_hardware(path) == hardware
-    assert Hardware.from_data(PLAIN).lanes == Lanes(x=16)
+    free = Hardware.from_data(PLAIN)
+    assert free.lanes is None
+    assert "lanes" not in free.as_data()
+    with pytest.raises(InputError, match=r"hardware .*: lanes: expected a shape"):
+        _ = free.shape
     measured = DmaCost(transfer=19.5, run=1, byte=0.13)
     cluster = Hardware(name="c", cluster=Cluster(hwcs=2, dram=Dram(latency=20, block_cycles=16.5), load=measured))
+    assert cluster.lanes == Lanes(x=16)
     assert Hardware.from_data(cluster.as_data()) == cluster
 
 

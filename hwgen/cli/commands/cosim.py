@@ -26,10 +26,23 @@ from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
 from hwgen.cli.names import set_names
 from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, left_out, save_works, work_of
+from hwgen.cli.workload import (
+    BufferOption,
+    HardwareOption,
+    ObjectiveOption,
+    PerLayer,
+    SlackOption,
+    Work,
+    balance_data,
+    left_out,
+    save_works,
+    tell_balance,
+    work_of,
+)
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.cluster.levels import is_two_level
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
@@ -74,6 +87,8 @@ def cosim(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    objective: ObjectiveOption = "balanced",
+    slack: SlackOption = TRAFFIC_SLACK,
     partial: Partial = False,
     simulator: Sim = "verilator",
     jobs: Jobs = 1,
@@ -113,7 +128,10 @@ def cosim(
             solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
             as_json=as_json,
         )  # fmt: skip
-    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
+    works = work_of(
+        workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
+        partial=partial,
+    )  # fmt: skip
     if keep is not None:
         save_works(works, keep)
     if any(work.on_cluster for work in works):
@@ -124,7 +142,11 @@ def cosim(
                           waves=(dump or Path("waves")) / work.folder if waves else None))
         for work in works
     ]  # fmt: skip
-    return _told(found, left_out(works), output, as_json=as_json)
+    weighed = works[0].balance
+    status = _told(found, {**balance_data(weighed), **left_out(works)}, output, as_json=as_json)
+    if not as_json:
+        tell_balance(weighed)
+    return status
 
 
 def _told(

@@ -10,12 +10,13 @@ from hwgen.cli.commands.cosim import Jobs, print_comparison, print_failures, run
 from hwgen.cli.commands.generate.folders import write_made
 from hwgen.cli.commands.generate.generate import make_hardware
 from hwgen.cli.console import Json, note, print_json, print_table, size_text
-from hwgen.cli.workload import Work
+from hwgen.cli.workload import Work, balance_data, tell_balance
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Marker
 from hwgen.search.core.optimal import search
-from hwgen.search.hwc.shared import Shared, best_shared
+from hwgen.search.hwc.balanced_shared import balanced_shared
+from hwgen.search.hwc.shared import Shared
 
 __all__ = ["demo"]
 
@@ -32,12 +33,12 @@ def demo(
     """Schedule, generate and simulate the five AlexNet rows of Stoutchinin et al. 2019 at full size, on one HWC."""
     layers = load_layer_set(SET).convolutions()
     note(f"searching the best HWC of {size_text(BUDGET)} for {len(layers)} layers")
-    shared = best_shared(layers, BUDGET, name="demo")
+    shared = balanced_shared(layers, BUDGET, name="demo")
     work = Work(tuple(result.schedule for result in shared.results), shared.hardware)
     (generated,) = made = make_hardware([work], rtl)
     write_made([work], rtl, made)
     results = run(work, jobs=jobs)
-    document = {"results": [result.as_json() for result in results]}
+    document = {"results": [result.as_json() for result in results], **balance_data(shared.balance)}
     save_results(output / "demo.json", document)
     if as_json:
         print_json(document)
@@ -46,6 +47,7 @@ def demo(
         print_comparison(results)
         _print_layers(shared, results)
         print_failures(results)
+        tell_balance(shared.balance)
         typer.echo(_verdict(results))
     return 0 if all(result.passed for result in results) else 1
 

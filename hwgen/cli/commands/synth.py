@@ -11,9 +11,19 @@ from hwgen.cli.console import Json, print_json, print_table, size_text
 from hwgen.cli.coverage import Partial
 from hwgen.cli.pipelines import MacsOption, solution_file, stack_parameters
 from hwgen.cli.stages import stages
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Workload, left_out, work_of
+from hwgen.cli.workload import (
+    BufferOption,
+    HardwareOption,
+    ObjectiveOption,
+    PerLayer,
+    SlackOption,
+    Workload,
+    left_out,
+    work_of,
+)
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
@@ -28,6 +38,8 @@ def synth(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    objective: ObjectiveOption = "balanced",
+    slack: SlackOption = TRAFFIC_SLACK,
     partial: Partial = False,
     clock: Clock = Device.wanted_mhz,
     seed: Seed = Device.seed,
@@ -43,7 +55,10 @@ def synth(
     if solution is not None:
         _synthesise_stacks(solution, macs, Device(wanted_mhz=clock, seed=seed), as_json=as_json)
         return
-    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, alone=True, partial=partial)
+    works = work_of(
+        workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
+        alone=True, partial=partial,
+    )  # fmt: skip
     layers: dict[HwcParameters, list[str]] = {}
     for work in works:
         compiled = compile_cluster if work.on_cluster else compile_layer

@@ -57,7 +57,7 @@ def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
         program = compile_cluster(schedule, hardware)
         if not timed:
             return 1.0
-        lanes = cluster.hwcs * hardware.lanes.product
+        lanes = cluster.hwcs * hardware.shape.product
         return schedule.layer.macs / (lanes * cluster_cycles(program, cluster.dram or Dram()).total)
 
     return judged

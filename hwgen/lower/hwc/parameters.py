@@ -8,6 +8,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation
 from hwgen.model.core.biases import biases_kept
+from hwgen.search.hwc.memory_split import roomy
 
 __all__ = ["NARROW", "WIDE", "parameters_for", "with_output_at_reduction"]
 
@@ -16,6 +17,8 @@ NARROW, WIDE = 8, 16
 
 def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcParameters:
     """The HWC that a schedule runs on: the given one, or the smallest one for this schedule.
+
+    Where only the budget of the given one's memories is fixed, the memories share what the schedule leaves of it.
 
     Raises `InputError` where the schedule does not fit the hardware.
     """
@@ -44,6 +47,9 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         raise InputError(
             f"{where}: needs {sum(buffers.values())} bytes, hardware {hardware.name} has {hardware.budget}"
         )
+    elif hardware is not None:
+        inputs, weights, outputs = (buffers[array] for array in ARRAYS)
+        buffers = roomy((inputs, weights, outputs), hardware.budget, units)
     bias_words = _bias_words(schedule, hardware)
     markers = {array: schedule.marked_loop(array) for array in ARRAYS}
     loops = tuple(loop.dim for loop in schedule.loops)
@@ -108,7 +114,10 @@ def _datapath(schedule: Schedule, hardware: Hardware | None) -> tuple[Lanes, int
     where = schedule.layer.name
     if hardware.operand_bits < schedule.bits.I:
         raise InputError(f"{where}: bits: hardware {hardware.name} computes with {hardware.operand_bits} bits")
-    expected = hardware.lanes.halved() if wide else hardware.lanes
+    lanes = hardware.lanes
+    if lanes is None:
+        lanes = schedule.lanes.doubled() if wide else schedule.lanes
+    expected = lanes.halved() if wide else lanes
     if schedule.lanes != expected:
         raise InputError(f"{where}: lanes: expected {expected} of hardware {hardware.name}, got {schedule.lanes}")
-    return hardware.lanes, hardware.operand_bits
+    return lanes, hardware.operand_bits

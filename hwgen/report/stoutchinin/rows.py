@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from hwgen.arch.hwc import ALONG_X
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
@@ -230,7 +231,7 @@ class Engines:
 
 def engines(layers: Sequence[Layer], how: Search) -> list[Engines]:
     """HWCE and HWC of each layer, by the model: 16 lanes, allocated memories, what the hardware can run."""
-    hwc = Hardware(name="hwc", budget=HWC_BYTES)
+    hwc = Hardware(name="hwc", lanes=ALONG_X, budget=HWC_BYTES)
     request = Request((HWC_BYTES,), hwc)
     best = search_layers(layers, request, jobs=how.jobs, store=how.store, progress=how.progress)
     rows = []

@@ -28,7 +28,7 @@ from hwgen.search.cluster.spreading import Spread
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.memory_split import split
-from hwgen.search.hwc.shared import with_slack
+from hwgen.search.hwc.memory_split import roomy
 
 __all__ = ["FINALISTS", "SharedCluster", "search_shared"]
 
@@ -149,7 +149,7 @@ def _memories(
     needed = (int(best[3]), int(best[4]), int(best[5]))
     if hardware.buffers is not None:
         return float(best[0]), dict(hardware.buffers)
-    return float(best[0]), dict(with_slack(needed, hardware.budget, Target.of(hardware)))
+    return float(best[0]), dict(roomy(needed, hardware.budget, Target.of(hardware).units))
 
 
 def _tile(schedule: Schedule) -> tuple[dict[Dim, int], Spread]:

@@ -17,7 +17,7 @@ from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
-from hwgen.search.core.optimal import Objective, Result, result_of, search
+from hwgen.search.core.optimal import Balance, Objective, Result, result_of, search
 
 __all__ = ["ENGINE", "Request", "follow_the_parent", "processors", "search_layers"]
 
@@ -168,6 +168,7 @@ def _text(key: str, results: list[Result]) -> str:
             "schedule": result.schedule.as_data(),
             "covered": result.covered,
             "pruned": result.pruned,
+            **({} if result.balance is None else {"balance": result.balance.as_data()}),
         }
         for result in results
     ]
@@ -182,12 +183,15 @@ def _kept(store: Path, key: str, layer: Layer) -> list[Result] | None:
         if document["request"] != json.loads(key):
             return None
         return [
-            result_of(
-                _renamed(Schedule.from_data(row["schedule"]), layer),
-                row["buffer_bytes"],
-                hardware=document["request"]["hardware"] is not None,
-                covered=row["covered"],
-                pruned=row["pruned"],
+            replace(
+                result_of(
+                    _renamed(Schedule.from_data(row["schedule"]), layer),
+                    row["buffer_bytes"],
+                    hardware=document["request"]["hardware"] is not None,
+                    covered=row["covered"],
+                    pruned=row["pruned"],
+                ),
+                balance=Balance.from_data(row["balance"]) if "balance" in row else None,
             )
             for row in document["results"]
         ]

@@ -19,16 +19,19 @@ the second finds, among what reaches it, the first by the other criteria, with f
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.hwc import LANES
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.core.access import predict
@@ -39,9 +42,61 @@ from hwgen.search.core.nests import fixed_schedule, free_schedule
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.space import Tables, Target, steps_allowed, tables
 
-__all__ = ["Objective", "Result", "goal_of", "result_of", "search"]
+__all__ = ["Balance", "Cost", "Objective", "Result", "goal_of", "result_of", "search"]
 
 Objective = Literal["traffic", "words", "cycles"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a schedule costs on hardware: bytes of I, W and O, and cycles by the model of `hwgen.model.hwc.cycles`."""
+
+    total_bytes: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What a choice between traffic and cycles gives, and what both ends would be.
+
+    Members
+    -------
+    chosen : what was chosen.
+    least_traffic : the least traffic that the hardware can have, with the cycles that it takes then.
+    fewest_cycles : the fewest cycles that were found for any traffic.
+    within_slack, timed : schedules within the slack of the least traffic, and those of them whose cycles the model
+        told; where they are equal, none of the space has fewer cycles.
+    """
+
+    chosen: Cost
+    least_traffic: Cost
+    fewest_cycles: Cost
+    timed: int
+    within_slack: int
+
+    @property
+    def ends(self) -> tuple[Cost, Cost, Cost]:
+        """The choice and both ends."""
+        return self.chosen, self.least_traffic, self.fewest_cycles
+
+    @classmethod
+    def together(cls, parts: "Sequence[Balance]") -> "Balance":
+        """The sums over several layers."""
+        totals = []
+        for ends in zip(*(one.ends for one in parts), strict=True):
+            totals.append(Cost(sum(end.total_bytes for end in ends), sum(end.cycles for end in ends)))
+        chosen, least, fewest = totals
+        return cls(chosen, least, fewest, sum(one.timed for one in parts), sum(one.within_slack for one in parts))
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> "Balance":
+        """The inverse of `as_data`."""
+        chosen, least, fewest = (Cost(**data[key]) for key in ("chosen", "least_traffic", "fewest_cycles"))
+        return cls(chosen, least, fewest, data["timed"], data["within_slack"])
 
 
 @dataclass(frozen=True)
@@ -59,6 +114,7 @@ class Result:
     covered : candidates (order, marker places, steps) that the space holds.
     pruned : those of them that were never costed, by dominance or bounds.
     seconds : time spent; the search of one layer is shared out evenly over its buffer sizes.
+    balance : where cycles were weighed against traffic, what came of it.
     """
 
     schedule: Schedule
@@ -70,6 +126,7 @@ class Result:
     covered: int
     pruned: int
     seconds: float
+    balance: Balance | None = None
 
 
 @dataclass(frozen=True)
@@ -118,8 +175,8 @@ def search(
     buffer_bytes
         Buffer sizes in bytes: I, W and O together.
     hardware
-        Without it the pure model: no lanes, needs to the byte. With it its lanes, allocation and rules, and if it has
-        them its order and its three memories.
+        Without it the pure model: no lanes, needs to the byte. With it its lanes (any shape where they are free),
+        allocation and rules, and if it has them its order and its three memories.
     objective
         ``traffic`` (bytes), ``words`` or ``cycles`` (the busiest of datapath and ports).
     order
@@ -131,6 +188,9 @@ def search(
 
     Raises `InputError` if nothing fits the smallest buffer, with the size that would do.
     """
+    if hardware is not None and hardware.lanes is None:
+        searches = [partial(_search_one, layer, size, objective, order, bits, interleaved) for size in buffer_bytes]
+        return [_over_shapes(hardware, search_one, objective) for search_one in searches]
     started = time.perf_counter()
     room = _room(layer, bits or Bits(), hardware, order, interleaved)
     sizes = sorted(set(buffer_bytes))
@@ -155,6 +215,36 @@ def search(
         for size, (schedule, found, number) in zip(sizes, chosen, strict=True)
     }
     return [results[size] for size in buffer_bytes]
+
+
+def _search_one(
+    layer: Layer,
+    size: int,
+    objective: Objective,
+    order: Order | None,
+    bits: Bits | None,
+    interleaved: bool,
+    hardware: Hardware,
+) -> Result:
+    return search(layer, [size], hardware, objective, order, bits=bits, interleaved=interleaved)[0]
+
+
+def _over_shapes(hardware: Hardware, search_one: Callable[[Hardware], Result], objective: Objective) -> Result:
+    """The best over all shapes of the lanes; of equal ones, that of the first shape (most along x)."""
+    found, refusal = [], None
+    for lanes in Lanes.shapes(LANES):
+        try:
+            found.append(search_one(hardware.model_copy(update={"lanes": lanes})))
+        except InputError as error:
+            refusal = refusal or error
+    if refusal is not None and not found:
+        raise refusal
+    return replace(
+        min(found, key=lambda result: goal_of(result, objective)),
+        covered=sum(result.covered for result in found),
+        pruned=sum(result.pruned for result in found),
+        seconds=sum(result.seconds for result in found),
+    )
 
 
 def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | None, interleaved: bool) -> _Room:

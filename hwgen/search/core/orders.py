@@ -79,6 +79,15 @@ class Orders:
             places.append(int(marked[-1] if len(marked) else fitting[-1]))
         return places[0], places[1], places[2]
 
+    def alone(self, triple: int) -> "Orders":
+        """The order that stands for a triple, with its marker places, as the only one."""
+        order = slice(self.orders[triple], self.orders[triple] + 1)
+        forms = self.forms[:, order]
+        numbers = tuple(
+            forms[operand, :, place].astype(np.int64) for operand, place in enumerate(self.places(triple))
+        )
+        return Orders(self.loops[order], forms, numbers, np.zeros((1, 3), np.int32), np.zeros(1, np.int32), 1)
+
 
 @cache
 def all_orders(interleaved: bool = False) -> Orders:

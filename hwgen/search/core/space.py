@@ -54,10 +54,10 @@ class Target:
 
     @classmethod
     def of(cls, hardware: Hardware | None) -> "Target":
-        """The target of a search."""
+        """The target of a search; the hardware's lanes are not free."""
         if hardware is None:
             return cls()
-        return cls(hardware.lanes, True, hardware.bias_words)
+        return cls(hardware.shape, True, hardware.bias_words)
 
     @property
     def lane_dims(self) -> frozenset[Dim]:

@@ -156,7 +156,7 @@ def points(
     found = np.empty((len(splits) * MOST_POINTS, 4))
     if number == 0:
         return Points(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty((0, 4), np.int64))
-    kinds, waiting = shapes_of(layer, Bits(), target, fixed), waiting_of(layer, target, fixed)
+    kinds, waiting = shapes_of(layer, Bits(), target, fixed.orders), waiting_of(layer, target, fixed.orders)
     found = found[: _undominated(kinds, waiting, candidates, splits, found)]
     which = found[:, 3].astype(np.int64)
     return Points(found[:, 0].astype(np.int64), found[:, 1], found[:, 2], candidates[which, 7:].astype(np.int64))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_tile, place_of
-from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, FixedOrder
+from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, Orders
 from hwgen.search.core.space import Target
 
 __all__ = ["Shapes", "Waiting", "estimate", "shapes_of", "waiting_of"]
@@ -88,16 +88,16 @@ class Waiting(NamedTuple):
     vector_bytes: float
 
 
-def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
-    """The constants for an order that holds O's tile during the whole reduction."""
-    row = fixed.orders.loops[0].tolist()
-    place = fixed.orders.places(0)[2]
+def waiting_of(layer: Layer, target: Target, orders: Orders) -> Waiting:
+    """The constants for an order (the only one of ``orders``) that holds O's tile during the whole reduction."""
+    row = orders.loops[0].tolist()
+    place = orders.places(0)[2]
     vector_loops = [row.index(4), row.index(6), row.index(7)]
     inside = [4, 6, 7, 1, 5, 8, 9]
     inner = np.array(
         [[at >= place and row.index(loop) > at for loop in inside] for at in vector_loops], dtype=np.int64
     )
-    states = np.unravel_index(fixed.orders.numbers[1], WEIGHT_STATES)
+    states = np.unravel_index(orders.numbers[1], WEIGHT_STATES)
     weight_tile = (1 if states[2][0] else layer.kernel[0]) * (1 if states[3][0] else layer.kernel[1])
     return Waiting(
         inner,
@@ -112,9 +112,9 @@ def waiting_of(layer: Layer, target: Target, fixed: FixedOrder) -> Waiting:
     )
 
 
-def shapes_of(layer: Layer, bits: Bits, target: Target, fixed: FixedOrder) -> Shapes:
-    """Kinds of tiles for every step of the tile loops."""
-    numbers = fixed.orders.numbers
+def shapes_of(layer: Layer, bits: Bits, target: Target, orders: Orders) -> Shapes:
+    """Kinds of tiles for every step of the tile loops, in the only one of ``orders``."""
+    numbers = orders.numbers
     i = [int(state[0]) for state in np.unravel_index(numbers[0], INPUT_STATES)]
     w = [int(state[0]) for state in np.unravel_index(numbers[1], WEIGHT_STATES)]
     o = [int(state[0]) for state in np.unravel_index(numbers[2], OUTPUT_STATES)]

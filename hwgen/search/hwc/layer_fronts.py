@@ -45,7 +45,7 @@ class Choice:
     @property
     def utilisation(self) -> float:
         """Multiply-accumulates over what the lanes can do in the estimated cycles."""
-        return self.schedule.layer.macs / (self.hardware.lanes.product * self.cycles)
+        return self.schedule.layer.macs / (self.hardware.shape.product * self.cycles)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
-"""Compiled kernels of the search for a shared HWC: fronts of cost and memories, and the best split of a budget."""
+"""Compiled kernels of the search for an HWC: fronts of cost and memories, the best split of a budget, its rest."""
 
 import numpy as np
 from numba import njit
 
+from hwgen.arch.hwc import MOST_MEMORY
+from hwgen.ir.schedule import ARRAYS, ArrayName
 from hwgen.search.core.branch import advance, criteria, improve, memories, missing_bytes, prepare
 
-__all__ = ["frontier", "least_of_each", "split"]
+__all__ = ["frontier", "least_of_each", "roomy", "split", "with_room"]
 
 
 @njit(cache=True)
@@ -117,3 +119,21 @@ def split(points, ends, budget, best):  # type: ignore[no-untyped-def]
                 best[3], best[4], best[5] = needed
                 lower = True
     return lower
+
+
+@njit(cache=True)
+def with_room(inputs, weights, outputs, budget, input_unit, weight_unit):  # type: ignore[no-untyped-def]
+    """Memories of I, W, O of at least the needed sizes: W, then I may hold a second tile; the rest goes to both."""
+    rest = budget - inputs - weights - outputs
+    for _ in range(2):
+        more = min(rest, weights, max(MOST_MEMORY - weights, 0)) // weight_unit * weight_unit
+        weights, rest = weights + more, rest - more
+        more = min(rest, inputs, max(MOST_MEMORY - inputs, 0)) // input_unit * input_unit
+        inputs, rest = inputs + more, rest - more
+    return inputs, weights, outputs
+
+
+def roomy(needed: tuple[int, int, int], budget: int, units: tuple[int, int, int]) -> dict[ArrayName, int]:
+    """The memories that an HWC gets where only their need is known: `with_room`, in whole units."""
+    sizes = with_room(*map(float, (*needed, budget, units[0], units[1])))
+    return {array: int(size) for array, size in zip(ARRAYS, sizes, strict=True)}

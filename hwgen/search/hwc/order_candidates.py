@@ -124,6 +124,8 @@ class LayerSet:
         return problem(t, lists_of(found))
 
     def _triples(self, orders: Orders, *, words: bool) -> Triples:
+        if orders is not all_orders():
+            return undominated(orders, self.tables, words=words, hardware=self.target.hardware)
         if words not in self._known_triples:
             self._known_triples[words] = undominated(orders, self.tables, words=words, hardware=self.target.hardware)
         return self._known_triples[words]
@@ -153,6 +155,11 @@ class LayerSet:
             if found:
                 return found
         return []
+
+    @property
+    def least_alone(self) -> float:
+        """The least cost with an HWC for each layer: no shared one costs less. Infinite if a layer fits none."""
+        return float(self._alone.sum())
 
     @cached_property
     def _alone(self) -> NDArray[np.float64]:

@@ -27,13 +27,15 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.branch import GOALS, Problem
-from hwgen.search.core.optimal import Objective, Result, goal_of, search
+from hwgen.search.core.optimal import Balance, Objective, Result, goal_of, search
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
-from hwgen.search.hwc.memory_split import frontier, split
+from hwgen.search.hwc.memory_split import frontier, roomy, split
 from hwgen.search.hwc.order_candidates import Candidate, LayerSet, Variant
 
-__all__ = ["Shared", "best_shared", "with_slack"]
+__all__ = ["Shared", "best_shared", "layer_set_of", "shared_on"]
+
+OBJECTIVES: tuple[Objective, ...] = ("traffic", "words", "cycles")
 
 _LARGEST = 1 << 24
 """Bytes of an HWC's memories, at most."""
@@ -52,6 +54,7 @@ class Shared:
     needed : bytes of I, W and O that the schedules need; the memories may be larger.
     covered, pruned : nests (order, markers, steps of a layer) in all choices of loops, and those never costed.
     seconds : time spent.
+    balance : where cycles were weighed against traffic, what came of it for all layers together.
     """
 
     hardware: Hardware
@@ -60,6 +63,7 @@ class Shared:
     covered: int
     pruned: int
     seconds: float
+    balance: Balance | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -81,29 +85,49 @@ def best_shared(
 
     Raises `InputError` if no HWC of this size runs all layers.
     """
-    started = time.perf_counter()
-    machine = Hardware(name=name, lanes=lanes or Lanes(x=16), budget=budget)
-    layer_set = LayerSet(tuple(layers), Target.of(machine), float(budget), GOALS[objective], bits or Bits())
-    variants = _variants(layer_set, order)
-    best = _SplitSearch(layer_set).solve(variants)
-    if best.variant is None:
+    layer_set = layer_set_of(layers, budget, lanes or Lanes(x=16), objective, bits)
+    found = shared_on(layer_set, order, name)
+    if found is None:
         least = _least_budget(layer_set, order)
         more = f"the smallest that would do has {least}" if least else "nor does a larger one"
         raise InputError(f"no HWC of {budget} bytes runs all {len(layers)} layers; {more}")
+    return found
+
+
+def layer_set_of(
+    layers: Sequence[Layer], budget: int, lanes: Lanes, objective: Objective = "traffic", bits: Bits | None = None
+) -> LayerSet:
+    """The layers on lanes of one shape, with what the search keeps of them."""
+    target = Target.of(Hardware(name="any", lanes=lanes))
+    return LayerSet(tuple(layers), target, float(budget), GOALS[objective], bits or Bits())
+
+
+def shared_on(layer_set: LayerSet, order: Order | None, name: str) -> Shared | None:
+    """The best HWC for the layers; None if no HWC of this size runs all of them."""
+    started = time.perf_counter()
+    budget, lanes = int(layer_set.budget), layer_set.target.lanes
+    objective = next(objective for objective in OBJECTIVES if GOALS[objective] == layer_set.goal)
+    costed = layer_set.costed
+    variants = _variants(layer_set, order)
+    best = _SplitSearch(layer_set).solve(variants)
+    if best.variant is None:
+        return None
     orders = [order] if order else layer_set.orders_of(best.variant, best.triple)
     needed = dict(zip(ARRAYS, best.memories, strict=True))
     for one in orders:
-        tight = Hardware(name=name, lanes=machine.lanes, budget=budget, order=one, buffers=needed)
+        tight = Hardware(name=name, lanes=lanes, budget=budget, order=one, buffers=needed)
         try:
-            results = tuple(search(layer, [budget], tight, objective, bits=bits)[0] for layer in layers)
+            results = tuple(
+                search(layer, [budget], tight, objective, bits=layer_set.bits)[0] for layer in layer_set.layers
+            )
         except InputError:  # an idle loop is needed after all, for its marker
             continue
         if sum(goal_of(result, objective) for result in results) == best.goal:
-            slack = with_slack(best.memories, budget, layer_set.target)
-            roomy = Hardware(name=name, lanes=machine.lanes, budget=budget, order=one, buffers=slack)
+            buffers = roomy(best.memories, budget, layer_set.target.units)
+            hardware = Hardware(name=name, lanes=lanes, budget=budget, order=one, buffers=buffers)
             covered = sum(variant.covered for variant in variants)
             seconds = time.perf_counter() - started
-            return Shared(roomy, results, needed, covered, covered - layer_set.costed, seconds)
+            return Shared(hardware, results, needed, covered, covered - (layer_set.costed - costed), seconds)
     raise RuntimeError(f"search of a shared HWC: {best.goal} is not what {orders} give")
 
 
@@ -128,18 +152,6 @@ def _least_budget(layer_set: LayerSet, order: Order | None) -> int | None:
 
 def _variants(layer_set: LayerSet, order: Order | None) -> list[Variant]:
     return [layer_set.given(fixed_order(order, layer_set.target.lane_dims))] if order else layer_set.variants()
-
-
-def with_slack(needed: tuple[int, int, int], budget: int, target: Target) -> dict[ArrayName, int]:
-    """Memories of at least the needed sizes: W and then I may hold a second tile; the rest goes to both."""
-    inputs, weights, outputs = needed
-    rest = budget - sum(needed)
-    for _ in range(2):
-        more = min(rest, weights) // target.units[1] * target.units[1]
-        weights, rest = weights + more, rest - more
-        more = min(rest, inputs) // target.units[0] * target.units[0]
-        inputs, rest = inputs + more, rest - more
-    return {"I": inputs, "W": weights, "O": outputs}
 
 
 # --- the search ---

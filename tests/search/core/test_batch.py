@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.requantisation import GivenRequantisation
@@ -95,7 +96,7 @@ def test_stored_results_are_used_again(tmp_path: Path, searched: list[str]) -> N
     [
         Request((200, 2048)),
         Request((200, 1024), objective="words"),
-        Request((200, 1024), hardware=Hardware(name="hwc")),
+        Request((200, 1024), hardware=Hardware(name="hwc", lanes=Lanes(x=16))),
         Request((200, 1024), order=("m", "c", "y", "x", "k", "l")),
     ],
 )
@@ -108,7 +109,7 @@ def test_stored_results_answer_only_the_same_request(tmp_path: Path, searched: l
 
 def test_the_name_of_the_hardware_does_not_matter(tmp_path: Path, searched: list[str]) -> None:
     for name in ("one", "other"):
-        search_layers(layers()[:1], Request((200,), Hardware(name=name)), jobs=1, store=tmp_path)
+        search_layers(layers()[:1], Request((200,), Hardware(name=name, lanes=Lanes(x=16))), jobs=1, store=tmp_path)
     assert searched == ["layer_0"]
 
 

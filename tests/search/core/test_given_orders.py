@@ -119,9 +119,9 @@ def test_hardware_rules_are_those_of_lowering(seed: int) -> None:
         accepted.append((predict(schedule).total_bytes, predict(schedule).counts.total_words(), memories(schedule)))
     if not accepted:
         with pytest.raises(InputError, match="none is searched that the hardware runs with this order"):
-            search(layer, [4096], Hardware(name="hwc", budget=4096), order=order)
+            search(layer, [4096], Hardware(name="hwc", lanes=Lanes(x=16), budget=4096), order=order)
         return
-    (result,) = search(layer, [4096], Hardware(name="hwc", budget=4096), order=order)
+    (result,) = search(layer, [4096], Hardware(name="hwc", lanes=Lanes(x=16), budget=4096), order=order)
     compile_layer(result.schedule)
     found = (result.total_bytes, result.counts.total_words(), memories(result.schedule))
     if result.covered < 400:

@@ -168,8 +168,8 @@ def test_too_small_for_anything() -> None:
     with pytest.raises(
         InputError, match="no schedule fits a buffer of 167 bytes; the smallest that would do has 168"
     ):
-        search(SQUARE, [167], Hardware(name="hwc"))
-    assert search(SQUARE, [168], Hardware(name="hwc"))[0].need.total <= 168
+        search(SQUARE, [167], Hardware(name="hwc", lanes=Lanes(x=16)))
+    assert search(SQUARE, [168], Hardware(name="hwc", lanes=Lanes(x=16)))[0].need.total <= 168
 
 
 def test_a_map_that_takes_too_long_is_refused() -> None:
@@ -216,7 +216,10 @@ def test_larger_buffers_are_never_worse_and_sizes_come_back_as_asked() -> None:
 
 
 def test_the_oracle_confirms_a_sample() -> None:
-    for result in (*search(SQUARE, [30, 120, 500]), *search(SQUARE, [200, 300], Hardware(name="hwc"))):
+    for result in (
+        *search(SQUARE, [30, 120, 500]),
+        *search(SQUARE, [200, 300], Hardware(name="hwc", lanes=Lanes(x=16))),
+    ):
         assert walk(result.schedule).counts.differences(result.counts) == []
 
 

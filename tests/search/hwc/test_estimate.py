@@ -30,7 +30,7 @@ def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
     target = Target(rng.choice(SHAPES), True)
     text = rng.choice(CANONICAL)
     fixed = fixed_order(order_from_text(text), target.lane_dims)
-    b, q = shapes_of(layer, Bits(), target, fixed), waiting_of(layer, target, fixed)
+    b, q = shapes_of(layer, Bits(), target, fixed.orders), waiting_of(layer, target, fixed.orders)
     m, c, y, x = steps = random_steps(rng, layer, text)
     if layer.groups > 1:
         return
@@ -72,7 +72,7 @@ def cycles(steps: tuple[int, int, int, int], spare: tuple[int, int, int] = (0, 0
     _, channels, rows, columns = steps
     needed = np.array([needs.I, needs.W, needs.O, channels * columns, rows], dtype=np.float64)
     memories = np.where([array in tight for array in "IWO"], needed[:3], 1e9) + spare
-    kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed), waiting_of(POINTWISE, target, fixed)
+    kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed.orders), waiting_of(POINTWISE, target, fixed.orders)
     return float(estimate(kinds, waiting, *steps, needed, memories))
 
 
@@ -108,6 +108,6 @@ def test_weights_that_stay_and_vectors_that_leave_one_by_one() -> None:
     """Each vector is a box of O: it stays for 64 iterations and leaves in 8 cycles."""
     target, text, steps = Target(Lanes(m=8, x=2), True), "M[W]X[I]Ymyx[O]ckl", (32, 64, 1, 8)
     fixed = fixed_order(order_from_text(text), target.lane_dims)
-    kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed), waiting_of(POINTWISE, target, fixed)
+    kinds, waiting = shapes_of(POINTWISE, Bits(), target, fixed.orders), waiting_of(POINTWISE, target, fixed.orders)
     vectors = 4 * 8 * 4
     assert estimate(kinds, waiting, *steps, np.ones(5), ROOMY) == vectors * (64 + 1)

@@ -56,7 +56,7 @@ def brute_force(layer: Layer, target: Target) -> list[tuple[int, float]]:
     found = []
     for text in CANONICAL:
         fixed = fixed_order(order_from_text(text), target.lane_dims)
-        kinds, waiting = shapes_of(layer, Bits(), target, fixed), waiting_of(layer, target, fixed)
+        kinds, waiting = shapes_of(layer, Bits(), target, fixed.orders), waiting_of(layer, target, fixed.orders)
         splits = splits_of([layer], BUDGET, target, text)
         ranges = []
         for dim in ("m", "c", "y", "x"):

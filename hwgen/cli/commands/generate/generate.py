@@ -14,12 +14,25 @@ from hwgen.cli.console import Json, print_json, print_table, require_folder
 from hwgen.cli.coverage import Partial
 from hwgen.cli.operands import Operands, OperandsOption, read_operands
 from hwgen.cli.pipelines import MacsOption, generate_stacks, solution_file
-from hwgen.cli.workload import BufferOption, HardwareOption, PerLayer, Work, Workload, left_out, work_of
+from hwgen.cli.workload import (
+    BufferOption,
+    HardwareOption,
+    ObjectiveOption,
+    PerLayer,
+    SlackOption,
+    Work,
+    Workload,
+    balance_data,
+    left_out,
+    tell_balance,
+    work_of,
+)
 from hwgen.export.cached import generated
 from hwgen.export.hwc import digest, files_of, storage
 from hwgen.export.hwc_program import c_support, program_files
 from hwgen.ir.document import InputError
 from hwgen.lower.hwc import Program, compile_layer
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 
 __all__ = ["Generated", "generate", "make_hardware"]
 
@@ -74,6 +87,8 @@ def generate(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
+    objective: ObjectiveOption = "balanced",
+    slack: SlackOption = TRAFFIC_SLACK,
     partial: Partial = False,
     operands: OperandsOption = None,
     macs: MacsOption = None,
@@ -87,7 +102,10 @@ def generate(
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json)
         return
-    works = work_of(workload, buffer=buffer, hardware=hardware, per_layer=per_layer, partial=partial)
+    works = work_of(
+        workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
+        partial=partial,
+    )  # fmt: skip
     clusters = make_clusters([work for work in works if work.on_cluster], output)
     if clusters and operands is not None:
         raise InputError("--operands: not for clusters: their tensors are stored in DRAM as they are")
@@ -98,12 +116,16 @@ def generate(
             "clusters": [one.as_json() for one in clusters],
             "hardware": [one.as_json() for one in hwcs],
         }
-        print_json({**{key: document for key, document in documents.items() if document}, **left_out(works)})
+        weighed = balance_data(works[0].balance)
+        print_json(
+            {**{key: document for key, document in documents.items() if document}, **weighed, **left_out(works)}
+        )
         return
     if clusters:
         print_clusters(clusters)
     if hwcs:
         _print(hwcs)
+    tell_balance(works[0].balance)
 
 
 def _print(hwcs: Sequence[Generated]) -> None:

@@ -13,13 +13,27 @@ from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, requi
 from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.schedules import require_hardware, save_beside
-from hwgen.cli.workload import SHARED, HardwareOption, PerLayer, best_schedules, one_for_all, read_hardware
+from hwgen.cli.workload import (
+    SHARED,
+    HardwareOption,
+    PerLayer,
+    SetObjective,
+    SlackOption,
+    balance_data,
+    balance_of,
+    best_schedules,
+    of_size,
+    one_for_all,
+    read_hardware,
+    tell_balance,
+)
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
-from hwgen.search.core.optimal import Objective, Result
+from hwgen.search.core.optimal import Result
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 
 __all__ = ["schedule"]
 
@@ -29,10 +43,15 @@ Buffers = Annotated[
         "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
     ),
 ]
-AnyObjective = Literal["traffic", "words", "cycles", "dram-bytes", "dram-time", "energy"]
+AnyObjective = Literal["balanced", "traffic", "words", "cycles", "dram-bytes", "dram-time", "energy"]
+OneLevel = Literal["balanced", "traffic", "words", "cycles"]
 Goal = Annotated[
     AnyObjective | None,
-    typer.Option("--objective", help="What to have least of: traffic by default; a cluster's begin with dram-bytes."),
+    typer.Option(
+        "--objective",
+        help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
+        "traffic; without hardware traffic; a cluster's begin with dram-bytes.",
+    ),
 ]
 Folder = Annotated[
     Path | None,
@@ -80,6 +99,7 @@ def schedule(
     hardware: HardwareOption = None,
     partial: Partial = False,
     objective: Goal = None,
+    slack: SlackOption = TRAFFIC_SLACK,
     energy: Energy = None,
     min_utilisation: Busy = None,
     lanes: Lanes = None,
@@ -123,7 +143,7 @@ def schedule(
         return
     if per_layer:
         raise InputError("--per-layer: expected with the hardware of a cluster")
-    one_level = _one_level_objective(objective)
+    one_level = _one_level_objective(objective, on_hardware=given is not None or shared)
     if energy is not None:
         raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
     if buffer is None:
@@ -133,26 +153,28 @@ def schedule(
         option = "lanes" if lanes is not None else "max-ratio"
         raise InputError(f"--{option}: expected together with --min-utilisation")
     if min_utilisation is not None:
-        if hardware is not None or one_level != "traffic":
+        if hardware is not None or objective not in (None, "traffic"):
             raise InputError("--min-utilisation: expected without --hardware and --objective")
         print_plan(
             coverage, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
             store=store, jobs=jobs, as_json=as_json,
         )  # fmt: skip
         return
-    if shared and (given is not None or one_level != "traffic"):
-        raise InputError("--shared: expected without --hardware and --objective")
+    if shared and (given is not None or one_level not in ("balanced", "traffic")):
+        raise InputError("--shared: expected without --hardware, and with --objective balanced or traffic")
     if output is not None:
         wanted = SHARED if shared else None if given is None else given.name
         for size in sizes:
             require_hardware(wanted, _folder(output, size, sizes))
     if shared:
-        best = [one_for_all(layers, size) for size in sizes]
+        best = [one_for_all(layers, size, _of_a_set(one_level), slack) for size in sizes]
         runs_on = [one.hardware for one in best]
+        balances = [one.balance for one in best]
         results = [result for same in zip(*(one.results for one in best), strict=True) for result in same]
     else:
-        runs_on = [] if given is None else [_of_size(given, size) for size in sizes]
-        results = best_schedules(layers, sizes, given, one_level, jobs=jobs, store=store)
+        runs_on = [] if given is None else [of_size(given, size) for size in sizes]
+        results = best_schedules(layers, sizes, given, one_level, slack=slack, jobs=jobs, store=store)
+        balances = [balance_of([one for one in results if one.buffer_bytes == size]) for size in sizes]
     found = [(result, _file(output, result, sizes)) for result in results]
     for result, path in found:
         if path is not None:
@@ -162,7 +184,10 @@ def schedule(
             save_beside(machine, _folder(output, size, sizes))
     if as_json:
         entries = [_as_json(result, path) for result, path in found]
-        print_json({"schedules": entries, "left_out": coverage.as_json()})
+        together = [
+            {"buffer_bytes": size, **balance_data(one)} for size, one in zip(sizes, balances, strict=True) if one
+        ]
+        print_json({"schedules": entries, "together": together, "left_out": coverage.as_json()})
         return
     columns = [
         "layer",
@@ -191,7 +216,28 @@ def schedule(
         ]
         for result in results
     ]
-    print_table(f"Schedules of least {one_level}", columns, rows)
+    title = "Schedules of the fewest cycles within the slack of the least traffic" if one_level == "balanced" else ""
+    print_table(title or f"Schedules of least {one_level}", columns, rows)
+    _print_weighed(results)
+    for one in balances:
+        tell_balance(one)
+
+
+def _print_weighed(results: Sequence[Result]) -> None:
+    """What was chosen for each layer, and what both ends would be."""
+    rows = [
+        [
+            result.schedule.layer.name,
+            size_text(result.buffer_bytes),
+            str(result.schedule.lanes),
+            *(number for cost in result.balance.ends for number in (cost.total_bytes, cost.cycles)),
+        ]
+        for result in results
+        if result.balance is not None
+    ]
+    if rows:
+        columns = ["layer", "buffer", "lanes", "bytes", "cycles", "least bytes", "cycles ", "bytes ", "fewest cycles"]
+        print_table("What was weighed: the choice, the least traffic, the fewest cycles", columns, rows)
 
 
 def _cluster_objective(objective: AnyObjective) -> ClusterObjective:
@@ -204,14 +250,22 @@ def _cluster_objective(objective: AnyObjective) -> ClusterObjective:
             raise InputError(f"--objective: expected dram-bytes, dram-time or energy on a cluster, got {objective}")
 
 
-def _one_level_objective(objective: AnyObjective | None) -> Objective:
+def _one_level_objective(objective: AnyObjective | None, *, on_hardware: bool) -> OneLevel:
     match objective:
         case None:
-            return "traffic"
-        case "traffic" | "words" | "cycles":
+            return "balanced" if on_hardware else "traffic"
+        case "balanced" if not on_hardware:
+            raise InputError("--objective: balanced: expected with --hardware or --shared, which have cycles")
+        case "balanced" | "traffic" | "words" | "cycles":
             return objective
         case _:
-            raise InputError(f"--objective: expected traffic, words or cycles without a cluster, got {objective}")
+            raise InputError(
+                f"--objective: expected balanced, traffic, words or cycles without a cluster, got {objective}"
+            )
+
+
+def _of_a_set(objective: OneLevel) -> SetObjective:
+    return "balanced" if objective == "balanced" else "traffic"
 
 
 def _file(folder: Path | None, result: Result, sizes: Sequence[int]) -> Path | None:
@@ -225,15 +279,11 @@ def _folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:
     return folder / size_text(size) if len(sizes) > 1 else folder
 
 
-def _of_size(hardware: Hardware, size: int) -> Hardware:
-    """The hardware for a size, which is its budget unless its memories are fixed."""
-    return hardware if hardware.buffers is not None else hardware.model_copy(update={"budget": size})
-
-
 def _remarks(result: Result, hardware: Sequence[Hardware], objective: str) -> list[str]:
     runs_on = f"hardware {hardware[0].name}" if hardware else "the pure model: no lanes, exact buffer need"
+    what = "Fewest cycles near the least traffic" if objective == "balanced" else f"Least {objective}"
     return [
-        f"Least {objective} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
+        f"{what} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
         f"{result.total_bytes} bytes, out of {result.covered} schedules.",
     ]
 
@@ -254,6 +304,7 @@ def _as_json(result: Result, path: Path | None) -> dict[str, object]:
         "bound_bytes": _bounds(result).largest,
         "bound_ratio": round(_bounds(result).ratio(result.total_bytes), 6),
         "compulsory_ratio": round(result.total_bytes / _bounds(result).compulsory, 6),
+        **balance_data(result.balance),
         "candidates": {"covered": result.covered, "pruned": result.pruned},
         "seconds": round(result.seconds, 6),
     }

@@ -1,0 +1,254 @@
+"""The fewest cycles among the schedules of one layer whose traffic is within a slack of the least.
+
+*The space*: on hardware with a given order all integer steps of its tile loops that fit its memories; where the
+order is free, one order for each triple of forms that no other one beats in bytes and words
+(`hwgen.search.core.dominance`), and the orders of `hwgen.search.hwc.canonical`. Where the memories are free, those
+that a schedule needs share the rest of the budget (`hwgen.search.hwc.memory_split.with_room`). Where the lanes are
+free, all their shapes.
+
+*What is proven*: the least traffic (`hwgen.search.core.optimal`). *What is judged*: cycles by the exact model
+(`hwgen.model.hwc.cycles`). Where few schedules are within the slack, all are judged. Else a short list is: of each
+order the best by a lower bound and by an estimate, then the best of those by the model of a layer of fewer tiles. A
+short list is made for several slacks up to the one asked for (`LEVELS`), so that none of them has fewer cycles.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.hwc import LANES
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import PerOperand
+from hwgen.search.core.batch import Request
+from hwgen.search.core.dominance import undominated
+from hwgen.search.core.optimal import Balance, Cost, Result, result_of, search
+from hwgen.search.core.orders import all_orders, fixed_order
+from hwgen.search.core.space import Tables, Target, tables
+from hwgen.search.hwc.canonical import CANONICAL, order_from_text
+from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
+from hwgen.search.hwc.memory_split import roomy
+from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests, searched_nests
+
+__all__ = ["LEVELS", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of", "shapes_of_lanes"]
+
+ENGINE = 1
+"""Number of this engine; results that another number stored are not used again."""
+
+TRAFFIC_SLACK = 0.01
+"""Excess over the least traffic that is allowed for fewer cycles, unless another one is asked for."""
+LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Slacks for which a short list is made if they are below the one asked for."""
+SHORT_LIST, FINALISTS = 32, 3
+FEW, MANY, LITTLE_WORK = 8, 100, 4e6
+"""All schedules are judged if they are few, or not many that have no more iterations than this together."""
+
+Floats = NDArray[np.float64]
+
+
+def shapes_of_lanes(hardware: Hardware) -> list[Lanes]:
+    """The shapes that the hardware's lanes may have."""
+    return Lanes.shapes(LANES) if hardware.lanes is None else [hardware.lanes]
+
+
+def memories_of(schedule: Schedule, hardware: Hardware, budget: int) -> PerOperand:
+    """The memories of the hardware, or those that it gets for a schedule."""
+    if hardware.buffers is not None:
+        return PerOperand(*(hardware.buffers[array] for array in ARRAYS))
+    target = Target(schedule.lanes, True)
+    need = predict(schedule).allocation
+    inputs, weights, outputs = (max(need[array], least) for array, least in zip(ARRAYS, target.least, strict=True))
+    sizes = roomy((inputs, weights, outputs), budget, target.units)
+    return PerOperand(*(sizes[array] for array in ARRAYS))
+
+
+def balanced(layer: Layer, buffer_bytes: Sequence[int], hardware: Hardware, slack: float) -> list[Result]:
+    """For each buffer size the schedule of the fewest cycles within the slack; see the module's docstring.
+
+    Of equal ones that of less traffic is returned. Raises `InputError` if nothing fits the smallest buffer.
+    """
+    return [_Balancing(layer, hardware, size).within(slack) for size in buffer_bytes]
+
+
+@dataclass(frozen=True)
+class BalancedRequest(Request):
+    """A request for the choice of `balanced`, for `hwgen.search.core.batch.search_layers`."""
+
+    slack: float = TRAFFIC_SLACK
+
+    def search(self, layer: Layer) -> list[Result]:
+        """Search one layer."""
+        if self.hardware is None:
+            raise InputError("balanced: expected hardware: the pure model has no cycles")
+        return balanced(layer, self.buffer_bytes, self.hardware, self.slack)
+
+    def key(self, layer: Layer) -> dict[str, Any]:
+        """Everything that the results depend on."""
+        return {**super().key(layer), "objective": "balanced", "slack": self.slack, "balanced": ENGINE}
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A schedule that is known by its row among those found."""
+
+    found: Found
+    row: int
+
+    @property
+    def figures(self) -> Floats:
+        figures: Floats = self.found.rows[self.row]
+        return figures
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.found.nests.schedule(self.figures)
+
+
+@dataclass
+class _Balancing:
+    """One layer on one piece of hardware with one budget; what was judged is remembered."""
+
+    layer: Layer
+    hardware: Hardware
+    budget: int
+    judged: dict[str, tuple[Cost, Schedule]] = field(default_factory=dict)
+    tables: dict[Lanes, Tables] = field(default_factory=dict)
+
+    @cached_property
+    def least(self) -> dict[Lanes, Result]:
+        """The schedule of least traffic for each shape of lanes that has any."""
+        found, refusal = {}, None
+        for lanes in shapes_of_lanes(self.hardware):
+            try:
+                found[lanes] = search(self.layer, [self.budget], self._shaped(lanes))[0]
+            except InputError as error:
+                refusal = refusal or error
+        if refusal is not None and not found:
+            raise refusal
+        return found
+
+    def _shaped(self, lanes: Lanes) -> Hardware:
+        return self.hardware.model_copy(update={"lanes": lanes})
+
+    def within(self, slack: float) -> Result:
+        """The choice."""
+        started = time.perf_counter()
+        least = min(self.least.values(), key=lambda result: result.total_bytes)
+        most = least.total_bytes * (1 + slack)
+        for result in self.least.values():
+            if result.total_bytes <= most:
+                self._judge(result.schedule)
+        found = [
+            found_within(nests, steps, self.budget, most, self._given_memories)
+            for lanes, result in self.least.items()
+            if result.total_bytes <= most
+            for nests, steps in self._orders(lanes, most)
+        ]
+        every = [_Candidate(one, row) for one in found for row in range(len(one.rows))]
+        work = sum(float(one.rows[:, AT.iterations].sum()) for one in found)
+        all_there = all(one.whole for one in found)
+        if len(every) <= FEW or (len(every) <= MANY and work <= LITTLE_WORK):
+            for one in every:
+                self._judge(one.schedule)
+        else:
+            all_there = False
+            for level in [*(level for level in LEVELS if level < slack), slack]:
+                self._judge_best(found, least.total_bytes * (1 + level))
+        timed = len(self.judged)
+        self._judge_best(list(self._coarse()), np.inf)
+        inside = [(cost.cycles, cost.total_bytes, key) for key, (cost, _) in self.judged.items()
+                  if cost.total_bytes <= most]  # fmt: skip
+        chosen = min(inside)
+        fewest = min((cost.cycles, cost.total_bytes) for cost, _ in self.judged.values())
+        cost, schedule = self.judged[chosen[2]]
+        covered = sum(result.covered for result in self.least.values())
+        pruned = sum(result.pruned for result in self.least.values())
+        result = result_of(schedule, self.budget, hardware=True, covered=covered, pruned=pruned)
+        fastest = Cost(fewest[1], fewest[0])
+        inside_slack = timed if all_there else max(len(every), timed + 1)
+        balance = Balance(cost, self._judge(least.schedule), fastest, timed, inside_slack)
+        return replace(result, seconds=time.perf_counter() - started, balance=balance)
+
+    @property
+    def _given_memories(self) -> Floats | None:
+        given = self.hardware.buffers
+        return None if given is None else np.array([float(given[array]) for array in ARRAYS])
+
+    def _orders(self, lanes: Lanes, most: float) -> Iterator[tuple[Nests, Steps]]:
+        """The orders that are searched on lanes of one shape, each with its steps."""
+        yield from self._given_orders(lanes, coarse=False)
+        if self.hardware.order is not None:
+            return
+        target, t = self._target(lanes)
+        orders, steps = all_orders(), None
+        triples = undominated(orders, [t], words=True, hardware=True)
+        for n in range(len(triples.index)):
+            nests = searched_nests(self.layer, target, orders, int(triples.index[n]))
+            if steps is None:
+                steps = Steps.of(nests, t)
+                wanted = set(steps.triples_within(triples.states, self.budget, most).tolist())
+            if n in wanted:
+                yield nests, steps
+
+    def _given_orders(self, lanes: Lanes, *, coarse: bool) -> Iterator[tuple[Nests, Steps]]:
+        """The hardware's order, else the canonical ones."""
+        target, t = self._target(lanes)
+        given = self.hardware.order
+        for order in [order_from_text(text) for text in CANONICAL] if given is None else [given]:
+            nests = given_nests(self.layer, target, fixed_order(order, target.lane_dims))
+            yield nests, Steps.of(nests, t, coarse=coarse)
+
+    def _target(self, lanes: Lanes) -> tuple[Target, Tables]:
+        target = Target.of(self._shaped(lanes))
+        if lanes not in self.tables:
+            self.tables[lanes] = tables(self.layer, Bits(), target, self.hardware.buffers)
+        return target, self.tables[lanes]
+
+    def _coarse(self) -> Iterator[Found]:
+        """Schedules of any traffic: few steps, of the given order or of the canonical ones."""
+        for lanes in self.least:
+            for nests, steps in self._given_orders(lanes, coarse=True):
+                yield found_within(nests, steps, self.budget, np.inf, self._given_memories)
+
+    def _judge(self, schedule: Schedule) -> Cost:
+        key = repr((schedule.nest, schedule.lanes))
+        if key not in self.judged:
+            memories = memories_of(schedule, self.hardware, self.budget)
+            cost = Cost(predict(schedule).total_bytes, cycles_of(schedule, memories))
+            self.judged[key] = cost, schedule
+        return self.judged[key][0]
+
+    def _judge_best(self, found: list[Found], most: float) -> None:
+        """Judge the best of a short list."""
+        short = self._short_list(found, most)
+        quick = []
+        for one in short:
+            schedule = one.schedule
+            memories = memories_of(schedule, self.hardware, self.budget)
+            quick.append((quick_cycles(schedule, memories, one.figures[AT.iterations]), schedule))
+        quick.sort(key=lambda pair: pair[0])
+        for _, schedule in quick[:FINALISTS]:
+            self._judge(schedule)
+
+    @staticmethod
+    def _short_list(found: list[Found], most: float) -> list[_Candidate]:
+        """Of each order the best by the bound and by the estimate."""
+        inside = [(one, np.flatnonzero(one.rows[:, AT.traffic] <= most)) for one in found]
+        inside = [(one, rows) for one, rows in inside if len(rows)]
+        share = max(1, SHORT_LIST // (2 * max(len(inside), 1)))
+        chosen = []
+        for one, rows in inside:
+            figures = one.rows[rows]
+            by_bound = np.lexsort((figures[:, AT.traffic], figures[:, AT.estimate], figures[:, AT.bound]))[:share]
+            by_estimate = np.lexsort((figures[:, AT.traffic], figures[:, AT.bound], figures[:, AT.estimate]))[:share]
+            chosen += [_Candidate(one, int(rows[at])) for at in dict.fromkeys([*by_estimate, *by_bound])]
+        return chosen

@@ -1,0 +1,268 @@
+"""One HWC for many layers: the fewest cycles within a slack of the least traffic.
+
+*What is proven*: the least traffic of all layers together, over all loop orders, marker places, memories and tile
+steps (`hwgen.search.hwc.shared`), and over all shapes of the lanes where they are free. A shape is left out only if
+the layers' own least costs on it, each with an HWC of its own, are together above what is asked for.
+
+*What is chosen from*: HWCs, which are a shape of the lanes, an order and the memories in which that order has the
+least traffic; the orders are the best one of each shape, those of the best lower bounds, and the ones of
+`hwgen.search.hwc.canonical`. On each HWC the layers share the slack: the steps of all layers together may cost so
+much more. The HWCs that an estimate prefers (`hwgen.search.hwc.fewer_tiles`) are judged by the exact cycle model.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.hwc import LANES
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import PerOperand
+from hwgen.search.core.optimal import Balance, Cost, result_of
+from hwgen.search.core.orders import fixed_order
+from hwgen.search.core.space import Target, tables
+from hwgen.search.hwc.balanced import LEVELS, TRAFFIC_SLACK
+from hwgen.search.hwc.canonical import CANONICAL, order_from_text
+from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
+from hwgen.search.hwc.order_candidates import LayerSet
+from hwgen.search.hwc.shared import Shared, best_shared, layer_set_of, shared_on
+from hwgen.search.hwc.within_slack import AT, Steps, found_within, given_nests
+
+__all__ = ["balanced_shared", "least_shared"]
+
+Floats = NDArray[np.float64]
+
+BOUNDED_ORDERS = 4
+"""Orders of each shape that are tried for their lower bound."""
+FINALISTS = 2
+"""HWCs that are judged for each slack."""
+OPTIONS = 4
+"""Schedules of a layer on an HWC that are weighed, by the bound and by the estimate each."""
+MOST_ESTIMATES = 600
+"""Estimates for one slack, about: fewer HWCs are weighed for many layers."""
+FAR, FAR_SHAPES = 0.3, 3
+"""Excess over the least traffic up to which HWCs are looked at for the fewest cycles of any traffic, and shapes."""
+
+
+def balanced_shared(
+    layers: Sequence[Layer],
+    budget: int = 1024,
+    lanes: Lanes | None = None,
+    *,
+    order: Order | None = None,
+    slack: float = TRAFFIC_SLACK,
+    name: str = "shared",
+) -> Shared:
+    """The HWC of ``budget`` bytes and the schedules on it; lanes and order are free if left out.
+
+    Raises `InputError` if no HWC of this size runs all layers.
+    """
+    started = time.perf_counter()
+    search = _Search(tuple(layers), budget, order, name)
+    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes])
+    found = search.within(slack)
+    return replace(found, seconds=time.perf_counter() - started)
+
+
+def least_shared(layers: Sequence[Layer], budget: int, lanes: Lanes | None = None, *, name: str = "shared") -> Shared:
+    """The HWC of ``budget`` bytes with the least traffic, over all shapes of the lanes if they are left out."""
+    started = time.perf_counter()
+    search = _Search(tuple(layers), budget, None, name)
+    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes])
+    least = min(search.least.values(), key=lambda shared: shared.total_bytes)
+    return replace(least, seconds=time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class _Option:
+    """A schedule of a layer, its traffic and estimated cycles."""
+
+    traffic: float
+    cycles: float
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A schedule of each layer on one HWC."""
+
+    hardware: Hardware
+    options: tuple[_Option, ...]
+
+    @property
+    def cycles(self) -> float:
+        return sum(option.cycles for option in self.options)
+
+
+@dataclass
+class _Search:
+    layers: tuple[Layer, ...]
+    budget: int
+    order: Order | None
+    name: str
+    sets: dict[Lanes, LayerSet] = field(default_factory=dict)
+    least: dict[Lanes, Shared] = field(default_factory=dict)
+    known: dict[tuple[Lanes, Order], Shared | None] = field(default_factory=dict)
+    exact: dict[str, int] = field(default_factory=dict)
+
+    def find_least(self, shapes: list[Lanes]) -> None:
+        """The HWC of least traffic for every shape that may have the least of all."""
+        self.sets = {lanes: layer_set_of(self.layers, self.budget, lanes) for lanes in shapes}
+        least = np.inf
+        for lanes in sorted(shapes, key=lambda lanes: self.sets[lanes].least_alone):
+            if self.sets[lanes].least_alone > least or not np.isfinite(self.sets[lanes].least_alone):
+                continue
+            found = shared_on(self.sets[lanes], self.order, self.name)
+            if found is not None:
+                self.least[lanes] = found
+                least = min(least, found.total_bytes)
+        if not self.least:
+            best_shared(self.layers, self.budget, shapes[0], order=self.order)  # says what is too small
+            raise InputError(f"no HWC of {self.budget} bytes runs all {len(self.layers)} layers")
+
+    def within(self, slack: float) -> Shared:
+        """The choice for a slack."""
+        least = min(self.least.values(), key=lambda shared: shared.total_bytes)
+        first = self._judged(_of_results(least))
+        judged = [(first, _of_results(least))]
+        most = least.total_bytes * (1 + slack)
+        machines = self._machines(most, bounded_orders=BOUNDED_ORDERS)
+        for level in [*(level for level in LEVELS if level < slack), slack]:
+            judged += [(self._judged(one), one) for one in self._choices(machines, least.total_bytes * (1 + level))]
+        anywhere = least.total_bytes * (1 + max(FAR, slack))
+        far = self._machines(anywhere, bounded_orders=0)
+        judged += [(self._judged(one), one) for one in self._choices(far, anywhere)]
+        inside = [pair for pair in judged if pair[0].total_bytes <= most]
+        cost, chosen = min(inside, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
+        fewest = min((pair[0] for pair in judged), key=lambda cost: (cost.cycles, cost.total_bytes))
+        return self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), len(inside) + 1))
+
+    def _as_shared(self, chosen: _Choice, least: Shared, balance: Balance) -> Shared:
+        results = []
+        needed = dict.fromkeys(ARRAYS, 0)
+        for option in chosen.options:
+            result = result_of(option.schedule, self.budget, hardware=True, covered=0, pruned=0)
+            results.append(result)
+            for array, unit in zip(ARRAYS, Target.of(chosen.hardware).least, strict=True):
+                needed[array] = max(needed[array], result.need[array], unit)
+        covered = sum(shared.covered for shared in self.least.values())
+        pruned = sum(shared.pruned for shared in self.least.values())
+        return Shared(chosen.hardware, tuple(results), needed, covered, pruned, 0.0, balance)
+
+    def _judged(self, choice: _Choice) -> Cost:
+        """Traffic and cycles of a choice by the model."""
+        cycles = 0
+        for option in choice.options:
+            key = repr((option.schedule.layer.name, option.schedule.nest, choice.hardware))
+            if key not in self.exact:
+                self.exact[key] = cycles_of(option.schedule, _memories(choice.hardware))
+            cycles += self.exact[key]
+        return Cost(sum(predict(option.schedule).total_bytes for option in choice.options), cycles)
+
+    def _choices(self, machines: list[Shared], limit: float) -> list[_Choice]:
+        """The choices of least estimated cycles within a limit, at most one for each HWC."""
+        inside = [shared for shared in machines if shared.total_bytes <= limit]
+        inside = inside[: max(2, MOST_ESTIMATES // (2 * OPTIONS * len(self.layers)))]
+        found = [choice for shared in inside if (choice := self._on(shared, limit)) is not None]
+        return sorted(found, key=lambda choice: choice.cycles)[:FINALISTS]
+
+    def _machines(self, limit: float, *, bounded_orders: int) -> list[Shared]:
+        """HWCs on which the layers' least traffic is within the limit, those of less traffic first."""
+        machines = list(self.least.values())
+        nearest = sorted(self.sets.items(), key=lambda pair: pair[1].least_alone)
+        for lanes, layer_set in nearest if bounded_orders else nearest[:FAR_SHAPES]:
+            if layer_set.least_alone <= limit:
+                found = [self._known(lanes, order, limit) for order in self._orders(layer_set, limit, bounded_orders)]
+                machines += [shared for shared in found if shared is not None]
+        machines.sort(key=lambda shared: shared.total_bytes)
+        return [shared for shared in machines if shared.total_bytes <= limit]
+
+    def _orders(self, layer_set: LayerSet, limit: float, bounded_orders: int) -> list[Order]:
+        if self.order is not None:
+            return [self.order]
+        orders = [order_from_text(text) for text in CANONICAL]
+        if bounded_orders:
+            variant = layer_set.variants()[0]
+            for candidate in layer_set.candidates(variant, limit, words=False)[:bounded_orders]:
+                triple = int(candidate.triples.index[candidate.triple])
+                orders.append(layer_set.orders_of(variant, triple)[1])
+        return list(dict.fromkeys(orders))
+
+    def _known(self, lanes: Lanes, order: Order, limit: float) -> Shared | None:
+        """The HWC of least traffic with this order; None if it is certain not to be within the limit."""
+        if (lanes, order) not in self.known:
+            layer_set = self.sets[lanes]
+            variant = layer_set.given(fixed_order(order, layer_set.target.lane_dims))
+            if not layer_set.candidates(variant, limit, words=False):
+                return None
+            self.known[lanes, order] = shared_on(layer_set, order, self.name)
+        return self.known[lanes, order]
+
+    def _on(self, shared: Shared, limit: float) -> _Choice | None:
+        """The schedules of least estimated cycles on an HWC whose traffic together is within the limit."""
+        spare = limit - shared.total_bytes
+        fronts = [
+            self._options(result.schedule.layer, shared.hardware, result.total_bytes + spare)
+            for result in shared.results
+        ]
+        if not all(fronts):
+            return None
+        chosen = [front[0] for front in fronts]
+        while True:
+            best, gain = None, 0.0
+            for n, front in enumerate(fronts):
+                for option in front:
+                    more = option.traffic - chosen[n].traffic
+                    saved = chosen[n].cycles - option.cycles
+                    if saved > 0 and more <= spare and saved / max(more, 1e-9) > gain:
+                        best, gain = (n, option), saved / max(more, 1e-9)
+            if best is None:
+                return _Choice(shared.hardware, tuple(chosen))
+            n, option = best
+            spare -= option.traffic - chosen[n].traffic
+            chosen[n] = option
+
+    def _options(self, layer: Layer, hardware: Hardware, most: float) -> list[_Option]:
+        """Schedules of a layer on an HWC that none other undercuts, by traffic; cycles are estimated."""
+        target = Target.of(hardware)
+        order, buffers = hardware.order or (), hardware.buffers
+        t = tables(layer, Bits(), target, buffers)
+        nests = given_nests(layer, target, fixed_order(order, target.lane_dims))
+        memories = _memories(hardware)
+        sizes = np.array([float(memories[array]) for array in ARRAYS])
+        rows = found_within(nests, Steps.of(nests, t), self.budget, most, sizes).rows
+        if not len(rows):
+            return []
+        by_traffic = np.lexsort((rows[:, AT.estimate], rows[:, AT.bound], rows[:, AT.traffic]))[:1]
+        by_bound = np.lexsort((rows[:, AT.traffic], rows[:, AT.estimate], rows[:, AT.bound]))[:OPTIONS]
+        by_estimate = np.lexsort((rows[:, AT.traffic], rows[:, AT.bound], rows[:, AT.estimate]))[:OPTIONS]
+        options = []
+        for at in dict.fromkeys([*by_traffic.tolist(), *by_bound.tolist(), *by_estimate.tolist()]):
+            schedule = nests.schedule(rows[at])
+            quick = quick_cycles(schedule, memories, rows[at][AT.iterations])
+            options.append(_Option(float(rows[at][AT.traffic]), quick, schedule))
+        options.sort(key=lambda option: (option.traffic, option.cycles))
+        front: list[_Option] = []
+        for option in options:
+            if not front or option.cycles < front[-1].cycles:
+                front.append(option)
+        return front
+
+
+def _memories(hardware: Hardware) -> PerOperand:
+    buffers = hardware.buffers or dict.fromkeys(ARRAYS, 0)
+    return PerOperand(buffers["I"], buffers["W"], buffers["O"])
+
+
+def _of_results(shared: Shared) -> _Choice:
+    return _Choice(
+        shared.hardware,
+        tuple(_Option(float(result.total_bytes), 0.0, result.schedule) for result in shared.results),
+    )

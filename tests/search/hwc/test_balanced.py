@@ -1,0 +1,115 @@
+from itertools import product
+from random import Random
+
+import pytest
+
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits
+from hwgen.model.core.access import predict
+from hwgen.model.core.prediction import PerOperand
+from hwgen.model.hwc.cycles import cycles
+from hwgen.search.core.nests import fixed_schedule
+from hwgen.search.core.optimal import search
+from hwgen.search.core.orders import TILED, fixed_order
+from hwgen.search.core.space import Target
+from hwgen.search.hwc.balanced import balanced
+from hwgen.search.hwc.balanced_shared import balanced_shared
+from hwgen.search.hwc.canonical import CANONICAL, order_from_text
+from hwgen.search.hwc.shared import best_shared
+from tests.random.nests import random_layer
+
+SLACKS = (0.0, 0.01, 0.1)
+SHAPES = tuple(Lanes.parse(text) for text in ("x16", "m8x2", "m4x4", "m16"))
+
+
+def every_step(layer: Layer, hardware: Hardware) -> list[tuple[int, int]]:
+    """(Bytes, cycles) of all steps of the hardware's order that fit its memories: the judge, without any bound."""
+    target = Target.of(hardware)
+    fixed = fixed_order(hardware.order or (), target.lane_dims)
+    sizes = hardware.buffers or {}
+    ranges = []
+    for dim in TILED:
+        extent, lanes = layer.extents[dim], target.lanes.along(dim)
+        stepped, whole = dim in fixed.loop_set.stepped, dim in fixed.loop_set.whole
+        ranges.append([extent] if whole else range(1, (min(lanes, extent) if stepped else extent) + 1))
+    found = []
+    for steps in product(*ranges):
+        schedule = fixed_schedule(layer, Bits(), target, fixed, dict(zip(TILED, steps, strict=True)))
+        prediction = predict(schedule)
+        if all(prediction.allocation[array] <= sizes[array] for array in ("I", "W", "O")):
+            memories = PerOperand(sizes["I"], sizes["W"], sizes["O"])
+            found.append((prediction.total_bytes, cycles(schedule, memories).total))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_on_given_hardware_no_schedule_within_the_slack_takes_fewer_cycles(seed: int) -> None:
+    rng = Random(seed)
+    layer = next(one for one in iter(lambda: random_layer(rng, most_stride=1), None) if one.groups == 1)
+    order = order_from_text(rng.choice(CANONICAL))
+    try:
+        hardware = best_shared([layer], 512, rng.choice(SHAPES), order=order).hardware
+    except InputError:
+        return
+    everything = every_step(layer, hardware)
+    least = min(traffic for traffic, _ in everything)
+    before = None
+    for slack in SLACKS:
+        (found,) = balanced(layer, [512], hardware, slack)
+        balance = found.balance
+        assert balance is not None
+        whole = balance.timed == balance.within_slack
+        assert whole or slack > 0.01
+        fewest = min(spent for traffic, spent in everything if traffic <= least * (1 + slack))
+        assert balance.chosen.cycles == fewest if whole else balance.chosen.cycles >= fewest
+        assert balance.chosen.total_bytes == found.total_bytes <= least * (1 + slack)
+        assert balance.least_traffic.total_bytes == least
+        assert balance.fewest_cycles.cycles <= balance.chosen.cycles <= balance.least_traffic.cycles
+        assert before is None or balance.chosen.cycles <= before
+        before = balance.chosen.cycles
+
+
+def test_free_lanes_and_memories() -> None:
+    """Of all shapes, with what a schedule leaves of the budget as room to fetch ahead."""
+    layer = random_layer(Random(3))
+    free = Hardware(name="free", budget=512)
+    (least,) = search(layer, [512], free)
+    each = [search(layer, [512], free.model_copy(update={"lanes": lanes}))[0] for lanes in SHAPES]
+    assert least.total_bytes <= min(one.total_bytes for one in each)
+    spent = []
+    for slack in (0.0, 0.01):
+        (found,) = balanced(layer, [512], free, slack)
+        assert found.balance is not None
+        assert found.balance.least_traffic.total_bytes == least.total_bytes
+        assert found.total_bytes <= least.total_bytes * (1 + slack)
+        spent.append(found.balance.chosen.cycles)
+    assert spent == sorted(spent, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(1))
+def test_one_hwc_for_all_layers(seed: int) -> None:
+    """The least traffic is that of the best shape; the choice is within the slack, and never slower."""
+    rng = Random(seed)
+    layers = [random_layer(rng, most_macs=4000).model_copy(update={"name": f"l{n}"}) for n in range(2)]
+    least = []
+    for lanes in Lanes.shapes(16):
+        try:
+            least.append(best_shared(layers, 1024, lanes).total_bytes)
+        except InputError:
+            continue
+    spent = []
+    for slack in (0.0, 0.01):
+        found = balanced_shared(layers, 1024, slack=slack)
+        balance, hardware = found.balance, found.hardware
+        assert balance is not None
+        assert hardware.buffers is not None
+        assert balance.least_traffic.total_bytes == min(least)
+        assert found.total_bytes == balance.chosen.total_bytes <= min(least) * (1 + slack)
+        memories = PerOperand(**hardware.buffers)
+        assert balance.chosen.cycles == sum(cycles(one.schedule, memories).total for one in found.results)
+        assert balance.fewest_cycles.cycles <= balance.chosen.cycles <= balance.least_traffic.cycles
+        spent.append(balance.chosen.cycles)
+    assert spent == sorted(spent, reverse=True)
