@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hwgen.ir.document import InputError, (
+from hwgen.ir.document import (
+    InputError,
     Name,
     Value,
     check_header,
