@@ -123,7 +123,7 @@ class FewestCycles:
     def __init__(self, layer: Layer, hardware: Hardware, bits: Bits, slack: float) -> None:
         self._inner = InnerNests(layer, hardware, bits)
         cluster = hardware.cluster or Cluster()
-        self._levels, self._plans = _plans(layer, bits, cluster, hardware.lanes, slack)
+        self._levels, self._plans = _plans(layer, bits, cluster, hardware.shape, slack)
 
     @property
     def small(self) -> bool:
@@ -223,7 +223,7 @@ def search_fewest_cycles(
         seconds=time.perf_counter() - started,
         slack=slack,
         least=end,
-        lanes=cluster.hwcs * hardware.lanes.product,
+        lanes=cluster.hwcs * hardware.shape.product,
     )
 
 

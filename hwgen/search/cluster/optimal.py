@@ -182,7 +182,7 @@ def search_two_levels(
         found.judged,
         search.complete and levels.complete,
         time.perf_counter() - started,
-        lanes=cluster.hwcs * hardware.lanes.product,
+        lanes=cluster.hwcs * hardware.shape.product,
     )
 
 

@@ -27,8 +27,7 @@ from hwgen.search.cluster.optimal import TwoLevelResult
 from hwgen.search.cluster.spreading import Spread
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
-from hwgen.search.hwc.memory_split import split
-from hwgen.search.hwc.memory_split import roomy
+from hwgen.search.hwc.memory_split import roomy, split
 
 __all__ = ["FINALISTS", "SharedCluster", "search_shared"]
 
@@ -110,7 +109,7 @@ def _orders(layers: Sequence[Layer], hardware: Hardware, alone: Sequence[TwoLeve
         return [hardware.order]
     own = Counter(_local_order(one.schedule) for one in alone)
     wanted: set[Dim] = {
-        dim for layer in layers for dim, extent in layer.extents.items() if extent > hardware.lanes.along(dim)
+        dim for layer in layers for dim, extent in layer.extents.items() if extent > hardware.shape.along(dim)
     }
     fitting = [order for order, _ in own.most_common() if wanted <= {item for item in order if isinstance(item, str)}]
     return list(dict.fromkeys([*map(order_from_text, CANONICAL), *fitting[:MOST_OWN]]))
