@@ -45,6 +45,8 @@ class Configuration:
     With a demand on the mean utilisation the HWCs of the first two kinds have lanes of any shape, and as little
     traffic as that allows, at most ``ratio`` times the optima; without, the least traffic with the given lanes, which
     are along x by default, and in the given loop order (as `hwgen.search.hwc.canonical` writes them) or the best one.
+    With ``room`` the memories of an HWC for one layer have what its schedule leaves of the budget, without only what
+    it needs.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Configuration:
     ratio: float = 1.2
     lanes: Lanes = ALONG_X
     order: str | None = None
+    room: bool = False
 
     @classmethod
     def busy(cls, kind: Kind, budget: int) -> "Configuration":
@@ -153,6 +156,9 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
             entries, left_out = _published(layers, budget)
         case "hwce":
             entries, left_out = _hwce(layers, budget)
+    if configuration.room:
+        own = Hardware(name="own", lanes=configuration.lanes, budget=budget)
+        entries = [Entry(entry.schedule, entry.hardware or own) for entry in entries]
     found = search_layers(layers, Request((budget,)), jobs=1)
     best = {layer.name: result.total_bytes for layer, (result,) in zip(layers, found, strict=True)}
     plan = Plan(configuration, tuple(entries), left_out, best)
@@ -163,7 +169,9 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
 def _key(layers: Sequence[Layer], configuration: Configuration) -> str:
     packages = (hwgen.arch, hwgen.ir, hwgen.model, hwgen.search, hwgen.lower)
     sources = sources_digest([*(Path(package.__path__[0]) for package in packages), Path(__file__)])
-    return digest_of([[layer.model_dump(mode="json") for layer in layers], configuration.name, sources])
+    return digest_of(
+        [[layer.model_dump(mode="json") for layer in layers], configuration.name, configuration.room, sources]
+    )
 
 
 def _shared(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:

@@ -67,7 +67,7 @@ def test_unchanged_files_are_left_alone(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_hwc_for_each_layer(run: Run, tmp_path: Path) -> None:
-    answer = run("generate", "lenet:C", "--per-layer", "-o", tmp_path, "--json")
+    answer = run("generate", "lenet:C", "--per-layer", "--objective", "traffic", "-o", tmp_path, "--json")
     folders = [one["folder"] for one in answer.json["hardware"]]
     assert folders == [str(tmp_path / name) for name in ("C1", "C3", "C5")]
     assert [one["layers"] for one in answer.json["hardware"]] == [["C1"], ["C3"], ["C5"]]

@@ -147,7 +147,7 @@ def sweep(
     shapes, orders = [_lanes(text.strip()) for text in lanes.split(",")], [_order(one) for one in order.split(",")]
     kinds: list[Kind] = ["per-layer" if per_layer or cluster is not None else "shared"]
     hwcs = [
-        Configuration(kind, size, lanes=shape, order=wanted)
+        Configuration(kind, size, lanes=shape, order=wanted, room=True)
         for size in sizes
         for kind in kinds
         for shape in dict.fromkeys(shapes)
@@ -163,7 +163,7 @@ def sweep(
     elif tcdm is not None or hardware is not None:
         raise InputError(f"--{'tcdm' if tcdm is not None else 'hardware'}: expected with --cluster")
     if hwce:
-        configurations += [Configuration("hwce", size) for size in sizes]
+        configurations += [Configuration("hwce", size, room=True) for size in sizes]
     if simulate:
         require_tools("verilator", waves=False)
     require_parquet()

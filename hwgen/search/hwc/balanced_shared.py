@@ -147,8 +147,9 @@ class _Search:
     def _as_shared(self, chosen: _Choice, least: Shared, balance: Balance) -> Shared:
         results = []
         needed = dict.fromkeys(ARRAYS, 0)
-        for option in chosen.options:
-            result = result_of(option.schedule, self.budget, hardware=True, covered=0, pruned=0)
+        for option, known in zip(chosen.options, least.results, strict=True):
+            covered, pruned = known.covered, known.pruned
+            result = result_of(option.schedule, self.budget, hardware=True, covered=covered, pruned=pruned)
             results.append(result)
             for array, unit in zip(ARRAYS, Target.of(chosen.hardware).least, strict=True):
                 needed[array] = max(needed[array], result.need[array], unit)

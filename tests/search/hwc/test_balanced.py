@@ -100,7 +100,7 @@ def test_one_hwc_for_all_layers(seed: int) -> None:
             least.append(best_shared(layers, 1024, lanes).total_bytes)
         except InputError:
             continue
-    spent = []
+    spent: list[int] = []
     for slack in (0.0, 0.01):
         found = balanced_shared(layers, 1024, slack=slack)
         balance, hardware = found.balance, found.hardware
