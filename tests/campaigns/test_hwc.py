@@ -143,7 +143,7 @@ def test_a_row_that_differs_is_named(run: Run, small: Path, tmp_path: Path, monk
 def test_what_cannot_be_planned_is_a_failure_and_the_rest_is_done(run: Run, small: Path, tmp_path: Path) -> None:
     answer = run("regress", small, "--shared", "--buffer", "64,1KiB", "-o", tmp_path / "out", "--json")
     assert answer.status == 1
-    assert answer.json["failures"] == ["no HWC of 64 bytes runs all 3 layers"]
+    assert answer.json["failures"] == ["no HWC of 64 bytes runs all 3 layers; the smallest that would do has 168"]
     assert answer.json["simulated"] == 3
 
 
