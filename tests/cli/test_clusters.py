@@ -66,7 +66,7 @@ def test_tables(run: Run, saved: Path) -> None:
 
 
 def test_the_given_cluster(run: Run, saved: Path, tmp_path: Path) -> None:
-    path = tmp_path / "cluster.yaml"
+    path = tmp_path / "elsewhere" / "cluster.yaml"  # beside the schedule it would be taken without being named
     slow = Dram(latency=20, block_cycles=250, row_bytes=1024, banks=4)
     save_hardware(Hardware(name="two", budget=8192, cluster=Cluster(hwcs=2, axi_bits=128, dram=slow)), path)
     (entry,) = run("predict", saved, "--hardware", path, "--json").json["schedules"]

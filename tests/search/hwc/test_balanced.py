@@ -89,10 +89,9 @@ def test_free_lanes_and_memories() -> None:
     assert spent == sorted(spent, reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(1))
-def test_one_hwc_for_all_layers(seed: int) -> None:
+def test_one_hwc_for_all_layers() -> None:
     """The least traffic is that of the best shape; the choice is within the slack, and never slower."""
-    rng = Random(seed)
+    rng = Random(0)
     layers = [random_layer(rng, most_macs=4000).model_copy(update={"name": f"l{n}"}) for n in range(2)]
     least = []
     for lanes in Lanes.shapes(16):
