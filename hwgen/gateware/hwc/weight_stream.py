@@ -16,12 +16,12 @@ __all__ = ["WeightStream"]
 
 
 class _Box:
-    """The next box: whether it is fetched, where from, and how large it is."""
+    """The next box: whether it is fetched, where from, and how large it is in a number of bits."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int) -> None:
         self.fetches = Signal(init=1)
         self.address = Signal(32)
-        self.words, self.fits = Signal(30), Signal()
+        self.words, self.fits = Signal(words), Signal()
         # Bytes of the last word; 0: all of them.
         self.rest = Signal(2)
 
@@ -83,7 +83,7 @@ class WeightStream(wiring.Component):
         m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
         self._hold(m, words)
         m.submodules.nest = nest = LoopNest(loops=p.loops[: p.weight_marker + 1], bits=p.position_bits)
-        box, offered, taken = _Box(), Signal(), Signal()
+        box, offered, taken = _Box(p.weight_bytes.bit_length() - 1), Signal(), Signal()
         self._place(m, nest, box, offered, taken)
         self._announce(m, boxes, box)
         self._fetch(m, boxes, words, box, offered, taken)
@@ -97,7 +97,9 @@ class WeightStream(wiring.Component):
         # The dimension whose loops turn most often comes last.
         innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in WEIGHT_DIMS}
         dims = sorted(WEIGHT_DIMS, key=lambda dim: innermost[dim])
-        products: list[Signal] = [Signal(17 if p.wide else 16, name=f"size_{dim}") for dim in dims[:-1]]
+        # A size beyond these bits becomes the largest number in them, which is more than the memory has bytes.
+        size_bits = p.weight_bytes.bit_length()
+        products: list[Signal] = [Signal(size_bits, name=f"size_{dim}") for dim in dims[:-1]]
         # That a box is too large is found out while it is offered: the layer ends before much of it has come.
         m.d.sync += box.fits.eq(box.words <= p.weight_depth)
         with m.FSM(name="place"):
@@ -108,7 +110,8 @@ class WeightStream(wiring.Component):
             for i, dim in enumerate(dims):
                 with m.State(f"Size-{i}"):
                     extent = Value.cast(ranges.size[dim])
-                    value = in_bytes(p, self.settings, extent) if i == 0 else products[i - 1] * extent
+                    exact = in_bytes(p, self.settings, extent) if i == 0 else products[i - 1] * extent
+                    value = _at_most(exact, size_bits)
                     if i < len(dims) - 1:
                         m.d.sync += products[i].eq(value)
                         m.next = f"Size-{i + 1}"
@@ -223,3 +226,8 @@ class WeightStream(wiring.Component):
         ]
         with m.If(words.o_word.valid):
             m.d.sync += place.eq(Mux(place == p.weight_depth - 1, 0, place + 1))
+
+
+def _at_most(number: Value, bits: int) -> Value:
+    """A number in so many bits; the largest one that they hold if it is larger."""
+    return number[:bits] | number[bits:].any().replicate(bits)
