@@ -77,6 +77,7 @@ def print_cluster(path: Path, schedule: Schedule, on_cluster: OnCluster) -> None
         "",
         ["MACs", "cycles", "load", "compute", "store", "wait for load", "wait for store", "MACs per cycle"],
         [[macs, round(times.total), *busy, *waits, macs / times.total]],
+        wide=["store", "load"],
     )
 
 

@@ -96,13 +96,8 @@ def print_table(
         console.width = max(natural, 80)
     shown = _fitting(table, console.width, wide)
     figure = Table(title=printable(title), title_justify="left", header_style="bold")
-    for column in shown:
-        figure.add_column(
-            column.name,
-            justify="right" if column.numeric else "left",
-            overflow="fold",
-            min_width=column.least if natural > console.width else None,
-        )
+    for column, width in zip(shown, _widths(shown, console.width), strict=True):
+        figure.add_column(column.name, justify="right" if column.numeric else "left", overflow="fold", width=width)
     for row in zip(*(column.cells for column in shown), strict=True):
         figure.add_row(*row)
     console.print(figure)
@@ -148,6 +143,17 @@ def _fitting(table: list[_Column], width: int, wide: Sequence[str]) -> list[_Col
     while sum(column.least for column in shown) + _borders(len(shown)) > width and unwanted:
         shown.remove(unwanted.pop(0))
     return shown
+
+
+def _widths(shown: list[_Column], width: int) -> list[int]:
+    """Characters of each column: the least, and then what the terminal has left, from the left on."""
+    spare = max(0, width - _borders(len(shown)) - sum(column.least for column in shown))
+    widths = []
+    for column in shown:
+        more = min(spare, column.natural - column.least)
+        widths.append(column.least + more)
+        spare -= more
+    return widths
 
 
 class _Display:

@@ -24,12 +24,14 @@ def covered(name: str, *, partial: bool) -> Coverage:
     """What becomes of the layers of a set.
 
     Raises `InputError` if work is lost, unless ``partial``: then its share is said on standard error, always.
-    Rows without work are named in a note.
+    Layers whose activation runs as another one are named there, too, and rows without work in a note.
     """
     coverage = replace(load_layer_set(name).coverage(), where=name)
     coverage.require(partial=partial)
     if coverage.left_out:
         sys.stderr.write(printable(f"{coverage.where}: left out: {coverage.lost}") + "\n")
+    for line in coverage.other_activations:
+        sys.stderr.write(printable(f"{coverage.where}: {line}") + "\n")
     if coverage.idle:
         note(f"not scheduled: {coverage.idle} (no multiply-accumulates)")
     return coverage

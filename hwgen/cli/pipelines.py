@@ -124,7 +124,8 @@ def predict_stacks(path: Path, *, macs: int | None, as_json: bool) -> None:
     rows.append(["all", None, *[None] * (3 + len(KINDS) + 1), total, cycles])
     kinds = [kind.replace("_", " ") for kind in (*KINDS, "weights")]
     columns = ["stack", "tiles", "rings", "in flight", "resident weights", *kinds, "bytes", "cycles"]
-    print_table(f"Depth-first execution of {solution.network.network} ({path}), in bytes", columns, rows)
+    title = f"Depth-first execution of {solution.network.network} ({path}), in bytes"
+    print_table(title, columns, rows, wide=["in flight", *kinds])
 
 
 def cosim_stacks(
@@ -168,6 +169,7 @@ def cosim_stacks(
 def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, str]] = ()) -> None:
     """Print traffic by kind and cycles of every stack, then one line for each failure."""
     kinds = [*KINDS, "weights"]
+    names = [kind.replace("_", " ") for kind in kinds]
     rows: list[list[object]] = []
     for result in results:
         cycles = result["cycles"]
@@ -175,9 +177,18 @@ def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, st
             result["stack"], result["factor"], *(result["measured"][kind] for kind in kinds),
             result["equal"], result["output_exact"], cycles["predicted"], cycles["measured"], cycles["slowest_stage"],
         ])  # fmt: skip
-    columns = ["stack", "tiles", *(kind.replace("_", " ") for kind in kinds), "as predicted", "output exact",
-               "cycles predicted", "cycles", "slowest stage"]  # fmt: skip
-    print_table("Bytes to and from DRAM in depth-first execution, measured at the pipeline's streams", columns, rows)
+    columns = [
+        "stack",
+        "tiles",
+        *names,
+        "as predicted",
+        "output exact",
+        "cycles predicted",
+        "cycles",
+        "slowest stage",
+    ]
+    title = "Bytes to and from DRAM in depth-first execution, measured at the pipeline's streams"
+    print_table(title, columns, rows, wide=["tiles", *names, "slowest stage"])
     print_cycles_note()
     for stack, failure in [*((one["stack"], failure) for one in results for failure in one["failures"]), *more]:
         typer.echo(f"{stack}: {failure}")
@@ -191,7 +202,8 @@ def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:
         for name, size in sizes
     ]  # fmt: skip
     columns = ["stack", "input", "input published", "channels", "MACs", "MACs published", "what it is"]
-    print_table("What is simulated (inputs: channels x height x width)", columns, rows)
+    wide = ["channels", "MACs published", "input published"]
+    print_table("What is simulated (inputs: channels x height x width)", columns, rows, wide=wide)
 
 
 def _shape(sizes: tuple[int, int, int]) -> str:

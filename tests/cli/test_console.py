@@ -6,6 +6,7 @@ import re
 import pytest
 
 from hwgen.cli.console import print_table, show_wide
+from tests.cli.command_line import Run
 
 COLUMNS = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted", "words measured"]
 
@@ -34,6 +35,7 @@ def test_no_number_is_broken(width: int, monkeypatch: pytest.MonkeyPatch, capsys
         shown = rows(draws)
         text = printed(width, shown, monkeypatch, capsys, [])
         assert max(map(len, text.splitlines())) <= width
+        assert all(line.rstrip()[-1] in "┓┃┩│┘" for line in text.splitlines() if line[0] in "┏┃┡│└"), text
         left_out = re.search(r"narrow: (.*?)\. --wide", " ".join(text.split()))
         for at, name in enumerate(COLUMNS):
             whole = all(f"{row[at]:,}" in text for row in shown if isinstance(row[at], int))
@@ -48,3 +50,25 @@ def test_what_is_left_out_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         assert "Left out" not in printed(80, rows(random.Random(1)), monkeypatch, capsys, ["operand"])
     finally:
         show_wide(False)
+
+
+NARROW = {
+    ("layers", "mobilenet_v2"): ["layer", "op", "input", "output", "MACs"],
+    ("layers", "alexnet"): ["layer", "op", "input", "output", "kernel", "MACs"],
+    ("sets",): ["name", "MACs", "weights"],
+    ("hardware",): ["name", "lanes", "order", "HWCs", "TCDM", "DRAM"],
+    ("schedule", "lenet:F6", "--buffer", "1KiB"): ["layer", "buffer", "needs", "bytes", "/ bound"],
+}
+
+
+@pytest.mark.parametrize("command", NARROW, ids=" ".join)
+def test_what_stays_at_80_columns(command: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", run(*command).out)
+    left_out = re.search(r"narrow: (.*?)\. --wide", " ".join(text.split()))
+    assert left_out is not None
+    header = text.partition("┡")[0]
+    for name in NARROW[command]:
+        assert name not in left_out[1].split(", ")
+        assert name.split()[-1] in header

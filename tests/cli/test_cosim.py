@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import hwgen.cli.commands.cosim
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import cosimulate
+from hwgen.cli.commands.cosim import print_comparison
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.counts import Access, Counts
@@ -234,3 +236,12 @@ def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monke
         run("cosim", tmp_path / "schedules" / "0.yaml", "--sim", "icarus"),
         "--sim: clusters run in Verilator, without waveforms",
     )
+
+
+def test_the_verdict_stays_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    print_comparison([result(small())])
+    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert " equal " in text
+    assert "narrow: words measured. --wide" in " ".join(text.split())

@@ -38,7 +38,12 @@ def sets(*, as_json: Json = False) -> None:
         [name, network.kind, one.layers, one.weighted_layers, one.macs, one.weights]
         for (name, network), one in zip(found, totals, strict=True)
     ]
-    print_table("Built-in layer sets", ["name", "kind", "rows", "with weights", "MACs", "weights"], rows)
+    print_table(
+        "Built-in layer sets",
+        ["name", "kind", "rows", "with weights", "MACs", "weights"],
+        rows,
+        wide=["kind", "with weights"],
+    )
     folders = [
         [name, len(files), ", ".join(sorted({file.hardware.name for file in files if file.hardware is not None}))]
         for name, files in ((name, load_schedules([str(folder)])) for name, folder in builtin_schedules().items())
@@ -63,7 +68,7 @@ def hardware(name: Name = None, *, as_json: Json = False) -> None:
         print_json({"hardware": [{"file": file, **one.as_data()} for file, one in zip(files, found, strict=True)]})
         return
     columns = ["name", "lanes", "budget", "order", "HWCs", "TCDM", "DRAM"]
-    print_table("Built-in hardware", columns, map(_row, found))
+    print_table("Built-in hardware", columns, map(_row, found), wide=["budget"])
 
 
 def _row(one: Hardware) -> list[object]:

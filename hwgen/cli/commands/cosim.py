@@ -264,7 +264,8 @@ def print_comparison(results: Sequence[LayerResult]) -> None:
                 rows.append([result.layer, operand, direction, *figures, equal])
     columns = ["layer", "operand", "direction", "bytes predicted", "bytes measured", "words predicted",
                "words measured", "equal"]  # fmt: skip
-    print_table("Traffic at the shared memory: predicted by the model, measured on the bus", columns, rows)
+    title = "Traffic at the shared memory: predicted by the model, measured on the bus"
+    print_table(title, columns, rows, wide=["words predicted", "words measured"])
 
 
 def _print_levels(results: Sequence[LayerResult]) -> None:
@@ -311,7 +312,7 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
         "Mcycles/s",
         "seconds",
     ]
-    print_table("Runs", columns, rows)
+    print_table("Runs", columns, rows, wide=["simulator", "seconds", "Mcycles/s"])
     print_cycles_note()
 
 

@@ -78,7 +78,8 @@ def _print_layers(shared: Shared, results: list[LayerResult]) -> None:
         ])  # fmt: skip
     columns = ["layer", "MACs", "I+W+O bytes", "with bias", "ratio to own HWC", "ratio to pure optimum",
                "counts equal", "output exact", "cycles", "MAC utilisation", "seconds"]  # fmt: skip
-    print_table("Rows at full size", columns, rows)
+    wide = ["MACs", "MAC utilisation", "cycles", "with bias", "seconds"]
+    print_table("Rows at full size", columns, rows, wide=wide)
 
 
 def _verdict(results: list[LayerResult]) -> str:

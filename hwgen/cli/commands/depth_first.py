@@ -165,4 +165,4 @@ def _print_point(graph: Graph, point: Point) -> None:
         for stack, cost, memory in zip(point.stacks, point.costs, point.stack_memories, strict=True)
     ]
     title = f"{graph.network}: {point.traffic:,} bytes with {point.memory:,} on chip"
-    print_table(f"{title}, weights {point.weights}", columns, rows)
+    print_table(f"{title}, weights {point.weights}", columns, rows, wide=["through DRAM", "in flight"])

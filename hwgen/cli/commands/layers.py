@@ -13,7 +13,6 @@ from hwgen.cli.names import set_names
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Network, Totals, load_layer_set
-from hwgen.ir.requantisation import ACTIVATIONS
 
 __all__ = ["LayerSet", "layers"]
 
@@ -66,7 +65,7 @@ def _print(network: Network) -> None:
     ]
     rows.append([f"{len(network.layers)} layers", "", "", "", "", "", "", None, totals.macs, totals.weights])
     columns = ["layer", "op", "input", "output", "kernel", "stride", "pad t,l,b,r", "groups", "MACs", "weights"]
-    print_table(network.network, columns, rows)
+    print_table(network.network, columns, rows, wide=["kernel", "weights", "stride", "groups", "pad t,l,b,r"])
     for line in _accounts(network):
         typer.echo(printable(line))
 
@@ -85,14 +84,8 @@ def _accounts(network: Network) -> Iterator[str]:
         yield f"a layer list, no connected network: {network.not_connected}"
     elif taken and network.input is not None:
         yield f"a connected network: input {network.input.name}"
-    software = Counter(
-        node.activation
-        for node in network.layers
-        if node.activation is not None and node.activation not in ACTIVATIONS
-    )
-    if software:
-        yield f"left to what reads the outputs: {', '.join(f'{count} {name}' for name, count in software.items())}"
     coverage = network.coverage()
+    yield from coverage.other_activations
     if coverage.left_out:
         yield f"no schedule for {coverage.lost}"
 

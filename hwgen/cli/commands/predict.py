@@ -126,7 +126,7 @@ def _print_cycles(schedule: Schedule, prediction: Prediction, cycles: Cycles | N
         "drain",
         "MACs per cycle",
     ]
-    print_table("", columns, [row])
+    print_table("", columns, [row], wide=["drain", "start"])
 
 
 def _timed(path: Path, schedule: Schedule, hardware: Hardware | None) -> Cycles | None:

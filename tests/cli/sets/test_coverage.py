@@ -84,8 +84,47 @@ def test_rows_without_work_are_noted_not_lost(run: Run, tmp_path: Path, monkeypa
     monkeypatch.setattr(messages, "note", said.append)
     answer = run("schedule", table(tmp_path, CONV, POOL), "--buffer", "256", "--json")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.json["left_out"] == {"share": 0.0, "macs": 0, "layers": []}
+    nothing = {"share": 0.0, "macs": 0, "layers": [], "activations": []}
+    assert answer.json["left_out"] == {**nothing, "without_work": {"pool": 1}}
     assert said == ["not scheduled: 1 pool (no multiply-accumulates)"]
+
+
+ACTIVATED = [
+    {**CONV, "name": "exact", "activation": "relu"},
+    {**CONV, "name": "sloped", "activation": "leaky_relu"},
+    {**CONV, "name": "capped", "activation": "relu6", "requantisation": {"ceiling": 96}},
+    {**CONV, "name": "open", "activation": "relu6"},
+    {**CONV, "name": "curved", "activation": "tanh"},
+    {**CONV, "name": "said", "activation": "tanh", "requantisation": {"relu": True}},
+]
+OTHERS = [
+    {"name": "sloped", "activation": "leaky_relu", "runs_as": "relu"},
+    {"name": "open", "activation": "relu6", "runs_as": "relu"},
+    {"name": "curved", "activation": "tanh", "runs_as": "none"},
+]
+
+
+def test_activations_that_run_as_another_one_are_named(run: Run, tmp_path: Path) -> None:
+    name = table(tmp_path, *ACTIVATED)
+    answer = run("schedule", name, "--buffer", "256", "--json")
+    assert answer.status == 0
+    assert answer.json["left_out"]["activations"] == OTHERS
+    assert answer.err.splitlines() == [
+        f"{name}: activations that run as ReLU: sloped (leaky_relu), open (relu6)",
+        f"{name}: activations that do not run, the outputs being linear: curved (tanh)",
+    ]
+    assert "activations that do not run, the outputs being linear: curved (tanh)" in run("layers", name).out
+    assert run("layers", name, "--json").json["left_out"]["activations"] == OTHERS
+
+
+def test_what_generate_and_cosim_print_names_activations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = table(tmp_path, *ACTIVATED)
+    works = work_of([name], buffer="256", hardware="hwc", per_layer=True)
+    assert "curved (tanh)" in capsys.readouterr().err
+    said: Any = left_out(works)["left_out"]
+    assert said["activations"] == OTHERS
+    ran = {one.layer.name: one.layer.requantisation for one in works[0].schedules}
+    assert {layer for layer, one in ran.items() if one is not None and one.relu} == {*ran} - {"curved"}
 
 
 def test_a_published_network(run: Run) -> None:

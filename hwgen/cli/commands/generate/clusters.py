@@ -78,4 +78,4 @@ def print_clusters(generated: list[GeneratedCluster]) -> None:
         for program in one.programs
     ]  # fmt: skip
     columns = ["folder", "layer", "tiles", "commands", "program bytes", "TCDM bytes", "DRAM bytes"]
-    print_table("Generated clusters", columns, rows)
+    print_table("Generated clusters", columns, rows, wide=["commands", "tiles"])

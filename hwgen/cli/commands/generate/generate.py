@@ -139,7 +139,7 @@ def _print(hwcs: Sequence[Generated]) -> None:
         ])  # fmt: skip
     columns = ["folder", "layers", "loops", "I bytes", "W bytes", "O bytes", "together", "biases",
                "queues, registers"]  # fmt: skip
-    print_table("Generated hardware", columns, rows)
+    print_table("Generated hardware", columns, rows, wide=["biases", "queues, registers"])
 
 
 def make_hardware(works: Sequence[Work], folder: Path, operands: Path | None = None) -> list[Generated]:

@@ -121,7 +121,7 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
         for result in results
     ]
     columns = ["row", "HWCs", "counts equal", "output exact", "cycles", "predicted", "MAC utilisation", "seconds"]
-    print_table("Clusters, measured in the RTL, against the model", columns, rows)
+    print_table("Clusters, measured in the RTL, against the model", columns, rows, wide=["HWCs", "seconds"])
     speeds: list[list[object]] = [[gain["case"], gain["predicted"], gain["measured"]] for gain in gains]
     print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)
     print_cycles_note()

@@ -72,7 +72,12 @@ def _print(results: list[dict[str, Any]]) -> None:
             ])  # fmt: skip
     columns = ["network", "way", "on-chip bytes", "maps read", "maps written", "weights", "biases", "together",
                "/ depth-first", "program", "as predicted", "cycles"]  # fmt: skip
-    print_table(f"Bytes from and to DRAM, measured, with {MACS} multipliers", columns, rows)
+    print_table(
+        f"Bytes from and to DRAM, measured, with {MACS} multipliers",
+        columns,
+        rows,
+        wide=["biases", "weights", "maps written", "maps read", "program"],
+    )
     for result in results:
         layered = result["layer_by_layer"]
         moved = layered["tensors"] - layered["measured"]["biases"]

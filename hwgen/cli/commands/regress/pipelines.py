@@ -75,4 +75,9 @@ def _print_pace(results: list[dict[str, Any]]) -> None:
                      result["cycles"]["measured"]])  # fmt: skip
     columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "fill", "first to last", "drain",
                "streams wait", "skips wait", "later tiles fill", "cycles"]  # fmt: skip
-    print_table("Cycles a pixel of the output (the tile that differs most), and those of all tiles", columns, rows)
+    print_table(
+        "Cycles a pixel of the output (the tile that differs most), and those of all tiles",
+        columns,
+        rows,
+        wide=["drain", "first to last", "fill", "later tiles fill", "skips wait", "streams wait"],
+    )

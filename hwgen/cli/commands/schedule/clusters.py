@@ -88,7 +88,7 @@ def schedule_on_cluster(
     title = f"least {'DRAM bytes' if objective in (None, 'dram-bytes') else objective}, then TCDM bytes"
     if shared.results[0].slack:
         title = f"fewest cycles within {shared.results[0].slack:.0%} of the least DRAM bytes"
-    print_table(f"Schedules of {title}", columns, rows)
+    print_table(f"Schedules of {title}", columns, rows, wide=["TCDM taken", "utilisation", "seconds"])
     _print_together(shared)
 
 

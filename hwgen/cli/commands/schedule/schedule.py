@@ -217,7 +217,8 @@ def schedule(
         for result in results
     ]
     title = "Schedules of the fewest cycles within the slack of the least traffic" if one_level == "balanced" else ""
-    print_table(title or f"Schedules of least {one_level}", columns, rows)
+    wide = ["words", "/ compulsory", "seconds", "pruned", "schedules covered"]
+    print_table(title or f"Schedules of least {one_level}", columns, rows, wide=wide)
     _print_weighed(results)
     for one in balances:
         tell_balance(one)
