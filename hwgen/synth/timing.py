@@ -3,16 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+from hwgen.synth.surroundings import INPUTS, OUTPUTS
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["CriticalPath", "signal_of", "timing_of"]
+__all__ = ["CriticalPath", "Timing", "signal_of", "timing_of"]
 
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The critical path: its two registers, and its nanoseconds in cells and in wires."""
+    """The longest path of a kind: its two registers, and its nanoseconds in cells and in wires."""
 
     start: str
     end: str
@@ -25,17 +26,58 @@ class CriticalPath:
         """Of the whole."""
         return self.logic_ns + self.routing_ns
 
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`."""
+        return cls(**{**data, "through": tuple(data["through"])})
 
-def timing_of(report: Mapping[str, Any]) -> tuple[float, CriticalPath]:
-    """Clock and critical path of nextpnr's report."""
-    clocks = report["fmax"]
+
+@dataclass(frozen=True)
+class Timing:
+    """What nextpnr's report says of a design that is `surrounded` by registers.
+
+    Members
+    -------
+    clock_mhz : the highest clock, from register to register.
+    critical : the path that limits it.
+    from_inputs, to_outputs, across : the longest path from an input to a register, from a register to an output,
+        and from an input to an output; None without such a path.
+    """
+
+    clock_mhz: float
+    critical: CriticalPath
+    from_inputs: CriticalPath | None = None
+    to_outputs: CriticalPath | None = None
+    across: CriticalPath | None = None
+
+
+def timing_of(report: Mapping[str, Any]) -> Timing:
+    """Clock and longest paths of nextpnr's report."""
+    clocks = [name for name in report["fmax"] if not name.endswith((INPUTS, OUTPUTS))]
     if len(clocks) != 1:
         raise ToolError(f"synthesis: expected one clock, nextpnr found {len(clocks)}")
-    ((_, clock),) = clocks.items()
-    for path in report["critical_paths"]:
-        if path["from"].startswith("posedge") and path["to"].startswith("posedge"):
-            return round(clock["achieved"], 2), _critical(path["path"])
-    raise ToolError("synthesis: nextpnr's report has no path between registers")
+    paths = {(_edge(path["from"]), _edge(path["to"])): path["path"] for path in reversed(report["critical_paths"])}
+
+    def longest(start: str, end: str) -> CriticalPath | None:
+        return _critical(paths[start, end]) if (start, end) in paths else None
+
+    critical = longest("clk", "clk")
+    if critical is None:
+        raise ToolError("synthesis: nextpnr's report has no path between registers")
+    return Timing(
+        round(report["fmax"][clocks[0]]["achieved"], 2),
+        critical,
+        from_inputs=longest(INPUTS, "clk"),
+        to_outputs=longest("clk", OUTPUTS),
+        across=longest(INPUTS, OUTPUTS),
+    )
+
+
+def _edge(event: str) -> str:
+    """The clock of one end of a path, without what nextpnr adds to its name; the design's is ``clk``."""
+    if not event.startswith("posedge"):
+        return event
+    return next((outside for outside in (INPUTS, OUTPUTS) if event.endswith(outside)), "clk")
 
 
 def _critical(parts: Sequence[Mapping[str, Any]]) -> CriticalPath:

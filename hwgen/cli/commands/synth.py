@@ -24,7 +24,7 @@ from hwgen.cli.workload import (
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK
-from hwgen.synth.ecp5 import Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
+from hwgen.synth.ecp5 import ABC9, Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
 
@@ -125,6 +125,17 @@ def _print(what: str, found: Synthesis) -> None:
         f"({path.logic_ns:.1f} in cells, {path.routing_ns:.1f} between them)"
     )
     typer.echo(f"through: {', '.join(path.through)}")
+    for name, outer in (
+        ("from an input to a register", found.from_inputs),
+        ("from a register to an output", found.to_outputs),
+        ("from an input to an output", found.across),
+    ):
+        ends = f"{outer.ns:.1f} ns, {outer.start} -> {outer.end}" if outer else "no path"
+        typer.echo(f"{name}: {ends}")
+    if found.mapper != ABC9:
+        typer.echo(
+            f"logic mapped by {found.mapper}, which is slower hardware: the abc9 of Yosys fails on this design"
+        )
     typer.echo(
         f"for no technology: {gates.nand2:,} NAND2 of logic, {gates.flip_flops:,} flip-flops among it; apart from it "
         f"buffers of {gates.buffer_bits:,} bits and queues of {gates.queue_bits:,}"
