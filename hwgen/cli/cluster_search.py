@@ -1,7 +1,8 @@
 """Searches for clusters, as commands start them: one cluster for all layers, or HWCs of its own for each."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from hwgen.cli.console import note, progress
@@ -11,6 +12,7 @@ from hwgen.lower.cluster.cost import judge_of
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
+from hwgen.search.cluster.outer_parts import telling
 from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
 
 __all__ = ["search_clusters"]
@@ -38,7 +40,8 @@ def search_clusters(
     what = "" if one_each else ": each alone, then on one cluster for all"
     note(f"searching schedules of {len(shapes)} layers on {hardware.name}{what}")
     with progress(steps, "searching") as step:
-        solve = _solver(objective, min_utilisation, ends, step)
+        moving = Moving(step)
+        solve = _solver(objective, min_utilisation, ends, moving)
         if one_each:
             alone = tuple(solve(layer, hardware) for layer in shapes.values())
             found = SharedCluster(hardware, alone, alone, ())
@@ -53,20 +56,47 @@ def search_clusters(
 
 
 def _solver(
-    objective: ClusterObjective | None, min_utilisation: float | None, ends: bool, step: Callable[[], None]
+    objective: ClusterObjective | None, min_utilisation: float | None, ends: bool, moving: "Moving"
 ) -> Callable[[Layer, Hardware], TwoLevelResult]:
     def solve(layer: Layer, hardware: Hardware) -> TwoLevelResult:
         timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
-        try:
+        with moving.search(), telling(moving.tell):
             if objective is None and min_utilisation is None:
                 return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, ends=ends)
             judge = runs if min_utilisation is None else timed
             named = objective or "dram-bytes"
             return search_two_levels(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)
-        finally:
-            step()
 
     return solve
+
+
+class Moving:
+    """A bar that moves within the search of a layer.
+
+    How many stages it has is not known before: each takes half of what is left of the step.
+    """
+
+    def __init__(self, advance: Callable[[float], None]) -> None:
+        self._advance = advance
+        self._begun = self._told = self._last = 0.0
+
+    @contextmanager
+    def search(self) -> Iterator[None]:
+        """The search of one layer: one step of the bar, found or not."""
+        self._begun = self._told = self._last = 0.0
+        try:
+            yield
+        finally:
+            self._advance(1 - self._told)
+
+    def tell(self, share: float) -> None:
+        """So much of a stage is done; less than before: of the next one."""
+        if share < self._last:
+            self._begun += (1 - self._begun) / 2
+        self._last = share
+        now = self._begun + (1 - self._begun) / 2 * share
+        self._advance(now - self._told)
+        self._told = now
 
 
 def _shape(layer: Layer) -> str:

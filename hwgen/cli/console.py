@@ -69,12 +69,16 @@ def note(line: str) -> None:
 
 @contextmanager
 def progress(total: int, what: str) -> Iterator[Any]:
-    """A progress bar on standard error, silent when that is no terminal; yields the function to call at each step."""
+    """A progress bar on standard error, silent when that is no terminal; yields the function to call at each step.
+
+    The function takes the part of a step that is done, if it is not a whole one.
+    """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    share = TextColumn("{task.percentage:>3.0f} %")
+    columns = (TextColumn("{task.description}"), BarColumn(), share, MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda steps=1: bar.advance(task, steps)
 
 
 def print_table(

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from hwgen.arch.dram import DramPort
+from hwgen.cli.cluster_search import Moving
 from hwgen.ir.hardware import Cluster, Hardware, load_hardware, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import Marker, load_schedule
@@ -108,3 +111,16 @@ def test_objectives_and_busy_lanes(run: Run, tmp_path: Path) -> None:
     assert f"# {weighed['value']:.12g} units; {moved} bytes of DRAM and {fetched} of TCDM for I, W and O." in text
     (busy,) = run(*command, "--min-utilisation", "0.04").json["schedules"]
     assert 0.04 <= busy["utilisation_in_cycles"] <= busy["utilisation"]
+
+
+def test_the_bar_moves_within_the_search_of_a_layer_and_never_back() -> None:
+    told: list[float] = []
+    moving = Moving(told.append)
+    for _ in range(2):
+        with moving.search():
+            for share in (0.2, 0.8, 0.1, 1.0, 0.0, 0.5):
+                moving.tell(share)
+    assert min(told) >= 0
+    assert sum(told) == pytest.approx(2)
+    assert sum(told[:2]) == pytest.approx(0.4)
+    assert sum(told[:4]) == pytest.approx(0.75)

@@ -33,7 +33,7 @@ from hwgen.search.cluster.inner_nest import InnerGoal, InnerNests
 from hwgen.search.cluster.objectives import objective_of
 from hwgen.search.cluster.optimal import Judge, TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterLoops, Rows
-from hwgen.search.cluster.outer_tables import TILES
+from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
 
@@ -93,8 +93,7 @@ def _plans(layer: Layer, bits: Bits, cluster: Cluster, lanes: Lanes, slack: floa
 
     def near(least: int) -> Iterator[Tile]:
         def ranked(rows: Rows) -> Floats:
-            tiles = np.prod([table[:, TILES].astype(np.float64) for table in rows], axis=0)
-            return estimate(levels.space.iterations(rows), tiles, least * a_byte)
+            return estimate(levels.space.iterations(rows), levels.space.tiles(rows), least * a_byte)
 
         found = levels.space.between(least, int(least * (1 + slack)), ranked)
         return ((steps, loops) for _, steps, loops in islice(found, MOST_TILES))
@@ -103,7 +102,8 @@ def _plans(layer: Layer, bits: Bits, cluster: Cluster, lanes: Lanes, slack: floa
     level = levels.space.least()
     while level is not None and not plans:
         placed = 0
-        for steps, loops in levels.fitting(near(level)):
+        for number, (steps, loops) in enumerate(levels.fitting(near(level))):
+            tell(number / MOST_TILES)
             tiles = _tiles(layer, steps)
             placed += tiles
             if placed > MOST_PLACED and plans:
@@ -113,7 +113,8 @@ def _plans(layer: Layer, bits: Bits, cluster: Cluster, lanes: Lanes, slack: floa
                 busy = busiest_iterations(layer, steps, spread, target)
                 cycles = float(estimate(busy, tiles, moved * a_byte))
                 plans.append(Plan(steps, loops, spread, cycles, moved, tiles))
-        level = levels.space.least(int(level * (1 + slack / 4)))
+        if not plans:
+            level = levels.space.least(int(level * (1 + slack / 4)))
     return levels, sorted(plans, key=lambda plan: plan.estimate)[:MOST_PLANS]
 
 
@@ -137,7 +138,8 @@ class FewestCycles:
         """
         best: Near | None = None
         left = MOST_TIMED
-        for plan in self._plans:
+        for number, plan in enumerate(self._plans):
+            tell(number / len(self._plans))
             if plan.tiles > left:
                 continue
             for schedule, tcdm_bytes in self._nests(plan):

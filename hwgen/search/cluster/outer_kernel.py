@@ -220,49 +220,83 @@ def _busy_enough(m, y, x, most):  # type: ignore[no-untyped-def]
     return enough
 
 
-@njit(cache=True)
-def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, ceiling, mask):  # type: ignore[no-untyped-def]
-    """The least cost above ``floor`` of anything that may fit, -1 if there is none.
+@njit(cache=True, nogil=True)
+def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, limits, mask, full, part, done):  # type: ignore[no-untyped-def]
+    """Lower ``limits[part]`` to the least cost above ``floor``, and below all limits, of anything that may fit.
 
-    With a ``mask`` of all steps instead: those that some form has with a cost above ``floor``, up to ``ceiling``.
+    With a ``mask`` of all steps instead: set those that some form has with a cost between floor and limits. ``full``
+    says of which steps of y and x all are set. ``part`` of ``len(done)`` parts takes every so manieth form and counts
+    them in ``done[part]``. Parts may run at the same time: each lowers its own limit only. With a limit of 0 all end.
     """
-    best = np.int64(-1)
     marking = mask.size > 0
-    whole = (m[-1], c[-1], y[-1], x[-1])
-    limits = (len(m) - 1, len(c) - 1, len(y) - 1, len(x) - 1)
-    last_m, last_c, last_y, last_x = limits[M] - 1, limits[C] - 1, limits[Y] - 1, limits[X] - 1
-    for form in range(len(orders)):
-        first = [0 if orders[form, dim] else limits[dim] for dim in range(4)]
-        last = [limits[dim] + (1 - orders[form, dim]) for dim in range(4)]
+    whole, peak = (m[-1], c[-1], y[-1], x[-1]), (_peak(m), _peak(c), _peak(y), _peak(x))
+    ends = (len(m) - 1, len(c) - 1, len(y) - 1, len(x) - 1)
+    last_m, last_c, last_y, last_x = ends[M] - 1, ends[C] - 1, ends[Y] - 1, ends[X] - 1
+    for form in range(part, len(orders), len(done)):
+        done[part] += 1
+        if _cost(above[form], marked[form], whole, of, price) >= limits.min():
+            continue
+        first = [0 if orders[form, dim] else ends[dim] for dim in range(4)]
+        last = [ends[dim] + (1 - orders[form, dim]) for dim in range(4)]
+        most_m = peak[M] if orders[form, M] else whole[M]
+        most_c = peak[C] if orders[form, C] else whole[C]
+        every = (orders[form, M] or last_m == 0) and (orders[form, C] or last_c == 0)
         for b in range(first[Y], last[Y]):
+            limit = limits.min()
             for d in range(first[X], last[X]):
-                if _cost(above[form], marked[form], (whole[M], whole[C], y[b], x[d]), of, price) > ceiling:
+                at = (min(b, last_y), min(d, last_x))
+                if marking and full[at]:
+                    continue
+                if _cost(above[form], marked[form], (whole[M], whole[C], y[b], x[d]), of, price) >= limit:
+                    continue
+                if _never_above(floor, above[form], marked[form], (most_m, most_c, y[b], x[d]), of, price):
                     continue
                 rows = (m[first[M]], c[first[C]], y[b], x[d])
                 if _need(above[form], marked[form], rows, whole, of, False) > size:
                     continue
+                filled = every
                 for e in range(first[C], last[C]):
-                    if _cost(above[form], marked[form], (whole[M], c[e], y[b], x[d]), of, price) > ceiling:
-                        continue
-                    wide = c[e, TILES] > 1
                     rows = (m[first[M]], c[e], y[b], x[d])
-                    if _need(above[form], marked[form], rows, whole, of, wide) > size:
+                    if (
+                        _cost(above[form], marked[form], (whole[M], c[e], y[b], x[d]), of, price) >= limit
+                        or _never_above(floor, above[form], marked[form], (most_m, c[e], y[b], x[d]), of, price)
+                        or _need(above[form], marked[form], rows, whole, of, c[e, TILES] > 1) > size
+                    ):
+                        filled = False
                         continue
                     for a in range(first[M], last[M]):
                         rows = (m[a], c[e], y[b], x[d])
-                        place = (min(a, last_m), min(e, last_c), min(b, last_y), min(d, last_x))
+                        place = (min(a, last_m), min(e, last_c), at[0], at[1])
                         if marking and mask[place]:
                             continue
                         cost = _cost(above[form], marked[form], rows, of, price)
-                        if cost > ceiling or cost <= floor or not _busy_enough(m[a], y[b], x[d], most):
-                            continue
-                        if _need(above[form], marked[form], rows, whole, of, wide) <= size:
-                            if marking:
-                                mask[place] = True
-                            else:
-                                best = cost
-                                ceiling = cost - 1
-    return best
+                        if (
+                            not floor < cost < limit
+                            or not _busy_enough(m[a], y[b], x[d], most)
+                            or _need(above[form], marked[form], rows, whole, of, c[e, TILES] > 1) > size
+                        ):
+                            filled = False
+                        elif marking:
+                            mask[place] = True
+                        else:
+                            limits[part] = limit = cost
+                if marking and filled:
+                    full[at] = True
+
+
+@njit(cache=True)
+def _peak(table):  # type: ignore[no-untyped-def]
+    """The largest of each column."""
+    peak = table[0].copy()
+    for row in table:
+        peak = np.maximum(peak, row)
+    return peak
+
+
+@njit(cache=True)
+def _never_above(floor, above, marked, rows, of, price):  # type: ignore[no-untyped-def]
+    """Whether nothing costs more than ``floor`` whose figures are at most these; a time may fall as figures rise."""
+    return price[BEAT] == 0 and _cost(above, marked, rows, of, price) <= floor
 
 
 @njit(cache=True)

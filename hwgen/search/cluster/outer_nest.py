@@ -24,6 +24,7 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker
 from hwgen.search.cluster.outer_kernel import explore, forms_of
+from hwgen.search.cluster.outer_parts import in_parts
 from hwgen.search.cluster.outer_tables import (
     CUT,
     EDGE,
@@ -46,11 +47,13 @@ from hwgen.search.core.orders import TILED
 __all__ = ["MOST_STEPS", "OuterLoops", "OuterSpace", "Rows"]
 
 Ints = NDArray[np.int64]
-Rows = tuple[Ints, Ints, Ints, Ints]
-"""Rows of the tables of m, c, y and x, one for each combination."""
+Rows = tuple[NDArray[np.intp], ...]
+"""Numbers of rows of the tables of m, c, y and x, one of each for each combination."""
 BYTES = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
 """The price of the DMA's bytes alone; see `hwgen.search.cluster.outer_kernel`."""
-MOST = np.iinfo(np.int64).max
+MOST = np.iinfo(np.int64).max - 1
+SMALL = 1 << 26
+"""Fewer combinations of forms and steps are not worth a second thread."""
 MOST_STEPS = 1 << 21
 """Up to this many combinations of steps are enumerated; of more, only the steps that are worth while."""
 
@@ -158,8 +161,7 @@ class OuterSpace:
 
     def least(self, above: int = -1) -> int | None:
         """The least cost above ``above`` of loops that may fit; None if there is none."""
-        found = self._explore(above, MOST, np.zeros((0, 0, 0, 0), np.bool_))
-        return None if found < 0 else found
+        return self._explore(above, MOST, np.zeros((0, 0, 0, 0), np.bool_))
 
     def between(
         self, low: int, high: int, rank: Callable[[Rows], NDArray[np.float64]] | None = None
@@ -169,44 +171,61 @@ class OuterSpace:
         With ``rank`` in the order of its values first. Yields the least bytes that the HWCs fetch, the steps of
         m, c, y, x, and the loops.
         """
-        m, c, y, x = (table[:-1] for table in self._tables)
-        mask = np.zeros([len(table) for table in (m, c, y, x)], np.bool_)
+        tables = self._tables
+        mask = np.zeros([len(table) - 1 for table in tables], np.bool_)
         self._explore(low - 1, high, mask)
         at = np.nonzero(mask)
-        steps_m, steps_c, steps_y, steps_x = (table[rows] for table, rows in zip((m, c, y, x), at, strict=True))
-        first = np.zeros(len(steps_m)) if rank is None else rank((steps_m, steps_c, steps_y, steps_x))
-        fetched = self._of[I_BYTES] * steps_m[:, CUT] * steps_y[:, CUT] * steps_x[:, CUT] + self._of[O_BYTES]
-        fetched += self._of[W_BYTES] * steps_y[:, TILES] * steps_x[:, TILES]
-        fetched += self._of[RETURN_BYTES] * (steps_c[:, TILES] - 1)
-        whole = tuple(table[-1] for table in self._tables)
+        cut, tiles = self._product(CUT, at, (0, 2, 3)), self._product(TILES, at, (2, 3))
+        fetched = self._of[I_BYTES] * cut + self._of[O_BYTES] + self._of[W_BYTES] * tiles
+        fetched += self._of[RETURN_BYTES] * (self._product(TILES, at, (1,)) - 1)
+        first = np.zeros(len(fetched)) if rank is None else rank(at)
+        whole = tuple(table[-1] for table in tables)
         forms_found = np.zeros(len(self._forms), np.int64)
         # Of steps that fetch equally much, larger tiles first.
         for number in np.lexsort((-np.arange(len(fetched)), fetched, first)).tolist():
-            rows = (steps_m[number], steps_c[number], steps_y[number], steps_x[number])
+            rows = tuple(table[numbers[number]] for table, numbers in zip(tables, at, strict=True))
             found = forms_of(
                 rows, whole, *self._coded, self._of, self._price, self.size, low, high, forms_found
             )  # fmt: skip
             steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
             yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in forms_found[:found]]
 
+    def tiles(self, rows: Rows) -> NDArray[np.float64]:
+        """The number of tiles; ``rows``: as `between` gives them to ``rank``."""
+        return self._product(TILES, rows, (0, 1, 2, 3)).astype(np.float64)
+
     def iterations(self, rows: Rows) -> NDArray[np.float64]:
         """Innermost iterations of the busiest HWC of each tile for a step of the reduction, in the best spread.
 
         ``rows``: as `between` gives them to ``rank``.
         """
-        m, _, y, x = rows
-        best = np.ones(len(m))
-        for table, lanes in ((m, self._lanes.m), (y, self._lanes.y), (x, self._lanes.x)):
+        m, _, y, x = self._tables
+        best = np.ones(len(rows[0]))
+        for axis, table, lanes in ((0, m, self._lanes.m), (2, y, self._lanes.y), (3, x, self._lanes.x)):
             whole, rest = -(-table[:, STEP] // lanes), -(-table[:, EDGE] // lanes)
-            best = best * (whole * (table[:, TILES] - 1) + rest)
+            best = best * (whole * (table[:, TILES] - 1) + rest)[rows[axis]]
         for share in range(SHARE, SHARE + self._shares):
-            spread = m[:, share] * y[:, share] * x[:, share]
+            spread = self._product(share, rows, (0, 2, 3))
             best = np.where(spread > 0, np.minimum(best, spread), best)
         return np.asarray(best)
 
-    def _explore(self, floor: int, ceiling: int, mask: NDArray[np.bool_]) -> int:
-        given = (self._of, self._price, self.size, self._most, floor, ceiling, mask)
-        return int(explore(*self._tables, *self._coded, *given))
+    def _product(self, column: int, rows: Rows, axes: tuple[int, ...]) -> Ints:
+        """The product of a column's figures over some of m, c, y, x."""
+        found = np.ones(len(rows[0]), np.int64)
+        for axis in axes:
+            found *= self._tables[axis][:, column][rows[axis]]
+        return found
+
+    def _explore(self, floor: int, ceiling: int, mask: NDArray[np.bool_]) -> int | None:
+        """The least cost above ``floor`` up to ``ceiling``; with a ``mask``, all steps of such costs are set."""
+        full = np.zeros(mask.shape[2:], np.bool_)
+        work = len(self._forms) * math.prod(len(table) - 1 for table in self._tables)
+        given = (self._of, self._price, self.size, self._most, floor)
+
+        def explored(limits: Ints, part: int, done: Ints) -> None:
+            explore(*self._tables, *self._coded, *given, limits, mask, full, part, done)
+
+        return in_parts(explored, len(self._forms), ceiling, alone=work < SMALL)
 
     def _loops(self, form: Form, steps: dict[Dim, int]) -> OuterLoops:
         dims = tuple(TILED[dim] for dim in form.dims)

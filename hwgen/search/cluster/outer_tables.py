@@ -18,6 +18,7 @@ from hwgen.arch.layout import aligned
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
+from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.core.axes import channels, window
 
 __all__ = ["OuterTables", "constants", "outer_tables", "steps_of", "thinned", "with_shares", "worth_while"]
@@ -74,7 +75,11 @@ def steps_of(extent: int) -> list[int]:
 
 def outer_tables(layer: Layer) -> OuterTables:
     """The steps of all four axes, see `steps_of`."""
-    return OuterTables(_outputs(layer), _inputs(layer.channels_per_group), _lines(layer, 0), _lines(layer, 1))
+    filters, inputs = _outputs(layer), _inputs(layer.channels_per_group)
+    tell(0.25)
+    rows = _lines(layer, 0)
+    tell(0.5)
+    return OuterTables(filters, inputs, rows, _lines(layer, 1))
 
 
 def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: Lanes) -> OuterTables:
