@@ -10,7 +10,7 @@ from hwgen.cli.console import note, printable
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.network import load_layer_set
 
-__all__ = ["Partial", "covered"]
+__all__ = ["Partial", "covered", "tell_activations"]
 
 Partial = Annotated[
     bool,
@@ -24,14 +24,18 @@ def covered(name: str, *, partial: bool) -> Coverage:
     """What becomes of the layers of a set.
 
     Raises `InputError` if work is lost, unless ``partial``: then its share is said on standard error, always.
-    Layers whose activation runs as another one are named there, too, and rows without work in a note.
+    Rows without work are named in a note.
     """
     coverage = replace(load_layer_set(name).coverage(), where=name)
     coverage.require(partial=partial)
     if coverage.left_out:
         sys.stderr.write(printable(f"{coverage.where}: left out: {coverage.lost}") + "\n")
-    for line in coverage.other_activations:
-        sys.stderr.write(printable(f"{coverage.where}: {line}") + "\n")
     if coverage.idle:
         note(f"not scheduled: {coverage.idle} (no multiply-accumulates)")
     return coverage
+
+
+def tell_activations(coverage: Coverage) -> None:
+    """Print which layers have an activation that runs as another one, below what was found for them."""
+    for line in coverage.other_activations:
+        typer.echo(printable(f"{coverage.where}: {line}"))

@@ -1,18 +1,31 @@
 """Folders of schedules: the hardware that they run on lies beside them, in the one hardware file of their folder."""
 
+import hashlib
+import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hwgen.cli.console import note, printable
 from hwgen.ir.builtin import builtin_schedules
-from hwgen.ir.document import InputError, load_yaml
+from hwgen.ir.document import InputError, load_yaml, write_atomically
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["ScheduleFile", "is_builtin_folder", "load_schedules", "require_hardware", "save_beside", "yaml_files"]
+__all__ = [
+    "RECORD",
+    "ScheduleFile",
+    "clear_earlier",
+    "is_builtin_folder",
+    "load_schedules",
+    "require_hardware",
+    "save_beside",
+    "yaml_files",
+]
 
 SUFFIX = ".hardware.yaml"
 OTHERS = ("hardware", "layer_list", "network", "depth_first", "depth_first_front")
@@ -110,6 +123,51 @@ def require_hardware(name: str | None, folder: Path | None) -> None:
             raise InputError(f"-o: expected a folder for {wanted}, got {folder} with {path.name}")
 
 
-def save_beside(hardware: Hardware, folder: Path) -> None:
-    """Write the hardware that the schedules in a folder run on."""
-    save_hardware(hardware, folder / f"{hardware.name}{SUFFIX}")
+def save_beside(hardware: Hardware, folder: Path) -> Path:
+    """Write the hardware that the schedules in a folder run on; its file."""
+    path = folder / f"{hardware.name}{SUFFIX}"
+    save_hardware(hardware, path)
+    return path
+
+
+def clear_earlier(folder: Path, written: Iterable[Path]) -> None:
+    """Remove what an earlier run wrote into a folder, as its record says, and this one did not; write the record.
+
+    A file that was changed since then stays, and is named on standard error.
+    """
+    now = {path.relative_to(folder).as_posix(): _digest(path) for path in written}
+    removed = []
+    for name, digest in _recorded(folder / RECORD).items():
+        path = folder / name
+        if name in now or not path.is_file():
+            continue
+        if _digest(path) != digest:
+            sys.stderr.write(printable(f"{path}: of an earlier run, and changed since: kept") + "\n")
+            continue
+        path.unlink()
+        removed.append(name)
+        if path.parent != folder and not any(path.parent.iterdir()):
+            path.parent.rmdir()
+    if removed:
+        note(f"{folder}: removed {len(removed)} files of an earlier run, such as {removed[0]}")
+    write_atomically(folder / RECORD, json.dumps(now, indent=1) + "\n")
+
+
+RECORD = ".written.json"
+"""What a run wrote into a folder: a digest of each file."""
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _recorded(path: Path) -> dict[str, str]:
+    """The files of the earlier run inside the folder; none if there is no record that can be read."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    known = data.items() if isinstance(data, dict) else ()
+    return {
+        name: str(digest) for name, digest in known if ".." not in Path(name).parts and not Path(name).is_absolute()
+    }

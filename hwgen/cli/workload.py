@@ -10,9 +10,16 @@ import typer
 
 from hwgen.cli.cluster_search import search_clusters
 from hwgen.cli.console import buffer_sizes, note, progress, size_text
-from hwgen.cli.coverage import covered
+from hwgen.cli.coverage import covered, tell_activations
 from hwgen.cli.names import hardware_names, set_names
-from hwgen.cli.schedules import ScheduleFile, is_builtin_folder, load_schedules, require_hardware, save_beside
+from hwgen.cli.schedules import (
+    ScheduleFile,
+    clear_earlier,
+    is_builtin_folder,
+    load_schedules,
+    require_hardware,
+    save_beside,
+)
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
@@ -46,6 +53,7 @@ __all__ = [
     "read_hardware",
     "save_works",
     "tell_balance",
+    "tell_set",
     "work_of",
 ]
 
@@ -111,6 +119,13 @@ class Work:
         if clusters not in (0, len(self.schedules)):
             raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
         return clusters > 0
+
+
+def tell_set(works: Sequence[Work]) -> None:
+    """Print what all layers of a set have in common: what was weighed, and activations that run as another one."""
+    tell_balance(works[0].balance)
+    if works[0].coverage is not None:
+        tell_activations(works[0].coverage)
 
 
 def left_out(works: Sequence[Work]) -> dict[str, object]:
@@ -209,14 +224,17 @@ def tell_balance(balance: Balance | None) -> None:
 
 
 def save_works(works: Sequence[Work], folder: Path) -> None:
-    """Write the schedules and their hardware as `load_schedules` finds them."""
+    """Write the schedules and their hardware as `load_schedules` finds them, in place of those of an earlier run."""
     for work in works:
         require_hardware(None if work.hardware is None else work.hardware.name, folder / work.folder)
+    written = []
     for work in works:
         for schedule in work.schedules:
-            save_schedule(schedule, folder / work.folder / f"{schedule.layer.name}.yaml")
+            written.append(folder / work.folder / f"{schedule.layer.name}.yaml")
+            save_schedule(schedule, written[-1])
         if work.hardware is not None:
-            save_beside(work.hardware, folder / work.folder)
+            written.append(save_beside(work.hardware, folder / work.folder))
+    clear_earlier(folder, written)
 
 
 def _works(files: list[ScheduleFile]) -> list[Work]:

@@ -81,3 +81,16 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("depth-first", "fsrcnn_s", "--rules", "other"), "--rules")
     (tmp_path / "file").touch()
     refused(run("depth-first", "fsrcnn_s", "-o", tmp_path / "file"), "-o: expected a folder, got the file")
+
+
+def test_a_front_and_a_solution_that_do_not_belong_together(run: Run, tmp_path: Path) -> None:
+    def files() -> set[str]:
+        return {path.name for path in tmp_path.glob("*.yaml")}
+
+    assert run("depth-first", "vgg_e_first5", "--memory", "1MiB", "-o", tmp_path).status == 0
+    assert run("depth-first", "vgg_e_first5", "-o", tmp_path).status == 0
+    assert files() == {"front.yaml", "depth_first.yaml"}
+    assert run("depth-first", "vgg_e_first5", "--resolution", "32x32", "-o", tmp_path).status == 0
+    assert files() == {"front.yaml"}
+    assert run("depth-first", "fsrcnn_s", "--memory", "1MiB", "--resolution", "32x32", "-o", tmp_path).status == 0
+    assert files() == {"depth_first.yaml"}

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import hwgen.search.core.batch
+from hwgen.cli.schedules import RECORD
+from hwgen.cli.workload import save_works, work_of
 from hwgen.ir.hardware import Hardware, load_hardware, order_of, save_hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
@@ -143,3 +145,26 @@ def test_demands_on_utilisation_that_make_no_sense(run: Run) -> None:
     refused(run(*busy, "--objective", "words"), "--min-utilisation: expected without --hardware and --objective")
     refused(run(*busy, "--hardware", "hwc"), "--min-utilisation: expected without --hardware and --objective")
     refused(run(*command, "--min-utilisation", "0.999", "--lanes", "x16"), "utilisation: no choice reaches 0.999")
+
+
+def test_schedules_of_an_earlier_run_go(run: Run, tmp_path: Path) -> None:
+    """Those of other layers and of other sizes; what was changed since, and what was never written, stays."""
+    (tmp_path / "own.yaml").write_text("note: mine\n", encoding="utf-8")
+    command = ("schedule", "lenet:F6", "-o", tmp_path, "--buffer")
+    assert run(*command, "256,1KiB").status == 0
+    changed = tmp_path / "1KiB" / "F6.yaml"
+    changed.write_text(changed.read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
+    answer = run("schedule", "lenet:output", "-o", tmp_path, "--buffer", "256")
+    assert (answer.status, answer.err) == (0, f"{changed}: of an earlier run, and changed since: kept\n")
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.yaml")} == {
+        "1KiB/F6.yaml", "output.yaml", "own.yaml"}  # fmt: skip
+    assert not (tmp_path / "256B").exists()
+    (tmp_path / RECORD).write_text('{"../elsewhere.yaml": ""}', encoding="utf-8")
+    assert run(*command, "256").status == 0
+    assert (tmp_path / "output.yaml").exists()  # a record that does not name it
+
+
+def test_schedules_that_cosim_saves_take_the_place_of_earlier_ones(tmp_path: Path) -> None:
+    for name in ("lenet:F6", "lenet:output"):
+        save_works(work_of([name], buffer="1KiB", hardware="hwc", per_layer=True), tmp_path)
+    assert {path.name for path in tmp_path.glob("*.yaml")} == {"output.yaml", "hwc.hardware.yaml"}

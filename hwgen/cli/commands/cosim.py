@@ -36,7 +36,7 @@ from hwgen.cli.workload import (
     balance_data,
     left_out,
     save_works,
-    tell_balance,
+    tell_set,
     work_of,
 )
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
@@ -142,10 +142,9 @@ def cosim(
                           waves=(dump or Path("waves")) / work.folder if waves else None))
         for work in works
     ]  # fmt: skip
-    weighed = works[0].balance
-    status = _told(found, {**balance_data(weighed), **left_out(works)}, output, as_json=as_json)
+    status = _told(found, {**balance_data(works[0].balance), **left_out(works)}, output, as_json=as_json)
     if not as_json:
-        tell_balance(weighed)
+        tell_set(works)
     return status
 
 

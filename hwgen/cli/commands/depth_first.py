@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.cli.console import Json, print_json, print_table, progress, require_folder
+from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.names import set_names
-from hwgen.ir.document import InputError, dump_yaml, write_atomically
+from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.cost import layer_by_layer
@@ -45,6 +45,8 @@ Folder = Annotated[
 LARGEST = 1 << 14
 """Pixels of a side of the input, at most."""
 LARGEST_MEMORY = 1 << 40
+FILES = {"depth_first_front": "front.yaml", "depth_first": "depth_first.yaml"}
+"""What is written of each kind."""
 SHOWN = 24
 """Points of a front in the table; all of them are in the file."""
 
@@ -78,17 +80,43 @@ def depth_first(
         if best is None:
             raise InputError(f"--memory: expected at least {front.points[0].memory} bytes, got {memory}")
         points = [best]
-        data, file = solution_data(network, front, best), "depth_first.yaml"
+        data = solution_data(network, front, best)
     else:
-        data, file = front_data(front), "front.yaml"
+        data = front_data(front)
+    file = FILES[data["kind"]]
     if output is not None:
         write_atomically(output / file, dump_yaml(data))
+        _clear_other(output, data)
     if as_json:
         print_json(_as_json(network, front, points, None if output is None else output / file))
     elif limit is not None:
         _print_point(graph, points[0])
     else:
         _print_front(front)
+
+
+def _clear_other(folder: Path, written: dict[str, Any]) -> None:
+    """Remove the front, or the solution, of an earlier run from a folder, unless the solution is one of the front."""
+    (kind,) = (kind for kind in FILES if kind != written["kind"])
+    path = folder / FILES[kind]
+    other = load_yaml(path) if path.is_file() else None
+    if not isinstance(other, dict) or other.get("kind") != kind:
+        return
+    both = {written["kind"]: written, kind: other}
+    if not _is_of(both["depth_first"], both["depth_first_front"]):
+        path.unlink()
+        note(f"{path}: removed, of an earlier run on something else")
+
+
+def _is_of(solution: dict[str, Any], front: dict[str, Any]) -> bool:
+    """Whether a solution is a point of a front."""
+    try:
+        wanted = (solution["memory"], solution["traffic"]["total"], solution["weights"])
+        points = [(point["memory"], point["traffic"], point["weights"]) for point in front["points"]]
+        named = (solution["network"]["network"], solution["rules"]) == (front["network"], front["rules"])
+    except (KeyError, TypeError):
+        return False
+    return named and wanted in points
 
 
 def _memory(text: str) -> int:

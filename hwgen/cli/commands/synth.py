@@ -19,6 +19,7 @@ from hwgen.cli.workload import (
     SlackOption,
     Workload,
     left_out,
+    tell_set,
     work_of,
 )
 from hwgen.lower.cluster.program import compile_cluster
@@ -76,6 +77,7 @@ def synth(
     for p, names, synthesis in found:
         size = size_text(p.input_bytes + p.weight_bytes + p.output_bytes)
         _print(f"HWC of {size} for {', '.join(names)}", synthesis)
+    tell_set(works)
 
 
 def _synthesise_stacks(path: Path, macs: int | None, device: Device, *, as_json: bool) -> None:

@@ -24,7 +24,7 @@ from hwgen.cli.workload import (
     Workload,
     balance_data,
     left_out,
-    tell_balance,
+    tell_set,
     work_of,
 )
 from hwgen.export.cached import generated
@@ -125,7 +125,7 @@ def generate(
         print_clusters(clusters)
     if hwcs:
         _print(hwcs)
-    tell_balance(works[0].balance)
+    tell_set(works)
 
 
 def _print(hwcs: Sequence[Generated]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from hwgen.arch.dram import DramPort
 from hwgen.cli.cluster_search import search_clusters
 from hwgen.cli.console import print_json, print_table
-from hwgen.cli.schedules import require_hardware, save_beside
+from hwgen.cli.coverage import tell_activations
+from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
 from hwgen.ir.counts import Counts
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
@@ -77,7 +78,8 @@ def schedule_on_cluster(
         entries.append(_entry(layer, found, path, cluster, counts, timed=timed))
         rows.append(_row(layer, found, timed=timed))
     if output is not None:
-        save_beside(shared.hardware, output)
+        beside = save_beside(shared.hardware, output)
+        clear_earlier(output, [output / f"{one.schedule.layer.name}.yaml" for one in shared.results] + [beside])
     if as_json:
         document = {"hardware": shared.hardware.as_data(), "all_layers": _together(shared)}
         print_json({"schedules": entries, **document, "left_out": coverage.as_json()})
@@ -90,6 +92,7 @@ def schedule_on_cluster(
         title = f"fewest cycles within {shared.results[0].slack:.0%} of the least DRAM bytes"
     print_table(f"Schedules of {title}", columns, rows, wide=["TCDM taken", "utilisation", "seconds"])
     _print_together(shared)
+    tell_activations(coverage)
 
 
 def _ends(results: Sequence[TwoLevelResult]) -> tuple[int, float | None] | None:

@@ -10,9 +10,9 @@ from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
 from hwgen.cli.commands.schedule.utilisation import print_plan
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, require_folder, size_text
-from hwgen.cli.coverage import Partial, covered
+from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
-from hwgen.cli.schedules import require_hardware, save_beside
+from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
 from hwgen.cli.workload import (
     SHARED,
     HardwareOption,
@@ -180,8 +180,10 @@ def schedule(
         if path is not None:
             save_schedule(result.schedule, path, _remarks(result, runs_on, one_level))
     if output is not None:
-        for machine, size in zip(runs_on, sizes, strict=False):
-            save_beside(machine, _folder(output, size, sizes))
+        beside = [
+            save_beside(machine, _folder(output, size, sizes)) for machine, size in zip(runs_on, sizes, strict=False)
+        ]
+        clear_earlier(output, [*(path for _, path in found if path is not None), *beside])
     if as_json:
         entries = [_as_json(result, path) for result, path in found]
         together = [
@@ -222,6 +224,7 @@ def schedule(
     _print_weighed(results)
     for one in balances:
         tell_balance(one)
+    tell_activations(coverage)
 
 
 def _print_weighed(results: Sequence[Result]) -> None:

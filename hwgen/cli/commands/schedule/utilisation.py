@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from hwgen.cli.console import note, print_json, print_table, size_text
-from hwgen.cli.schedules import save_beside
+from hwgen.cli.coverage import tell_activations
+from hwgen.cli.schedules import clear_earlier, save_beside
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
 from hwgen.ir.lanes import LANE_DIMS, Lanes
@@ -58,6 +59,9 @@ def print_plan(
     ratio = DEFAULT_RATIO if max_ratio is None else max_ratio
     plan = search(coverage.layers, sizes[0], min_utilisation, ratio, lanes=shape, store=store, jobs=jobs)
     files = [_save(choice, plan, min_utilisation, output) for choice in plan.choices]
+    if output is not None:
+        beside = [save_beside(hardware, output / hardware.name) for hardware in plan.hardware]
+        clear_earlier(output, [*(path for path in files if path is not None), *beside])
     if as_json:
         print_json(
             {
@@ -87,6 +91,7 @@ def print_plan(
         "All layers", ["HWCs", "bytes", "/ without hardware", "mean utilisation (estimated)"],
         [[len(plan.hardware), plan.total_bytes, plan.ratio, plan.utilisation]],
     )  # fmt: skip
+    tell_activations(coverage)
 
 
 def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | None) -> Path | None:
@@ -101,7 +106,6 @@ def _save(choice: Choice, plan: Plan, min_utilisation: float, output: Path | Non
         f"(at least {min_utilisation:g} in the mean over {layers} layers).",
     ]
     save_schedule(choice.schedule, path, remarks)
-    save_beside(hardware, path.parent)
     return path
 
 
