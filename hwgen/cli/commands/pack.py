@@ -21,6 +21,8 @@ Operands = Annotated[Path, typer.Option("--operands", metavar="DIR", help=OPERAN
 def pack(folder: Folder, *, operands: Operands, as_json: Json = False) -> None:
     """Pack weights (in the order in which the HWC fetches them), biases and inputs for the programs of a folder."""
     manifest = generated_folder(folder)
+    if any(design.top == "cluster" for design in manifest.designs):
+        raise InputError(f"{folder}: not for clusters: their tensors are stored in DRAM as they are")
     contents: dict[str, bytes] = {}
     for design in manifest.designs:
         for one in programs_of(folder, design):

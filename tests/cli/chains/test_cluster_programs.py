@@ -111,6 +111,9 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     data = json.loads(path.read_text())
     refused(run("cosim", "--program", folder, "--sim", "icarus"), "--sim: clusters run in Verilator, without wavefor")
     refused(run("generate", *work, "-o", folder, "--operands", tmp_path), "--operands: not for clusters")
+    refused(
+        run("pack", folder, "--operands", tmp_path), f"{folder}: not for clusters: their tensors are stored in DRAM"
+    )
     path.with_suffix(".hex").write_text("words")
     refused(run("cosim", "--program", folder), "random_0.hex: expected the words of a program, 8 hexadecimal digits")
     path.write_text(json.dumps({**data, "cluster": "0123"}))
