@@ -19,7 +19,7 @@ from hwgen.ir.hardware import Cluster, Hardware, load_hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.search.cluster.optimal import search_two_levels
+from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.tools.cache import digest_of, sources_digest
 
 __all__ = ["ClusterCase", "ClusterRegression", "regression_cases"]
@@ -96,7 +96,8 @@ def regression_cases(
     cases.append(ClusterCase(f"{cases[-1].name}, stalled", schedules[-1], timed, stalls=True))
     full = _with(hardware, dram=None)
     for layer in (schedule.layer for schedule in schedules if schedule.layer.name in against_one):
-        found = search_two_levels(layer, hardware, judge=judge_of(hardware, timed=False)).schedule
+        in_time, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
+        found = search_fewest_cycles(layer, hardware, timed=in_time, runs=runs).schedule
         cases += [ClusterCase(f"{layer.name}, searched", found, each) for each in (full, _with(full, hwcs=1))]
     return cases
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,10 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.published.stoutchinin import FIG8, hwce
 from hwgen.search.core.batch import Request, search_layers
+from hwgen.search.core.optimal import Balance
+from hwgen.search.hwc.balanced import BalancedRequest
+from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
 from hwgen.search.hwc.canonical import order_from_text
-from hwgen.search.hwc.shared import best_shared
 from hwgen.search.hwc.utilisation import per_layer, shared
 from hwgen.tools.cache import digest_of, sources_digest
 
@@ -43,19 +45,21 @@ class Configuration:
     """A kind of HWC, and the bytes of its local memories.
 
     With a demand on the mean utilisation the HWCs of the first two kinds have lanes of any shape, and as little
-    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic with the given lanes, which
-    are along x by default, and in the given loop order (as `hwgen.search.hwc.canonical` writes them) or the best one.
-    With ``room`` the memories of an HWC for one layer have what its schedule leaves of the budget, without only what
-    it needs.
+    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic, or with ``slack`` the
+    fewest cycles that traffic within this slack of the least allows. Then the lanes are the given ones, along x by
+    default (None: of any shape), and the loop order is the given one (as `hwgen.search.hwc.canonical` writes them) or
+    the best one. With ``room`` the memories of an HWC for one layer have what its schedule leaves of the budget,
+    without only what it needs.
     """
 
     kind: Kind
     budget: int
     utilisation: float | None = None
     ratio: float = 1.2
-    lanes: Lanes = ALONG_X
+    lanes: Lanes | None = ALONG_X
     order: str | None = None
     room: bool = False
+    slack: float | None = None
 
     @classmethod
     def busy(cls, kind: Kind, budget: int) -> "Configuration":
@@ -70,12 +74,14 @@ class Configuration:
             name += f" {self.shape}"
         if self.order is not None:
             name += f" {self.order}"
+        if self.slack is not None:
+            name += f" balanced {self.slack:g}"
         return name if self.utilisation is None else f"{name} at {self.utilisation:g}, {self.ratio:g}"
 
     @property
     def shape(self) -> str:
-        """The lanes as text: ``x16``, ``m8x2``."""
-        return str(self.lanes)
+        """The lanes as text: ``x16``, ``m8x2``, or ``auto`` for any shape."""
+        return "auto" if self.lanes is None else str(self.lanes)
 
     @property
     def items(self) -> Order | None:
@@ -100,12 +106,14 @@ class Plan:
     entries : what runs.
     left_out : the other layers, each with the reason.
     optima : for each layer the bytes that its best schedule moves in the pure model: no lanes, buffers to the byte.
+    balances : with a slack, what was weighed for each layer.
     """
 
     configuration: Configuration
     entries: tuple[Entry, ...]
     left_out: dict[str, str]
     optima: dict[str, int]
+    balances: dict[str, Balance] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data."""
@@ -119,6 +127,7 @@ class Plan:
             ],
             "left_out": self.left_out,
             "optima": self.optima,
+            "balances": {name: balance.as_data() for name, balance in self.balances.items()},
         }
 
     @classmethod
@@ -135,6 +144,7 @@ class Plan:
             ),
             data["left_out"],
             data["optima"],
+            {name: Balance.from_data(balance) for name, balance in data["balances"].items()},
         )
 
 
@@ -147,11 +157,12 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
         pass
     budget = configuration.budget
     left_out: dict[str, str] = {}
+    balances: dict[str, Balance] = {}
     match configuration.kind:
         case "shared":
-            entries = _shared(layers, configuration)
+            entries, balances = _shared(layers, configuration)
         case "per-layer":
-            entries = _per_layer(layers, configuration)
+            entries, balances = _per_layer(layers, configuration)
         case "published":
             entries, left_out = _published(layers, budget)
         case "hwce":
@@ -161,7 +172,7 @@ def make_plan(layers: Sequence[Layer], configuration: Configuration, store: Path
         entries = [Entry(entry.schedule, entry.hardware or own) for entry in entries]
     found = search_layers(layers, Request((budget,)), jobs=1)
     best = {layer.name: result.total_bytes for layer, (result,) in zip(layers, found, strict=True)}
-    plan = Plan(configuration, tuple(entries), left_out, best)
+    plan = Plan(configuration, tuple(entries), left_out, best, balances)
     write_atomically(file, json.dumps(plan.as_data(), indent=1) + "\n")
     return plan
 
@@ -174,22 +185,33 @@ def _key(layers: Sequence[Layer], configuration: Configuration) -> str:
     )
 
 
-def _shared(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
+Weighed = tuple[list[Entry], dict[str, Balance]]
+"""Entries, and for each layer what was weighed, if anything was."""
+
+
+def _shared(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     if wanted.utilisation is not None:
         hardware, schedules = shared(layers, wanted.budget, wanted.utilisation, wanted.ratio, jobs=1)
-        return [Entry(schedule, hardware) for schedule in schedules]
-    best = best_shared(layers, wanted.budget, wanted.lanes, order=wanted.items)
-    return [Entry(result.schedule, best.hardware) for result in best.results]
+        return [Entry(schedule, hardware) for schedule in schedules], {}
+    budget, lanes, order = wanted.budget, wanted.lanes, wanted.items
+    if wanted.slack is None:
+        best = least_shared(layers, budget, lanes, order=order)
+    else:
+        best = balanced_shared(layers, budget, lanes, order=order, slack=wanted.slack)
+    balances = {layer.name: part for layer, part in zip(layers, best.parts, strict=bool(best.parts))}
+    return [Entry(result.schedule, best.hardware) for result in best.results], balances
 
 
-def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> list[Entry]:
+def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     budget = wanted.budget
     if wanted.utilisation is not None:
         chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, jobs=1)
-        return [Entry(schedule, hardware) for schedule, hardware in chosen]
-    own = Hardware(name="per_layer", lanes=wanted.lanes, budget=budget)
-    found = search_layers(layers, Request((budget,), own, order=wanted.items), jobs=1)
-    return [Entry(result.schedule, None) for (result,) in found]
+        return [Entry(schedule, hardware) for schedule, hardware in chosen], {}
+    own = Hardware(name="per_layer", lanes=wanted.lanes, budget=budget, order=wanted.items)
+    request = Request((budget,), own) if wanted.slack is None else BalancedRequest((budget,), own, slack=wanted.slack)
+    found = [results[0] for results in search_layers(layers, request, jobs=1)]
+    balances = {layer.name: one.balance for layer, one in zip(layers, found, strict=True) if one.balance is not None}
+    return [Entry(result.schedule, None) for result in found], balances
 
 
 def _published(layers: Sequence[Layer], budget: int) -> tuple[list[Entry], dict[str, str]]:

@@ -9,7 +9,7 @@ from hwgen.cli.console import note, progress
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
 from hwgen.lower.cluster.cost import judge_of
-from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_parts import telling
@@ -25,12 +25,14 @@ def search_clusters(
     per_layer: bool,
     objective: ClusterObjective | None = None,
     min_utilisation: float | None = None,
+    slack: float = SLACK,
     ends: bool = False,
 ) -> SharedCluster:
     """The schedules of all layers; layers of the same shape share one.
 
     With ``per_layer``, or of one shape, the hardware is as it was given. Without ``objective`` and
-    ``min_utilisation``: fewest cycles near the fewest bytes of the DRAM; ``ends``: and what those would be.
+    ``min_utilisation``: fewest cycles with bytes of the DRAM within ``slack`` of the fewest; ``ends``: and what
+    those would be.
     """
     shapes: dict[str, Layer] = {}
     for layer in layers:
@@ -41,7 +43,7 @@ def search_clusters(
     note(f"searching schedules of {len(shapes)} layers on {hardware.name}{what}")
     with progress(steps, "searching") as step:
         moving = Moving(step)
-        solve = _solver(objective, min_utilisation, ends, moving)
+        solve = _solver(objective, min_utilisation, slack, ends, moving)
         if one_each:
             alone = tuple(solve(layer, hardware) for layer in shapes.values())
             found = SharedCluster(hardware, alone, alone, ())
@@ -56,13 +58,17 @@ def search_clusters(
 
 
 def _solver(
-    objective: ClusterObjective | None, min_utilisation: float | None, ends: bool, moving: "Moving"
+    objective: ClusterObjective | None,
+    min_utilisation: float | None,
+    slack: float,
+    ends: bool,
+    moving: "Moving",
 ) -> Callable[[Layer, Hardware], TwoLevelResult]:
     def solve(layer: Layer, hardware: Hardware) -> TwoLevelResult:
         timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
         with moving.search(), telling(moving.tell):
             if objective is None and min_utilisation is None:
-                return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, ends=ends)
+                return search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=slack, ends=ends)
             judge = runs if min_utilisation is None else timed
             named = objective or "dram-bytes"
             return search_two_levels(layer, hardware, named, min_utilisation=min_utilisation, judge=judge)

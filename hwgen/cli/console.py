@@ -22,6 +22,7 @@ __all__ = [
     "Json",
     "buffer_sizes",
     "chosen_names",
+    "is_given",
     "note",
     "print_cycles_note",
     "print_json",
@@ -195,6 +196,11 @@ def _cell(value: object) -> str:
 def printable(text: str) -> str:
     """Text from files and arguments made safe for a terminal: no line breaks, no escape sequences."""
     return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
+
+
+def is_given(value: object) -> bool:
+    """Whether an option was given: 0 is a value, a switch that is off is none, nor is an empty list of arguments."""
+    return not (value is None or value is False or (isinstance(value, list) and not value))
 
 
 def require_folder(folder: Path | None, option: str = "-o") -> None:

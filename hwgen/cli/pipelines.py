@@ -15,7 +15,7 @@ from cosim.pipeline.data import random_network_data
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.campaigns.pipeline_cases import CaseSize
-from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.console import is_given, note, print_cycles_note, print_json, print_table, progress
 from hwgen.export.manifest import Design, write_generated
 from hwgen.export.pipeline import pipeline_digest, pipeline_files_of, pipeline_storage
 from hwgen.ir.document import InputError, write_atomically
@@ -67,7 +67,7 @@ def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, ob
             raise InputError("--macs: expected with a depth-first solution")
         return None
     for option, value in unfit.items():
-        if value:
+        if is_given(value):
             raise InputError(f"{option}: not for a depth-first solution, got {path}")
     return path
 

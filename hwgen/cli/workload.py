@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from hwgen.cli.cluster_search import search_clusters
-from hwgen.cli.console import buffer_sizes, note, progress, size_text
+from hwgen.cli.console import buffer_sizes, is_given, note, progress, size_text
 from hwgen.cli.coverage import covered, tell_activations
 from hwgen.cli.names import hardware_names, set_names
 from hwgen.cli.schedules import (
@@ -28,6 +28,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core.access import predict
+from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance, Objective, Result
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
@@ -35,6 +36,7 @@ from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
 from hwgen.search.hwc.shared import Shared
 
 __all__ = [
+    "MOST_SLACK",
     "SHARED",
     "BufferOption",
     "HardwareOption",
@@ -47,11 +49,13 @@ __all__ = [
     "balance_data",
     "balance_of",
     "best_schedules",
+    "cluster_slack",
     "left_out",
     "of_size",
     "one_for_all",
     "read_hardware",
     "save_works",
+    "slack_of",
     "tell_balance",
     "tell_set",
     "work_of",
@@ -79,18 +83,24 @@ HardwareOption = Annotated[
         autocompletion=hardware_names,
     ),
 ]
+MOST_SLACK = 10.0
 SetObjective = Literal["balanced", "traffic"]
 ObjectiveOption = Annotated[
-    SetObjective,
+    SetObjective | None,
     typer.Option(
         "--objective",
-        help="For a SET on HWCs: the fewest cycles within the slack of the least traffic, or the least traffic.",
+        help="For a SET: balanced, the default: the fewest cycles within the slack of the least traffic; traffic: "
+        "the least traffic. On a cluster that at the DRAM.",
     ),
 ]
 SlackOption = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--traffic-slack", min=0, max=10, metavar="SHARE", help="With balanced: traffic above the least, at most."
+        "--traffic-slack",
+        min=0,
+        max=MOST_SLACK,
+        metavar="SHARE",
+        help=f"With balanced: traffic above the least, at most ({TRAFFIC_SLACK:g}).",
     ),
 ]
 PerLayer = Annotated[
@@ -145,40 +155,66 @@ def work_of(
     buffer: str | None,
     hardware: str | None,
     per_layer: bool,
-    objective: SetObjective = "balanced",
-    slack: float = TRAFFIC_SLACK,
+    objective: SetObjective | None = None,
+    slack: float | None = None,
     alone: bool = False,
     partial: bool = False,
 ) -> list[Work]:
     """Read the schedules; or schedule the set: on the given HWC or cluster, one for each layer, the best one for all.
 
     Schedules that run on different hardware are works of their own. ``alone``: a set is scheduled for one HWC even
-    where there is a cluster of them. ``partial``: leave out what cannot be scheduled.
+    where there is a cluster of them. ``partial``: leave out what cannot be scheduled. ``objective``, ``slack``: those
+    of `ObjectiveOption` and `SlackOption`; None: the default.
     """
     given = read_hardware(hardware)
     if not _is_set(names):
-        if buffer is not None or per_layer or partial:
-            option = "buffer" if buffer is not None else "per-layer" if per_layer else "partial"
-            raise InputError(f"--{option}: expected with a layer set, not with schedules")
+        of_a_set = {"--buffer": buffer, "--per-layer": per_layer, "--partial": partial, "--objective": objective,
+                    "--traffic-slack": slack}  # fmt: skip
+        for option, value in of_a_set.items():
+            if is_given(value):
+                raise InputError(f"{option}: expected with a layer set, not with schedules")
         return _works(load_schedules(names, given))
+    allowed = slack_of(objective or "balanced", slack)
     coverage = covered(names[0], partial=partial)
     if given is not None and given.cluster is not None and not alone:
         if buffer is not None:
             raise InputError("--buffer: a cluster has its sizes: expected none")
-        on_cluster = search_clusters(coverage.layers, given, per_layer=per_layer)
+        least: ClusterObjective | None = "dram-bytes" if allowed is None else None
+        on_cluster = search_clusters(
+            coverage.layers, given, per_layer=per_layer, objective=least, slack=cluster_slack(allowed)
+        )
         schedules = tuple(result.schedule for result in on_cluster.results)
         return [Work(schedules, on_cluster.hardware, coverage=coverage)]
     sizes = buffer_sizes(buffer) if buffer is not None else [DEFAULT_BUDGET if given is None else given.budget]
     if len(sizes) != 1:
         raise InputError(f"--buffer: expected one size, got {buffer}")
     if given is None and not per_layer:
-        shared = one_for_all(coverage.layers, sizes[0], objective, slack)
+        shared = one_for_all(coverage.layers, sizes[0], allowed)
         schedules = tuple(result.schedule for result in shared.results)
         return [Work(schedules, shared.hardware, coverage=coverage, balance=shared.balance)]
     machine = of_size(given or Hardware(name=PER_LAYER, budget=sizes[0]), sizes[0])
-    found = best_schedules(coverage.layers, sizes, machine, objective, slack=slack)
+    found = best_schedules(coverage.layers, sizes, machine, slack=allowed)
     schedules = tuple(result.schedule for result in found)
     return [Work(schedules, machine, coverage=coverage, balance=balance_of(found))]
+
+
+def slack_of(objective: str, slack: float | None) -> float | None:
+    """By what share traffic may exceed the least; None: by nothing, for the objective is not balanced.
+
+    Raises `InputError` for a slack that is given with another objective.
+    """
+    if objective == "balanced":
+        return TRAFFIC_SLACK if slack is None else slack
+    if slack is not None:
+        raise InputError(f"--traffic-slack: expected with --objective balanced, got {objective}")
+    return None
+
+
+def cluster_slack(slack: float | None) -> float:
+    """The slack of a search on a cluster, which without any has the fewest bytes as its objective."""
+    if slack == 0:
+        raise InputError("--traffic-slack: expected above 0 on a cluster, got 0 (--objective traffic: fewest bytes)")
+    return TRAFFIC_SLACK if slack is None else slack
 
 
 def of_size(hardware: Hardware, size: int) -> Hardware:
@@ -186,12 +222,15 @@ def of_size(hardware: Hardware, size: int) -> Hardware:
     return hardware if hardware.buffers is not None else hardware.model_copy(update={"budget": size})
 
 
-def one_for_all(layers: tuple[Layer, ...], size: int, objective: SetObjective, slack: float) -> Shared:
-    """The one HWC of some bytes that is best for all layers, and the schedules on it; its lanes are free."""
+def one_for_all(layers: tuple[Layer, ...], size: int, slack: float | None) -> Shared:
+    """The one HWC of some bytes that is best for all layers, and the schedules on it; its lanes are free.
+
+    ``slack`` : by what share traffic may exceed the least, for the fewest cycles; None: the least traffic.
+    """
     note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
-    if objective == "balanced":
-        return balanced_shared(layers, size, slack=slack, name=SHARED)
-    return least_shared(layers, size, name=SHARED)
+    if slack is None:
+        return least_shared(layers, size, name=SHARED)
+    return balanced_shared(layers, size, slack=slack, name=SHARED)
 
 
 def balance_of(results: Sequence[Result]) -> Balance | None:
@@ -268,17 +307,20 @@ def best_schedules(
     layers: tuple[Layer, ...],
     sizes: list[int],
     hardware: Hardware | None,
-    objective: Objective | Literal["balanced"] = "traffic",
+    objective: Objective = "traffic",
     *,
-    slack: float = TRAFFIC_SLACK,
+    slack: float | None = None,
     jobs: int = 1,
     store: Path | None = None,
 ) -> list[Result]:
-    """The best schedule of each layer for each size, layer by layer, with a progress bar."""
-    if objective == "balanced":
-        request: Request = BalancedRequest(tuple(sizes), hardware, slack=slack)
-    else:
+    """The best schedule of each layer for each size, layer by layer, with a progress bar.
+
+    ``slack`` : fewest cycles, with traffic that exceeds the least by this share at most; None: ``objective`` alone.
+    """
+    if slack is None:
         request = Request(tuple(sizes), hardware, objective)
+    else:
+        request = BalancedRequest(tuple(sizes), hardware, slack=slack)
     with progress(len(layers), "searching") as step:
         found = search_layers(layers, request, jobs=jobs, store=store, progress=lambda layer: step())
     return [result for results in found for result in results]

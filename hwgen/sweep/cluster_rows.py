@@ -56,6 +56,7 @@ def cluster_row(
         **_traffic(found.prediction.counts, "predicted"),
         "cycles_predicted": round(times.total),
         **{f"wait_{who}_predicted": round(times.waits.get(("compute", who), 0)) for who in WAITS},
+        **plan["least"],
         "compulsory_bytes": limit.compulsory,
         "bound_bytes": limit.largest,
         "schedule": file,

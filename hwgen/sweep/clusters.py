@@ -11,6 +11,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import OnCluster, judge_of, predicted_on_cluster
 from hwgen.model.cluster.cycles import QueueName
+from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.search.cluster.optimal import search_two_levels
 
 __all__ = ["WAITS", "ClusterConfiguration", "plan_on_cluster", "predicted_cluster", "simulate_on_cluster"]
@@ -44,6 +45,11 @@ class ClusterConfiguration:
         return self.hwc.order
 
     @property
+    def slack(self) -> float | None:
+        """By what share the bytes of the DRAM may exceed the fewest, for fewer cycles; None: they are the fewest."""
+        return self.hwc.slack
+
+    @property
     def name(self) -> str:
         """Its name in results and tables."""
         hwc = self.hwc.name.removeprefix(f"{self.hwc.kind} ")
@@ -58,10 +64,19 @@ class ClusterConfiguration:
 
 
 def plan_on_cluster(layer: Layer, configuration: ClusterConfiguration) -> dict[str, Any]:
-    """The best schedule; `InputError` if there is none."""
+    """The best schedule, with the other end where cycles were weighed; `InputError` if there is none."""
     hardware = configuration.hardware
-    found = search_two_levels(layer, hardware, judge=judge_of(hardware, timed=False))
-    return {"schedule": found.schedule.as_data(), "taken": found.need, "complete": found.complete}
+    timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
+    if configuration.slack is None:
+        found = search_two_levels(layer, hardware, judge=runs)
+    else:
+        found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, slack=configuration.slack, ends=True)
+    least: dict[str, int] = {}
+    if found.least is not None:
+        least["least_traffic_bytes"], utilisation = found.least
+        if utilisation:
+            least["least_traffic_cycles"] = round(layer.macs / (found.lanes * utilisation))
+    return {"schedule": found.schedule.as_data(), "taken": found.need, "complete": found.complete, "least": least}
 
 
 def predicted_cluster(schedule: Schedule, configuration: ClusterConfiguration) -> OnCluster:

@@ -7,7 +7,7 @@ from hwgen.ir.counts import directions_at, quantities_at
 
 __all__ = ["COLUMNS", "CURVES", "FORMAT", "STATUS", "Column", "Kind", "traffic_column"]
 
-FORMAT = 3
+FORMAT = 4
 """Version of the tables; it changes when a column changes."""
 
 Kind = Literal["text", "integer", "number", "truth"]
@@ -96,8 +96,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("banks", "integer", "", "banks of the cluster's shared memory", key=True),
     Column("axi_bits", "integer", "bits", "width of the cluster's port to the DRAM", key=True),
     Column("dram", "text", "", "timing of the cluster's DRAM; empty: a beat in every cycle", key=True),
-    Column("lanes", "text", "", "shape of the lanes", key=True),
+    Column("lanes", "text", "", "shape of the lanes asked for; auto: the one that suits the layers", key=True),
     Column("order", "text", "", "loop order asked for; best: the best one", key=True),
+    Column("objective", "text", "", "what was searched for: balanced: the fewest cycles within the slack of the "
+           "least traffic; traffic: the least traffic; on a cluster that at the DRAM; empty: nothing", key=True),
+    Column("traffic_slack", "number", "", "with balanced: by what share traffic may exceed the least", key=True),
     Column("scale", "integer", "", "1: the layer at full size; else its channels, rows and columns by so much",
            key=True),
     Column("seed", "integer", "", "of the operands", key=True),
@@ -133,6 +136,12 @@ COLUMNS: tuple[Column, ...] = (
     Column("utilisation", "number", "", "multiply-accumulates by what the lanes could do in the measured cycles, "
            "else in the predicted ones"),
     *_stalls(),
+    Column("least_traffic_bytes", "integer", "bytes", "with balanced: the layer's traffic where that is least, of "
+           "all layers of one HWC together; of a cluster, at the DRAM"),
+    Column("least_traffic_cycles", "integer", "cycles", "the cycles that it takes then, by the model"),
+    Column("fewest_cycles_bytes", "integer", "bytes", "with balanced: the layer's traffic where the fewest cycles "
+           "were found for any traffic, of all layers of one HWC together"),
+    Column("fewest_cycles", "integer", "cycles", "the cycles that it takes then, by the model"),
     Column("optimum_bytes", "integer", "bytes", "the best schedule of the pure model: no lanes, buffers to the byte"),
     Column("optimum_ratio", "number", "", "traffic by that of the optimum"),
     Column("compulsory_bytes", "integer", "bytes", "everything moved once"),

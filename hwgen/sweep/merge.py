@@ -8,7 +8,7 @@ from typing import Any
 
 from hwgen.ir.document import InputError
 from hwgen.sweep.columns import COLUMNS, CURVES, FORMAT, Column
-from hwgen.sweep.rows import Cells
+from hwgen.sweep.rows import Cells, completed
 
 __all__ = ["Tables", "known_tables", "schema"]
 
@@ -17,6 +17,10 @@ SYNTHESIS = tuple(column.name for column in COLUMNS if column.name in {
     "luts", "ffs", "dsps", "lut_rams", "block_rams", "buffer_lut_rams", "buffer_block_rams", "gates", "buffer_bits",
     "queue_bits", "clock_mhz", "critical_path",
 })  # fmt: skip
+BEFORE_OBJECTIVES = 3
+"""Version of the tables that had none of `OBJECTIVES`: every HWC was that of the least traffic."""
+OBJECTIVES = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
+              "fewest_cycles")  # fmt: skip
 HARDWARE = ("hardware_lanes", "hardware_order", "macs")
 MODELLED = tuple(
     column.name
@@ -76,13 +80,13 @@ def known_tables(folder: Path) -> Tables:
         return Tables()
     try:
         known = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
-        if known != json.loads(json.dumps(schema())):
+        if not _readable(known):
             raise InputError(f"-o: {folder}: its results are of another version of hwgen: expected another folder")
         provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
         rows, curves = (
             pyarrow.parquet.read_table(folder / f"{name}.parquet").to_pylist() for name in ("results", "curves")
         )
-        return Tables(rows, curves, provenance["questions"])
+        return Tables([_of_today(row) for row in rows], curves, provenance["questions"])
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -90,6 +94,20 @@ def known_tables(folder: Path) -> Tables:
         raise InputError(
             f"-o: {folder}: its results cannot be read ({reason}): expected a folder of sweeps"
         ) from None
+
+
+def _readable(known: Any) -> bool:
+    """Whether a schema is today's, or that of a version whose rows `_of_today` can bring to it."""
+    columns = [[column["name"], column["kind"]] for column in known["results"]]
+    today = [[column.name, column.kind] for column in COLUMNS]
+    if known["format"] == FORMAT:
+        return bool(known == json.loads(json.dumps(schema())))
+    return known["format"] == BEFORE_OBJECTIVES and columns == [one for one in today if one[0] not in OBJECTIVES]
+
+
+def _of_today(row: Cells) -> Cells:
+    """A row of tables without objectives had the least traffic."""
+    return completed({"objective": None if row["configuration"] == "hwce" else "traffic", **row})
 
 
 def _key(row: Mapping[str, Any], columns: Sequence[Column]) -> tuple[Any, ...]:
@@ -110,7 +128,8 @@ def _newest(old: Cells, new: Cells, same_schedule: Callable[[Cells, Cells], bool
 
 def _place(row: Cells) -> tuple[Any, ...]:
     """Rows of one configuration are neighbours; layers stay in the order of their set."""
-    order = ("scale", "seed", "hwcs", "tcdm_bytes", "axi_bits", "banks", "dram", "buffer_bytes", "lanes", "order")
+    order = ("scale", "seed", "hwcs", "tcdm_bytes", "axi_bits", "banks", "dram", "objective", "traffic_slack",
+             "buffer_bytes", "lanes", "order")  # fmt: skip
     kind = row["configuration"]
     rank = KINDS.index(kind) if kind in KINDS else len(KINDS)
     return (row["set"] or "", rank, *((row[name] is not None, row[name] or 0) for name in order))

@@ -65,6 +65,8 @@ class Question:
             "dram": None if cluster is None or cluster.dram is None else _timing(cluster.dram),
             "lanes": configuration.shape,
             "order": configuration.order or "best",
+            "objective": None if configuration.kind == "hwce" else _objective(configuration.slack),
+            "traffic_slack": configuration.slack,
             "scale": self.scale,
             "seed": self.seed,
             "simulator": "verilator" if self.simulate else "",
@@ -125,6 +127,10 @@ class Outcome:
     def pending(self) -> int:
         """Number of rows without a result so far."""
         return sum(row["status"] == "pending" for row in self.rows)
+
+
+def _objective(slack: float | None) -> str:
+    return "traffic" if slack is None else "balanced"
 
 
 def _timing(dram: Dram) -> str:

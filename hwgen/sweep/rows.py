@@ -11,6 +11,7 @@ from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import bounds
 from hwgen.model.hwc.cycles import predicted_cycles
+from hwgen.search.core.optimal import Balance
 from hwgen.sweep.columns import COLUMNS, traffic_column
 from hwgen.synth.ecp5 import Synthesis
 
@@ -28,6 +29,7 @@ def row_of(
     file: str,
     simulated: Mapping[str, Any] | None,
     synthesis: Synthesis | None,
+    balance: Balance | None = None,
     reason: str = "",
     pending: bool = False,
 ) -> Cells:
@@ -35,6 +37,7 @@ def row_of(
 
     Parameters
     ----------
+    balance : what was weighed for the layer; None: nothing was.
     asked : the cells that say what was asked for.
     file : of the schedule.
     simulated : the line of a simulation; None: there is none.
@@ -63,6 +66,7 @@ def row_of(
         **_traffic(prediction.counts, "predicted"),
         "cycles_predicted": timed.total,
         **{f"stall_{cause}_predicted": number for cause, number in timed.stalls_by_name().items()},
+        **({} if balance is None else _ends(balance)),
         "optimum_bytes": optimum,
         "compulsory_bytes": limit.compulsory,
         "bound_bytes": limit.largest,
@@ -145,6 +149,17 @@ def _traffic(counts: Counts, source: str) -> Cells:
     cells[f"total_bytes_{source}"] = counts.total_bytes()
     cells[f"total_with_bias_{source}"] = counts.total_with_bias()
     return cells
+
+
+def _ends(balance: Balance) -> Cells:
+    """What the least traffic and the fewest cycles would be."""
+    least, fewest = balance.least_traffic, balance.fewest_cycles
+    return {
+        "least_traffic_bytes": least.total_bytes,
+        "least_traffic_cycles": least.cycles,
+        "fewest_cycles_bytes": fewest.total_bytes,
+        "fewest_cycles": fewest.cycles,
+    }
 
 
 def _area(found: Synthesis) -> Cells:

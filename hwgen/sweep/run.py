@@ -339,6 +339,7 @@ class Sweep:
             return row_of(
                 row,
                 optimum=plan.optima[row.layer],
+                balance=plan.balances.get(row.layer),
                 asked=asked,
                 file=schedule_file(self.question, row.configuration, row.layer),
                 simulated=simulated,

@@ -105,7 +105,8 @@ def curve_step(layer: Layer, sizes: Sequence[int]) -> Step:
 
 def cluster_plan_step(layer: Layer, configuration: ClusterConfiguration) -> Step:
     """A layer's best schedule on a cluster."""
-    key = _key("plan-cluster", layer.model_dump(mode="json"), configuration.hardware.as_data())
+    wanted = [configuration.hardware.as_data(), configuration.slack]
+    key = _key("plan-cluster", layer.model_dump(mode="json"), *wanted)
     return Step("plan-cluster", key, f"plan {configuration.name} {layer.name}", (layer, configuration), 1e6)
 
 

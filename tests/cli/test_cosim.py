@@ -157,6 +157,14 @@ def test_wrong_options_are_refused(run: Run, schedule_file: Path, tmp_path: Path
     refused(
         run("cosim", schedule_file, "--buffer", "1KiB"), "--buffer: expected with a layer set, not with schedules"
     )
+    for option, value in (("--objective", "balanced"), ("--traffic-slack", "0")):
+        why = f"{option}: expected with a layer set, not with schedules"
+        refused(run("cosim", schedule_file, option, value), why)
+        refused(run("generate", schedule_file, option, value, "-o", tmp_path / "made"), why)
+        refused(run("cosim", "--program", tmp_path, option, value), f"{option}: not with --program")
+        refused(run("predict", schedule_file, option, value), f"No such option: {option}")
+    both = ("--objective", "traffic", "--traffic-slack", "0.01")
+    refused(run("cosim", "lenet:C1", *both), "--traffic-slack: expected with --objective balanced, got traffic")
     refused(run("cosim", schedule_file, "--per-layer"), "--per-layer: expected with a layer set, not with schedules")
     refused(
         run("cosim", schedule_file, "--hardware", "none"), "none: expected a file or one of the built-in hardware"

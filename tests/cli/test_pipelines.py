@@ -58,6 +58,9 @@ def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path
 
 def test_refusals(run: Run, solution: Path, tmp_path: Path) -> None:
     refused(run("cosim", solution, "--buffer", "1KiB"), "--buffer: not for a depth-first solution, got ")
+    refused(run("cosim", solution, "--traffic-slack", "0"), "--traffic-slack: not for a depth-first solution, got ")
+    refused(run("cosim", solution, "--objective", "traffic"), "--objective: not for a depth-first solution, got ")
+    refused(run("synth", solution, "--objective", "traffic"), "--objective: not for a depth-first solution, got ")
     refused(run("cosim", solution, "--waves"), "--waves: not for a depth-first solution")
     refused(run("generate", solution, "--per-layer", "-o", tmp_path / "x"), "--per-layer: not for a depth-first")
     refused(run("cosim", "fsrcnn_s", "--macs", "3"), "--macs: expected with a depth-first solution")

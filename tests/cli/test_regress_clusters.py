@@ -52,7 +52,9 @@ def pretending(monkeypatch: pytest.MonkeyPatch, changed: Mapping[int, Any]) -> S
         return [replace(result, **changed.get(cluster.hwcs, {}))]
 
     monkeypatch.setattr(hwgen.campaigns.cluster, "cosimulate_clusters", run)
-    monkeypatch.setattr(hwgen.campaigns.cluster, "search_two_levels", lambda *_, **__: SimpleNamespace(schedule=ROWS))
+    monkeypatch.setattr(
+        hwgen.campaigns.cluster, "search_fewest_cycles", lambda *_, **__: SimpleNamespace(schedule=ROWS)
+    )
     return asked
 
 

@@ -81,7 +81,13 @@ def test_refusals(run: Run) -> None:
     refused(one, "--hardware: cluster: a cluster has its sizes: expected no options but --objective,")
     refused(run("schedule", "lenet:C1"), "--buffer: expected sizes such as 512 or 1KiB,4KiB")
     command = ("schedule", "lenet:C1", "--hardware", "cluster")
-    refused(run(*command, "--objective", "words"), "--objective: expected dram-bytes, dram-time or energy")
+    refused(run(*command, "--objective", "words"), "--objective: expected balanced, dram-bytes, dram-time or energy")
+    refused(run(*command, "--traffic-slack", "0"), "--traffic-slack: expected above 0 on a cluster, got 0")
+    of_bytes = ("--objective", "dram-bytes", "--traffic-slack", "0.1")
+    refused(run(*command, *of_bytes), "--traffic-slack: expected with --objective balanced, got dram-bytes")
+    busy = (*command, "--min-utilisation", "0.5")
+    refused(run(*busy, "--traffic-slack", "0.1"), "--traffic-slack: expected with --objective balanced")
+    refused(run(*busy, "--objective", "balanced"), "--min-utilisation: expected without --objective balanced")
     refused(run(*command, "--objective", "energy"), "hardware: cluster: energy: expected dram, tcdm, local and mac")
     refused(run(*command, "--objective", "energy", "--energy", "1,2,x,4"), "--energy: expected DRAM,TCDM,LOCAL,MAC")
     refused(run(*command, "--objective", "energy", "--energy", "1,2,-3,4"), "--energy: expected DRAM,TCDM,LOCAL,MAC")
@@ -89,6 +95,9 @@ def test_refusals(run: Run) -> None:
     refused(run(*command, "--min-utilisation", "1.5"), "--min-utilisation: expected 0 to 1, got 1.5")
     one_level = ("schedule", "lenet:C1", "--buffer", "1KiB")
     refused(run(*one_level, "--energy", "1,2,3,4"), "--energy: expected with the hardware of a cluster")
+    refused(
+        run(*one_level, "--traffic-slack", "0"), "--traffic-slack: expected with --objective balanced, got traffic"
+    )
     refused(
         run(*one_level, "--objective", "dram-time"),
         "--objective: expected balanced, traffic, words or cycles without a cluster, got dram-time",

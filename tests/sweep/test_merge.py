@@ -1,10 +1,13 @@
 """Several sweeps into one folder: which rows its tables have then."""
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from hwgen.arch.hwc import ALONG_X
@@ -18,11 +21,12 @@ from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.report.sweep.results import load_results
 from hwgen.sweep.clusters import ClusterConfiguration
-from hwgen.sweep.columns import COLUMNS
+from hwgen.sweep.columns import COLUMNS, FORMAT
 from hwgen.sweep.documents import documents_of, hardware_of, schedule_file
 from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
-from hwgen.sweep.rows import Cells, row_of
+from hwgen.sweep.rows import Cells, completed, row_of
+from hwgen.sweep.steps import cluster_plan_step, plan_step
 from hwgen.sweep.table import write_results
 from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis
 from tests.sweep.points import layers_named
@@ -145,7 +149,8 @@ def test_files_of_other_questions_do_not_meet() -> None:
     names = [
         file(), file(layer_set="few"), file(layer_set="more"), file(layer_set="few", scale=2),
         file(replace(plain, order="MYX[O]C[I]k[W]lmyx")),
-        file(replace(plain, lanes=Lanes(m=8, x=2))),
+        file(replace(plain, lanes=Lanes(m=8, x=2))), file(replace(plain, lanes=None)),
+        file(replace(plain, slack=0.01)), file(replace(plain, slack=0.05)),
     ]  # fmt: skip
     assert len(set(names)) == len(names)
     assert names[3] == "schedules/few_shared_512_scale2/a.yaml"
@@ -165,6 +170,48 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
         swept(tmp_path, 1024)
     assert "\n" not in str(refused.value)
     assert (tmp_path / "results.csv").read_bytes() == kept
+
+
+def test_rows_from_before_there_were_objectives_stay(tmp_path: Path) -> None:
+    kept = swept(tmp_path, 512, cycles=4000).rows
+    new = {"objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
+           "fewest_cycles"}  # fmt: skip
+    names = [column.name for column in COLUMNS if column.name not in new]
+    schema = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
+    old = {**schema, "format": 3, "results": [one for one in schema["results"] if one["name"] in names]}
+    for column in old["results"]:
+        column["meaning"] += ", in other words"
+    (tmp_path / "schema.json").write_text(json.dumps(old), encoding="utf-8")
+    before = [{name: row[name] for name in names} | {"configuration": "shared"} for row in kept]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(before), tmp_path / "results.parquet")
+    with (tmp_path / "results.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**row, "equal": "true", "output_exact": "true"} for row in before)
+    assert {row["objective"] for row in load_results(tmp_path).rows} == {"traffic"}
+    tables = swept(tmp_path, 1024)  # goes on in the same folder
+    assert picked(tables, "configuration", "objective", "buffer_bytes", "cycles_measured") == [
+        *[("shared", "traffic", 512, 4000)] * 2, *[("hwce", None, 1024, None)] * 2
+    ]  # fmt: skip
+    assert list(tables.rows[0]) == [column.name for column in COLUMNS]
+    assert json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))["format"] == FORMAT
+
+
+def test_another_objective_is_a_row_of_its_own() -> None:
+    plain = Configuration("shared", 512)
+    wanted = [plain, *(replace(plain, slack=slack) for slack in (0.0, 0.01, 0.05))]
+    rows = [{"layer": "a", **Question(LAYERS, (one,)).asked(one)} for one in wanted]
+    found = [
+        Tables([completed(row)], [], {}).joined(Tables([completed(other)], [], {}), lambda old, new: False).rows
+        for row in rows
+        for other in rows
+    ]
+    assert [len(some) for some in found] == [1 if n % 5 == 0 else 2 for n in range(16)]
+    assert [row["objective"] for row in rows] == ["traffic", "balanced", "balanced", "balanced"]
+    keys = {plan_step(LAYERS, one).key for one in wanted}
+    assert len(keys) == 4  # nor is one's plan another one's
+    clusters = [ClusterConfiguration(one, Cluster(hwcs=2)) for one in wanted]
+    assert len({cluster_plan_step(LAYERS[0], one).key for one in clusters}) == 4
 
 
 def test_a_schedule_is_a_file_like_any_other(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import yaml
 
 from hwgen.campaigns.hwc import rows_of
-from hwgen.campaigns.plans import Configuration, Entry, Plan, make_plan
+from hwgen.campaigns.plans import Configuration, Entry, Kind, Plan, make_plan
 from hwgen.cli.commands.sweep import terminated_like_interrupted
 from hwgen.ir.counts import directions_at, quantities_at
 from hwgen.ir.document import InputError, dump_yaml
@@ -25,6 +26,7 @@ from hwgen.lower.hwc import compile_layer
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
+from hwgen.search.core.optimal import Balance
 from hwgen.sweep.attempt import Order, attempt, environment
 from hwgen.sweep.cluster_rows import cluster_row
 from hwgen.sweep.clusters import ClusterConfiguration, plan_on_cluster
@@ -125,6 +127,36 @@ def test_lanes_and_orders_are_part_of_a_configuration(tmp_path: Path) -> None:
     assert (row.parameters.output_marker, row.parameters.input_marker, row.parameters.weight_marker) == (3, 4, 5)
 
 
+@pytest.mark.parametrize(("kind", "lanes"), [("per-layer", Lanes(m=2, x=8)), ("shared", None)])
+def test_the_fewest_cycles_near_the_least_traffic(kind: Kind, lanes: Lanes | None, tmp_path: Path) -> None:
+    layers = [Layer.model_validate({**SMALL, "name": f"of{m}", "output_channels": m}) for m in (4, 8)]
+    wanted = Configuration(kind, 512, lanes=lanes, slack=0.05, room=True)
+    assert wanted.name == f"{kind} 512 {lanes or 'auto'} balanced 0.05"
+    plan = make_plan(layers, wanted, tmp_path)
+    assert Plan.from_data(wanted, plan.as_data()) == plan == make_plan(layers, wanted, tmp_path)
+    asked = Question(tuple(layers), (wanted,)).asked(wanted)
+    assert (asked["lanes"], asked["objective"], asked["traffic_slack"]) == (str(lanes or "auto"), "balanced", 0.05)
+    for row in rows_of(plan):
+        balance = plan.balances[row.layer]
+        cells = row_of(
+            row, point="p", optimum=100, asked=asked, file="s.yaml", simulated=None, synthesis=None, balance=balance
+        )
+        assert (cells["total_bytes_predicted"], cells["cycles_predicted"]) == (
+            balance.chosen.total_bytes, balance.chosen.cycles
+        )  # fmt: skip
+        least, fewest = balance.least_traffic, balance.fewest_cycles
+        assert (cells["least_traffic_bytes"], cells["least_traffic_cycles"]) == (least.total_bytes, least.cycles)
+        assert (cells["fewest_cycles_bytes"], cells["fewest_cycles"]) == (fewest.total_bytes, fewest.cycles)
+    together = Balance.together(list(plan.balances.values()))
+    bytes_of, cycles_of = ([getattr(end, name) for end in together.ends] for name in ("total_bytes", "cycles"))
+    assert bytes_of[1] <= bytes_of[0] <= 1.05 * bytes_of[1]
+    assert cycles_of[2] <= cycles_of[0] <= cycles_of[1]
+    # The least traffic alone is the same end, and nothing is weighed for it.
+    alone = make_plan(layers, replace(wanted, slack=None), tmp_path)
+    assert sum(predict(entry.schedule).total_bytes for entry in alone.entries) == bytes_of[1]
+    assert alone.balances == {}
+
+
 # --- the table ---
 
 
@@ -144,6 +176,11 @@ OF_CLUSTERS = {
       for direction in directions for quantity in quantities_at("dram")),
 }  # fmt: skip
 """Columns that a lone HWC has no figures for."""
+OF_A_SEARCH = {
+    "objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
+    "fewest_cycles",
+}  # fmt: skip
+"""Columns that the HWCE, which nobody searches for, has no figures for."""
 
 
 def missing(cells: dict[str, Any]) -> set[str]:
@@ -152,8 +189,9 @@ def missing(cells: dict[str, Any]) -> set[str]:
 
 def test_a_row_of_a_cluster_has_everything() -> None:
     layer = Layer.model_validate(SMALL)
-    configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=2, tcdm=1 << 14))
-    assert configuration.name == "cluster of 2, TCDM 16384, 512"
+    hwc = Configuration("per-layer", 512, slack=0.01)
+    configuration = ClusterConfiguration(hwc, Cluster(hwcs=2, tcdm=1 << 14))
+    assert configuration.name == "cluster of 2, TCDM 16384, 512 balanced 0.01"
     plan = plan_on_cluster(layer, configuration)
     schedule = Schedule.from_data(plan["schedule"])
     asked = Question((layer,), (configuration,)).asked(configuration)
@@ -162,6 +200,8 @@ def test_a_row_of_a_cluster_has_everything() -> None:
     assert (cells["configuration"], cells["hwcs"], cells["tcdm_bytes"]) == ("cluster", 2, 1 << 14)
     counts = predict_two_levels(schedule, 2).counts
     assert cells["dram_total_bytes_predicted"] == counts.total_bytes("dram") == cells["compulsory_bytes"]
+    assert cells["least_traffic_bytes"] == cells["compulsory_bytes"]
+    assert cells["least_traffic_cycles"] >= cells["cycles_predicted"]
     assert cells["dram_W_read_axi_bursts_predicted"] == counts["dram", "W", "read"].axi_bursts > 0
     assert cells["dram_P_read_bytes_predicted"] > 0  # the program
     assert cells["total_bytes_predicted"] == counts.total_bytes()
@@ -187,7 +227,7 @@ def test_a_row_has_everything() -> None:
     assert list(cells) == [column.name for column in COLUMNS]
     assert (cells["status"], cells["total_bytes_predicted"]) == ("predicted", counts.total_bytes())
     assert cells["optimum_ratio"] == counts.total_bytes() / 100
-    assert missing(cells) == {"equal", "output_exact", *OF_CLUSTERS}
+    assert missing(cells) == {"equal", "output_exact", *OF_CLUSTERS, *OF_A_SEARCH}
     assert (cells["luts"], cells["lut_rams"], cells["buffer_lut_rams"], cells["buffer_block_rams"]) == (100, 5, 8, 1)
     assert (cells["gates"], cells["buffer_bits"], cells["clock_mhz"]) == (1000, 8192, 81.5)
     assert cells["schedule"] == "s.yaml"
@@ -237,7 +277,8 @@ def command(*arguments: object) -> Answer:
 
 def test_a_sweep_of_the_model_alone(layer_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    wanted = ("sweep", layer_set, "--buffers", "512,1KiB", "--per-layer", "--hwce", "--no-sim", "-j", 1, "-o", out)
+    wanted = ("sweep", layer_set, "--buffers", "512,1KiB", "--per-layer", "--hwce", "--no-sim", "-j", 1, "-o", out,
+              "--objective", "traffic", "--lanes", "x16")  # fmt: skip
     answer = command(*wanted, "--json")
     assert answer.status == 0, answer.err
     rows = answer.json["results"]
@@ -284,13 +325,21 @@ def test_bad_input_is_one_line(run: Run, layer_set: Path, tmp_path: Path) -> Non
     sweep = ("sweep", layer_set, "-o", tmp_path / "out", "--no-sim", "-j", 1)
     refused(run(*sweep), "Missing option '--buffer'")
     refused(run(*sweep, "--buffers", "some"), "--buffer: expected sizes such as 512")
-    refused(run(*sweep, "--buffers", "1KiB", "--lanes", "auto"), "--lanes: expected shapes such as x16,m8x2")
+    refused(
+        run(*sweep, "--buffers", "1KiB", "--objective", "balanced,least"), "--objective: expected balanced, traffic"
+    )
+    slack = (*sweep, "--buffers", "1KiB", "--traffic-slack")
+    refused(run(*slack, "0.01,-1"), "--traffic-slack: expected 0 to 10, such as 0.01,0.05, got '-1'")
+    refused(run(*slack, "nan"), "--traffic-slack: expected 0 to 10")
+    refused(run(*slack, "0.1", "--objective", "traffic"), "--traffic-slack: expected with --objective balanced")
     refused(run(*sweep, "--buffers", "1KiB", "--lanes", "x15"), "--lanes: expected auto or 16 lanes")
     refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[O]C[I"), "--order: expected best or an order such as")
     refused(run(*sweep, "--buffers", "1KiB", "--order", "MYX[OO]c"), "--order: expected best or an order such as")
     cluster = (*sweep, "--buffers", "1KiB", "--cluster")
     refused(run(*cluster, "2,many"), "--cluster: expected numbers of HWCs such as 1,2,4, got '2,many'")
     refused(run(*cluster, "9"), "--cluster: hwcs: ")
+    refused(run(*cluster, "2", "--lanes", "x16,auto"), "--lanes: auto: not in a cluster")
+    refused(run(*cluster, "2", "--traffic-slack", "0"), "--traffic-slack: expected above 0 on a cluster, got 0")
     refused(run(*cluster, "2", "--tcdm", "100"), "--cluster: tcdm: ")
     refused(run(*cluster, "2", "--hardware", "hwc"), "--hardware: hwc: expected hardware with a cluster")
     refused(run(*cluster, "2", "--synth"), "--synth: expected without --cluster")

@@ -14,6 +14,7 @@ from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
 from hwgen.cli.console import (
     Json,
+    is_given,
     note,
     print_cycles_note,
     print_json,
@@ -42,7 +43,6 @@ from hwgen.cli.workload import (
 from hwgen.ir.counts import DIRECTIONS, directions_at, quantities_at
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.cluster.levels import is_two_level
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["Jobs", "cosim", "print_comparison", "print_failures", "run", "save_results"]
@@ -87,8 +87,8 @@ def cosim(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
-    objective: ObjectiveOption = "balanced",
-    slack: SlackOption = TRAFFIC_SLACK,
+    objective: ObjectiveOption = None,
+    slack: SlackOption = None,
     partial: Partial = False,
     simulator: Sim = "verilator",
     jobs: Jobs = 1,
@@ -112,16 +112,18 @@ def cosim(
     require_folder(keep, "--save-schedules")
     if program is not None:
         of_schedules = {"SCHEDULE": workload, "--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer,
-                        "--partial": partial, "--macs": macs, "--save-schedules": keep}  # fmt: skip
+                        "--objective": objective, "--traffic-slack": slack, "--partial": partial, "--macs": macs,
+                        "--save-schedules": keep}  # fmt: skip
         for option, value in of_schedules.items():
-            if value:
+            if is_given(value):
                 raise InputError(f"{option}: not with --program, whose folder says it")
         by_kind = _run_generated(program, simulator, jobs=jobs, seed=seed, stalls=stalls, dump=dump, waves=waves)
         return _told([(Path(), results) for results in by_kind], {}, output, as_json=as_json)
     if not workload:
         raise InputError("SCHEDULE: expected schedules, a layer set, or --program DIR")
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
-             "--partial": partial, "--save-schedules": keep}  # fmt: skip
+             "--partial": partial, "--save-schedules": keep, "--objective": objective,
+             "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         return cosim_stacks(

@@ -9,34 +9,33 @@ from typing import Annotated, Literal
 
 import typer
 
+from hwgen.arch.hwc import ALONG_X
 from hwgen.campaigns.plans import Configuration, Kind
 from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.utilisation import lanes_of
 from hwgen.cli.console import (
     Json,
     buffer_sizes,
-    print_cycles_note,
     print_json,
-    print_table,
     printable,
     require_folder,
-    size_text,
 )
 from hwgen.cli.coverage import Partial, covered
 from hwgen.cli.jobs import fitting_jobs
 from hwgen.cli.names import hardware_names
 from hwgen.cli.stages import Lines
-from hwgen.cli.workload import read_hardware
+from hwgen.cli.sweep_tables import print_sweep
+from hwgen.cli.workload import MOST_SLACK, read_hardware
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, validated
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import DIMS
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.sweep.clusters import ClusterConfiguration
 from hwgen.sweep.farm import Place
 from hwgen.sweep.merge import Tables, known_tables
 from hwgen.sweep.request import Outcome, Question
-from hwgen.sweep.rows import Cells
 from hwgen.sweep.run import Sweep
 from hwgen.sweep.table import require_parquet, write_results
 from hwgen.tools.machine import processors
@@ -48,7 +47,29 @@ PROCESSORS = processors()
 
 Buffers = Annotated[str, typer.Option("--buffer", metavar="SIZE[,SIZE...]", help="Local buffers of each HWC.")]
 LanesOption = Annotated[
-    str, typer.Option("--lanes", metavar="SHAPE[,SHAPE...]", help="Shapes of the 16 lanes: x16, m8x2, m16, ...")
+    str | None,
+    typer.Option(
+        "--lanes",
+        metavar="auto|SHAPE[,...]",
+        help="Shapes of the 16 lanes: x16, m8x2, m16, ...; auto, the default: the one that suits the layers. In a "
+        "cluster x16 by default.",
+    ),
+]
+ObjectivesOption = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        metavar="OBJECTIVE[,...]",
+        help="balanced: the fewest cycles within the slack of the least traffic; traffic: the least traffic.",
+    ),
+]
+SlacksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--traffic-slack",
+        metavar="SHARE[,SHARE...]",
+        help=f"With balanced: traffic above the least, at most ({TRAFFIC_SLACK:g}).",
+    ),
 ]
 OrderOption = Annotated[
     str,
@@ -115,7 +136,9 @@ def sweep(
     layer_set: LayerSet,
     *,
     buffers: Buffers,
-    lanes: LanesOption = "x16",
+    lanes: LanesOption = None,
+    objective: ObjectivesOption = "balanced",
+    slack: SlacksOption = None,
     order: OrderOption = "best",
     cluster: ClusterOption = None,
     tcdm: TcdmOption = None,
@@ -139,19 +162,26 @@ def sweep(
     attempts: Attempts = 3,
     as_json: Json = False,
 ) -> int:
-    """Best schedules, RTL, cosimulation and synthesis over buffers, lanes and orders; goes on where it stopped."""
+    """Schedules, RTL, cosimulation and synthesis over buffers, lanes and orders; goes on where it stopped.
+
+    Hardware and schedules are those of the fewest cycles within 1 % of the least traffic, as in schedule and cosim.
+    """
     require_folder(output)
     if scheduler is not None and farm is not None:
         raise InputError("--farm: expected without --scheduler")
     sizes = buffer_sizes(buffers)
-    shapes, orders = [_lanes(text.strip()) for text in lanes.split(",")], [_order(one) for one in order.split(",")]
+    shapes, orders = _shapes(lanes, in_cluster=cluster is not None), [_order(one) for one in order.split(",")]
+    slacks = _slacks(objective, slack)
+    if cluster is not None and 0.0 in slacks:
+        raise InputError("--traffic-slack: expected above 0 on a cluster, got 0 (--objective traffic: fewest bytes)")
     kinds: list[Kind] = ["per-layer" if per_layer or cluster is not None else "shared"]
     hwcs = [
-        Configuration(kind, size, lanes=shape, order=wanted, room=True)
+        Configuration(kind, size, lanes=shape, order=wanted, room=True, slack=one)
         for size in sizes
         for kind in kinds
-        for shape in dict.fromkeys(shapes)
+        for shape in shapes
         for wanted in dict.fromkeys(orders)
+        for one in slacks
     ]
     configurations: list[Configuration | ClusterConfiguration] = [*hwcs]
     if cluster is not None:
@@ -207,7 +237,7 @@ def sweep(
         }
         print_json(document)
     else:
-        _print(outcome, scale)
+        print_sweep(outcome.rows, scale)
         for row in outcome.wrong:
             typer.echo(printable(f"{row['configuration']} {row['buffer_bytes']} {row['layer']}: {row['status']}: "
                                  f"{row['reason']}"))  # fmt: skip
@@ -268,11 +298,36 @@ def _clusters(numbers: str, sizes: str | None, document: str | None) -> list[Clu
     ]
 
 
-def _lanes(text: str) -> Lanes:
-    shape = lanes_of(text)
-    if shape is None:
-        raise InputError(f"--lanes: expected shapes such as x16,m8x2, got {text}")
-    return shape
+def _shapes(text: str | None, *, in_cluster: bool) -> list[Lanes | None]:
+    """Shapes of the lanes, each once; None stands for any."""
+    if text is None:
+        return [ALONG_X] if in_cluster else [None]
+    shapes = [lanes_of(one.strip()) for one in text.split(",")]
+    if in_cluster and None in shapes:
+        raise InputError("--lanes: auto: not in a cluster: expected shapes such as x16,m8x2")
+    return list(dict.fromkeys(shapes))
+
+
+def _slacks(objectives: str, shares: str | None) -> list[float | None]:
+    """The slack of each search, each once; None stands for the least traffic."""
+    wanted = [one.strip() for one in objectives.split(",")]
+    for one in wanted:
+        if one not in ("balanced", "traffic"):
+            raise InputError(f"--objective: expected balanced, traffic or both, got {one[:40]!r}")
+    if shares is not None and "balanced" not in wanted:
+        raise InputError("--traffic-slack: expected with --objective balanced")
+    slacks = [TRAFFIC_SLACK] if shares is None else [_share(one.strip()) for one in shares.split(",")]
+    return list(dict.fromkeys(slack for one in wanted for slack in (slacks if one == "balanced" else [None])))
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= MOST_SLACK:
+        raise InputError(f"--traffic-slack: expected 0 to {MOST_SLACK:g}, such as 0.01,0.05, got {text[:40]!r}")
+    return share
 
 
 def _order(text: str) -> str | None:
@@ -296,51 +351,3 @@ def _between(sizes: list[int]) -> tuple[int, ...]:
         found |= {size, size * 3 // 2}
         size *= 2
     return tuple(sorted(found))
-
-
-def _print(outcome: Outcome, scale: int) -> None:
-    size = "at full size" if scale == 1 else f"SCALED: channels, rows and columns divided by {scale}"
-    lone = [row for row in outcome.rows if row["hwcs"] is None]
-    clusters = [row for row in outcome.rows if row["hwcs"] is not None]
-    for rows, columns in ((lone, _lone_cells), (clusters, _cluster_cells)):
-        if rows:
-            found = [columns(row) for row in rows]
-            print_table(f"Sweep, layers {size}", list(found[0]), [list(cells.values()) for cells in found])
-    if clusters:
-        print_cycles_note()
-
-
-def _lone_cells(row: Cells) -> Cells:
-    return {
-        "HWC": row["configuration"],
-        "buffers": size_text(row["buffer_bytes"]),
-        "lanes": row["lanes"],
-        "layer": row["layer"],
-        "status": row["status"],
-        "I+W+O predicted": row["total_bytes_predicted"],
-        "measured": row["total_bytes_measured"],
-        "/ optimum": row["optimum_ratio"],
-        "/ bound": row["bound_ratio"],
-        "cycles": row["cycles_predicted"] if row["cycles_measured"] is None else row["cycles_measured"],
-        "utilisation": row["utilisation"],
-        "LUT4": row["luts"],
-        "clock, MHz": row["clock_mhz"],
-    }
-
-
-def _cluster_cells(row: Cells) -> Cells:
-    return {
-        "HWCs": row["hwcs"],
-        "TCDM": size_text(row["tcdm_bytes"]),
-        "buffers": size_text(row["buffer_bytes"]),
-        "layer": row["layer"],
-        "status": row["status"],
-        "DRAM predicted": row["dram_total_bytes_predicted"],
-        "measured": row["dram_total_bytes_measured"],
-        "/ bound": row["bound_ratio"],
-        "TCDM predicted": row["total_bytes_predicted"],
-        "measured ": row["total_bytes_measured"],
-        "cycles predicted": row["cycles_predicted"],
-        "measured  ": row["cycles_measured"],
-        "utilisation": row["utilisation"],
-    }

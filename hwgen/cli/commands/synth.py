@@ -24,7 +24,6 @@ from hwgen.cli.workload import (
 )
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.synth.ecp5 import ABC9, Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
@@ -39,8 +38,8 @@ def synth(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
-    objective: ObjectiveOption = "balanced",
-    slack: SlackOption = TRAFFIC_SLACK,
+    objective: ObjectiveOption = None,
+    slack: SlackOption = None,
     partial: Partial = False,
     clock: Clock = Device.wanted_mhz,
     seed: Seed = Device.seed,
@@ -51,7 +50,8 @@ def synth(
 
     Of a cluster one of its HWCs; of a depth-first solution the pipeline of each stack.
     """
-    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial}
+    unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
+             "--objective": objective, "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         _synthesise_stacks(solution, macs, Device(wanted_mhz=clock, seed=seed), as_json=as_json)

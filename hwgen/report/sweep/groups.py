@@ -38,7 +38,7 @@ def label_of(row: Row) -> str:
         parts = [f"{row['hwcs']} x {parts[0]}, TCDM {_size(row['tcdm_bytes'])}"]
     elif row["configuration"] != "shared":
         parts.append(row["configuration"])
-    if row["lanes"] != "x16":
+    if row["lanes"] not in ("auto", "x16"):
         parts.append(row["lanes"])
     if row["order"] != "best":
         parts.append(row["order"])
@@ -48,17 +48,34 @@ def label_of(row: Row) -> str:
 
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
-    """The names of the rows' configurations; with the layer set, the seed and a cluster's rest where those vary."""
+    """The names of the rows' configurations; with what varies besides: objective, set, seed, cluster."""
+    searched = [row for row in rows if row["objective"] is not None]
+    clusters = [row for row in rows if row["hwcs"] is not None]
     varied = [
-        name
-        for name in ("set", "seed", "axi_bits", "banks", "dram")
-        if len({row[name] for row in rows if name in ("set", "seed") or row["hwcs"] is not None}) > 1
+        *(name for name in ("objective", "traffic_slack") if len({row[name] for row in searched} - {None}) > 1),
+        *(name for name in ("set", "seed") if len({row[name] for row in rows}) > 1),
+        *(name for name in ("axi_bits", "banks", "dram") if len({row[name] for row in clusters}) > 1),
     ]
-    texts = {"set": "{}", "seed": "seed {}", "axi_bits": "{} bits", "banks": "{} banks", "dram": "{}"}
+    usual = {row["lanes"] for row in searched} & {"auto", "x16"}
+    named = usual if len(usual) > 1 else set()
     return [
-        " ".join([label_of(row), *(texts[name].format(row[name]) for name in varied if row[name] is not None)])
+        " ".join([label_of(row), *([row["lanes"]] if row["objective"] is not None and row["lanes"] in named else []),
+                  *(_text(name, row[name]) for name in varied if row[name] is not None)])
         for row in rows
-    ]
+    ]  # fmt: skip
+
+
+def _text(name: str, value: Any) -> str:
+    match name:
+        case "seed":
+            return f"seed {value}"
+        case "traffic_slack":
+            return f"within {100 * value:g} %"
+        case "axi_bits":
+            return f"{value} bits"
+        case "banks":
+            return f"{value} banks"
+    return str(value)
 
 
 def _size(size: int) -> str:

@@ -13,8 +13,12 @@ from hwgen.ir.schedule import Schedule, load_schedule
 
 __all__ = ["SweepResults", "load_results"]
 
-FORMAT = 3
+FORMAT = 4
 """Version of the tables of a sweep; see `hwgen.sweep.columns`."""
+BEFORE_OBJECTIVES = 3
+"""Version of the tables in which every HWC was that of the least traffic, without a column that says so."""
+OBJECTIVES = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
+              "fewest_cycles")  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -44,16 +48,24 @@ def load_results(path: Path) -> SweepResults:
     if not folder.is_dir():
         raise InputError(f"{path}: expected the folder of a sweep")
     schema, provenance = (_document(folder / f"{name}.json") for name in ("schema", "provenance"))
-    if (schema.get("kind"), schema.get("format")) != ("sweep", FORMAT):
+    if schema.get("kind") != "sweep" or schema.get("format") not in (BEFORE_OBJECTIVES, FORMAT):
         raise InputError(f"{folder / 'schema.json'}: expected kind sweep, format {FORMAT}")
     columns, curve_columns = (_columns(schema, name, folder) for name in ("results", "curves"))
     rows = _table(folder / "results.csv", columns)
     if not rows:
         raise InputError(f"{folder / 'results.csv'}: expected at least one row")
+    if schema["format"] == BEFORE_OBJECTIVES:
+        rows = tuple(map(_of_least_traffic, rows))
     files = dict.fromkeys(row["schedule"] for row in rows if row["schedule"] is not None)
     schedules = {file: load_schedule(folder / file) for file in files}
     curves = _table(folder / "curves.csv", curve_columns)
     return SweepResults(rows, curves, columns, curve_columns, provenance, schedules)
+
+
+def _of_least_traffic(row: Row) -> Row:
+    """A row from before there were objectives."""
+    objective = None if row["configuration"] == "hwce" else "traffic"
+    return {**dict.fromkeys(OBJECTIVES), "objective": objective, **row}
 
 
 def _text(file: Path) -> str:

@@ -71,10 +71,17 @@ def balanced_shared(
     return replace(found, seconds=time.perf_counter() - started)
 
 
-def least_shared(layers: Sequence[Layer], budget: int, lanes: Lanes | None = None, *, name: str = "shared") -> Shared:
-    """The HWC of ``budget`` bytes with the least traffic, over all shapes of the lanes if they are left out."""
+def least_shared(
+    layers: Sequence[Layer],
+    budget: int,
+    lanes: Lanes | None = None,
+    *,
+    order: Order | None = None,
+    name: str = "shared",
+) -> Shared:
+    """The HWC of ``budget`` bytes with the least traffic; lanes and order are free if left out."""
     started = time.perf_counter()
-    search = _Search(tuple(layers), budget, None, name)
+    search = _Search(tuple(layers), budget, order, name)
     search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes])
     least = min(search.least.values(), key=lambda shared: shared.total_bytes)
     return replace(least, seconds=time.perf_counter() - started)
@@ -141,8 +148,11 @@ class _Search:
         judged += [(self._judged(one), one) for one in self._choices(far, anywhere)]
         inside = [pair for pair in judged if pair[0].total_bytes <= most]
         cost, chosen = min(inside, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
-        fewest = min((pair[0] for pair in judged), key=lambda cost: (cost.cycles, cost.total_bytes))
-        return self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), len(inside) + 1))
+        fewest, fastest = min(judged, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
+        found = self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), len(inside) + 1))
+        ends = (self._costs(chosen), self._costs(_of_results(least)), self._costs(fastest))
+        parts = (Balance(*costs, timed=1, within_slack=2) for costs in zip(*ends, strict=True))
+        return replace(found, parts=tuple(parts))
 
     def _as_shared(self, chosen: _Choice, least: Shared, balance: Balance) -> Shared:
         results = []
@@ -159,13 +169,18 @@ class _Search:
 
     def _judged(self, choice: _Choice) -> Cost:
         """Traffic and cycles of a choice by the model."""
-        cycles = 0
+        costs = self._costs(choice)
+        return Cost(sum(cost.total_bytes for cost in costs), sum(cost.cycles for cost in costs))
+
+    def _costs(self, choice: _Choice) -> list[Cost]:
+        """The same for each layer."""
+        costs = []
         for option in choice.options:
             key = repr((option.schedule.layer.name, option.schedule.nest, choice.hardware))
             if key not in self.exact:
                 self.exact[key] = cycles_of(option.schedule, _memories(choice.hardware))
-            cycles += self.exact[key]
-        return Cost(sum(predict(option.schedule).total_bytes for option in choice.options), cycles)
+            costs.append(Cost(predict(option.schedule).total_bytes, self.exact[key]))
+        return costs
 
     def _choices(self, machines: list[Shared], limit: float) -> list[_Choice]:
         """The choices of least estimated cycles within a limit, at most one for each HWC."""

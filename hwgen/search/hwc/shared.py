@@ -55,6 +55,7 @@ class Shared:
     covered, pruned : nests (order, markers, steps of a layer) in all choices of loops, and those never costed.
     seconds : time spent.
     balance : where cycles were weighed against traffic, what came of it for all layers together.
+    parts : each layer's share in that.
     """
 
     hardware: Hardware
@@ -64,6 +65,7 @@ class Shared:
     pruned: int
     seconds: float
     balance: Balance | None = None
+    parts: tuple[Balance, ...] = ()
 
     @property
     def total_bytes(self) -> int:

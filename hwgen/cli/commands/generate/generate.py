@@ -32,7 +32,6 @@ from hwgen.export.hwc import digest, files_of, storage
 from hwgen.export.hwc_program import c_support, program_files
 from hwgen.ir.document import InputError
 from hwgen.lower.hwc import Program, compile_layer
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 
 __all__ = ["Generated", "generate", "make_hardware"]
 
@@ -87,8 +86,8 @@ def generate(
     buffer: BufferOption = None,
     hardware: HardwareOption = None,
     per_layer: PerLayer = False,
-    objective: ObjectiveOption = "balanced",
-    slack: SlackOption = TRAFFIC_SLACK,
+    objective: ObjectiveOption = None,
+    slack: SlackOption = None,
     partial: Partial = False,
     operands: OperandsOption = None,
     macs: MacsOption = None,
@@ -97,7 +96,7 @@ def generate(
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
     require_folder(output)
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
-             "--operands": operands}  # fmt: skip
+             "--operands": operands, "--objective": objective, "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json)

@@ -31,8 +31,8 @@ AgainstOne = Annotated[
     typer.Option(
         "--against-one",
         metavar="LAYER[,LAYER...]",
-        help=f"Layers whose nest is searched, and runs at full rate on all HWCs at least {LEAST_SPEEDUP} times as "
-        "fast as on one.",
+        help="Layers whose nest is searched, for the fewest cycles near the fewest bytes of the DRAM, and runs "
+        f"at full rate on all HWCs at least {LEAST_SPEEDUP} times as fast as on one.",
     ),
 ]
 Folder = Annotated[

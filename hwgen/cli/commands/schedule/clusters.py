@@ -53,6 +53,7 @@ def schedule_on_cluster(
     min_utilisation: float | None,
     output: Path | None,
     *,
+    slack: float,
     per_layer: bool,
     as_json: bool,
 ) -> None:
@@ -65,6 +66,7 @@ def schedule_on_cluster(
         per_layer=per_layer,
         objective=objective,
         min_utilisation=min_utilisation,
+        slack=slack,
         ends=True,
     )
     timed = objective is None or min_utilisation is not None
@@ -89,7 +91,7 @@ def schedule_on_cluster(
         columns.insert(1, f"{objective} ({shared.results[0].unit})")
     title = f"least {'DRAM bytes' if objective in (None, 'dram-bytes') else objective}, then TCDM bytes"
     if shared.results[0].slack:
-        title = f"fewest cycles within {shared.results[0].slack:.0%} of the least DRAM bytes"
+        title = f"fewest cycles within {100 * shared.results[0].slack:g} % of the least DRAM bytes"
     print_table(f"Schedules of {title}", columns, rows, wide=["TCDM taken", "utilisation", "seconds"])
     _print_together(shared)
     tell_activations(coverage)
@@ -154,7 +156,7 @@ def _remarks(found: TwoLevelResult, cluster: Cluster, min_utilisation: float | N
     moved = f"{found.dram_bytes} bytes of DRAM and {found.tcdm_bytes} of TCDM for I, W and O"
     if found.slack:
         return [
-            f"Fewest cycles within {found.slack:.0%} of the fewest bytes of DRAM, {where}:",
+            f"Fewest cycles within {100 * found.slack:g} % of the fewest bytes of DRAM, {where}:",
             f"{moved}.",
         ]
     return [

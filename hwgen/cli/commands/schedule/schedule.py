@@ -17,14 +17,15 @@ from hwgen.cli.workload import (
     SHARED,
     HardwareOption,
     PerLayer,
-    SetObjective,
     SlackOption,
     balance_data,
     balance_of,
     best_schedules,
+    cluster_slack,
     of_size,
     one_for_all,
     read_hardware,
+    slack_of,
     tell_balance,
 )
 from hwgen.ir.document import InputError
@@ -33,7 +34,6 @@ from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.bounds import Bounds, bounds
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.optimal import Result
-from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 
 __all__ = ["schedule"]
 
@@ -50,7 +50,7 @@ Goal = Annotated[
     typer.Option(
         "--objective",
         help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
-        "traffic; without hardware traffic; a cluster's begin with dram-bytes.",
+        "traffic; without hardware traffic. On a cluster the same at the DRAM, or dram-bytes, dram-time, energy.",
     ),
 ]
 Folder = Annotated[
@@ -99,7 +99,7 @@ def schedule(
     hardware: HardwareOption = None,
     partial: Partial = False,
     objective: Goal = None,
-    slack: SlackOption = TRAFFIC_SLACK,
+    slack: SlackOption = None,
     energy: Energy = None,
     min_utilisation: Busy = None,
     lanes: Lanes = None,
@@ -126,19 +126,23 @@ def schedule(
     if given is not None and given.cluster is not None:
         if buffer is not None or lanes is not None or max_ratio is not None or shared:
             raise InputError(
-                f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, --energy, "
-                "--min-utilisation, --per-layer, --partial, -o and --json beside it"
+                f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, "
+                "--traffic-slack, --energy, --min-utilisation, --per-layer, --partial, -o and --json beside it"
             )
         if min_utilisation is not None and not 0 <= min_utilisation <= 1:
             raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
-        on_cluster = None if objective is None else _cluster_objective(objective)
+        on_cluster = _cluster_objective(objective)
+        demanded = "--min-utilisation" if min_utilisation is not None else objective or "balanced"
+        near = cluster_slack(slack_of(demanded, slack))
+        if objective == "balanced" and min_utilisation is not None:
+            raise InputError("--min-utilisation: expected without --objective balanced")
         if energy is not None:
             if on_cluster != "energy":
                 raise InputError("--energy: expected together with --objective energy")
             weighed = given.cluster.model_copy(update={"energy": energy_cost(energy)})
             given = given.model_copy(update={"cluster": weighed})
         schedule_on_cluster(
-            coverage, given, on_cluster, min_utilisation, output, per_layer=per_layer, as_json=as_json
+            coverage, given, on_cluster, min_utilisation, output, slack=near, per_layer=per_layer, as_json=as_json
         )
         return
     if per_layer:
@@ -153,8 +157,8 @@ def schedule(
         option = "lanes" if lanes is not None else "max-ratio"
         raise InputError(f"--{option}: expected together with --min-utilisation")
     if min_utilisation is not None:
-        if hardware is not None or objective not in (None, "traffic"):
-            raise InputError("--min-utilisation: expected without --hardware and --objective")
+        if hardware is not None or objective not in (None, "traffic") or slack is not None:
+            raise InputError("--min-utilisation: expected without --hardware, --objective and --traffic-slack")
         print_plan(
             coverage, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
             store=store, jobs=jobs, as_json=as_json,
@@ -162,18 +166,20 @@ def schedule(
         return
     if shared and (given is not None or one_level not in ("balanced", "traffic")):
         raise InputError("--shared: expected without --hardware, and with --objective balanced or traffic")
+    allowed = slack_of(one_level, slack)
     if output is not None:
         wanted = SHARED if shared else None if given is None else given.name
         for size in sizes:
             require_hardware(wanted, _folder(output, size, sizes))
     if shared:
-        best = [one_for_all(layers, size, _of_a_set(one_level), slack) for size in sizes]
+        best = [one_for_all(layers, size, allowed) for size in sizes]
         runs_on = [one.hardware for one in best]
         balances = [one.balance for one in best]
         results = [result for same in zip(*(one.results for one in best), strict=True) for result in same]
     else:
         runs_on = [] if given is None else [of_size(given, size) for size in sizes]
-        results = best_schedules(layers, sizes, given, one_level, slack=slack, jobs=jobs, store=store)
+        least = "traffic" if one_level == "balanced" else one_level
+        results = best_schedules(layers, sizes, given, least, slack=allowed, jobs=jobs, store=store)
         balances = [balance_of([one for one in results if one.buffer_bytes == size]) for size in sizes]
     found = [(result, _file(output, result, sizes)) for result in results]
     for result, path in found:
@@ -244,14 +250,19 @@ def _print_weighed(results: Sequence[Result]) -> None:
         print_table("What was weighed: the choice, the least traffic, the fewest cycles", columns, rows)
 
 
-def _cluster_objective(objective: AnyObjective) -> ClusterObjective:
+def _cluster_objective(objective: AnyObjective | None) -> ClusterObjective | None:
+    """The objective on a cluster; None: the fewest cycles within a slack of the fewest bytes."""
     match objective:
+        case None | "balanced":
+            return None
         case "traffic":
             return "dram-bytes"
         case "dram-bytes" | "dram-time" | "energy":
             return objective
         case _:
-            raise InputError(f"--objective: expected dram-bytes, dram-time or energy on a cluster, got {objective}")
+            raise InputError(
+                f"--objective: expected balanced, dram-bytes, dram-time or energy on a cluster, got {objective}"
+            )
 
 
 def _one_level_objective(objective: AnyObjective | None, *, on_hardware: bool) -> OneLevel:
@@ -266,10 +277,6 @@ def _one_level_objective(objective: AnyObjective | None, *, on_hardware: bool) -
             raise InputError(
                 f"--objective: expected balanced, traffic, words or cycles without a cluster, got {objective}"
             )
-
-
-def _of_a_set(objective: OneLevel) -> SetObjective:
-    return "balanced" if objective == "balanced" else "traffic"
 
 
 def _file(folder: Path | None, result: Result, sizes: Sequence[int]) -> Path | None:
