@@ -227,3 +227,25 @@ def test_it_would_hear_complaints(browser: Browser, shapes: Path) -> None:
     new, browser.complaints = browser.complaints[len(known) :], known
     assert any("heard" in complaint for complaint in new)
     assert any("request to http://example.invalid/" in complaint for complaint in new)
+
+
+def test_what_was_weighed_is_beside_a_point(browser: Browser, tmp_path: Path) -> None:
+    results(tmp_path, budgets=(512, 1024), kinds=("shared",), slack=0.01)
+    file = tmp_path / "page.html"
+    file.write_text(page(load_results(tmp_path), "Weighed"), encoding="utf-8")
+    rows = load_results(tmp_path).rows[:2]
+    moved, took = (sum(row[name] for row in rows) for name in ("total_bytes_predicted", "cycles_predicted"))
+    browser.open(file, width=1600)
+    assert count(browser, "#cycles .point") == 2
+    assert count(browser, "#cycles svg[role=group] .curve.dashed, #cycles svg[role=group] .curve.thin") == 2
+    browser.run("document.querySelector('#cycles .point').dispatchEvent(new MouseEvent('click'))")
+    facts = browser.run("[...document.querySelectorAll('#detail-body table')].map(t => t.innerText)")
+    assert len(facts) == 3  # both layers together, and each
+    assert "fewest cycles within 1 % of the least traffic" in facts[0]
+    assert f"{moved - 200:,} bytes" in facts[0]
+    assert f"in {took + 1000:,} cycles (+" in facts[0]
+    assert f"in {took - 2000:,} cycles (\u2212" in facts[0]
+    first = rows[0]
+    assert f"in {first['cycles_predicted'] + 500:,} cycles (+" in facts[1]
+    assert "x16, asked for" in facts[1]
+    assert browser.complaints == []

@@ -7,6 +7,7 @@ function showNest(title, rows) {
   document.getElementById("detail-title").textContent = title;
   const body = document.getElementById("detail-body");
   body.replaceChildren();
+  if (rows.length > 1) showTogether(body, rows);
   for (const row of rows) {
     make(body, "h3", {}, `${row.layer}, ${row.label}`);
     drawDesign(make(body, "figure", { class: "design" }), row);
@@ -21,6 +22,8 @@ function showNest(title, rows) {
       ]),
       ["cycles", `${whole(cycles(row))} ${row.cycles_measured === null ? "predicted" : "measured"}`],
       ["utilisation", `${row.utilisation.toFixed(3)}: ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`],
+      ...choiceFacts([row]),
+      ["lanes", row.lanes === "auto" ? `${row.hardware_lanes}, of any shape` : `${row.hardware_lanes}, asked for`],
       ["loop order", row.hardware_order],
     ];
     if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ` +
@@ -28,12 +31,7 @@ function showNest(title, rows) {
       `${row.dsps} DSPs, ${row.clock_mhz} MHz; ${row.critical_path}`]);
     if (row.scale > 1) facts.push(["SCALED", `channels, rows and columns divided by ${row.scale}`]);
     if (row.schedule) facts.push(["schedule", row.schedule]);
-    const table = make(body, "table");
-    for (const [name, value] of facts) {
-      const line = make(table, "tr");
-      make(line, "th", { scope: "row" }, name);
-      make(line, "td", {}, value);
-    }
+    factTable(body, facts);
     make(body, "pre", { class: "nest", tabindex: "0" }, row.nest);
   }
   if (!detail.open) {
@@ -42,6 +40,47 @@ function showNest(title, rows) {
   }
   detail.scrollTop = 0;
   document.body.classList.toggle("docked", WIDE.matches);
+}
+
+function factTable(host, facts) {
+  const table = make(host, "table");
+  for (const [name, value] of facts) {
+    const line = make(table, "tr");
+    make(line, "th", { scope: "row" }, name);
+    make(line, "td", {}, value);
+  }
+}
+
+// What all layers of a point cost together, and how they were chosen: that is what was weighed for one HWC.
+function showTogether(host, rows) {
+  const on = rows[0].hwcs === null ? traffic : dramTraffic;
+  make(host, "h3", {}, `${layersText(rows)} together`);
+  factTable(host, [
+    [rows[0].hwcs === null ? "I + W + O" : "DRAM", `${whole(sumOf(rows, on))} bytes`],
+    ["cycles", whole(sumOf(rows, cycles))],
+    ...choiceFacts(rows),
+  ]);
+}
+
+// How rows of one configuration were chosen, and what both ends would be, by the model, beside the choice.
+function choiceFacts(rows) {
+  const [{ objective, traffic_slack: slack, hwcs }] = rows;
+  if (objective === null || rows.some((row) => row.objective !== objective)) return [];
+  if (objective !== "balanced") return [["chosen for", `the least traffic${hwcs === null ? "" : " at the DRAM"}`]];
+  const facts = [["chosen for", `the fewest cycles within ${percent(slack)} of the least traffic${hwcs === null ? "" : " at the DRAM"}`]];
+  const predicted = hwcs === null ? "total_bytes_predicted" : "dram_total_bytes_predicted";
+  const [ours, took] = [predicted, "cycles_predicted"].map((name) => sumOf(rows, (row) => row[name]));
+  const beside = (value, than) => {
+    const share = value / than - 1;
+    return Math.abs(share) < 0.0005 ? "the same" : `${share > 0 ? "+" : "−"}${percent(Math.abs(share))}`;
+  };
+  for (const [name, moves, takes] of [["least traffic", "least_traffic_bytes", "least_traffic_cycles"], ["fewest cycles found", "fewest_cycles_bytes", "fewest_cycles"]]) {
+    if (rows.some((row) => row[moves] === null)) continue;
+    const [there, spent] = [moves, takes].map((column) => sumOf(rows, (row) => row[column]));
+    const inTime = rows.some((row) => row[takes] === null) ? "" : ` in ${whole(spent)} cycles (${beside(spent, took)})`;
+    facts.push([name, `${whole(there)} bytes (${beside(there, ours)})${inTime}`]);
+  }
+  return facts;
 }
 
 // Memories of the HWC with what the schedule needs of them, the lanes with their mean work, and the bytes between.

@@ -6,6 +6,8 @@ const FILTERS = [
   { key: "layers", name: "Layers", of: (row) => row.layer },
   { key: "lanes", name: "Lanes", of: (row) => row.lanes },
   { key: "order", name: "Order", of: (row) => row.order },
+  { key: "objective", name: "Objective", of: (row) => row.objective },
+  { key: "slack", name: "Slack", of: (row) => row.traffic_slack, text: (share) => percent(share) },
   { key: "buffers", name: "Buffers", of: (row) => row.buffer_bytes, text: bytes },
   { key: "hwcs", name: "HWCs", of: (row) => row.hwcs ?? "alone" },
   { key: "tcdm", name: "TCDM", of: (row) => row.tcdm_bytes, text: bytes },

@@ -2,11 +2,11 @@
 
 function drawPlots() {
   const rows = shown.filter((row) => row.total_bytes_predicted !== null);
-  const sections = { traffic: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters, stalls: rows };
+  const sections = { traffic: blocks, cycles: blocks, pareto: blocks, roofline: [...blocks, ...engines], engines, clusters, stalls: rows };
   for (const [name, some] of Object.entries(sections)) document.getElementById(`${name}-section`).hidden = !some.length;
   document.getElementById("nothing").hidden = rows.length > 0;
   if (blocks.length) {
-    for (const drawOne of [drawTraffic, drawPareto]) drawOne();
+    for (const drawOne of [drawTraffic, drawCycles, drawPareto]) drawOne();
   }
   if (blocks.length || engines.length) drawRoofline();
   if (engines.length) drawEngines();

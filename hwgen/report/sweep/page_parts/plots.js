@@ -57,6 +57,36 @@ function drawTraffic() {
   });
 }
 
+// Cycles of the choice, and of both ends where they were weighed: a line for each family.
+function drawCycles() {
+  const lines = byFamily(groupsOf(blocks), (row) => row.buffer_bytes);
+  const [series, keys] = [[], []];
+  const ends = [["least_traffic_cycles", "least traffic", { dashed: true }], ["fewest_cycles", "fewest cycles found", { thin: true }]];
+  for (const family of lines) {
+    const [mark, name] = [markOf(family[0][0]), familyName(family[0][0])];
+    keys.push({ ...mark, name });
+    for (const [column, , style] of ends) {
+      if (family.flat().some((row) => row[column] === null)) continue;
+      series.push({ color: mark.color, line: true, ...style,
+        points: family.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row[column]) })) });
+    }
+    series.push({ color: mark.color, line: true,
+      points: family.map((rows) => ({ x: rows[0].buffer_bytes, y: sumOf(rows, (row) => row.cycles_predicted) })) });
+    series.push({ ...mark, points: family.map((rows) => ({
+      x: rows[0].buffer_bytes, y: sumOf(rows, cycles), hollow: !rows.every(measured),
+      label: `${rows[0].label}, ${layersText(rows)}\n${whole(sumOf(rows, cycles))} cycles ${rows.every(measured) ? "measured" : "predicted"}`,
+      action: () => showNest(`${rows[0].label}: ${layersText(rows)}`, rows),
+    })) });
+  }
+  const weighed = ends.filter(([column]) => blocks.some((row) => row[column] !== null));
+  plot(document.getElementById("cycles"), {
+    title: "Cycles against buffer size", series, legend: [...keys, ...weighed.map(([, name, style]) => ({ name, color: "bound", ...style }))],
+    x: { label: "local buffers", log: true, format: bytes,
+      ticks: unique(blocks.map((row) => row.buffer_bytes)).sort(ascending) },
+    y: { label: "cycles", log: true },
+  });
+}
+
 // Curves of the layers that are shown, summed for each size; a list for each set and scale.
 function curveGroups() {
   const layers = new Set(blocks.map((row) => [row.set, row.scale, row.layer].join()));

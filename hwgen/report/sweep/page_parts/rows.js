@@ -40,16 +40,20 @@ function spent(row) {
 const known = data.rows.filter((row) => row.total_bytes_predicted !== null);
 const isCluster = (row) => row.configuration === "cluster";
 const sets = unique(known.map((row) => row.set));
-const FAMILY = ["set", "scale", "seed", "configuration", "lanes", "order", "dram", "banks", "axi_bits"];
+const FAMILY = ["set", "scale", "seed", "configuration", "lanes", "order", "objective", "traffic_slack", "dram", "banks", "axi_bits"];
 const familyOf = (row) => JSON.stringify(FAMILY.map((name) => row[name]));
 const families = unique(known.map(familyOf));
-const varied = FAMILY.filter((name) => unique(known.map((row) => row[name])).length > 1);
+const SEARCHED = ["objective", "traffic_slack"]; // of a nest that nobody searched for they are null
+const varied = FAMILY.filter((name) => unique(known.map((row) => row[name])
+  .filter((value) => value !== null || !SEARCHED.includes(name))).length > 1);
+const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
 
 function familyName(row) {
   const parts = {
     set: row.set, scale: row.scale > 1 ? `1/${row.scale}` : "full size", seed: `seed ${row.seed}`,
     configuration: { shared: "one HWC", "per-layer": "an HWC each", hwce: "HWCE", cluster: "clusters" }[row.configuration] || row.configuration,
-    lanes: row.lanes, order: row.order, dram: row.dram || "", banks: row.banks === null ? "" : `${row.banks} banks`,
+    lanes: row.lanes === "auto" ? "lanes chosen" : row.lanes, order: row.order, objective: row.objective,
+    traffic_slack: row.traffic_slack === null ? "" : `within ${percent(row.traffic_slack)}`, dram: row.dram || "", banks: row.banks === null ? "" : `${row.banks} banks`,
     axi_bits: row.axi_bits === null ? "" : `${row.axi_bits} bits`,
   };
   return varied.map((name) => parts[name]).filter(Boolean).join(", ") || parts.lanes;

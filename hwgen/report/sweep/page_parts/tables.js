@@ -85,12 +85,13 @@ function drawTable(host, name, columns, shownColumns, rows, opens) {
 }
 
 function drawTables() {
-  const main = ["layer", "set", "configuration", "buffer_bytes", "lanes", "order", "hwcs", "tcdm_bytes", "scale", "status",
+  const main = ["layer", "set", "configuration", "buffer_bytes", "lanes", "hardware_lanes", "order", "objective", "traffic_slack", "hwcs", "tcdm_bytes", "scale", "status",
     "dram_total_bytes_predicted", "dram_total_bytes_measured", "total_bytes_predicted", "total_bytes_measured",
-    "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation", "luts", "dsps", "clock_mhz", "reason"];
+    "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation",
+    "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes", "fewest_cycles", "luts", "dsps", "clock_mhz", "reason"];
   const all = document.getElementById("all-columns").checked;
   const filled = data.columns.filter(({ name }) => data.rows.some((row) => row[name] !== null));
-  const several = (name) => !["set", "order", "scale"].includes(name) || unique(data.rows.map((row) => row[name])).length > 1;
+  const several = (name) => !["set", "order", "objective", "traffic_slack", "scale"].includes(name) || unique(data.rows.map((row) => row[name])).length > 1;
   const rank = (name) => main.indexOf(name) + (main.includes(name) ? 0 : main.length + 1);
   const columns = filled.filter(({ name }) => all || (main.includes(name) && several(name)))
     .sort((a, b) => (all ? (b.name === "layer") - (a.name === "layer") : rank(a.name) - rank(b.name)));
