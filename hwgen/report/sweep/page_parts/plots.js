@@ -87,7 +87,7 @@ function drawCycles() {
   });
 }
 
-// Curves of the layers that are shown, summed for each size; a list for each set and scale.
+// Curves of the layers that are shown, summed for each size that all of them have; a list for each set and scale.
 function curveGroups() {
   const layers = new Set(blocks.map((row) => [row.set, row.scale, row.layer].join()));
   const sizes = blocks.map((row) => row.buffer_bytes);
@@ -100,10 +100,9 @@ function curveGroups() {
     const bySize = found.get(key);
     bySize.set(row.buffer_bytes, [...(bySize.get(row.buffer_bytes) || []), row]);
   }
-  return [...found.values()].map((bySize) => {
-    const groups = [...bySize.values()];
-    const most = Math.max(...groups.map((group) => group.length));
-    return groups.filter((group) => group.length === most).sort(([a], [b]) => a.buffer_bytes - b.buffer_bytes);
+  return [...found].map(([key, bySize]) => {
+    const number = [...layers].filter((one) => one.startsWith(`${key},`)).length;
+    return [...bySize.values()].filter((group) => group.length === number).sort(([a], [b]) => a.buffer_bytes - b.buffer_bytes);
   });
 }
 

@@ -56,7 +56,7 @@ function familyName(row) {
     traffic_slack: row.traffic_slack === null ? "" : `within ${percent(row.traffic_slack)}`, dram: row.dram || "", banks: row.banks === null ? "" : `${row.banks} banks`,
     axi_bits: row.axi_bits === null ? "" : `${row.axi_bits} bits`,
   };
-  return varied.map((name) => parts[name]).filter(Boolean).join(", ") || parts.lanes;
+  return varied.map((name) => parts[name]).filter(Boolean).join(", ") || (row.lanes === "auto" ? parts.configuration : parts.lanes);
 }
 
 function markOf(row) {
