@@ -23,7 +23,7 @@ function showNest(title, rows) {
       ["cycles", `${whole(cycles(row))} ${row.cycles_measured === null ? "predicted" : "measured"}`],
       ["utilisation", `${row.utilisation.toFixed(3)}: ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`],
       ...choiceFacts([row]),
-      ["lanes", row.lanes === "auto" ? `${row.hardware_lanes}, of any shape` : `${row.hardware_lanes}, asked for`],
+      ["lanes", row.lanes === "auto" ? `${row.hardware_lanes}, the best of all shapes` : `${row.hardware_lanes}, asked for`],
       ["loop order", row.hardware_order],
     ];
     if (row.luts !== null) facts.push(["ECP5", `${whole(row.luts)} LUT4, ` +
@@ -64,10 +64,11 @@ function showTogether(host, rows) {
 
 // How rows of one configuration were chosen, and what both ends would be, by the model, beside the choice.
 function choiceFacts(rows) {
-  const [{ objective, traffic_slack: slack, hwcs }] = rows;
+  const [{ objective, traffic_slack: slack, hwcs, configuration }] = rows;
+  const where = `${hwcs === null ? "" : " at the DRAM"}${configuration === "shared" ? ", of all layers together" : ""}`;
   if (objective === null || rows.some((row) => row.objective !== objective)) return [];
-  if (objective !== "balanced") return [["chosen for", `the least traffic${hwcs === null ? "" : " at the DRAM"}`]];
-  const facts = [["chosen for", `the fewest cycles within ${percent(slack)} of the least traffic${hwcs === null ? "" : " at the DRAM"}`]];
+  if (objective !== "balanced") return [["chosen for", `the least traffic${where}`]];
+  const facts = [["chosen for", `the fewest cycles within ${percent(slack)} of the least traffic${where}`]];
   const predicted = hwcs === null ? "total_bytes_predicted" : "dram_total_bytes_predicted";
   const [ours, took] = [predicted, "cycles_predicted"].map((name) => sumOf(rows, (row) => row[name]));
   const beside = (value, than) => {

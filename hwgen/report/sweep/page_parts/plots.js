@@ -103,7 +103,7 @@ function curveGroups() {
   return [...found].map(([key, bySize]) => {
     const number = [...layers].filter((one) => one.startsWith(`${key},`)).length;
     return [...bySize.values()].filter((group) => group.length === number).sort(([a], [b]) => a.buffer_bytes - b.buffer_bytes);
-  });
+  }).filter((groups) => groups.length);
 }
 
 function drawStalls() {
