@@ -20,9 +20,10 @@ from hwgen.sweep.attempt import environment
 
 LEAST_GAIN = 1.7
 ORDER = "MYX[O]C[I]k[W]lmyx"
-SWEEP = ("stoutchinin_2019:resnet", "--buffer", "512,1KiB", "--order", ORDER, "--scale", "2")
+LEAST = ("--objective", "traffic", "--lanes", "x16")  # a search of a moment: simulations are what is timed
+SWEEP = ("stoutchinin_2019:resnet", "--buffer", "512,1KiB", "--order", ORDER, "--scale", "2", *LEAST)
 POINTS = 26
-WARM = ("stoutchinin_2019:resnet_s5_1", "--buffer", "512", "--order", ORDER, "--scale", "16")
+WARM = ("stoutchinin_2019:resnet_s5_1", "--buffer", "512", "--order", ORDER, "--scale", "16", *LEAST)
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

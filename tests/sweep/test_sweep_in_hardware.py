@@ -35,7 +35,7 @@ def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
     assert int(row["wait_load_measured"]) + int(row["wait_store_measured"]) < int(row["cycles_measured"])
     assert 0 < float(row["utilisation"]) < 1
     (line,) = [line for line in done.stderr.splitlines() if "as predicted" in line]
-    assert "cluster of 2, TCDM 16384, 512" in line
+    assert "cluster of 2, TCDM 16384, 512 balanced 0.01" in line
 
 
 def test_points_are_measured_and_equal(tmp_path: Path) -> None:
@@ -43,7 +43,8 @@ def test_points_are_measured_and_equal(tmp_path: Path) -> None:
     layer_set, out = tmp_path / "small.yaml", tmp_path / "out"
     layer_set.write_text(yaml.safe_dump(table), encoding="utf-8")
     command = [sys.executable, "-c", "from hwgen.cli import main; main()", "sweep", str(layer_set), "--buffers",
-               "1KiB", "--per-layer", "-j", "2", "-o", str(out)]  # fmt: skip
+               "1KiB", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "2", "-o",
+               str(out)]  # fmt: skip
     first = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=900)
     assert first.returncode == 0, first.stderr
     assert first.stderr.count("as predicted") == 2
