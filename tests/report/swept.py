@@ -41,7 +41,7 @@ def results(
     """A sweep's folder: two layers on HWCs, and on the HWCE, of three sizes; or, besides, on clusters.
 
     Nothing was run: what was measured is made up, and of the HWCs of 2 KiB nothing was. With ``slack`` cycles were
-    weighed: the least traffic would be 100 bytes less in 500 cycles more, the fewest cycles 1000 less.
+    weighed: the least traffic would be 100 bytes less in 500 cycles more, the fewest cycles 100 less.
     """
     layers = layers_named("first", "second")
     question = Question(layers, tuple(Configuration("shared", budget) for budget in budgets), layer_set="few")
@@ -89,7 +89,7 @@ def _cells(row: Any, question: Question, budget: int, *, simulated: bool) -> dic
     if row.configuration.slack is not None:
         moved = predict(row.entry.schedule).total_bytes
         took = predicted_cycles(row.entry.schedule, row.parameters).total
-        ends = Cost(moved, took), Cost(moved - 100, took + 500), Cost(moved + 300, took - 1000)
+        ends = Cost(moved, took), Cost(moved - 100, took + 500), Cost(moved + 300, took - 100)
         balance = Balance(*ends, timed=1, within_slack=2)
     asked = {**question.asked(row.configuration), "simulator": "verilator" if simulated else ""}
     return row_of(

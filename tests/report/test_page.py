@@ -245,7 +245,7 @@ def test_what_was_weighed_is_beside_a_point(browser: Browser, tmp_path: Path) ->
     assert "fewest cycles within 1 % of the least traffic" in facts[0]
     assert f"{moved - 200:,} bytes" in facts[0]
     assert f"in {took + 1000:,} cycles (+" in facts[0]
-    assert f"in {took - 2000:,} cycles (\u2212" in facts[0]
+    assert f"in {took - 200:,} cycles (\u2212" in facts[0]
     first = rows[0]
     assert f"in {first['cycles_predicted'] + 500:,} cycles (+" in facts[1]
     assert "x16, asked for" in facts[1]
