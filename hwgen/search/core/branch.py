@@ -123,7 +123,9 @@ def problem(t: Tables, lists: Lists) -> Problem:
                 factors += [_loops(t.x_cuts)[n], t.x_words[i, n], t.x_output_words[o, n]]
         rows = np.ascontiguousarray(np.stack(factors, axis=1))
         lowest = np.full((len(one.start) - 1, len(factors)), np.inf)
-        np.minimum.at(lowest, combination, rows)
+        some = np.flatnonzero(np.diff(one.start))
+        if len(some):
+            lowest[some] = np.minimum.reduceat(rows, one.start[some], axis=0)
         dimensions.append(Dimension(one.start, one.steps, rows, lowest))
     return Problem(t.scale, t.units, t.least, t.caps, t.m_residues, t.c_residues, *dimensions)
 

@@ -20,6 +20,7 @@ compared.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numba import njit
@@ -221,17 +222,25 @@ def _lists(
     """Undominated steps, first in view of all states at once, then of each combination of states alone."""
     everything = np.array([row for group in (inputs, weights, outputs) for table in group for row in table] + common)
     steps = _skyline(everything, np.flatnonzero(allowed))
-    start, lists, known = [0], [], {}
-    for i, w, o in np.ndindex(len(inputs[0]), len(weights[0]), len(outputs[0])):
-        own = [table[i] for table in inputs] + [table[w] for table in weights] + [table[o] for table in outputs]
-        factors = np.array(own + common)[:, steps]
-        key = factors.tobytes()
+    by_state = [_by_state(group, steps) for group in (inputs, weights, outputs)]
+    also = np.array([row[steps] for row in common]).reshape(len(common), len(steps))
+    start, lists = [0], []
+    known: dict[tuple[bytes, ...], NDArray[np.int64]] = {}
+    for some in product(*by_state):
+        key = tuple(rows for _, rows in some)
         if key not in known:
+            factors = np.concatenate([*(factors for factors, _ in some), also])
             possible = np.flatnonzero((factors < IMPOSSIBLE).all(axis=0))
             known[key] = steps[_skyline(factors, possible)]
         lists.append(known[key])
         start.append(start[-1] + len(known[key]))
     return StepLists(np.array(start, dtype=np.int64), np.concatenate(lists))
+
+
+def _by_state(group: list[Floats], steps: NDArray[np.int64]) -> list[tuple[Floats, bytes]]:
+    """For each state of an operand its factors [factor, step], and the same as a key."""
+    factors = [np.ascontiguousarray(rows) for rows in np.stack([table[:, steps] for table in group], axis=1)]
+    return [(one, one.tobytes()) for one in factors]
 
 
 def _waste(residues: Floats) -> list[Floats]:

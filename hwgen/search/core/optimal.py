@@ -33,14 +33,15 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
-from hwgen.search.core.branch import FOUND, GOALS, Problem, improve, lists_of, problem
-from hwgen.search.core.dominance import Triples, step_list, undominated
+from hwgen.search.core.branch import FOUND, GOALS, Problem, improve
+from hwgen.search.core.dominance import Triples
 from hwgen.search.core.nests import fixed_schedule, free_schedule
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
-from hwgen.search.core.space import Tables, Target, steps_allowed, tables
+from hwgen.search.core.problems import LayerProblems, with_memories
+from hwgen.search.core.space import Target, steps_allowed
 
 __all__ = ["Balance", "Cost", "Objective", "Result", "goal_of", "result_of", "search"]
 
@@ -138,14 +139,14 @@ class _Room:
     target: Target
     orders: Orders
     fixed: FixedOrder | None
-    tables: Tables
+    problems: LayerProblems
+    memories: dict[ArrayName, int] | None
     covered: int
     allowed: dict[Dim, NDArray[np.bool_]]
 
     def pruned_space(self, *, words: bool) -> tuple[Problem, Triples]:
-        triples = undominated(self.orders, [self.tables], words=words, hardware=self.target.hardware)
-        lists = [step_list(self.tables, dim, self.allowed[dim], words=words) for dim in TILED]
-        return problem(self.tables, lists_of(lists)), triples
+        found = self.problems.problem(self.allowed, words=words)
+        return with_memories(found, self.memories), self.problems.triples(self.orders, words=words)
 
     def schedule(self, triples: Triples, found: NDArray[np.float64]) -> Schedule:
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -165,6 +166,7 @@ def search(
     *,
     bits: Bits | None = None,
     interleaved: bool = False,
+    problems: LayerProblems | None = None,
 ) -> list[Result]:
     """The best schedule for each buffer size, in the order given.
 
@@ -185,6 +187,8 @@ def search(
         Widths of the elements; 8-bit operands and 32-bit sums if left out.
     interleaved
         Tile loops and inner loops in any order in which the tile loop of a dimension is above its inner loop.
+    problems
+        Those of the layer on this target, if they are at hand; on hardware whose lanes are not free.
 
     Raises `InputError` if nothing fits the smallest buffer, with the size that would do.
     """
@@ -192,7 +196,8 @@ def search(
         searches = [partial(_search_one, layer, size, objective, order, bits, interleaved) for size in buffer_bytes]
         return [_over_shapes(hardware, search_one, objective) for search_one in searches]
     started = time.perf_counter()
-    room = _room(layer, bits or Bits(), hardware, order, interleaved)
+    problems = problems or LayerProblems(layer, bits or Bits(), Target.of(hardware))
+    room = _room(problems, hardware, order, interleaved)
     sizes = sorted(set(buffer_bytes))
     goal = GOALS[objective]
     best = np.full((len(sizes), FOUND), np.inf)
@@ -247,21 +252,21 @@ def _over_shapes(hardware: Hardware, search_one: Callable[[Hardware], Result], o
     )
 
 
-def _room(layer: Layer, bits: Bits, hardware: Hardware | None, order: Order | None, interleaved: bool) -> _Room:
-    target = Target.of(hardware)
+def _room(problems: LayerProblems, hardware: Hardware | None, order: Order | None, interleaved: bool) -> _Room:
+    layer, bits, target = problems.layer, problems.bits, problems.target
     if order is None and hardware is not None:
         order = hardware.order
     fixed = None if order is None else fixed_order(order, target.lane_dims)
     if fixed is not None:
         _check_covers(layer, target, fixed)
     orders = all_orders(interleaved) if fixed is None else fixed.orders
-    caps = dict(hardware.buffers) if hardware is not None and hardware.buffers is not None else None
+    memories = dict(hardware.buffers) if hardware is not None and hardware.buffers is not None else None
     loop_set = fixed.loop_set if fixed is not None else None
     allowed = steps_allowed(layer, target, loop_set)
     covered = orders.placements
     for steps in allowed.values():
         covered *= int(steps.sum())
-    return _Room(layer, bits, target, orders, fixed, tables(layer, bits, target, caps), covered, allowed)
+    return _Room(layer, bits, target, orders, fixed, problems, memories, covered, allowed)
 
 
 def _check_covers(layer: Layer, target: Target, fixed: FixedOrder) -> None:

@@ -30,10 +30,10 @@ from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
 from hwgen.search.core.batch import Request
-from hwgen.search.core.dominance import undominated
 from hwgen.search.core.optimal import Balance, Cost, Result, result_of, search
 from hwgen.search.core.orders import all_orders, fixed_order
-from hwgen.search.core.space import Tables, Target, tables
+from hwgen.search.core.problems import LayerProblems
+from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
 from hwgen.search.hwc.memory_split import roomy
@@ -67,6 +67,10 @@ def memories_of(schedule: Schedule, hardware: Hardware, budget: int) -> PerOpera
     target = Target(schedule.lanes, True)
     need = predict(schedule).allocation
     inputs, weights, outputs = (max(need[array], least) for array, least in zip(ARRAYS, target.least, strict=True))
+    return _with_room(inputs, weights, outputs, budget, target)
+
+
+def _with_room(inputs: int, weights: int, outputs: int, budget: int, target: Target) -> PerOperand:
     sizes = roomy((inputs, weights, outputs), budget, target.units)
     return PerOperand(*(sizes[array] for array in ARRAYS))
 
@@ -112,6 +116,13 @@ class _Candidate:
     def schedule(self) -> Schedule:
         return self.found.nests.schedule(self.figures)
 
+    def memories(self, hardware: Hardware, budget: int) -> PerOperand:
+        """`memories_of` its schedule."""
+        if hardware.buffers is not None:
+            return PerOperand(*(hardware.buffers[array] for array in ARRAYS))
+        inputs, weights, outputs = (int(size) for size in self.figures[AT.inputs : AT.outputs + 1])
+        return _with_room(inputs, weights, outputs, budget, self.found.nests.target)
+
 
 @dataclass
 class _Balancing:
@@ -121,7 +132,8 @@ class _Balancing:
     hardware: Hardware
     budget: int
     judged: dict[str, tuple[Cost, Schedule]] = field(default_factory=dict)
-    tables: dict[Lanes, Tables] = field(default_factory=dict)
+    problems: dict[Lanes, LayerProblems] = field(default_factory=dict)
+    quick: dict[_Candidate, tuple[float, Schedule]] = field(default_factory=dict)
 
     @cached_property
     def least(self) -> dict[Lanes, Result]:
@@ -129,7 +141,8 @@ class _Balancing:
         found, refusal = {}, None
         for lanes in shapes_of_lanes(self.hardware):
             try:
-                found[lanes] = search(self.layer, [self.budget], self._shaped(lanes))[0]
+                shaped = self._shaped(lanes)
+                found[lanes] = search(self.layer, [self.budget], shaped, problems=self._problems(lanes))[0]
             except InputError as error:
                 refusal = refusal or error
         if refusal is not None and not found:
@@ -188,30 +201,24 @@ class _Balancing:
         yield from self._given_orders(lanes, coarse=False)
         if self.hardware.order is not None:
             return
-        target, t = self._target(lanes)
-        orders, steps = all_orders(), None
-        triples = undominated(orders, [t], words=True, hardware=True)
-        for n in range(len(triples.index)):
-            nests = searched_nests(self.layer, target, orders, int(triples.index[n]))
-            if steps is None:
-                steps = Steps.of(nests, t)
-                wanted = set(steps.triples_within(triples.states, self.budget, most).tolist())
-            if n in wanted:
-                yield nests, steps
+        problems, orders = self._problems(lanes), all_orders()
+        triples = problems.triples(orders, words=True)
+        first = searched_nests(self.layer, problems.target, orders, int(triples.index[0]))
+        steps = Steps.of(first, problems.tables).with_memories(self.hardware.buffers)
+        for n in steps.triples_within(triples.states, self.budget, most).tolist():
+            yield searched_nests(self.layer, problems.target, orders, int(triples.index[n])), steps
 
     def _given_orders(self, lanes: Lanes, *, coarse: bool) -> Iterator[tuple[Nests, Steps]]:
         """The hardware's order, else the canonical ones."""
-        target, t = self._target(lanes)
-        given = self.hardware.order
+        problems, given = self._problems(lanes), self.hardware.order
         for order in [order_from_text(text) for text in CANONICAL] if given is None else [given]:
-            nests = given_nests(self.layer, target, fixed_order(order, target.lane_dims))
-            yield nests, Steps.of(nests, t, coarse=coarse)
+            nests = given_nests(self.layer, problems.target, fixed_order(order, problems.target.lane_dims))
+            yield nests, Steps.of(nests, problems.tables, coarse=coarse).with_memories(self.hardware.buffers)
 
-    def _target(self, lanes: Lanes) -> tuple[Target, Tables]:
-        target = Target.of(self._shaped(lanes))
-        if lanes not in self.tables:
-            self.tables[lanes] = tables(self.layer, Bits(), target, self.hardware.buffers)
-        return target, self.tables[lanes]
+    def _problems(self, lanes: Lanes) -> LayerProblems:
+        if lanes not in self.problems:
+            self.problems[lanes] = LayerProblems(self.layer, Bits(), Target.of(self._shaped(lanes)))
+        return self.problems[lanes]
 
     def _coarse(self) -> Iterator[Found]:
         """Schedules of any traffic: few steps, of the given order or of the canonical ones."""
@@ -229,15 +236,18 @@ class _Balancing:
 
     def _judge_best(self, found: list[Found], most: float) -> None:
         """Judge the best of a short list."""
-        short = self._short_list(found, most)
-        quick = []
-        for one in short:
-            schedule = one.schedule
-            memories = memories_of(schedule, self.hardware, self.budget)
-            quick.append((quick_cycles(schedule, memories, one.figures[AT.iterations]), schedule))
+        quick = [self._quick(one) for one in self._short_list(found, most)]
         quick.sort(key=lambda pair: pair[0])
         for _, schedule in quick[:FINALISTS]:
             self._judge(schedule)
+
+    def _quick(self, candidate: _Candidate) -> tuple[float, Schedule]:
+        """An estimate of its cycles, and its schedule."""
+        if candidate not in self.quick:
+            schedule, iterations = candidate.schedule, candidate.figures[AT.iterations]
+            memories = candidate.memories(self.hardware, self.budget)
+            self.quick[candidate] = quick_cycles(schedule, memories, iterations), schedule
+        return self.quick[candidate]
 
     @staticmethod
     def _short_list(found: list[Found], most: float) -> list[_Candidate]:

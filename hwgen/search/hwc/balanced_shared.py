@@ -22,18 +22,18 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import ARRAYS, Bits, Schedule
+from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
 from hwgen.search.core.optimal import Balance, Cost, result_of
 from hwgen.search.core.orders import fixed_order
-from hwgen.search.core.space import Target, tables
+from hwgen.search.core.space import Target
 from hwgen.search.hwc.balanced import LEVELS, TRAFFIC_SLACK
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
 from hwgen.search.hwc.order_candidates import LayerSet
 from hwgen.search.hwc.shared import Shared, best_shared, layer_set_of, shared_on
-from hwgen.search.hwc.within_slack import AT, Steps, found_within, given_nests
+from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests
 
 __all__ = ["balanced_shared", "least_shared"]
 
@@ -66,7 +66,7 @@ def balanced_shared(
     """
     started = time.perf_counter()
     search = _Search(tuple(layers), budget, order, name)
-    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes])
+    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes], max(FAR, slack))
     found = search.within(slack)
     return replace(found, seconds=time.perf_counter() - started)
 
@@ -82,7 +82,7 @@ def least_shared(
     """The HWC of ``budget`` bytes with the least traffic; lanes and order are free if left out."""
     started = time.perf_counter()
     search = _Search(tuple(layers), budget, order, name)
-    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes])
+    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes], 0.0)
     least = min(search.least.values(), key=lambda shared: shared.total_bytes)
     return replace(least, seconds=time.perf_counter() - started)
 
@@ -118,15 +118,20 @@ class _Search:
     least: dict[Lanes, Shared] = field(default_factory=dict)
     known: dict[tuple[Lanes, Order], Shared | None] = field(default_factory=dict)
     exact: dict[str, int] = field(default_factory=dict)
+    rows: dict[tuple[object, ...], tuple[float, Found]] = field(default_factory=dict)
+    options: dict[tuple[object, ...], _Option] = field(default_factory=dict)
 
-    def find_least(self, shapes: list[Lanes]) -> None:
-        """The HWC of least traffic for every shape that may have the least of all."""
+    def find_least(self, shapes: list[Lanes], excess: float) -> None:
+        """The HWC of least traffic for each shape on which it exceeds the least of all by at most this share.
+
+        It may be missing for shapes whose bound excludes that they have the least of all.
+        """
         self.sets = {lanes: layer_set_of(self.layers, self.budget, lanes) for lanes in shapes}
         least = np.inf
         for lanes in sorted(shapes, key=lambda lanes: self.sets[lanes].least_alone):
             if self.sets[lanes].least_alone > least or not np.isfinite(self.sets[lanes].least_alone):
                 continue
-            found = shared_on(self.sets[lanes], self.order, self.name)
+            found = shared_on(self.sets[lanes], self.order, self.name, least * (1 + excess))
             if found is not None:
                 self.least[lanes] = found
                 least = min(least, found.total_bytes)
@@ -141,11 +146,13 @@ class _Search:
         judged = [(first, _of_results(least))]
         most = least.total_bytes * (1 + slack)
         machines = self._machines(most, bounded_orders=BOUNDED_ORDERS)
-        for level in [*(level for level in LEVELS if level < slack), slack]:
-            judged += [(self._judged(one), one) for one in self._choices(machines, least.total_bytes * (1 + level))]
         anywhere = least.total_bytes * (1 + max(FAR, slack))
-        far = self._machines(anywhere, bounded_orders=0)
-        judged += [(self._judged(one), one) for one in self._choices(far, anywhere)]
+        far = self._choices(self._machines(anywhere, bounded_orders=0), anywhere)
+        limits = [least.total_bytes * (1 + level) for level in (*(level for level in LEVELS if level < slack), slack)]
+        near = [
+            self._choices(machines, limit) for limit in reversed(limits)
+        ]  # what the first found serves the others
+        judged += [(self._judged(one), one) for choices in (*reversed(near), far) for one in choices]
         inside = [pair for pair in judged if pair[0].total_bytes <= most]
         cost, chosen = min(inside, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
         fewest, fastest = min(judged, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
@@ -205,7 +212,7 @@ class _Search:
             return [self.order]
         orders = [order_from_text(text) for text in CANONICAL]
         if bounded_orders:
-            variant = layer_set.variants()[0]
+            variant = layer_set.variants[0]
             for candidate in layer_set.candidates(variant, limit, words=False)[:bounded_orders]:
                 triple = int(candidate.triples.index[candidate.triple])
                 orders.append(layer_set.orders_of(variant, triple)[1])
@@ -215,7 +222,7 @@ class _Search:
         """The HWC of least traffic with this order; None if it is certain not to be within the limit."""
         if (lanes, order) not in self.known:
             layer_set = self.sets[lanes]
-            variant = layer_set.given(fixed_order(order, layer_set.target.lane_dims))
+            variant = layer_set.given(order)
             if not layer_set.candidates(variant, limit, words=False):
                 return None
             self.known[lanes, order] = shared_on(layer_set, order, self.name)
@@ -225,8 +232,8 @@ class _Search:
         """The schedules of least estimated cycles on an HWC whose traffic together is within the limit."""
         spare = limit - shared.total_bytes
         fronts = [
-            self._options(result.schedule.layer, shared.hardware, result.total_bytes + spare)
-            for result in shared.results
+            self._options(layer, shared.hardware, result.total_bytes + spare)
+            for layer, result in enumerate(shared.results)
         ]
         if not all(fronts):
             return None
@@ -245,31 +252,45 @@ class _Search:
             spare -= option.traffic - chosen[n].traffic
             chosen[n] = option
 
-    def _options(self, layer: Layer, hardware: Hardware, most: float) -> list[_Option]:
+    def _options(self, layer: int, hardware: Hardware, most: float) -> list[_Option]:
         """Schedules of a layer on an HWC that none other undercuts, by traffic; cycles are estimated."""
-        target = Target.of(hardware)
-        order, buffers = hardware.order or (), hardware.buffers
-        t = tables(layer, Bits(), target, buffers)
-        nests = given_nests(layer, target, fixed_order(order, target.lane_dims))
-        memories = _memories(hardware)
-        sizes = np.array([float(memories[array]) for array in ARRAYS])
-        rows = found_within(nests, Steps.of(nests, t), self.budget, most, sizes).rows
+        found = self._found(layer, hardware, most)
+        rows = found.rows[found.rows[:, AT.traffic] <= most]
         if not len(rows):
             return []
         by_traffic = np.lexsort((rows[:, AT.estimate], rows[:, AT.bound], rows[:, AT.traffic]))[:1]
         by_bound = np.lexsort((rows[:, AT.traffic], rows[:, AT.estimate], rows[:, AT.bound]))[:OPTIONS]
         by_estimate = np.lexsort((rows[:, AT.traffic], rows[:, AT.bound], rows[:, AT.estimate]))[:OPTIONS]
-        options = []
-        for at in dict.fromkeys([*by_traffic.tolist(), *by_bound.tolist(), *by_estimate.tolist()]):
-            schedule = nests.schedule(rows[at])
-            quick = quick_cycles(schedule, memories, rows[at][AT.iterations])
-            options.append(_Option(float(rows[at][AT.traffic]), quick, schedule))
+        chosen = dict.fromkeys([*by_traffic.tolist(), *by_bound.tolist(), *by_estimate.tolist()])
+        options = [self._option(layer, hardware, found.nests, rows[at]) for at in chosen]
         options.sort(key=lambda option: (option.traffic, option.cycles))
         front: list[_Option] = []
         for option in options:
             if not front or option.cycles < front[-1].cycles:
                 front.append(option)
         return front
+
+    def _found(self, layer: int, hardware: Hardware, most: float) -> Found:
+        """Schedules of a layer on an HWC within a limit, and others; what was found for a higher limit serves."""
+        key = layer, hardware.shape, hardware.order, tuple((hardware.buffers or {}).items())
+        known = self.rows.get(key)
+        if known is None or known[0] < most or (known[0] > most and not known[1].whole):
+            problems = self.sets[hardware.shape].problems[layer]
+            target, order = problems.target, hardware.order or ()
+            nests = given_nests(self.layers[layer], target, fixed_order(order, target.lane_dims))
+            steps = Steps.of(nests, problems.tables).with_memories(hardware.buffers)
+            sizes = np.array([float(_memories(hardware)[array]) for array in ARRAYS])
+            known = self.rows[key] = most, found_within(nests, steps, self.budget, most, sizes)
+        return known[1]
+
+    def _option(self, layer: int, hardware: Hardware, nests: Nests, row: Floats) -> _Option:
+        steps = tuple(int(step) for step in row[AT.m : AT.x + 1])
+        key = layer, hardware.shape, hardware.order, tuple((hardware.buffers or {}).items()), steps
+        if key not in self.options:
+            schedule = nests.schedule(row)
+            quick = quick_cycles(schedule, _memories(hardware), row[AT.iterations])
+            self.options[key] = _Option(float(row[AT.traffic]), quick, schedule)
+        return self.options[key]
 
 
 def _memories(hardware: Hardware) -> PerOperand:

@@ -44,7 +44,7 @@ def best_order(
     `InputError` if no order fits the buffer with all layers.
     """
     layer_set = LayerSet(tuple(layers), Target.of(hardware), float(buffer_bytes), GOALS[objective], bits or Bits())
-    variants = layer_set.variants()
+    variants = layer_set.variants
     best = None
     for variant in (variants[0], *sorted(variants[1:], key=lambda variant: variant.loops)):
         if best is not None and variant.loops >= best.variant.loops:

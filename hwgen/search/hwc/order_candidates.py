@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from hwgen.ir.hardware import Order
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Marker
-from hwgen.search.core.branch import FOUND, Problem, improve, lists_of, problem
-from hwgen.search.core.dominance import StepLists, Triples, step_list, undominated
-from hwgen.search.core.orders import DIM_OF_LOOP, LOOPS, TILED, FixedOrder, LoopSet, Orders, all_orders
-from hwgen.search.core.space import Tables, Target, steps_allowed, tables
+from hwgen.search.core.branch import FOUND, Problem, improve
+from hwgen.search.core.dominance import Triples, undominated
+from hwgen.search.core.orders import DIM_OF_LOOP, LOOPS, TILED, LoopSet, Orders, all_orders, fixed_order
+from hwgen.search.core.problems import LayerProblems
+from hwgen.search.core.space import Target, steps_allowed
 from hwgen.search.hwc.memory_split import least_of_each
 
 __all__ = ["Candidate", "LayerSet", "Variant"]
@@ -65,6 +66,15 @@ class Candidate:
         return sum(self.by_layer)
 
 
+@dataclass(frozen=True)
+class _Costs:
+    """Triples of a variant within a limit (indices), and the least cost of each layer [layer, triple]."""
+
+    limit: float
+    triples: NDArray[np.int64]
+    by_layer: NDArray[np.float64]
+
+
 @dataclass
 class LayerSet:
     """Layers that share an order; ``costed`` counts the nests that were costed one by one."""
@@ -75,18 +85,23 @@ class LayerSet:
     goal: int
     bits: Bits
     costed: int = 0
-    _known_triples: dict[bool, Triples] = field(default_factory=dict)
-    _known_lists: dict[tuple[int, Dim, bytes, bool], StepLists] = field(default_factory=dict)
+    _known_triples: dict[tuple[int, bool], Triples] = field(default_factory=dict)
+    _known_orders: dict[Order, Variant] = field(default_factory=dict)
+    _known_costs: dict[tuple[int, bool], _Costs] = field(default_factory=dict)
 
     @cached_property
-    def tables(self) -> tuple[Tables, ...]:
-        """The tables of each layer."""
-        return tuple(tables(layer, self.bits, self.target) for layer in self.layers)
+    def problems(self) -> tuple[LayerProblems, ...]:
+        """The problems of each layer."""
+        return tuple(LayerProblems(layer, self.bits, self.target) for layer in self.layers)
 
-    def given(self, fixed: FixedOrder) -> Variant:
+    def given(self, order: Order) -> Variant:
         """The one variant of a given order."""
-        return self._variant(fixed.orders, fixed.loop_set, (), len(fixed.loops))
+        if order not in self._known_orders:
+            fixed = fixed_order(order, self.target.lane_dims)
+            self._known_orders[order] = self._variant(fixed.orders, fixed.loop_set, (), len(fixed.loops))
+        return self._known_orders[order]
 
+    @cached_property
     def variants(self) -> list[Variant]:
         """All choices of loops: for each of m, c, y, x both loops, one of them, or none where no layer needs one.
 
@@ -112,47 +127,73 @@ class LayerSet:
         allowed = tuple(steps_allowed(layer, self.target, loop_set) for layer in self.layers)
         return Variant(orders, loop_set, absent, loops, allowed)
 
-    def _problem(self, variant: Variant, layer: int, *, words: bool) -> Problem:
-        """One layer's problem. The lists of a dimension are reused by all variants in which it has the same loops."""
-        t, allowed = self.tables[layer], variant.allowed[layer]
-        found = []
-        for dim in TILED:
-            key = (layer, dim, allowed[dim].tobytes(), words)
-            if key not in self._known_lists:
-                self._known_lists[key] = step_list(t, dim, allowed[dim], words=words)
-            found.append(self._known_lists[key])
-        return problem(t, lists_of(found))
-
     def _triples(self, orders: Orders, *, words: bool) -> Triples:
-        if orders is not all_orders():
-            return undominated(orders, self.tables, words=words, hardware=self.target.hardware)
-        if words not in self._known_triples:
-            self._known_triples[words] = undominated(orders, self.tables, words=words, hardware=self.target.hardware)
-        return self._known_triples[words]
+        key = (id(orders), words)
+        if key not in self._known_triples:
+            every = [one.tables for one in self.problems]
+            self._known_triples[key] = undominated(orders, every, words=words, hardware=self.target.hardware)
+        return self._known_triples[key]
 
     def candidates(self, variant: Variant, limit: float, *, words: bool) -> list[Candidate]:
         """Candidates whose lower bound does not exceed the limit, in ascending order of the bound."""
         triples = self._triples(variant.orders, words=words)
-        problems = tuple(self._problem(variant, layer, words=words) for layer in range(len(self.layers)))
-        alone = self._alone if variant.orders is all_orders() else np.zeros(len(self.layers))
-        sums = np.zeros(len(triples.index))
-        found = np.zeros((len(self.layers), len(triples.index)))
-        for n, p in enumerate(problems):
-            spent = np.where(np.isfinite(sums), sums, np.inf) + alone[n + 1 :].sum()
-            limits = np.where(np.isfinite(spent), limit - np.where(np.isfinite(spent), spent, 0), -1.0)
-            self.costed += least_of_each(p, triples.states, self.budget, self.goal, limits, found[n])
-            sums += found[n]
+        costs = self._costs(variant, triples, limit, words=words)
+        inside = np.flatnonzero(costs.by_layer.sum(axis=0) <= limit)
+        if not len(inside):
+            return []
+        problems = self._problems(variant, words=words)
         candidates = [
-            Candidate(variant, problems, triples, triple, tuple(found[:, triple].tolist()))
-            for triple in np.flatnonzero(sums < np.inf).tolist()
+            Candidate(variant, problems, triples, int(costs.triples[at]), tuple(costs.by_layer[:, at].tolist()))
+            for at in inside
         ]
         return sorted(candidates, key=lambda candidate: candidate.bound)
 
-    def nearest_candidates(self, variant: Variant, *, words: bool) -> list[Candidate]:
-        """Candidates near the sum of the layers' own least costs: those within the first excess that has any."""
+    def _problems(self, variant: Variant, *, words: bool) -> tuple[Problem, ...]:
+        return tuple(
+            one.problem(allowed, words=words) for one, allowed in zip(self.problems, variant.allowed, strict=True)
+        )
+
+    def _costs(self, variant: Variant, triples: Triples, limit: float, *, words: bool) -> _Costs:
+        """The least cost of each layer for the triples whose sum is within the limit.
+
+        What was found for a limit at least as high is used again. A variant with fewer loops costs no less than the
+        one with all loops, so only the triples are looked at that are within the limit there, if that is known.
+        """
+        known = self._known_costs.get((id(variant), words))
+        if known is not None and known.limit >= limit:
+            return known
+        searched = variant.orders is all_orders()
+        wanted, alone = np.arange(len(triples.index)), np.zeros(len(self.layers))
+        if searched:
+            alone = self._alone
+            every = self._known_costs.get((id(self.variants[0]), words))
+            if every is not None and every.limit >= limit:
+                wanted = every.triples[every.by_layer.sum(axis=0) <= limit]
+        by_layer = np.zeros((0, len(wanted)))
+        for n, one in enumerate(self.problems):
+            if not np.isfinite(alone).all():
+                wanted, by_layer = wanted[:0], np.zeros((n, 0))
+            found = np.empty(len(wanted))
+            if len(wanted):
+                limits = limit - (by_layer.sum(axis=0) + alone[n + 1 :].sum())
+                p = one.problem(variant.allowed[n], words=words)
+                self.costed += least_of_each(p, triples.states[wanted], self.budget, self.goal, limits, found)
+            stay = np.isfinite(found)
+            wanted, by_layer = wanted[stay], np.vstack([by_layer[:, stay], found[stay]])
+        costs = _Costs(limit, wanted, by_layer)
+        if not searched or variant is self.variants[0]:
+            self._known_costs[id(variant), words] = costs
+        return costs
+
+    def nearest_candidates(self, variant: Variant, limit: float = np.inf, *, words: bool) -> list[Candidate]:
+        """Candidates near the sum of the layers' own least costs: those within the first excess that has any.
+
+        None of them has a bound above the limit.
+        """
         for extra in NEAR:
-            found = self.candidates(variant, float(self._alone.sum()) * (1 + extra), words=words)
-            if found:
+            most = float(self._alone.sum()) * (1 + extra)
+            found = self.candidates(variant, min(most, limit), words=words)
+            if found or most >= limit:
                 return found
         return []
 
@@ -165,14 +206,12 @@ class LayerSet:
     def _alone(self) -> NDArray[np.float64]:
         """The least cost of each layer with an HWC of its own and any loops: a lower bound for every variant."""
         costs = np.zeros(len(self.layers))
-        for n, (layer, t) in enumerate(zip(self.layers, self.tables, strict=True)):
-            allowed = steps_allowed(layer, self.target, None)
-            triples = undominated(all_orders(), [t], words=self.goal != 0, hardware=self.target.hardware)
-            lists = [step_list(t, dim, allowed[dim], words=self.goal != 0) for dim in TILED]
+        for n, one in enumerate(self.problems):
+            words = self.goal != 0
+            p = one.problem(steps_allowed(one.layer, self.target, None), words=words)
+            states = one.triples(all_orders(), words=words).states
             best = np.full((1, FOUND), np.inf)
-            self.costed += improve(
-                problem(t, lists_of(lists)), triples.states, np.array([self.budget]), self.goal, 0, best
-            )
+            self.costed += improve(p, states, np.array([self.budget]), self.goal, 0, best)
             costs[n] = best[0, 0]
         return costs
 

@@ -28,7 +28,6 @@ from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.branch import GOALS, Problem
 from hwgen.search.core.optimal import Balance, Objective, Result, goal_of, search
-from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.memory_split import frontier, roomy, split
 from hwgen.search.hwc.order_candidates import Candidate, LayerSet, Variant
@@ -104,29 +103,30 @@ def layer_set_of(
     return LayerSet(tuple(layers), target, float(budget), GOALS[objective], bits or Bits())
 
 
-def shared_on(layer_set: LayerSet, order: Order | None, name: str) -> Shared | None:
-    """The best HWC for the layers; None if no HWC of this size runs all of them."""
+def shared_on(layer_set: LayerSet, order: Order | None, name: str, limit: float = np.inf) -> Shared | None:
+    """The best HWC for the layers; None if no HWC of this size runs all of them at a cost within the limit."""
     started = time.perf_counter()
     budget, lanes = int(layer_set.budget), layer_set.target.lanes
     objective = next(objective for objective in OBJECTIVES if GOALS[objective] == layer_set.goal)
     costed = layer_set.costed
     variants = _variants(layer_set, order)
-    best = _SplitSearch(layer_set).solve(variants)
-    if best.variant is None:
+    best = _SplitSearch(layer_set).solve(variants, limit)
+    if best.variant is None or best.goal > limit:
         return None
     orders = [order] if order else layer_set.orders_of(best.variant, best.triple)
     needed = dict(zip(ARRAYS, best.memories, strict=True))
-    for one in orders:
-        tight = Hardware(name=name, lanes=lanes, budget=budget, order=one, buffers=needed)
+    for its_order in orders:
+        tight = Hardware(name=name, lanes=lanes, budget=budget, order=its_order, buffers=needed)
         try:
             results = tuple(
-                search(layer, [budget], tight, objective, bits=layer_set.bits)[0] for layer in layer_set.layers
+                search(one.layer, [budget], tight, objective, bits=layer_set.bits, problems=one)[0]
+                for one in layer_set.problems
             )
         except InputError:  # an idle loop is needed after all, for its marker
             continue
         if sum(goal_of(result, objective) for result in results) == best.goal:
             buffers = roomy(best.memories, budget, layer_set.target.units)
-            hardware = Hardware(name=name, lanes=lanes, budget=budget, order=one, buffers=buffers)
+            hardware = Hardware(name=name, lanes=lanes, budget=budget, order=its_order, buffers=buffers)
             covered = sum(variant.covered for variant in variants)
             seconds = time.perf_counter() - started
             return Shared(hardware, results, needed, covered, covered - (layer_set.costed - costed), seconds)
@@ -153,7 +153,7 @@ def _least_budget(layer_set: LayerSet, order: Order | None) -> int | None:
 
 
 def _variants(layer_set: LayerSet, order: Order | None) -> list[Variant]:
-    return [layer_set.given(fixed_order(order, layer_set.target.lane_dims))] if order else layer_set.variants()
+    return [layer_set.given(order)] if order else layer_set.variants
 
 
 # --- the search ---
@@ -178,18 +178,18 @@ class _SplitSearch:
 
     layers: LayerSet
 
-    def solve(self, variants: list[Variant]) -> _Best:
+    def solve(self, variants: list[Variant], limit: float = np.inf) -> _Best:
         """The best by goal and number of loops; among equals the best by the second criterion.
 
         The first variant has all loops, so no other variant has a lower goal; a variant matters only if it has fewer
         loops. Removing loops never lowers the goal. So if a variant misses the goal, so does every variant that lacks
-        the same loops and more.
+        the same loops and more. If the goal exceeds the limit, or is certain to, the search ends with that.
         """
-        best = _Best()
+        best = _Best(limit + 0.5)
         words = self.layers.goal != 0
-        self._improve(self.layers.nearest_candidates(variants[0], words=words), best, exact=False)
-        self._improve(self.layers.candidates(variants[0], best.goal, words=words), best, exact=False)
-        if best.variant is None:
+        self._improve(self.layers.nearest_candidates(variants[0], limit, words=words), best, exact=False)
+        self._improve(self.layers.candidates(variants[0], min(best.goal, limit), words=words), best, exact=False)
+        if best.variant is None or best.goal > limit:
             return best
         missed: list[set[tuple[str, Dim]]] = []
         for variant in sorted(variants[1:], key=lambda variant: (len(variant.reduced), variant.loops)):
@@ -201,9 +201,15 @@ class _SplitSearch:
                 missed.append(variant.reduced)
             elif found.loops < best.loops:
                 best = found
-        for variant in variants:
-            if variant.loops == best.loops and not any(less <= variant.reduced for less in missed):
-                self._improve(self.layers.candidates(variant, best.goal, words=True), best, exact=True)
+        last = [
+            variant
+            for variant in variants
+            if variant.loops == best.loops and not any(less <= variant.reduced for less in missed)
+        ]
+        if len(last) > 1:
+            self.layers.candidates(variants[0], best.goal, words=True)  # what is beyond the goal here is so in all
+        for variant in last:
+            self._improve(self.layers.candidates(variant, best.goal, words=True), best, exact=True)
         return best
 
     def _improve(self, candidates: list[Candidate], best: _Best, *, exact: bool) -> None:

@@ -5,7 +5,7 @@ What is known at once is a lower bound (the busiest of datapath and ports) and t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hwgen.ir.layer import Dim, Layer
-from hwgen.ir.schedule import Bits, Schedule
+from hwgen.ir.schedule import ArrayName, Bits, Schedule
 from hwgen.search.core.branch import (
     Problem,
     advance,
@@ -27,6 +27,7 @@ from hwgen.search.core.branch import (
 from hwgen.search.core.dominance import StepLists
 from hwgen.search.core.nests import fixed_schedule, free_schedule
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, TILED, WEIGHT_STATES, FixedOrder, Orders
+from hwgen.search.core.problems import with_memories
 from hwgen.search.core.space import Tables, Target, steps_allowed
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
 from hwgen.search.hwc.memory_split import least_of_each, with_room
@@ -116,7 +117,7 @@ def searched_nests(layer: Layer, target: Target, orders: Orders, triple: int) ->
     return Nests(layer, target, orders.alone(triple), steps_allowed(layer, target, None), build)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Found:
     """Schedules of one order: ``rows`` by `COLUMNS`; ``whole``: every one within the limit is there."""
 
@@ -149,6 +150,10 @@ class Steps:
             number = COMBINATIONS[dim]
             lists.append(StepLists(np.arange(number + 1) * len(steps), np.tile(steps, number)))
         return cls(problem(t, lists_of(lists)), t, whole)
+
+    def with_memories(self, memories: Mapping[ArrayName, int] | None) -> "Steps":
+        """The same steps for given sizes of the three memories, in bytes."""
+        return replace(self, problem=with_memories(self.problem, memories))
 
     def triples_within(self, states: Ints, budget: int, limit: float) -> Ints:
         """Which triples of forms have a schedule within the limit."""
