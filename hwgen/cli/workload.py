@@ -32,7 +32,7 @@ from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance, Objective, Result
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
-from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared
+from hwgen.search.hwc.balanced_shared import balanced_shared, least_shared, number_of_steps
 from hwgen.search.hwc.shared import Shared
 
 __all__ = [
@@ -222,15 +222,16 @@ def of_size(hardware: Hardware, size: int) -> Hardware:
     return hardware if hardware.buffers is not None else hardware.model_copy(update={"budget": size})
 
 
-def one_for_all(layers: tuple[Layer, ...], size: int, slack: float | None) -> Shared:
+def one_for_all(layers: tuple[Layer, ...], size: int, slack: float | None, *, name: str = SHARED) -> Shared:
     """The one HWC of some bytes that is best for all layers, and the schedules on it; its lanes are free.
 
     ``slack`` : by what share traffic may exceed the least, for the fewest cycles; None: the least traffic.
     """
     note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
-    if slack is None:
-        return least_shared(layers, size, name=SHARED)
-    return balanced_shared(layers, size, slack=slack, name=SHARED)
+    with progress(number_of_steps(slack), "searching") as step:
+        if slack is None:
+            return least_shared(layers, size, name=name, step=step)
+        return balanced_shared(layers, size, slack=slack, name=name, step=step)
 
 
 def balance_of(results: Sequence[Result]) -> Balance | None:
@@ -260,6 +261,12 @@ def tell_balance(balance: Balance | None) -> None:
         f"{least.total_bytes:,} bytes in {least.cycles:,} cycles (--objective traffic); the fewest cycles found are "
         f"{fewest.cycles:,}, with {fewest.total_bytes:,} bytes."
     )
+    if balance.within_slack is not None:
+        typer.echo(
+            f"All {balance.timed:,} of the space searched that are within the slack were timed: none is faster."
+        )
+    else:
+        typer.echo(f"{balance.timed:,} within the slack were timed, the others estimated: one of them may be faster.")
 
 
 def save_works(works: Sequence[Work], folder: Path) -> None:

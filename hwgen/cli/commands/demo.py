@@ -9,13 +9,13 @@ from cosim.hwc.comparison import LayerResult
 from hwgen.cli.commands.cosim import Jobs, print_comparison, print_failures, run, save_results
 from hwgen.cli.commands.generate.folders import write_made
 from hwgen.cli.commands.generate.generate import make_hardware
-from hwgen.cli.console import Json, note, print_json, print_table, size_text
-from hwgen.cli.workload import Work, balance_data, tell_balance
+from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.workload import Work, balance_data, one_for_all, tell_balance
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Marker
 from hwgen.search.core.optimal import search
-from hwgen.search.hwc.balanced_shared import balanced_shared
+from hwgen.search.hwc.balanced import TRAFFIC_SLACK
 from hwgen.search.hwc.shared import Shared
 
 __all__ = ["demo"]
@@ -32,8 +32,7 @@ def demo(
 ) -> int:
     """Schedule, generate and simulate the five AlexNet rows of Stoutchinin et al. 2019 at full size, on one HWC."""
     layers = load_layer_set(SET).convolutions()
-    note(f"searching the best HWC of {size_text(BUDGET)} for {len(layers)} layers")
-    shared = balanced_shared(layers, BUDGET, name="demo")
+    shared = one_for_all(tuple(layers), BUDGET, TRAFFIC_SLACK, name="demo")
     work = Work(tuple(result.schedule for result in shared.results), shared.hardware)
     (generated,) = made = make_hardware([work], rtl)
     write_made([work], rtl, made)

@@ -65,15 +65,16 @@ class Balance:
     chosen : what was chosen.
     least_traffic : the least traffic that the hardware can have, with the cycles that it takes then.
     fewest_cycles : the fewest cycles that were found for any traffic.
-    within_slack, timed : schedules within the slack of the least traffic, and those of them whose cycles the model
-        told; where they are equal, none of the space has fewer cycles.
+    timed : schedules within the slack of the least traffic whose cycles the model told.
+    within_slack : all schedules of the space within the slack, where each of them was timed, so that none has fewer
+        cycles than the chosen one; None where some were only estimated: then they are not counted.
     """
 
     chosen: Cost
     least_traffic: Cost
     fewest_cycles: Cost
     timed: int
-    within_slack: int
+    within_slack: int | None
 
     @property
     def ends(self) -> tuple[Cost, Cost, Cost]:
@@ -87,7 +88,9 @@ class Balance:
         for ends in zip(*(one.ends for one in parts), strict=True):
             totals.append(Cost(sum(end.total_bytes for end in ends), sum(end.cycles for end in ends)))
         chosen, least, fewest = totals
-        return cls(chosen, least, fewest, sum(one.timed for one in parts), sum(one.within_slack for one in parts))
+        counted = [one.within_slack for one in parts if one.within_slack is not None]
+        within_slack = sum(counted) if len(counted) == len(parts) else None
+        return cls(chosen, least, fewest, sum(one.timed for one in parts), within_slack)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data."""

@@ -41,7 +41,7 @@ from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within,
 
 __all__ = ["LEVELS", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of", "shapes_of_lanes"]
 
-ENGINE = 1
+ENGINE = 2
 """Number of this engine; results that another number stored are not used again."""
 
 TRAFFIC_SLACK = 0.01
@@ -78,7 +78,8 @@ def _with_room(inputs: int, weights: int, outputs: int, budget: int, target: Tar
 def balanced(layer: Layer, buffer_bytes: Sequence[int], hardware: Hardware, slack: float) -> list[Result]:
     """For each buffer size the schedule of the fewest cycles within the slack; see the module's docstring.
 
-    Of equal ones that of less traffic is returned. Raises `InputError` if nothing fits the smallest buffer.
+    Of equal ones that of less traffic, with its biases, is returned. Raises `InputError` if nothing fits the smallest
+    buffer.
     """
     return [_Balancing(layer, hardware, size).within(slack) for size in buffer_bytes]
 
@@ -124,6 +125,15 @@ class _Candidate:
         return _with_room(inputs, weights, outputs, budget, self.found.nests.target)
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """A schedule and what it costs; ``with_bias``: its bytes with the biases."""
+
+    cost: Cost
+    with_bias: int
+    schedule: Schedule
+
+
 @dataclass
 class _Balancing:
     """One layer on one piece of hardware with one budget; what was judged is remembered."""
@@ -131,7 +141,7 @@ class _Balancing:
     layer: Layer
     hardware: Hardware
     budget: int
-    judged: dict[str, tuple[Cost, Schedule]] = field(default_factory=dict)
+    judged: dict[str, _Judged] = field(default_factory=dict)
     problems: dict[Lanes, LayerProblems] = field(default_factory=dict)
     quick: dict[_Candidate, tuple[float, Schedule]] = field(default_factory=dict)
 
@@ -176,19 +186,16 @@ class _Balancing:
             all_there = False
             for level in [*(level for level in LEVELS if level < slack), slack]:
                 self._judge_best(found, least.total_bytes * (1 + level))
-        timed = len(self.judged)
+        timed = sum(one.cost.total_bytes <= most for one in self.judged.values())
         self._judge_best(list(self._coarse()), np.inf)
-        inside = [(cost.cycles, cost.total_bytes, key) for key, (cost, _) in self.judged.items()
-                  if cost.total_bytes <= most]  # fmt: skip
-        chosen = min(inside)
-        fewest = min((cost.cycles, cost.total_bytes) for cost, _ in self.judged.values())
-        cost, schedule = self.judged[chosen[2]]
+        inside = {key: one for key, one in self.judged.items() if one.cost.total_bytes <= most}
+        _, chosen = min(inside.items(), key=lambda pair: (pair[1].cost.cycles, pair[1].with_bias, pair[0]))
+        fastest = min((one.cost for one in self.judged.values()), key=lambda cost: (cost.cycles, cost.total_bytes))
         covered = sum(result.covered for result in self.least.values())
         pruned = sum(result.pruned for result in self.least.values())
-        result = result_of(schedule, self.budget, hardware=True, covered=covered, pruned=pruned)
-        fastest = Cost(fewest[1], fewest[0])
-        inside_slack = timed if all_there else max(len(every), timed + 1)
-        balance = Balance(cost, self._judge(least.schedule), fastest, timed, inside_slack)
+        result = result_of(chosen.schedule, self.budget, hardware=True, covered=covered, pruned=pruned)
+        least_cost = self._judge(least.schedule)
+        balance = Balance(chosen.cost, least_cost, fastest, timed, timed if all_there else None)
         return replace(result, seconds=time.perf_counter() - started, balance=balance)
 
     @property
@@ -230,9 +237,10 @@ class _Balancing:
         key = repr((schedule.nest, schedule.lanes))
         if key not in self.judged:
             memories = memories_of(schedule, self.hardware, self.budget)
-            cost = Cost(predict(schedule).total_bytes, cycles_of(schedule, memories))
-            self.judged[key] = cost, schedule
-        return self.judged[key][0]
+            traffic = predict(schedule)
+            cost = Cost(traffic.total_bytes, cycles_of(schedule, memories))
+            self.judged[key] = _Judged(cost, traffic.total_with_bias, schedule)
+        return self.judged[key].cost
 
     def _judge_best(self, found: list[Found], most: float) -> None:
         """Judge the best of a short list."""

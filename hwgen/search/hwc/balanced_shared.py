@@ -11,7 +11,7 @@ much more. The HWCs that an estimate prefers (`hwgen.search.hwc.fewer_tiles`) ar
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -35,7 +35,7 @@ from hwgen.search.hwc.order_candidates import LayerSet
 from hwgen.search.hwc.shared import Shared, best_shared, layer_set_of, shared_on
 from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests
 
-__all__ = ["balanced_shared", "least_shared"]
+__all__ = ["balanced_shared", "least_shared", "number_of_steps"]
 
 Floats = NDArray[np.float64]
 
@@ -59,13 +59,14 @@ def balanced_shared(
     order: Order | None = None,
     slack: float = TRAFFIC_SLACK,
     name: str = "shared",
+    step: Callable[[], None] = lambda: None,
 ) -> Shared:
     """The HWC of ``budget`` bytes and the schedules on it; lanes and order are free if left out.
 
-    Raises `InputError` if no HWC of this size runs all layers.
+    ``step`` is called `number_of_steps` times. Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
-    search = _Search(tuple(layers), budget, order, name)
+    search = _Search(tuple(layers), budget, order, name, step)
     search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes], max(FAR, slack))
     found = search.within(slack)
     return replace(found, seconds=time.perf_counter() - started)
@@ -78,13 +79,28 @@ def least_shared(
     *,
     order: Order | None = None,
     name: str = "shared",
+    step: Callable[[], None] = lambda: None,
 ) -> Shared:
-    """The HWC of ``budget`` bytes with the least traffic; lanes and order are free if left out."""
+    """The HWC of ``budget`` bytes with the least traffic; lanes and order are free if left out.
+
+    ``step`` is called `number_of_steps` times. Raises `InputError` if no HWC of this size runs all layers.
+    """
     started = time.perf_counter()
-    search = _Search(tuple(layers), budget, order, name)
+    search = _Search(tuple(layers), budget, order, name, step)
     search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes], 0.0)
     least = min(search.least.values(), key=lambda shared: shared.total_bytes)
     return replace(least, seconds=time.perf_counter() - started)
+
+
+def number_of_steps(slack: float | None = None, lanes: Lanes | None = None) -> int:
+    """Steps that a search reports: `balanced_shared` for a slack, `least_shared` without one."""
+    shapes = len(Lanes.shapes(LANES)) if lanes is None else 1
+    return shapes if slack is None else 2 * shapes + len(_levels(slack)) + 1
+
+
+def _levels(slack: float) -> list[float]:
+    """The slacks for which HWCs are judged."""
+    return [*(level for level in LEVELS if level < slack), slack]
 
 
 @dataclass(frozen=True)
@@ -107,6 +123,11 @@ class _Choice:
     def cycles(self) -> float:
         return sum(option.cycles for option in self.options)
 
+    @property
+    def with_bias(self) -> int:
+        """Bytes of all layers with their biases."""
+        return sum(predict(option.schedule).total_with_bias for option in self.options)
+
 
 @dataclass
 class _Search:
@@ -114,6 +135,7 @@ class _Search:
     budget: int
     order: Order | None
     name: str
+    step: Callable[[], None]
     sets: dict[Lanes, LayerSet] = field(default_factory=dict)
     least: dict[Lanes, Shared] = field(default_factory=dict)
     known: dict[tuple[Lanes, Order], Shared | None] = field(default_factory=dict)
@@ -129,12 +151,13 @@ class _Search:
         self.sets = {lanes: layer_set_of(self.layers, self.budget, lanes) for lanes in shapes}
         least = np.inf
         for lanes in sorted(shapes, key=lambda lanes: self.sets[lanes].least_alone):
-            if self.sets[lanes].least_alone > least or not np.isfinite(self.sets[lanes].least_alone):
-                continue
-            found = shared_on(self.sets[lanes], self.order, self.name, least * (1 + excess))
-            if found is not None:
-                self.least[lanes] = found
-                least = min(least, found.total_bytes)
+            alone = self.sets[lanes].least_alone
+            if alone <= least and np.isfinite(alone):
+                found = shared_on(self.sets[lanes], self.order, self.name, least * (1 + excess))
+                if found is not None:
+                    self.least[lanes] = found
+                    least = min(least, found.total_bytes)
+            self.step()
         if not self.least:
             best_shared(self.layers, self.budget, shapes[0], order=self.order)  # says what is too small
             raise InputError(f"no HWC of {self.budget} bytes runs all {len(self.layers)} layers")
@@ -148,17 +171,18 @@ class _Search:
         machines = self._machines(most, bounded_orders=BOUNDED_ORDERS)
         anywhere = least.total_bytes * (1 + max(FAR, slack))
         far = self._choices(self._machines(anywhere, bounded_orders=0), anywhere)
-        limits = [least.total_bytes * (1 + level) for level in (*(level for level in LEVELS if level < slack), slack)]
-        near = [
-            self._choices(machines, limit) for limit in reversed(limits)
-        ]  # what the first found serves the others
+        self.step()
+        near = []
+        for level in reversed(_levels(slack)):  # what is found for a slack serves the lower ones
+            near.append(self._choices(machines, least.total_bytes * (1 + level)))
+            self.step()
         judged += [(self._judged(one), one) for choices in (*reversed(near), far) for one in choices]
         inside = [pair for pair in judged if pair[0].total_bytes <= most]
-        cost, chosen = min(inside, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
+        cost, chosen = min(inside, key=lambda pair: (pair[0].cycles, pair[1].with_bias))
         fewest, fastest = min(judged, key=lambda pair: (pair[0].cycles, pair[0].total_bytes))
-        found = self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), len(inside) + 1))
+        found = self._as_shared(chosen, least, Balance(cost, first, fewest, len(inside), None))
         ends = (self._costs(chosen), self._costs(_of_results(least)), self._costs(fastest))
-        parts = (Balance(*costs, timed=1, within_slack=2) for costs in zip(*ends, strict=True))
+        parts = (Balance(*costs, timed=1, within_slack=None) for costs in zip(*ends, strict=True))
         return replace(found, parts=tuple(parts))
 
     def _as_shared(self, chosen: _Choice, least: Shared, balance: Balance) -> Shared:
@@ -204,6 +228,8 @@ class _Search:
             if layer_set.least_alone <= limit:
                 found = [self._known(lanes, order, limit) for order in self._orders(layer_set, limit, bounded_orders)]
                 machines += [shared for shared in found if shared is not None]
+            if bounded_orders:
+                self.step()
         machines.sort(key=lambda shared: shared.total_bytes)
         return [shared for shared in machines if shared.total_bytes <= limit]
 

@@ -1,3 +1,4 @@
+from functools import partial
 from itertools import product
 from random import Random
 
@@ -7,7 +8,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Bits
+from hwgen.ir.schedule import ArrayName, Bits
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.hwc.cycles import cycles
@@ -16,7 +17,7 @@ from hwgen.search.core.optimal import search
 from hwgen.search.core.orders import TILED, fixed_order
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.balanced import balanced
-from hwgen.search.hwc.balanced_shared import balanced_shared
+from hwgen.search.hwc.balanced_shared import balanced_shared, number_of_steps
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text
 from hwgen.search.hwc.shared import best_shared
 from tests.random.nests import random_layer
@@ -61,8 +62,11 @@ def test_on_given_hardware_no_schedule_within_the_slack_takes_fewer_cycles(seed:
         (found,) = balanced(layer, [512], hardware, slack)
         balance = found.balance
         assert balance is not None
-        whole = balance.timed == balance.within_slack
+        whole = balance.within_slack is not None
         assert whole or slack > 0.01
+        if whole:
+            inside = sum(traffic <= least * (1 + slack) for traffic, _ in everything)
+            assert 1 <= balance.timed == balance.within_slack <= inside
         fewest = min(spent for traffic, spent in everything if traffic <= least * (1 + slack))
         assert balance.chosen.cycles == fewest if whole else balance.chosen.cycles >= fewest
         assert balance.chosen.total_bytes == found.total_bytes <= least * (1 + slack)
@@ -70,6 +74,46 @@ def test_on_given_hardware_no_schedule_within_the_slack_takes_fewer_cycles(seed:
         assert balance.fewest_cycles.cycles <= balance.chosen.cycles <= balance.least_traffic.cycles
         assert before is None or balance.chosen.cycles <= before
         before = balance.chosen.cycles
+
+
+def test_the_lanes_are_those_of_the_fastest_shape() -> None:
+    """With free lanes the choice is the best of the choices on each shape with the same limit."""
+    layer = random_layer(Random(6), most_macs=150)
+    free = Hardware(name="free", budget=512, order=order_from_text(CANONICAL[2]))
+    (found,) = balanced(layer, [512], free, 0.1)
+    balance = found.balance
+    assert balance is not None
+    assert balance.within_slack == balance.timed
+    most, spent = int(balance.least_traffic.total_bytes * 1.1), {}
+    for lanes in Lanes.shapes(16):
+        shaped = free.model_copy(update={"lanes": lanes})
+        try:
+            least = search(layer, [512], shaped)[0].total_bytes
+        except InputError:
+            continue
+        if least <= most:
+            (alone,) = balanced(layer, [512], shaped, (most + 0.5) / least - 1)
+            assert alone.balance is not None
+            spent[lanes] = alone.balance.chosen.cycles
+    assert balance.chosen.cycles == min(spent.values()) < max(spent.values())
+    assert spent[found.schedule.lanes] == balance.chosen.cycles
+
+
+def test_of_equally_fast_schedules_that_of_fewest_bytes_with_biases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this order biases are fetched for each tile of rows: of one row each three times, of all rows once."""
+    monkeypatch.setattr("hwgen.search.hwc.balanced.cycles_of", lambda schedule, memories: 1)
+    layer = Layer(
+        name="wide", input_channels=1, output_channels=72, input_height=3, input_width=1, output_height=3,
+        output_width=1, kernel=(1, 1),
+    )  # fmt: skip
+    order = order_from_text("[W]YM[IO]cmyx")
+    buffers: dict[ArrayName, int] = {"I": 64, "W": 128, "O": 256}
+    hardware = Hardware(name="hwc", lanes=Lanes(m=16), budget=448, order=order, buffers=buffers)
+    (found,) = balanced(layer, [448], hardware, 0.05)
+    assert found.balance is not None
+    assert found.balance.within_slack == found.balance.timed > 1
+    assert found.balance.least_traffic.total_bytes < found.total_bytes
+    assert found.counts.total_with_bias() == found.total_bytes + 4 * 72
 
 
 def test_free_lanes_and_memories() -> None:
@@ -85,6 +129,7 @@ def test_free_lanes_and_memories() -> None:
         assert found.balance is not None
         assert found.balance.least_traffic.total_bytes == least.total_bytes
         assert found.total_bytes <= least.total_bytes * (1 + slack)
+        assert found.balance.within_slack is None  # so many that only the best of a short list are timed
         spent.append(found.balance.chosen.cycles)
     assert spent == sorted(spent, reverse=True)
 
@@ -101,11 +146,15 @@ def test_one_hwc_for_all_layers() -> None:
             continue
     spent: list[int] = []
     for slack in (0.0, 0.01):
-        found = balanced_shared(layers, 1024, slack=slack)
+        steps: list[float] = []
+        found = balanced_shared(layers, 1024, slack=slack, step=partial(steps.append, slack))
+        assert len(steps) == number_of_steps(slack)
         balance, hardware = found.balance, found.hardware
         assert balance is not None
         assert hardware.buffers is not None
         assert balance.least_traffic.total_bytes == min(least)
+        assert balance.within_slack is None
+        assert balance.timed >= 1
         assert found.total_bytes == balance.chosen.total_bytes <= min(least) * (1 + slack)
         memories = PerOperand(**hardware.buffers)
         assert balance.chosen.cycles == sum(cycles(one.schedule, memories).total for one in found.results)

@@ -224,9 +224,10 @@ def schedule(
         ]
         for result in results
     ]
-    title = "Schedules of the fewest cycles within the slack of the least traffic" if one_level == "balanced" else ""
+    near = "Schedules of the fewest cycles found within the slack of the least traffic"
+    title = near if one_level == "balanced" else f"Schedules of least {one_level}"
     wide = ["words", "/ compulsory", "seconds", "pruned", "schedules covered"]
-    print_table(title or f"Schedules of least {one_level}", columns, rows, wide=wide)
+    print_table(title, columns, rows, wide=wide)
     _print_weighed(results)
     for one in balances:
         tell_balance(one)
@@ -292,7 +293,7 @@ def _folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:
 
 def _remarks(result: Result, hardware: Sequence[Hardware], objective: str) -> list[str]:
     runs_on = f"hardware {hardware[0].name}" if hardware else "the pure model: no lanes, exact buffer need"
-    what = "Fewest cycles near the least traffic" if objective == "balanced" else f"Least {objective}"
+    what = "Fewest cycles found near the least traffic" if objective == "balanced" else f"Least {objective}"
     return [
         f"{what} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
         f"{result.total_bytes} bytes, out of {result.covered} schedules.",
