@@ -9,7 +9,8 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from typer.models import ArgumentInfo, OptionInfo
 
-from hwgen.cli.main import app
+from hwgen.cli.program.program import app
+from hwgen.cli.program.registry import COMMANDS
 from manual.markdown import anchored, cell, table
 
 __all__ = ["Command", "Parameter", "commands", "commands_page"]
@@ -43,14 +44,12 @@ class Command:
 def commands() -> tuple[Command, ...]:
     """Every command, in the order of ``hwgen --help``."""
     found = []
-    for info in app.registered_commands:
-        assert info.callback is not None
-        name = info.name or info.callback.__name__.replace("_", "-")
-        parameters = list(_parameters(info.callback))
+    for entry in COMMANDS.values():
+        parameters = list(_parameters(entry.function))
         found.append(
             Command(
-                name,
-                inspect.cleandoc(info.help or info.callback.__doc__ or "").partition("\n\n")[0],
+                entry.name,
+                entry.summary,
                 tuple(one for one in parameters if not one.spellings),
                 tuple(one for one in parameters if one.spellings),
             )

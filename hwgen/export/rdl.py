@@ -1,17 +1,10 @@
-"""A register bank in SystemRDL, with fields, access, reset values and error codes; and that text compiled."""
-
-import tempfile
-from functools import lru_cache
-from pathlib import Path
-
-from systemrdl.compiler import RDLCompiler
-from systemrdl.node import AddrmapNode
+"""A register bank in SystemRDL, with fields, access, reset values and error codes."""
 
 from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.registers.bank import Access, Bank, Field
 from hwgen.arch.registers.errors import ErrorCode
 
-__all__ = ["compiled", "system_rdl"]
+__all__ = ["system_rdl"]
 
 _ACCESS = {
     Access.RW: "sw = rw; hw = r;",
@@ -55,14 +48,3 @@ def _enumeration(bank: Bank, codes: type[ErrorCode]) -> list[str]:
 
 def _type_name(bank: Bank) -> str:
     return f"{bank.name}_error"
-
-
-@lru_cache(maxsize=16)
-def compiled(text: str) -> AddrmapNode:
-    """The address map of a SystemRDL text; raises the compiler's error if it is none."""
-    with tempfile.TemporaryDirectory(prefix="hwgen-") as folder:
-        file = Path(folder) / "bank.rdl"
-        file.write_text(text, encoding="utf-8")
-        compiler = RDLCompiler()
-        compiler.compile_file(str(file))
-        return compiler.elaborate().top

@@ -26,7 +26,8 @@ from hwgen.cli.console import (
 from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
 from hwgen.cli.names import set_names
-from hwgen.cli.pipelines import MacsOption, cosim_stacks, solution_file
+from hwgen.cli.pipeline_runs import cosim_stacks
+from hwgen.cli.pipelines import MacsOption, solution_file
 from hwgen.cli.workload import (
     BufferOption,
     HardwareOption,

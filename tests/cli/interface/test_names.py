@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.cli.main import app
+from hwgen.cli.program.registry import COMMANDS
 from hwgen.ir.builtin import builtin_names, named_file
 from hwgen.ir.document import write_atomically
 from hwgen.ir.hardware import load_hardware
 from hwgen.ir.network import Totals, load_layer_set
 from hwgen.search.hwc.shared import best_shared
 from tests.cli.command_line import Run, refused
-
-COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
 
 
 def test_what_is_built_in(run: Run) -> None:
@@ -37,9 +35,10 @@ def test_what_is_built_in(run: Run) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_helps(run: Run, command: str) -> None:
-    answer = run(command.replace("_", "-"), "-h")
+    answer = run(command, "-h")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out == run(command.replace("_", "-"), "--help").out
+    assert answer.out == run(command, "--help").out
+    assert " ".join(COMMANDS[command].summary.split()) in " ".join(answer.out.split())
     assert "--buffers" not in answer.out
 
 

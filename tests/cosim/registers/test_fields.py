@@ -13,8 +13,9 @@ from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.cluster import cluster_verilog
 from hwgen.export.conversion import converted
 from hwgen.export.hwc import verilog
+from hwgen.export.peakrdl import compiled
 from hwgen.export.pipeline import pipeline_verilog
-from hwgen.export.rdl import compiled, system_rdl
+from hwgen.export.rdl import system_rdl
 from hwgen.gateware.lib.register_bank import RegisterBank
 from tests.cosim.registers.fields import check_bank
 from tests.cosim.registers.port import RegisterPort, build

@@ -10,10 +10,11 @@ import typer
 from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
 from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file, write_made
+from hwgen.cli.commands.generate.pipelines import generate_stacks
 from hwgen.cli.console import Json, print_json, print_table, require_folder
 from hwgen.cli.coverage import Partial
 from hwgen.cli.operands import Operands, OperandsOption, read_operands
-from hwgen.cli.pipelines import MacsOption, generate_stacks, solution_file
+from hwgen.cli.pipelines import MacsOption, solution_file
 from hwgen.cli.workload import (
     BufferOption,
     HardwareOption,

@@ -11,7 +11,7 @@ import typer
 from hwgen.campaigns.depth_first_gain_regression import MACS, NETWORKS, WaysRegression
 from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.jobs import jobs_option
-from hwgen.cli.pipelines import print_sizes
+from hwgen.cli.pipeline_runs import print_sizes
 from hwgen.cli.workload import read_hardware
 from hwgen.ir.document import InputError
 

@@ -12,7 +12,7 @@ from hwgen.campaigns.pipeline import StackRegression
 from hwgen.campaigns.pipeline_cases import regression_cases, small_cases
 from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.jobs import jobs_option
-from hwgen.cli.pipelines import print_sizes, print_stacks
+from hwgen.cli.pipeline_runs import print_sizes, print_stacks
 
 __all__ = ["regress_stacks"]
 

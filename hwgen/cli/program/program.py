@@ -1,0 +1,99 @@
+"""The program: its own options, and the one place that turns errors into a line and an exit status."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwgen import __version__
+from hwgen.cli.console import printable
+from hwgen.cli.program.interrupts import INTERRUPTED
+from hwgen.cli.program.registry import Commands
+from hwgen.ir.document import InputError
+from hwgen.tools.toolchain import ToolError, cache_folder
+
+__all__ = ["app", "run"]
+
+DONE, CHECK_FAILED, BAD_INPUT = 0, 1, 2
+
+_ALSO_CALLED = {"buffers": "buffer"}
+"""Names of options that are taken, too."""
+
+app = typer.Typer(
+    name="hwgen",
+    cls=Commands,
+    help="Convolution schedules with proven memory traffic, and hardware that runs them with exactly that traffic.",
+    epilog="Exit status: 0 done and all checks hold, 1 a check failed, 2 bad input.",
+    no_args_is_help=True,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda token: _ALSO_CALLED.get(token, token),
+    },
+    pretty_exceptions_enable=False,
+)
+
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer exports it under no name of its own
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"hwgen {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Run the command line; exits with 0 (done, all checks hold), 1 (a check failed) or 2 (bad input, one line)."""
+    try:
+        status = app(prog_name="hwgen", standalone_mode=False)
+        sys.stdout.flush()
+    except InputError as error:
+        status = _refuse(str(error))
+    except _UsageError as error:
+        status = _refuse(error.format_message())  # type: ignore[attr-defined]
+    except ToolError as error:
+        _refuse(str(error))
+        status = CHECK_FAILED
+    except BrokenPipeError:
+        # The reader closed the pipe (`hwgen ... | head`). The work is not done, so the status is not 0; typer's is 1.
+        _close_output()
+        status = CHECK_FAILED
+    except OSError as error:
+        status = _refuse(f"{_place(error)}: {error.strerror or error}")
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    sys.exit(status if isinstance(status, int) else DONE)
+
+
+def _place(error: OSError) -> str:
+    """The file that an error is about; where it names none, the places that the program writes to."""
+    if error.filename is not None:
+        return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close_output()
+    return f"standard output, or a file in {Path.cwd()}, {cache_folder()} or {tempfile.gettempdir()}"
+
+
+def _close_output() -> None:
+    """What is still to be written to standard output goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse(line: str) -> int:
+    """Print bad input as one line on standard error, whatever characters the message has."""
+    if line:
+        sys.stderr.write(f"hwgen: {printable(line)}\n")
+    return BAD_INPUT

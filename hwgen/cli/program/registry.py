@@ -1,0 +1,128 @@
+"""The commands by name: a command's module is imported when the command is called, not before."""
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from hwgen.cli.console import show_wide
+from hwgen.cli.program.interrupts import importing
+
+__all__ = ["COMMANDS", "Commands", "Entry"]
+
+Wide = Annotated[bool, typer.Option("--wide", help="Show all columns of a table, however narrow the terminal.")]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command: what the user types, and where it is in `hwgen.cli.commands`."""
+
+    name: str
+    module: str
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The command itself, which has the name of the command; its module is imported."""
+        with importing():
+            found: Callable[..., Any] = getattr(import_module(self._module), self._function)
+        return found
+
+    @cached_property
+    def summary(self) -> str:
+        """The first paragraph of the docstring, as it is in the source."""
+        spec = find_spec(self._module)
+        assert spec is not None
+        assert spec.origin is not None
+        for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name == self._function:
+                return (ast.get_docstring(node) or "").partition("\n\n")[0]
+        raise AssertionError(f"{self._module} has no function {self._function}")
+
+    @property
+    def _module(self) -> str:
+        return f"hwgen.cli.commands.{self.module}"
+
+    @property
+    def _function(self) -> str:
+        return self.name.replace("-", "_")
+
+
+COMMANDS = {
+    entry.name: entry
+    for entry in (
+        Entry("layers", "layers"),
+        Entry("sets", "builtin"),
+        Entry("hardware", "builtin"),
+        Entry("schedule", "schedule.schedule"),
+        Entry("predict", "predict"),
+        Entry("generate", "generate.generate"),
+        Entry("pack", "pack"),
+        Entry("cosim", "cosim"),
+        Entry("demo", "demo"),
+        Entry("paper", "paper.paper"),
+        Entry("depth-first", "depth_first"),
+        Entry("regress", "regress.hwc"),
+        Entry("regress-stacks", "regress.pipelines"),
+        Entry("regress-ways", "regress.depth_first_gain"),
+        Entry("regress-clusters", "regress.clusters"),
+        Entry("synth", "synth"),
+        Entry("calibrate", "calibrate"),
+        Entry("sweep", "sweep"),
+        Entry("report", "report"),
+        Entry("cache", "cache"),
+    )
+}
+"""In the order of ``hwgen --help``."""
+
+
+class Commands(TyperGroup):
+    """All commands; of those that are not called, only what ``hwgen --help`` shows is read."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: _Uncalled(entry) for name, entry in COMMANDS.items()}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, for those who show them with what the commands do."""
+        for name, command in self.commands.items():
+            command.help = COMMANDS[name].summary
+        return super().list_commands(ctx)
+
+
+class _Uncalled(TyperCommand):
+    """A command in place of the one that it becomes when its arguments are read."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry.name)
+        self._entry = entry
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        return _called(self._entry).make_context(info_name, args, parent, **extra)
+
+
+def _called(entry: Entry) -> TyperCommand:
+    """The command with its options, of which each one has ``--wide``."""
+    function = entry.function
+
+    @wraps(function)
+    def run(*arguments: Any, wide: bool, **options: Any) -> Any:
+        show_wide(wide)
+        return function(*arguments, **options)
+
+    signature = inspect.signature(function)
+    more = inspect.Parameter("wide", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Wide)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), more])  # type: ignore[attr-defined]
+    run.__annotations__ = {**function.__annotations__, "wide": Wide}
+    program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    program.command(entry.name)(run)
+    command = typer.main.get_command(program)
+    assert isinstance(command, TyperCommand)
+    return command
