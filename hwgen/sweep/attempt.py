@@ -1,20 +1,24 @@
 """One attempt at a step, in a process of its own: it may take too long or crash, and only the step suffers.
 
-`attempt` runs in a worker of the farm and starts this module as a program, which does the step and leaves its answer
-in a file.
+`attempt` runs in a worker of the farm and starts this module as a program, whose copies do the steps and leave their
+answers in files.
 """
 
+import contextlib
 import ctypes
+import gc
 import importlib
 import json
 import os
 import pickle
 import resource
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,20 +94,14 @@ def _answer(step: Step, order: Order) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="hwgen-step-") as name:
         question, answer, log = (Path(name) / part for part in ("question", "answer", "log"))
         question.write_bytes(pickle.dumps((step, order.perform)))
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "hwgen.sweep.attempt", question, answer, order.store, str(os.getpid())],
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                status = _wait(process, question, order.seconds)
-            except subprocess.TimeoutExpired:
-                return {"status": "failed", "reason": f"not done after {order.seconds:g} s"}
-            finally:
-                _end(process)
+        starter = _starter(log)
+        try:
+            starter.start([str(path) for path in (question, answer, log)] + [order.store])
+            status = starter.wait(order.seconds)
+        except TimeoutError:
+            return {"status": "failed", "reason": f"not done after {order.seconds:g} s"}
+        finally:
+            starter.end()
         try:
             record: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -112,36 +110,117 @@ def _answer(step: Step, order: Order) -> dict[str, Any]:
         return record
 
 
-def _wait(process: "subprocess.Popen[bytes]", question: Path, seconds: float) -> int:
-    """Its status when it has ended; the time counts from when it has read the request."""
-    end = time.monotonic() + START_SECONDS
-    while question.exists() and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.05)
-    return process.wait(seconds)
+class _Starter:
+    """A process that has imported what steps need. For each attempt it starts a copy of itself.
+
+    Imports take a second, a copy some milliseconds. Both end when the worker ends. One attempt at a time.
+
+    Parameters
+    ----------
+    log : where it says why it cannot start.
+    """
+
+    def __init__(self, log: Path) -> None:
+        with log.open("wb") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hwgen.sweep.attempt", str(os.getpid())],
+                env=environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                bufsize=0,
+            )
+        self._attempt: int | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    def start(self, arguments: list[str]) -> None:
+        """Start an attempt, under this process's variables and in its folder."""
+        assert self._process.stdin is not None
+        request = {"arguments": arguments, "environment": environment(), "folder": str(Path.cwd())}
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._attempt = self._told(START_SECONDS)
+
+    def wait(self, seconds: float) -> int:
+        """The attempt's status when it has ended; `TimeoutError` after some seconds."""
+        status = self._process.wait() if self._attempt is None else self._told(seconds)
+        self._attempt = None
+        return self._process.wait() if status is None else status
+
+    def end(self) -> None:
+        """End an attempt that still runs: first so that it can end what it has started itself."""
+        for blow in (signal.SIGTERM, signal.SIGKILL):
+            if self._attempt is None:
+                return
+            os.kill(self._attempt, blow)
+            with contextlib.suppress(TimeoutError):
+                self.wait(GRACE_SECONDS)
+        with self._process:
+            self._process.kill()
+
+    def _told(self, seconds: float) -> int | None:
+        """The next number that it writes; None if it has ended."""
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            raise TimeoutError
+        line = self._process.stdout.readline()
+        return int(line) if line else None
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """First so that it can end what it has started itself."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+_starters = threading.local()
+
+
+def _starter(log: Path) -> _Starter:
+    """That of this thread; it is there from the first attempt on."""
+    if not (hasattr(_starters, "one") and _starters.one.ready):
+        _starters.one = _Starter(log)
+    one: _Starter = _starters.one
+    return one
 
 
 # --- the process itself ---
 
 
-def main(question: str, answer: str, store: str, parent: str) -> None:
-    """Do the step in one file, write the answer to another; ends with the process that started it."""
-    signal.signal(signal.SIGTERM, _leave)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):
-        return
+def main(parent: str) -> None:
+    """Fork for each request on standard input; write the fork's number, then its status, to standard output.
+
+    In the fork: do the step that the request names, and return.
+    """
+    _end_with(int(parent), signal.SIGTERM)
+    gc.freeze()  # what the copies share is left alone
+    for line in sys.stdin:
+        request = json.loads(line)
+        this = os.getpid()
+        fork = os.fork()
+        if not fork:
+            _end_with(this, signal.SIGTERM, _leave)
+            os.environ.clear()
+            os.environ.update(request["environment"])
+            os.chdir(request["folder"])
+            _do(*request["arguments"])
+            return
+        os.write(1, f"{fork}\n".encode())
+        _, status = os.waitpid(fork, 0)
+        os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _end_with(parent: int, blow: signal.Signals, handler: Any = signal.SIG_DFL) -> None:
+    """This process gets a signal when its parent ends."""
+    signal.signal(blow, handler)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, blow)
+    if os.getppid() != parent:
+        raise SystemExit(1)
+
+
+def _do(question: str, answer: str, log: str, store: str) -> None:
+    """Do the step in one file, write the answer to another, and what is printed to a third."""
+    for stream, file, mode in ((0, os.devnull, os.O_RDONLY), (1, log, os.O_WRONLY), (2, log, os.O_WRONLY)):
+        os.dup2(os.open(file, mode | (os.O_CREAT | os.O_APPEND if stream else 0)), stream)
     step, perform = pickle.loads(Path(question).read_bytes())
-    Path(question).unlink()
     module, _, name = perform.partition(":")
     function: Callable[[Step, Tell], dict[str, Any]] = getattr(importlib.import_module(module), name)
 
