@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -19,10 +20,25 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Marker, Schedule, item_data
 from hwgen.search.core.optimal import Balance, Objective, Result, result_of, search
 
-__all__ = ["ENGINE", "Request", "follow_the_parent", "processors", "search_layers"]
+__all__ = ["ENGINE", "Alone", "Request", "follow_the_parent", "processors", "search_layers"]
 
 ENGINE = 1
 """Number of the search engine; results that another number stored are not used again."""
+
+
+ALONE_SECONDS = 1.0
+"""Processes take longer to start: what is searched in this time is searched without them."""
+
+
+class Alone:
+    """The processor time for which this process searches before it starts others, the smallest layers first."""
+
+    def __init__(self) -> None:
+        self._end = time.process_time() + ALONE_SECONDS
+
+    def __bool__(self) -> bool:
+        """Whether there is time left."""
+        return time.process_time() < self._end
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,8 @@ def search_layers(
     request
         What is asked of each.
     jobs
-        Processes that search side by side; as many as there are processors if left out. 1: this process searches.
+        Processes that search side by side; as many as there are processors if left out. This process searches if it
+        is 1, and for a second before it starts any.
     store
         A folder that keeps the results of each finished layer in a file of its own: a later call with the same
         request takes them from there. The files do not depend on the number of jobs or on time.
@@ -98,12 +115,15 @@ def search_layers(
             open_keys.append(key)
         else:
             finish(key, kept, new=False)
-    workers = min(jobs or processors(), len(open_keys))
-    if workers <= 1:
-        for key in open_keys:
-            finish(key, request.search(distinct[key]), new=True)
-    else:
-        _search_side_by_side(open_keys, distinct, request, workers, finish)
+    jobs = jobs or processors()
+    if jobs > 1:
+        open_keys.sort(key=lambda key: (distinct[key].macs, key), reverse=True)
+    alone = Alone()
+    while open_keys and (min(jobs, len(open_keys)) == 1 or alone):
+        key = open_keys.pop(-1 if jobs > 1 else 0)
+        finish(key, request.search(distinct[key]), new=True)
+    if open_keys:
+        _search_side_by_side(open_keys, distinct, request, min(jobs, len(open_keys)), finish)
     return [
         [replace(result, schedule=_renamed(result.schedule, layer)) for result in found[key]]
         for key, layer in zip(keys, layers, strict=True)
@@ -122,14 +142,11 @@ def _search_side_by_side(
     workers: int,
     finish: Callable[..., None],
 ) -> None:
-    """Search in processes of their own, the largest layers first; an interrupt drops only what is not finished."""
-    largest_first = sorted(keys, key=lambda key: (-layers[key].macs, key))
+    """Search in processes of their own, in this order; an interrupt drops only what is not finished."""
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent)
     done = False
     try:
-        waiting: dict[Future[list[Result]], str] = {
-            pool.submit(request.search, layers[key]): key for key in largest_first
-        }
+        waiting: dict[Future[list[Result]], str] = {pool.submit(request.search, layers[key]): key for key in keys}
         for future in as_completed(waiting):
             finish(waiting[future], future.result(), new=True)
         done = True

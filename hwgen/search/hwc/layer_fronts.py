@@ -20,7 +20,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.core.access import predict
-from hwgen.search.core.batch import follow_the_parent, processors
+from hwgen.search.core.batch import Alone, follow_the_parent, processors
 from hwgen.search.core.optimal import search
 from hwgen.search.core.space import Target, tables
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text, points, schedule_of, splits_of
@@ -285,8 +285,15 @@ def _front(layer: Layer, families: list[tuple[Target, str, Floats]], most_bytes:
 
 
 def _in_parallel(function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...]], jobs: int | None) -> list[_Front]:
-    workers = min(jobs or processors(), len(tasks))
-    if workers <= 1:
-        return [function(*task) for task in tasks]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent) as pool:
-        return [future.result() for future in [pool.submit(function, *task) for task in tasks]]
+    """What the function makes of each task, whose first argument is a layer."""
+    jobs, alone = jobs or processors(), Alone()
+    waiting = sorted(range(len(tasks)), key=lambda number: tasks[number][0].macs, reverse=True)
+    found: dict[int, _Front] = {}
+    while waiting and (min(jobs, len(waiting)) == 1 or alone):
+        found[waiting[-1]] = function(*tasks[waiting.pop()])
+    if waiting:
+        workers = min(jobs, len(waiting))
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent) as pool:
+            futures = {number: pool.submit(function, *tasks[number]) for number in waiting}
+            found |= {number: future.result() for number, future in futures.items()}
+    return [found[number] for number in range(len(tasks))]
