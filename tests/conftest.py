@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from hwgen.cli import main
 from tests.cli.command_line import Answer, Run
-from tests.kernels import compile_in_turn
+from tests.kernels import compile_for_plans, compile_in_turn
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
@@ -16,6 +16,12 @@ settings.register_profile(
 )
 compile_in_turn()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(scope="session")
+def kernels_of_plans(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For tests whose processes plan: the kernels are in the cache."""
+    compile_for_plans(tmp_path_factory.mktemp("plans"))
 
 
 @pytest.fixture

@@ -1,15 +1,18 @@
 """Numba's kernels in tests: several processes that need the same one compile it once."""
 
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
+from hwgen.campaigns.plans import Configuration, make_plan
+from hwgen.ir.layer import Layer
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import cache_folder
 
-__all__ = ["compile_in_turn"]
+__all__ = ["compile_for_plans", "compile_in_turn"]
 
 
 def compile_in_turn() -> None:
@@ -29,3 +32,13 @@ def compile_in_turn() -> None:
             return compiled(dispatcher, signature)
 
     Dispatcher.compile = compile_alone
+
+
+def compile_for_plans(folder: Path) -> None:
+    """Have the kernels of plans compiled, before processes of the program compile them side by side."""
+    layer = Layer(
+        name="small", input_channels=2, output_channels=3, input_height=6, input_width=6, output_height=4,
+        output_width=4, kernel=(3, 3),
+    )  # fmt: skip
+    for kind in ("per-layer", "shared"):
+        make_plan([layer], Configuration(kind, 1024), folder)

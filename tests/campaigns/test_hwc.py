@@ -23,6 +23,8 @@ from hwgen.model.published.stoutchinin import hwce
 from hwgen.tools.toolchain import cache_folder
 from tests.cli.command_line import Run, refused
 
+pytestmark = pytest.mark.usefixtures("kernels_of_plans")
+
 ROWS: list[dict[str, Any]] = [
     {"name": "square", "op": "conv", "input_channels": 3, "output_channels": 4, "input_height": 8, "input_width": 18,
      "output_height": 8, "output_width": 18, "kernel": [3, 3], "padding": [1, 1, 1, 1]},

@@ -45,6 +45,8 @@ SMALL = {"name": "small", "op": "conv", "input_channels": 3, "output_channels": 
          "input_width": 9, "output_height": 6, "output_width": 9, "kernel": [3, 3],
          "padding": [1, 1, 1, 1]}  # fmt: skip
 
+pytestmark = pytest.mark.usefixtures("kernels_of_plans")
+
 
 @pytest.fixture
 def layer_set(tmp_path: Path) -> Path:

@@ -10,6 +10,7 @@ import hwgen.cli.commands.cosim
 import hwgen.cli.commands.synth
 from hwgen.arch.hwc import HwcParameters
 from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import load_schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.synth.ecp5 import Area, Device, Gates, Synthesis
@@ -95,10 +96,11 @@ def test_one_hwc_for_all_layers_into_rtl(run: Run, layers: str) -> None:
 
 def test_given_hardware(run: Run, layers: str, simulated: list[tuple[list[str], Hardware | None]]) -> None:
     """Hardware lies beside the schedules of each size, with the size as its budget; that on the command line wins."""
-    save_hardware(Hardware(name="wide", budget=4096), Path("wide.yaml"))
+    lanes = Lanes(x=16)
+    save_hardware(Hardware(name="wide", lanes=lanes, budget=4096), Path("wide.yaml"))
     assert run("schedule", layers, "--buffer", "512,1KiB", "--hardware", "wide.yaml", "-o", "found").status == 0
     assert run("cosim", "found").status == 0
-    beside = [Hardware(name="wide", budget=size) for size in (1024, 512)]
+    beside = [Hardware(name="wide", lanes=lanes, budget=size) for size in (1024, 512)]
     assert simulated == [(["a", "b"], hardware) for hardware in beside]
     assert run("cosim", "found/512B/b.yaml").status == 0
     assert simulated[-1] == (["b"], beside[1])
