@@ -10,7 +10,7 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from hwgen.cli.program.program import app
-from hwgen.cli.program.registry import COMMANDS
+from hwgen.cli.program.registry import COMMANDS, callback_of
 from manual.markdown import anchored, cell, table
 
 __all__ = ["Command", "Parameter", "commands", "commands_page"]
@@ -45,7 +45,7 @@ def commands() -> tuple[Command, ...]:
     """Every command, in the order of ``hwgen --help``."""
     found = []
     for entry in COMMANDS.values():
-        parameters = list(_parameters(entry.function))
+        parameters = list(_parameters(callback_of(entry)))
         found.append(
             Command(
                 entry.name,

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from hwgen.cli.console import show_wide
 from hwgen.cli.program.interrupts import importing
 
-__all__ = ["COMMANDS", "Commands", "Entry"]
+__all__ = ["COMMANDS", "Commands", "Entry", "callback_of"]
 
 Wide = Annotated[bool, typer.Option("--wide", help="Show all columns of a table, however narrow the terminal.")]
 
@@ -108,8 +108,8 @@ class _Uncalled(TyperCommand):
         return _called(self._entry).make_context(info_name, args, parent, **extra)
 
 
-def _called(entry: Entry) -> TyperCommand:
-    """The command with its options, of which each one has ``--wide``."""
+def callback_of(entry: Entry) -> Callable[..., Any]:
+    """The command with the option that every command has, ``--wide``."""
     function = entry.function
 
     @wraps(function)
@@ -121,8 +121,13 @@ def _called(entry: Entry) -> TyperCommand:
     more = inspect.Parameter("wide", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Wide)
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), more])  # type: ignore[attr-defined]
     run.__annotations__ = {**function.__annotations__, "wide": Wide}
+    return run
+
+
+def _called(entry: Entry) -> TyperCommand:
+    """The command with its options."""
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    program.command(entry.name)(run)
+    program.command(entry.name)(callback_of(entry))
     command = typer.main.get_command(program)
     assert isinstance(command, TyperCommand)
     return command
