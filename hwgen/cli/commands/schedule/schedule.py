@@ -224,8 +224,8 @@ def schedule(
         ]
         for result in results
     ]
-    near = "Schedules of the fewest cycles found within the slack of the least traffic"
-    title = near if one_level == "balanced" else f"Schedules of least {one_level}"
+    fewest = "Schedules of the fewest cycles found within the slack of the least traffic"
+    title = fewest if one_level == "balanced" else f"Schedules of least {one_level}"
     wide = ["words", "/ compulsory", "seconds", "pruned", "schedules covered"]
     print_table(title, columns, rows, wide=wide)
     _print_weighed(results)
