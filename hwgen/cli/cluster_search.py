@@ -5,17 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from hwgen.arch.hwc import LANES
 from hwgen.cli.console import note, progress
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.search.cluster.fewest_cycles import SLACK, search_fewest_cycles
+from hwgen.search.cluster.lane_shapes import search_lanes, shapes_to_search
 from hwgen.search.cluster.objectives import ClusterObjective
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_parts import telling
 from hwgen.search.cluster.shared import FINALISTS, SharedCluster, search_shared
 
-__all__ = ["search_clusters"]
+__all__ = ["Moving", "lanes_chosen", "search_clusters", "shapes_known"]
 
 
 def search_clusters(
@@ -30,31 +33,51 @@ def search_clusters(
 ) -> SharedCluster:
     """The schedules of all layers; layers of the same shape share one.
 
-    With ``per_layer``, or of one shape, the hardware is as it was given. Without ``objective`` and
-    ``min_utilisation``: fewest cycles with bytes of the DRAM within ``slack`` of the fewest; ``ends``: and what
-    those would be.
+    With ``per_layer``, or of one shape, the hardware is as it was given, but for lanes that it leaves free: these are
+    chosen for all layers together. Without ``objective`` and ``min_utilisation``: fewest cycles within
+    ``slack`` of the fewest bytes of the DRAM; ``ends``: and what those would be.
     """
     shapes: dict[str, Layer] = {}
     for layer in layers:
         shapes.setdefault(_shape(layer), layer)
     one_each = per_layer or len(shapes) == 1 or (hardware.order is not None and hardware.buffers is not None)
-    steps = len(shapes) * (1 if one_each else 1 + FINALISTS)
+    lanes = shapes_to_search(tuple(shapes.values()), hardware)
+    steps = len(lanes) * len(shapes) * (1 if one_each else 1 + FINALISTS)
     what = "" if one_each else ": each alone, then on one cluster for all"
     note(f"searching schedules of {len(shapes)} layers on {hardware.name}{what}")
     with progress(steps, "searching") as step:
         moving = Moving(step)
         solve = _solver(objective, min_utilisation, slack, ends, moving)
-        if one_each:
-            alone = tuple(solve(layer, hardware) for layer in shapes.values())
-            found = SharedCluster(hardware, alone, alone, ())
-        else:
-            found = search_shared(tuple(shapes.values()), hardware, solve)
+
+        def find(machine: Hardware) -> SharedCluster:
+            if not one_each:
+                return search_shared(tuple(shapes.values()), machine, solve)
+            alone = tuple(solve(layer, machine) for layer in shapes.values())
+            return SharedCluster(machine, alone, alone, ())
+
+        found = search_lanes(lanes, hardware, find)
+    if hardware.lanes is None:
+        note(lanes_chosen(found))
     numbers = {shape: number for number, shape in enumerate(shapes)}
 
     def of_all(results: Sequence[TwoLevelResult]) -> tuple[TwoLevelResult, ...]:
         return tuple(_named(results[numbers[_shape(layer)]], layer) for layer in layers)
 
-    return SharedCluster(found.hardware, of_all(found.results), of_all(found.alone), found.tried)
+    return SharedCluster(found.hardware, of_all(found.results), of_all(found.alone), found.tried, found.shapes)
+
+
+def shapes_known(hardware: Hardware) -> int:
+    """How many shapes the lanes may have."""
+    return len(Lanes.shapes(LANES)) if hardware.lanes is None else 1
+
+
+def lanes_chosen(found: SharedCluster) -> str:
+    """Which shape of the lanes was taken, of how many."""
+    searched = ", ".join(str(lanes) for lanes, _ in found.shapes)
+    return (
+        f"Lanes: {found.hardware.lanes}, the best of {len(found.shapes)} shapes that were searched ({searched}); "
+        f"all {len(Lanes.shapes(LANES))} were ranked by the estimated cycles of the multipliers."
+    )
 
 
 def _solver(

@@ -128,6 +128,7 @@ class Cluster(Value):
 
 
 ALONG_ROWS = Lanes(x=16)
+"""The lanes of a cluster on which a single layer is searched that leaves them free."""
 
 
 class Hardware(Value):
@@ -135,8 +136,8 @@ class Hardware(Value):
 
     ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
     ``order`` the loop order and marker places it was generated for. Without ``lanes``, ``order`` or ``buffers`` they
-    are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes. In a
-    cluster lanes are along x where none are given. ``bias_words`` biases are kept
+    are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes.
+    ``bias_words`` biases are kept
     beside them: a power of two, or none; with 64 nearly every network's biases are below 1 % of its traffic, for
     memories up to 16 KiB. With 16 ``operand_bits`` it runs
     layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``cluster`` it is
@@ -153,13 +154,6 @@ class Hardware(Value):
     operand_bits: Literal[8, 16] = 8
     bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
     cluster: Cluster | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lanes_of_a_cluster(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and data.get("cluster") is not None and data.get("lanes") is None:
-            return {**data, "lanes": ALONG_ROWS}
-        return data
 
     @field_validator("order", mode="before")
     @classmethod
@@ -194,7 +188,9 @@ class Hardware(Value):
 
     @property
     def shape(self) -> Lanes:
-        """The lanes; raises `InputError` where they are free."""
+        """The lanes; where they are free, along x in a cluster, else raises `InputError`."""
+        if self.lanes is None and self.cluster is not None:
+            return ALONG_ROWS
         if self.lanes is None:
             raise InputError(f"hardware {self.name}: lanes: expected a shape, such as {{x: 16}}")
         return self.lanes

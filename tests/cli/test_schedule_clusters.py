@@ -133,3 +133,50 @@ def test_the_bar_moves_within_the_search_of_a_layer_and_never_back() -> None:
     assert sum(told) == pytest.approx(2)
     assert sum(told[:2]) == pytest.approx(0.4)
     assert sum(told[:4]) == pytest.approx(0.75)
+
+
+def test_free_lanes_are_chosen_and_written(run: Run, tmp_path: Path) -> None:
+    hardware, layers = tmp_path / "free.yaml", tmp_path / "deep.yaml"
+    save_hardware(Hardware(name="free", budget=2048, cluster=Cluster(hwcs=2, tcdm=1 << 14, banks=4)), hardware)
+    row = {"name": "deep", "op": "conv", "input_channels": 2, "output_channels": 32, "input_height": 3,
+           "input_width": 3, "output_height": 3, "output_width": 3, "kernel": [1, 1]}  # fmt: skip
+    layers.write_text(json.dumps({"format": 1, "kind": "layer_list", "network": "n", "layers": [row]}))
+    answer = run("schedule", layers, "--hardware", hardware, "-o", tmp_path / "out", "--json")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.json["lanes"]["of"] == 15
+    assert len(answer.json["lanes"]["searched"]) == 3
+    written = load_hardware(tmp_path / "out" / "free.hardware.yaml")
+    schedule = load_schedule(tmp_path / "out" / "deep.yaml")
+    assert written.lanes == schedule.lanes
+    assert written.shape.m > 1
+    along_rows = tmp_path / "rows.yaml"
+    save_hardware(Hardware.model_validate({**written.model_dump(), "lanes": Lanes(x=16)}), along_rows)
+    other = run("schedule", layers, "--hardware", along_rows, "--json")
+    assert other.json["lanes"] == {"searched": ["x16"], "of": 1}
+    assert answer.json["all_layers"]["cycles"] < other.json["all_layers"]["cycles"]
+    table = run("schedule", layers, "--hardware", hardware)
+    assert f"Lanes: {written.lanes}, the best of 3 shapes" in table.out
+
+
+def test_objectives_on_a_cluster(run: Run, tmp_path: Path) -> None:
+    hardware = tmp_path / "two.yaml"
+    save_hardware(
+        Hardware(name="two", lanes=Lanes(x=16), budget=1024, cluster=Cluster(hwcs=2, tcdm=6144, banks=4)), hardware
+    )
+    found = {}
+    for name, options in {
+        "traffic": ["--objective", "traffic"],
+        "default": [],
+        "wide": ["--objective", "balanced", "--traffic-slack", "0.5"],
+    }.items():
+        answer = run("schedule", "lenet:C1", "--hardware", hardware, *options, "--json")
+        assert answer.status == 0
+        found[name] = answer.json["schedules"][0]
+    least = found["traffic"]["total_bytes"]
+    assert least <= found["default"]["total_bytes"] <= least * 1.01
+    assert least <= found["wide"]["total_bytes"] <= least * 1.5
+    busy = [found[name]["utilisation_in_cycles"] for name in ("default", "wide")]
+    assert busy == sorted(busy)
+    answer = run("schedule", "lenet:C1", "--hardware", hardware, "--objective", "words")
+    assert answer.status == 2
+    assert "--objective: expected balanced" in answer.err

@@ -72,7 +72,7 @@ class TwoLevelResult:
     judged : utilisation by the judge; None without one.
     complete : whether nothing that may be better was left out.
     seconds : time spent.
-    slack : by how much the bytes of the DRAM may exceed the fewest, for fewer cycles.
+    slack : by how much the bytes of the DRAM may exceed the fewest, for fewer cycles; None: cycles are not weighed.
     lanes : of all HWCs together.
     least : the other end: fewest bytes of the DRAM, and utilisation with them (None: not known); None without slack.
     """
@@ -88,7 +88,7 @@ class TwoLevelResult:
     judged: float | None
     complete: bool
     seconds: float
-    slack: float = 0.0
+    slack: float | None = None
     least: tuple[int, float | None] | None = None
     lanes: int = 1
 

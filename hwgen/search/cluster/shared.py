@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import tile_depth
@@ -50,12 +51,14 @@ class SharedCluster:
     results : each layer's schedule on it.
     alone : each layer's schedule on HWCs of its own.
     tried : what all layers together cost with each order that was searched to the end.
+    shapes : what they cost with each shape of the lanes that was searched.
     """
 
     hardware: Hardware
     results: tuple[TwoLevelResult, ...]
     alone: tuple[TwoLevelResult, ...]
     tried: tuple[tuple[Order, tuple[float, float]], ...]
+    shapes: tuple[tuple[Lanes, tuple[float, float]], ...] = ()
 
 
 def search_shared(
@@ -73,7 +76,7 @@ def search_shared(
     alone = tuple(solve(layer, hardware) for layer in layers)
     if hardware.order is not None and hardware.buffers is not None:
         return SharedCluster(hardware, alone, alone, ((hardware.order, cost(alone)),))
-    goal: InnerGoal = "cycles" if alone[0].slack else "traffic"
+    goal: InnerGoal = "cycles" if alone[0].slack is not None else "traffic"
     ranked = []
     for number, order in enumerate(_orders(layers, hardware, alone)):
         memories = _memories(layers, hardware.model_copy(update={"order": order}), alone, goal, bits or Bits())
@@ -97,7 +100,7 @@ def search_shared(
 
 def cost(results: Sequence[TwoLevelResult]) -> tuple[float, float]:
     """What all layers cost together: cycles and bytes of the DRAM; or what was minimised, and bytes of the TCDM."""
-    if results[0].slack:
+    if results[0].slack is not None:
         cycles = (one.schedule.layer.macs / (one.lanes * (one.judged or one.utilisation)) for one in results)
         return sum(cycles), sum(one.dram_bytes for one in results)
     return sum(one.value for one in results), sum(one.tcdm_bytes for one in results)

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from hwgen.arch.dram import DramPort
-from hwgen.cli.cluster_search import search_clusters
+from hwgen.cli.cluster_search import lanes_chosen, search_clusters, shapes_known
 from hwgen.cli.console import print_json, print_table
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
@@ -83,17 +85,23 @@ def schedule_on_cluster(
         beside = save_beside(shared.hardware, output)
         clear_earlier(output, [output / f"{one.schedule.layer.name}.yaml" for one in shared.results] + [beside])
     if as_json:
-        document = {"hardware": shared.hardware.as_data(), "all_layers": _together(shared)}
+        document = {
+            "hardware": shared.hardware.as_data(),
+            "all_layers": _together(shared),
+            "lanes": {"searched": [str(lanes) for lanes, _ in shared.shapes], "of": shapes_known(hardware)},
+        }
         print_json({"schedules": entries, **document, "left_out": coverage.as_json()})
         return
     columns = list(COLUMNS)
     if objective not in (None, "dram-bytes"):
         columns.insert(1, f"{objective} ({shared.results[0].unit})")
     title = f"least {'DRAM bytes' if objective in (None, 'dram-bytes') else objective}, then TCDM bytes"
-    if shared.results[0].slack:
+    if shared.results[0].slack is not None:
         title = f"fewest cycles within {100 * shared.results[0].slack:g} % of the least DRAM bytes"
     print_table(f"Schedules of {title}", columns, rows, wide=["TCDM taken", "utilisation", "seconds"])
     _print_together(shared)
+    if hardware.lanes is None:
+        typer.echo(lanes_chosen(shared))
     tell_activations(coverage)
 
 
@@ -124,7 +132,7 @@ def _together(shared: SharedCluster) -> dict[str, Any]:
         return {
             "total_bytes": sum(one.dram_bytes for one in results),
             "tcdm_bytes": sum(one.tcdm_bytes for one in results),
-            "cycles": round(sum(known)) if len(known) == len(results) and results[0].slack else None,
+            "cycles": round(sum(known)) if len(known) == len(results) and results[0].slack is not None else None,
         }
 
     least = _ends(shared.results)
@@ -154,7 +162,7 @@ def _remarks(found: TwoLevelResult, cluster: Cluster, min_utilisation: float | N
     if min_utilisation is not None:
         where += f", with a utilisation of {min_utilisation:g} at the least"
     moved = f"{found.dram_bytes} bytes of DRAM and {found.tcdm_bytes} of TCDM for I, W and O"
-    if found.slack:
+    if found.slack is not None:
         return [
             f"Fewest cycles within {100 * found.slack:g} % of the fewest bytes of DRAM, {where}:",
             f"{moved}.",
