@@ -290,7 +290,8 @@ def _in_parallel(function: Callable[..., _Front], tasks: Sequence[tuple[Any, ...
     waiting = sorted(range(len(tasks)), key=lambda number: tasks[number][0].macs, reverse=True)
     found: dict[int, _Front] = {}
     while waiting and (min(jobs, len(waiting)) == 1 or alone):
-        found[waiting[-1]] = function(*tasks[waiting.pop()])
+        number = waiting.pop()
+        found[number] = function(*tasks[number])
     if waiting:
         workers = min(jobs, len(waiting))
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_the_parent) as pool:
