@@ -142,8 +142,8 @@ def test_demands_on_utilisation_that_make_no_sense(run: Run) -> None:
     with_two = (*command[:-1], "1KiB,2KiB", "--min-utilisation", "0.5")
     refused(run(*with_two), "--min-utilisation: expected one buffer size")
     busy = (*command, "--min-utilisation", "0.5")
-    refused(run(*busy, "--objective", "words"), "--min-utilisation: expected without --hardware and --objective")
-    refused(run(*busy, "--hardware", "hwc"), "--min-utilisation: expected without --hardware and --objective")
+    refused(run(*busy, "--objective", "words"), "--min-utilisation: expected without --hardware, --objective")
+    refused(run(*busy, "--hardware", "hwc"), "--min-utilisation: expected without --hardware, --objective")
     refused(run(*command, "--min-utilisation", "0.999", "--lanes", "x16"), "utilisation: no choice reaches 0.999")
 
 
