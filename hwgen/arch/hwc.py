@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.weight_lines import WeightLines
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.schedule import MOST_BIAS_WORDS
@@ -25,6 +26,8 @@ __all__ = [
 
 REDUCTION = frozenset(REDUCTION_DIMS)
 LANES = 16
+"""Lanes of a datapath if nothing else is asked for."""
+FEWEST_LANES, MOST_LANES = 4, 256
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
 ALONG_X = Lanes(x=LANES)
@@ -33,19 +36,27 @@ ALONG_X = Lanes(x=LANES)
 def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
     """Bytes by which the input, weight and output memories of such lanes grow.
 
-    The input memory holds every element as often as there are lanes along y, which read rows of their own; a copy
-    has a byte-wide bank for each byte that the lanes along x read, the weight memory one for each byte that the
-    lanes along m read, and both at least the four that a word is written to. The output memory has a 32-bit sum for
-    each lane.
+    The input memory holds every element as often as there are lanes along y, which read rows of their own. A copy is
+    one memory for each lane along c, with a byte-wide bank for each byte that the lanes along x read. The weight
+    memory has a bank for each byte that the lanes along m and c read. All have at least the four banks that a word is
+    written to. The output memory has a 32-bit sum for each lane along m, y and x.
     """
-    weights = lanes.m if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
-    return lanes.y * max(WORD_BYTES, lanes.x), max(WORD_BYTES, weights), SUM_BYTES * lanes.product
+    weights = lanes.m * lanes.c if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
+    return (
+        lanes.y * lanes.c * max(WORD_BYTES, lanes.x),
+        max(WORD_BYTES, weights),
+        SUM_BYTES * lanes.sums,
+    )
 
 
 def check_lanes(lanes: Lanes) -> None:
     """Raise `ParameterError` unless the datapath can have these lanes."""
-    if lanes.product != LANES or lanes.outside(LANE_DIMS):
-        raise ParameterError(f"lanes: expected {LANES} along {', '.join(LANE_DIMS)} together, got {lanes}")
+    powers = all(lanes.along(dim) & (lanes.along(dim) - 1) == 0 for dim in LANE_DIMS)
+    if not powers or lanes.outside(LANE_DIMS) or not FEWEST_LANES <= lanes.product <= MOST_LANES:
+        raise ParameterError(
+            f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, {FEWEST_LANES} to {MOST_LANES} together, "
+            f"got {lanes}"
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class HwcParameters:
     input_bytes, weight_bytes, output_bytes
         Sizes of the three local memories: multiples of `memory_units`, at least two deep.
     lanes
-        Output channels, rows and columns computed in one cycle: powers of two, 16 together.
+        Output channels, input channels, rows and columns computed in one cycle: powers of two, 4 to 256 together.
     operand_bits
         8, or 16: then layers with 16-bit operands run too, on `wide_lanes`.
     position_bits
@@ -103,6 +114,8 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
         check_lanes(self.lanes)
         units = memory_units(self.lanes, self.operand_bits)
+        if self.lanes.c > 1 and self.operand_bits != 8:
+            raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
         if self.cluster and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if not 8 <= self.position_bits <= 16:
@@ -149,22 +162,29 @@ class HwcParameters:
     @property
     def weight_reads(self) -> int:
         """Consecutive bytes that are read from the weight memory."""
+        if self.weight_lines:
+            return self.lanes.m * self.lanes.c
         return max(self.lanes.m, 2 * self.wide_lanes.m) if self.wide else self.lanes.m
 
     @property
     def input_banks(self) -> int:
-        """Byte-wide banks of one copy of the input memory."""
+        """Byte-wide banks of the input memory of one lane row and one channel lane."""
         return max(WORD_BYTES, self.lanes.x)
 
     @property
     def input_elements(self) -> int:
-        """Bytes that one copy of the input memory holds."""
-        return self.input_bytes // self.lanes.y
+        """Bytes that the input memory of one lane row and one channel lane holds: the ring of addresses."""
+        return self.input_bytes // (self.lanes.y * self.lanes.c)
 
     @property
     def weight_banks(self) -> int:
-        """Byte-wide banks of the weight memory."""
+        """Byte-wide banks of the weight memory, where weights are packed densely."""
         return max(WORD_BYTES, self.weight_reads)
+
+    @property
+    def weight_lines(self) -> WeightLines | None:
+        """How weights are packed in lines, one for each operation; None where they are packed densely."""
+        return WeightLines.of(self.lanes)
 
     @property
     def input_depth(self) -> int:
@@ -173,13 +193,13 @@ class HwcParameters:
 
     @property
     def weight_depth(self) -> int:
-        """32-bit words in the weight memory."""
-        return self.weight_bytes // WORD_BYTES
+        """Units of the weight memory's ring: lines, or 32-bit words where weights are packed densely."""
+        return self.weight_bytes // (self.weight_lines.stored if self.weight_lines else WORD_BYTES)
 
     @property
     def output_depth(self) -> int:
-        """Vectors of one 32-bit sum per lane in the output memory."""
-        return self.output_bytes // (SUM_BYTES * self.lanes.product)
+        """Vectors of one 32-bit sum per lane along m, y and x in the output memory."""
+        return self.output_bytes // (SUM_BYTES * self.lanes.sums)
 
     @property
     def output_index_bits(self) -> int:
@@ -194,6 +214,12 @@ class HwcParameters:
     def bias_loops(self) -> tuple[int, ...]:
         """Indices of the loops from one iteration to the next of which biases may be kept."""
         return tuple(j for j in range(self.output_marker) if self.bias_words and self.loops[j] in "yx")
+
+    @property
+    def vector_lanes(self) -> Lanes:
+        """Lanes of a vector as the output's port has it: at least as many sums as a word has outputs."""
+        fewer = max(1, WORD_BYTES // self.lanes.sums)
+        return Lanes(m=fewer * self.lanes.m, y=self.lanes.y, x=self.lanes.x)
 
     @property
     def columns_slide(self) -> bool:

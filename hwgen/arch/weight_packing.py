@@ -1,8 +1,8 @@
 """Weights in the order in which a nest first fetches them: sizes, places, and the blocks at regular distances.
 
 Weights are dense ``[m][c][k][l]`` in DRAM. In the TCDM they are in fetch order: the tiles at W's local marker one
-after the other, each on a word, and inside a tile in the order of first use. Loops over the map use the same weights
-again and leave no trace in this order.
+after the other, each on a word, and inside a tile in the order of first use: densely, or, with lanes along c, in
+lines of `hwgen.arch.weight_lines`. Loops over the map use the same weights again and leave no trace in this order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.strided import Axis, StridedBlock, Transfer, transfers_of
+from hwgen.arch.weight_lines import WeightLines
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 
@@ -43,6 +44,9 @@ class PackedWeights:
         )
         self._tile_loops = sum(loop.dim in WEIGHT_DIMS for loop in loops[depth:inner])
         self._element = schedule.bits.W // 8
+        self._lines = WeightLines.of(schedule.lanes, self._element)
+        if self._lines:
+            self._tile_loops = len(self._loops)
         extents = schedule.layer.extents
         rows = self._element * extents["k"] * extents["l"]
         self._dram = (rows * extents["c"], rows, self._element * extents["l"], self._element)
@@ -50,6 +54,8 @@ class PackedWeights:
 
     def _size(self, sizes: Sizes, at: int = 0) -> int:
         """Bytes of a tile of these sizes over m, c, k, l, which the loops from the ``at``-th on cut further."""
+        if at >= self._tile_loops and self._lines:
+            return self._lines.packed(sizes[1])
         if at >= self._tile_loops:
             elements = sizes[0] * sizes[1] * sizes[2] * sizes[3]
             return -(-elements * self._element // WORD_BYTES) * WORD_BYTES
@@ -125,7 +131,8 @@ class PackedWeights:
 
     def _lane_axes(self, sizes: Sizes) -> tuple[Axis, ...]:
         """What the lanes of one iteration read, of these sizes: those along m side by side, others around them."""
-        axes, pitch = [Axis(sizes[0], self._dram[0], self._element)], sizes[0] * self._element
+        lanes = self._lines.outputs if self._lines else sizes[0]
+        axes, pitch = [Axis(sizes[0], self._dram[0], self._element)], lanes * self._element
         for dim in (3, 2, 1):
             if sizes[dim] > 1:
                 axes.insert(0, Axis(sizes[dim], self._dram[dim], pitch))

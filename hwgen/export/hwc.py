@@ -73,7 +73,7 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         ("hwc", "datapath"): "O",
         ("hwc", "output", "port", "bias_store"): "B",
     }
-    operands |= {("hwc", "input", f"memory_{copy}"): "I" for copy in range(parameters.lanes.y)}
+    operands |= {("hwc", "input", f"memory_{copy}"): "I" for copy in range(parameters.lanes.y * parameters.lanes.c)}
     bits: dict[str, int] = dict.fromkeys("IWOB", 0)
     queues: dict[str, int] = {}
     for array in hwc_memories(parameters):
@@ -82,12 +82,13 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         else:
             block = array.path[1]
             queues[block] = queues.get(block, 0) + array.bits
+    vector = parameters.vector_lanes
     vectors = {
-        "drained_vector": 32 * parameters.lanes.product,
+        "drained_vector": 32 * vector.product,
         "outgoing_word": WORD_BYTES * REST_BITS,
         "products": 16 * parameters.lanes.product,
-        "biases": 32 * parameters.lanes.m,
-        "outputs_that_wait_for_a_word": 24 * parameters.lanes.m * parameters.lanes.y,
+        "biases": 32 * vector.m,
+        "outputs_that_wait_for_a_word": 24 * vector.m * vector.y,
     }
     beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
     return {

@@ -10,11 +10,13 @@ from pydantic import BeforeValidator, PlainSerializer
 from hwgen.ir.document import written
 from hwgen.ir.layer import DIMS, Dim
 
-__all__ = ["LANE_DIMS", "ONE_LANE", "Lanes", "LanesField"]
+__all__ = ["LANE_DIMS", "ONE_LANE", "OUTPUT_LANE_DIMS", "Lanes", "LanesField"]
 
-LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
+LANE_DIMS: tuple[Dim, ...] = ("m", "c", "y", "x")
 """Dimensions along which the lanes of the generated datapath may lie. A schedule for the model alone may have lanes
 along any dimension."""
+OUTPUT_LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
+"""Those of them along which each lane has a sum of its own; the products of lanes along c are added."""
 
 _HALVED_FIRST: tuple[Dim, ...] = ("x", "m", "y")
 
@@ -55,6 +57,11 @@ class Lanes:
         return product
 
     @property
+    def sums(self) -> int:
+        """Outputs that are accumulated in one cycle."""
+        return self.m * self.y * self.x
+
+    @property
     def dims(self) -> tuple[Dim, ...]:
         """Dimensions with more than one lane."""
         return tuple(dim for dim in DIMS if self.along(dim) > 1)
@@ -79,7 +86,7 @@ class Lanes:
         return tuple(dim for dim in self.dims if dim not in dims)
 
     @classmethod
-    def shapes(cls, number: int, dims: Sequence[Dim] = LANE_DIMS) -> list["Lanes"]:
+    def shapes(cls, number: int, dims: Sequence[Dim] = OUTPUT_LANE_DIMS) -> list["Lanes"]:
         """Every way to spread ``number`` lanes over some dimensions; most lanes along the last dimension first."""
         *others, last = dims
         if not others:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.weight_packing import PackedWeights, pack_weights, packed_size
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from tests.random.nests import cases, random_layer, random_schedule
@@ -40,16 +40,20 @@ def walked(schedule: Schedule, weights: NDArray[np.signedinteger]) -> tuple[list
     for box in iterations(tuple(map(range, weights.shape)), cut[0]):
         places[box] = len(found)
         for m, c, k, l in iterations(box, cut[1]):  # noqa: E741
-            for element in product(c, k, l):  # the nest leaves one of each; lanes are over m only
+            for element in product(c, k, l):  # the nest leaves one of k and l; lanes are over m and c only
                 found += [byte for one in m for byte in weights[one, *element].tobytes()]
+                if schedule.lanes.c > 1:
+                    found += [0] * ((schedule.lanes.m - len(m)) * weights.itemsize)
+            if schedule.lanes.c > 1:
+                found += [0] * (-len(found) % 4)
         found += [0] * (-len(found) % 4)
     return found, places
 
 
 def test_random_nests_against_the_walk() -> None:
-    rng, padded, several = Random(3), 0, 0
+    rng, padded, several, in_lines = Random(3), 0, 0, 0
     values = np.random.default_rng(3)
-    for schedule in cases(3, 150):
+    for schedule in [*cases(3, 150), *cases(4, 100, LANE_DIMS)]:
         layer = schedule.layer
         shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)
         bits = rng.choice((8, 8, 16))
@@ -66,8 +70,10 @@ def test_random_nests_against_the_walk() -> None:
             assert packing.place(tuple(part[0] for part in box), shape, sizes) == (place, size)
         several += len(places) > 1
         padded += len(expected) > weights.nbytes
+        in_lines += schedule.lanes.c > 1
     assert several > 20
     assert padded > 20
+    assert in_lines > 20
 
 
 def test_lanes_along_any_dimension_read_side_by_side() -> None:

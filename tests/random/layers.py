@@ -10,7 +10,7 @@ import numpy as np
 from cosim.hwc.layer_data import randomly_requantised
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
@@ -34,6 +34,12 @@ HWCS: dict[str, tuple[Lanes, str]] = {
     "columns": (Lanes(m=4, x=4), "m y O c k I x W l m y x"),  # I slides along x
     "columns_of_kernel": (Lanes(m=8, x=2), "m y x O c I l W k m x y"),  # ... and along l
     "everything": (Lanes(m=2, y=2, x=4), "x m y c O k I m y W x l c"),
+    "sums_of_channels": (Lanes(m=4, c=4), "m y x O c IW y x k l c m"),  # W stays while rows slide
+    "sixty_four": (
+        Lanes(m=4, c=8, x=2),
+        "c m y O k I c x W l y x c m",
+    ),  # two splits of c inside I; partial sums leave
+    "one_sum": (Lanes(c=16), "m y O c I x W k l y c"),  # fewer sums than a word has outputs
 }
 WIDE = {"columns", "partial_sums", "channels_and_columns", "channels", "rows", "everything"}
 """Those of them that compute with 16-bit operands too."""
@@ -45,7 +51,7 @@ def hwc(name: str) -> Hardware:
     """One of the HWCs above, with room for any small layer."""
     lanes, order = HWCS[name]
     bits: Literal[8, 16] = 16 if name in WIDE else 8
-    buffers = {"I": 96 * bits * lanes.y, "W": 256, "O": 4096}
+    buffers = {"I": 96 * bits * lanes.y * lanes.c, "W": 256 * lanes.c, "O": 4096}
     return Hardware(
         name=name,
         lanes=lanes,
@@ -66,13 +72,13 @@ def random_hwc(rng: Random, name: str) -> Hardware:
     for index, loop in enumerate(loops):
         order += [Marker((array,)) for array in ARRAYS if places.get(array) == index]
         order.append(loop)
-    lanes = rng.choice(Lanes.shapes(16))
-    bits: Literal[8, 16] = rng.choice((8, 16))
-    buffers = {"I": 1536 * lanes.y, "W": 512, "O": 8192}
+    lanes = rng.choice(Lanes.shapes(rng.choice((4, 8, 16, 16, 32, 64)), LANE_DIMS))
+    bits: Literal[8, 16] = rng.choice((8, 16)) if lanes.c == 1 else 8
+    buffers = {"I": 1536 * lanes.y * lanes.c, "W": 512 * lanes.c, "O": 512 * max(16, lanes.sums)}
     return Hardware(
         name=name,
         lanes=lanes,
-        budget=1 << 16,
+        budget=1 << 18,
         buffers=buffers,
         order=tuple(order),
         operand_bits=bits,

@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.lanes import OUTPUT_LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 
@@ -97,7 +97,7 @@ def random_schedule(
     rng: Random,
     layer: Layer,
     *,
-    lane_dims: tuple[Dim, ...] = LANE_DIMS,
+    lane_dims: tuple[Dim, ...] = OUTPUT_LANE_DIMS,
     most_lanes: int = 5,
     most_splits: int = 3,
     bits: Bits | None = None,
@@ -140,11 +140,11 @@ def _marked(rng: Random, loops: list[Loop | Marker]) -> Iterator[Loop | Marker]:
         yield loop
 
 
-def cases(seed: int, number: int) -> Iterator[Schedule]:
+def cases(seed: int, number: int, lane_dims: tuple[Dim, ...] = OUTPUT_LANE_DIMS) -> Iterator[Schedule]:
     """A fixed sequence of random schedules, each of its own random layer."""
     rng = Random(seed)
     for _ in range(number):
-        yield random_schedule(rng, random_layer(rng, most_macs=4000), bits=random_bits(rng))
+        yield random_schedule(rng, random_layer(rng, most_macs=4000), lane_dims=lane_dims, bits=random_bits(rng))
 
 
 @st.composite

@@ -1,5 +1,8 @@
 """The datapath: lanes that multiply and accumulate; it knows neither layer nor schedule."""
 
+import itertools
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -46,15 +49,15 @@ class Datapath(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        lanes = parameters.lanes.product
+        lanes = parameters.lanes
         layout = operation(parameters)
-        sums = data.ArrayLayout(signed(32), lanes)
+        sums = data.ArrayLayout(signed(32), lanes.sums)
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
                 "i_operation": In(layout),
                 "input_address": Out(layout["input_address"].shape),
-                "input_data": In(data.ArrayLayout(8, parameters.lanes.y * parameters.input_reads)),
+                "input_data": In(data.ArrayLayout(8, lanes.y * lanes.c * parameters.input_reads)),
                 "weight_address": Out(layout["weight_address"].shape),
                 "weight_data": In(data.ArrayLayout(8, parameters.weight_reads)),
                 "load_data": In(sums),
@@ -102,10 +105,10 @@ class Datapath(wiring.Component):
         # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
-        products = self._multiply(m, multiply_used)
+        products = self._multiply(m, multiply_used) if p.lanes.c == 1 else self._sums(m, op, multiply_used)
 
         # Accumulate: the sum was addressed with the operands, and stands in a register of its own.
-        m.submodules.memory = memory = Memory(shape=32 * p.lanes.product, depth=p.output_depth, init=[])
+        m.submodules.memory = memory = Memory(shape=32 * p.lanes.sums, depth=p.output_depth, init=[])
         write = memory.write_port()
         read = memory.read_port(transparent_for=(write,))
         accumulate, chains = Signal(layout), Signal()
@@ -120,7 +123,7 @@ class Datapath(wiring.Component):
             self.loaded.eq(accumulate.load),
             self.unloaded.eq(accumulate.unload),
         ]
-        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes.product)]
+        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes.sums)]
         for lane, before in enumerate(befores):
             begins = multiply.compute & multiply.fresh
             if p.wide:
@@ -146,7 +149,7 @@ class Datapath(wiring.Component):
                 for half in range(2):
                     kept = Mux(accumulate.half == half, after, befores[lane + half])
                     afters[lane + half] = Mux(settings.wide, kept, afters[lane + half])
-        for lane in range(p.lanes.product):
+        for lane in range(p.lanes.sums):
             m.d.comb += [
                 write.data.word_select(lane, 32).eq(afters[lane]),
                 self.unload_data[lane].eq(unloads[lane]),
@@ -176,6 +179,25 @@ class Datapath(wiring.Component):
         pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes.product, 2)]
         return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes.product)]
 
+    def _sums(self, m: Module, op: Value, used: Value) -> list[Value]:
+        """For each lane along m, y and x the sum of the products of all lanes along c, by a tree of adders."""
+        p = self.parameters
+        across = p.lanes.y * p.lanes.x
+        channels = Signal(p.lanes.c)
+        m.d.sync += channels.eq(Cat(c < op.channels for c in range(p.lanes.c)))
+        products: dict[tuple[int, int], list[Value]] = {}
+        for c, n in itertools.product(range(p.lanes.c), range(across)):
+            row, column = divmod(n, p.lanes.x)
+            byte = self.input_data[(row * p.lanes.c + c) * p.input_reads + column]
+            pixel = Signal(signed(8), name=f"pixel_{c}_{n}")
+            m.d.comb += pixel.eq(Mux(used[n] & channels[c], byte, 0))
+            for output in range(p.lanes.m):
+                weight = self.weight_data[c * p.lanes.m + output].as_signed()
+                product = Signal(signed(16), name=f"product_{c}_{output * across + n}")
+                m.d.sync += product.eq(pixel * weight)
+                products.setdefault((output, n), []).append(product)
+        return [_tree(values) for _, values in sorted(products.items())]
+
     def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
         """Of an even lane, with one multiplier for operands of both widths."""
         p, wide = self.parameters, self.settings.wide
@@ -197,3 +219,10 @@ class Datapath(wiring.Component):
             shifted.eq(product >> self.settings.product_shift),
         ]
         return shifted
+
+
+def _tree(values: Sequence[Value]) -> Value:
+    """The sum of values, added in pairs."""
+    while len(values) > 1:
+        values = [left + right for left, right in zip(values[::2], values[1::2], strict=True)]
+    return values[0]

@@ -9,6 +9,7 @@ from hwgen.arch.registers.errors import HwcError
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.gateware.hwc.input.stream import InputStream
+from hwgen.gateware.hwc.line_weight_stream import LineWeightStream
 from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.gateware.hwc.output.vector_port import VectorMove
 from hwgen.gateware.hwc.registers import STATUS, ControlRegisters
@@ -74,7 +75,7 @@ class Hwc(wiring.Component):
         # Between layers the engine stands in reset, so that every layer begins alike.
         blocks = {
             "input": InputStream(p),
-            "weight": WeightStream(p),
+            "weight": LineWeightStream(p) if p.weight_lines else WeightStream(p),
             "output": OutputStream(p),
             "sequencer": Sequencer(p),
             "datapath": Datapath(p),
@@ -135,7 +136,7 @@ class Hwc(wiring.Component):
     def _join(
         m: Module,
         source: InputStream,
-        weight: WeightStream,
+        weight: WeightStream | LineWeightStream,
         output: OutputStream,
         sequencer: Sequencer,
         datapath: Datapath,

@@ -124,7 +124,8 @@ class Sequencer(wiring.Component):
             self.stall_output.eq(active & ~waits_input & ~waits_weight & ~fire),
         ]
         lane_rows, row, column = self._input(m, nest, fire, input_begins)
-        weight_address = self._weight(m, nest, fire, weight_begins, Value.cast(ranges.size["m"]))
+        in_line = None if p.weight_lines else in_bytes(p, self.settings, Value.cast(ranges.size["m"]))
+        weight_address = self._weight(m, nest, fire, weight_begins, in_line)
         operation_ = self.o_operation
         output_place = Mux(self.access_valid, self.access_index, output_index)
         m.d.sync += [
@@ -138,6 +139,7 @@ class Sequencer(wiring.Component):
             operation_.rows.eq(ranges.size["y"]),
             operation_.columns.eq(ranges.size["x"]),
             operation_.weight_address.eq(weight_address),
+            *([operation_.channels.eq(ranges.size["c"])] if p.lanes.c > 1 else []),
             operation_.output_index.eq(output_place),
         ]
         if p.wide:
@@ -283,17 +285,21 @@ class Sequencer(wiring.Component):
         behind = sum(parts[1:], start=parts[0] - self.parameters.input_elements)
         return Mux(behind < 0, inside, behind)[: self.i_input.payload.ring.shape().width]
 
-    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Value, channels: Value) -> Value:
-        """Byte of the first lane's weight: boxes are packed in the order of first use, so the offset counts on."""
+    def _weight(self, m: Module, nest: LoopNest, fire: Signal, fresh: Value, used: Value | None) -> Value:
+        """The line of an operation's weights, or, densely packed, the byte of the first lane's weight.
+
+        Tiles are packed in the order of first use, so the place counts on: by a line, or by the bytes ``used``.
+        """
         p = self.parameters
-        bits = (p.weight_bytes - 1).bit_length() + 1
+        places = p.weight_depth if used is None else p.weight_bytes
+        bits = (places - 1).bit_length() + 1
         held_base, held_offset = Signal(self.i_weight.payload.shape()), Signal(bits)
         base, offset = Signal.like(held_base), Signal(bits)
         m.d.comb += [base.eq(Mux(fresh, self.i_weight.payload, held_base)), offset.eq(Mux(fresh, 0, held_offset))]
         inner = range(p.weight_marker + 1, len(p.loops))
         begins = {j: Signal(bits, name=f"weight_begin_{j}") for j in inner if p.loops[j] in "yx"}
         following = Signal(bits)
-        m.d.comb += following.eq(offset + in_bytes(p, self.settings, channels))
+        m.d.comb += following.eq(offset + (1 if used is None else used))
         for j, begin in begins.items():
             with m.If(nest.turning[j]):
                 m.d.comb += following.eq(Mux(fresh, 0, begin))
@@ -305,8 +311,8 @@ class Sequencer(wiring.Component):
                 with m.Elif(fresh):
                     m.d.sync += begin.eq(0)
         address = Signal(bits)
-        m.d.comb += address.eq((base << 2) + offset)
-        return Mux(address >= p.weight_bytes, address - p.weight_bytes, address)
+        m.d.comb += address.eq((base if used is None else base << 2) + offset)
+        return Mux(address >= places, address - places, address)
 
     @staticmethod
     def _follow(

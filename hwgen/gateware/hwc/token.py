@@ -5,7 +5,7 @@ from amaranth.lib import data
 
 from hwgen.arch.hwc import HwcParameters
 
-__all__ = ["column_shape", "input_token", "operation", "quotient_shape", "row_shape"]
+__all__ = ["column_shape", "input_token", "operation", "quotient_shape", "row_shape", "weight_address_bits"]
 
 
 def row_shape(parameters: HwcParameters) -> object:
@@ -38,13 +38,20 @@ def input_token(parameters: HwcParameters) -> data.StructLayout:
     )
 
 
+def weight_address_bits(parameters: HwcParameters) -> int:
+    """Width of the place of an operation's weights: a line of the memory, or a byte."""
+    places = parameters.weight_depth if parameters.weight_lines else parameters.weight_bytes
+    return (places - 1).bit_length()
+
+
 def operation(parameters: HwcParameters) -> data.StructLayout:
     """One step of the datapath.
 
     ``compute`` multiplies and accumulates; ``load`` writes the partial sums that were fetched; ``unload`` reads a
     vector for the drain. ``fresh`` starts a sum from zero. ``input_address`` has the first element of each lane row.
     A lane in row j and column i of the lanes is used if j < ``rows``, i < ``columns``, row + j * stride is inside the
-    input and column + i * stride is too; ``weight_address`` is the byte of the first lane's weight. With 16-bit
+    input and column + i * stride is too; with lanes along c those below ``channels`` are. ``weight_address`` is the
+    byte of the first lane's weight, or the line of all of them. With 16-bit
     operands a vector is half of the one at ``output_index``: the upper one where ``half`` is set.
     """
     return data.StructLayout(
@@ -57,9 +64,10 @@ def operation(parameters: HwcParameters) -> data.StructLayout:
             "input_address": data.ArrayLayout((parameters.input_elements - 1).bit_length() + 1, parameters.lanes.y),
             "row": row_shape(parameters),
             "column": column_shape(parameters),
+            **({"channels": parameters.lanes.c.bit_length()} if parameters.lanes.c > 1 else {}),
             "rows": parameters.lanes.y.bit_length(),
             "columns": parameters.lanes.x.bit_length(),
-            "weight_address": (parameters.weight_bytes - 1).bit_length(),
+            "weight_address": weight_address_bits(parameters),
             "output_index": (parameters.output_depth - 1).bit_length(),
         }
     )

@@ -102,7 +102,7 @@ class RegisterValues:
         element = self.schedule.bits.I // 8
         line = sum(phases) * element
         channels = max(stop - start for start, stop in self.pieces("c", self._input_depth))
-        slab = max(1, line * channels)
+        slab = max(1, line * -(-channels // p.lanes.c))
         rows = self._most_rows()
         slabs = p.input_elements // slab
         if slabs < max(rows, 1):
@@ -133,13 +133,23 @@ class RegisterValues:
                 case "k":
                     values[f"input_ring_step_{j}"] = step * slab % ring
                 case "c":
-                    values[f"input_line_step_{j}"] = step * line
+                    values[f"input_line_step_{j}"] = self._channel_lines(j) * line
                 case "x":
                     values[f"input_column_step_{j}"] = step * layer.stride[1]
                 case "l":
                     values[f"input_quotient_step_{j}"] = step // layer.stride[1]
                     values[f"input_phase_step_{j}"] = step % layer.stride[1]
         return values
+
+    def _channel_lines(self, loop: int) -> int:
+        """Lines of a slab by which a loop over c advances: lanes along c share one."""
+        step, lanes = self.loops[loop].step, self.parameters.lanes.c
+        if step % lanes and any(stop - start > step for start, stop in self.pieces("c", loop)):
+            raise InputError(
+                f"{self.layer.name}: nest: loop {loop} over c advances {step} channels inside a tile of I; "
+                f"expected a multiple of the {lanes} lanes along c"
+            )
+        return -(-step // lanes)
 
     def _check_groups(self) -> None:
         size = self.layer.outputs_per_group

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.hwc import memory_units
+from hwgen.arch.weight_lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -58,10 +59,11 @@ def predict(schedule: Schedule) -> Prediction:
     need = PerOperand(needed_inputs, needed_weights, needed_outputs)
     need_bytes = need.in_bytes(schedule.bits)
     unit_i, unit_w, _ = memory_units(schedule.lanes)
-    copies = schedule.lanes.y
+    copies = schedule.lanes.y * schedule.lanes.c
+    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8)
     allocated = PerOperand(
         I=_round_up(stored_inputs * schedule.bits.I // 8 * copies, unit_i),
-        W=_round_up(need_bytes.W, unit_w),
+        W=_weight_lines(schedule) * lines.stored if lines else _round_up(need_bytes.W, unit_w),
         O=allocated_outputs * schedule.bits.acc // 8,
     )
     iterations = 1
@@ -75,10 +77,12 @@ def allocation(schedule: Schedule) -> PerOperand:
     """Bytes of the I, W and O memories that the hardware needs for this schedule.
 
     I: what the largest tile stores, rounded up to a word or to the lanes along x in bytes, whichever is more, once
-    for each lane along y (which read rows of their own, so that the memory holds a copy for each). Columns with gaps
+    for each lane along y (which read rows of their own, so that the memory holds a copy for each). Lanes along c have
+    a memory each, so channels are rounded up to them. Columns with gaps
     (the tile's kernel extent is below the stride and it has several output columns) are stored kernel extent by
     output column, counted from the first output column that is not wholly in the left padding. W: the need, rounded
-    up to a word or to the lanes along m in bytes. O: a full lane vector of sums for each innermost iteration within
+    up to a word or to the lanes along m in bytes; with lanes along c a line of `WeightLines` for each innermost
+    iteration within the largest tile. O: a full lane vector of sums for each innermost iteration within
     the largest tile.
     """
     return predict(schedule).allocation
@@ -149,11 +153,32 @@ def _weights(schedule: Schedule) -> tuple[Accesses, int]:
     tiles = [ranges_of(schedule, dim, iteration).sizes for dim in WEIGHT_DIMS]
     times = len(ranges_of(schedule, "y", execution)) * len(ranges_of(schedule, "x", execution))
     elements, size = times * schedule.layer.weight_elements, schedule.bits.W // 8
-    words = times * weight_words(tiles, size)
+    lines = WeightLines.of(schedule.lanes, size)
+    words = times * (line_words(schedule, lines) if lines else weight_words(tiles, size))
     need = 1
     for sizes in tiles:
         need *= int(sizes.max())
     return {("tcdm", "W", "read"): Access(elements, elements * size, words)}, need
+
+
+def line_words(schedule: Schedule, lines: WeightLines) -> int:
+    """Words of the lines of all weights, each fetched once."""
+    pieces = {dim: ranges_of(schedule, dim, len(schedule.loops)) for dim in WEIGHT_DIMS}
+    words = sum(
+        lines.words(m, c) * many * often
+        for m, many in Counter(pieces["m"].sizes.tolist()).items()
+        for c, often in Counter(pieces["c"].sizes.tolist()).items()
+    )
+    return words * len(pieces["k"]) * len(pieces["l"])
+
+
+def _weight_lines(schedule: Schedule) -> int:
+    """Innermost iterations over weights within the largest tile of W."""
+    _, iteration = depths(schedule, "W")
+    number = 1
+    for dim in WEIGHT_DIMS:
+        number *= _most_vectors(schedule, dim, iteration)
+    return number
 
 
 def weight_words(tiles: Sequence[Ints], size: int) -> int:
@@ -231,7 +256,8 @@ def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     words = lines * column_words(fetched_columns, size)
     tile = channels.largest * int(rows.lengths.sum(axis=0).max())
     need = tile * int(columns.lengths.sum(axis=0).max())
-    stored = tile * _stored_columns(layer, columns)
+    channels_stored = -(-channels.largest // schedule.lanes.c)
+    stored = channels_stored * int(rows.lengths.sum(axis=0).max()) * _stored_columns(layer, columns)
     return {("tcdm", "I", "read"): Access(elements, elements * size, words)}, need, stored
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.weight_lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
@@ -185,15 +186,38 @@ def walk_inputs(schedule: Schedule, executions: Executions) -> int:
 def walk_weights(schedule: Schedule, executions: Executions) -> int:
     """Count what the executions of one marked loop move. Returns the most elements that an iteration touches."""
     size, need = schedule.bits.W // 8, 0
+    lines = WeightLines.of(schedule.lanes, size)
+    line_of = _lines_of(schedule) if lines else {}
     for tally, iterations in executions:
         held: set[Element] = set()
         for tile in iterations:
             touched = touched_weights(tile)
             new = touched - held
-            tally["W", "read"] += Access(len(new), len(new) * size, _words(len(new) * size))
+            words = _words(len(new) * size) if lines is None else _line_words(new, line_of, lines)
+            tally["W", "read"] += Access(len(new), len(new) * size, words)
             need = max(need, len(touched))
             held = touched
     return need
+
+
+def _lines_of(schedule: Schedule) -> dict[Element, Element]:
+    """For each weight the first one of its line: what an innermost iteration reads."""
+    return {
+        weight: (tile["m"].start, tile["c"].start, tile["k"].start, tile["l"].start)
+        for tile in tiles(whole(schedule.layer), schedule.loops)
+        for weight in touched_weights(tile)
+    }
+
+
+def _line_words(weights: set[Element], line_of: dict[Element, Element], lines: WeightLines) -> int:
+    """Words that hold a byte of the weights, each line beginning on a word."""
+    return len(
+        {
+            (first, ((weight[1] - first[1]) * lines.outputs + weight[0] - first[0]) * lines.element // WORD_BYTES)
+            for weight in weights
+            for first in [line_of[weight]]
+        }
+    )
 
 
 def walk_outputs(schedule: Schedule, executions: Executions) -> int:

@@ -121,7 +121,7 @@ class _Walk:
 def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     """Cycles of a schedule on an HWC, if the memory grants every request at once."""
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
-    inputs = parameters.input_elements * schedule.lanes.y
+    inputs = parameters.input_elements * schedule.lanes.y * schedule.lanes.c
     return cycles(schedule, PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes))
 
 

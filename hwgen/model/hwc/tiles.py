@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.weight_lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand
@@ -149,7 +150,8 @@ class Timed:
     def _block(self, buffers: PerOperand, vectors: int, spills: bool) -> Block:
         layer, loops = self._layer, self._loops
         marker_i, marker_w, marker_o = self._markers
-        lanes = self._lanes.product
+        sums = self._lanes.sums
+        lines = WeightLines.of(self._lanes, self._bits.W // 8)
         line, slab = self._slab()
         return Block(
             marker_i=marker_i - self.depth,
@@ -169,13 +171,15 @@ class Timed:
             line=line,
             slab=slab,
             element=self._bits.I // 8,
-            ring=buffers.I // self._lanes.y,
-            weight_words=buffers.W // WORD_BYTES,
+            ring=buffers.I // (self._lanes.y * self._lanes.c),
+            weight_units=buffers.W // (lines.stored if lines else WORD_BYTES),
+            line_pitch=lines.pitch if lines else 0,
             weights_stay=marker_w < len(loops) and loops[marker_w].dim in ("y", "x"),
-            vectors=buffers.O * 8 // (self._bits.acc * lanes),
+            vectors=buffers.O * 8 // (self._bits.acc * sums),
             tile_vectors=vectors,
+            lane_c=self._lanes.c,
             lane_x=self._lanes.x,
-            lanes=lanes,
+            lanes=max(WORD_BYTES, sums),
             spills=spills,
             resumes=False,
             goes_on=False,
@@ -206,7 +210,7 @@ class Timed:
         return (1 if dim == "x" else 2) if tiles_overlap(self._layer, self._loops, marker) else 0
 
     def _slab(self) -> tuple[int, int]:
-        """Bytes of a row of one channel, and of all channels of a tile.
+        """Bytes of a row of one channel, and of all channels of a tile that one lane along c has.
 
         Columns are grouped by their phase, as many of each as any tile has. Where columns have gaps or slide, lines
         begin with an output column that uses the image.
@@ -224,7 +228,8 @@ class Timed:
         columns = last - (corner + before * stride if slide else np.maximum(corner, 0)) + 1
         stored = np.where(gaps, np.where(phase < taps_end - tap, outputs, 0), -((phase - columns) // stride))
         line = max(1, int(np.maximum(stored, 0).max(axis=(1, 2)).sum())) * self._bits.I // 8
-        return line, line * int(np.subtract(*self._pieces("c", depth)[::-1]).max())
+        channels = int(np.subtract(*self._pieces("c", depth)[::-1]).max())
+        return line, line * -(-channels // self._lanes.c)
 
     def _steps_of_size(self) -> Ints:
         """For each loop the factors of the size of W's tile that change when it turns, one multiplied a cycle."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.hwc import memory_units
+from hwgen.arch.weight_lines import WeightLines
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import ONE_LANE, Lanes
@@ -63,6 +64,11 @@ class Target:
     def lane_dims(self) -> frozenset[Dim]:
         """Dimensions with more than one lane."""
         return frozenset(self.lanes.dims)
+
+    @property
+    def lines(self) -> WeightLines | None:
+        """How the hardware has weights in lines; None where they are packed densely, and for the pure model."""
+        return WeightLines.of(self.lanes) if self.hardware else None
 
     @property
     def units(self) -> tuple[int, int, int]:
@@ -196,6 +202,10 @@ def gathered(
     sums = [m.largest, y.largest, x.largest]
     if target.hardware:
         sums = [p.vectors * target.lanes.along(dim) for p, dim in ((m, "m"), (y, "y"), (x, "x"))]
+    outputs, inputs = m.largest, c.largest
+    if target.lines:
+        # Of whole lines, and of one memory for each lane along c.
+        outputs, inputs = m.vectors * target.lanes.m, c.vectors * target.lanes.c
     return Tables(
         scale=scale_of(layer, bits, target),
         units=np.array(target.units, dtype=np.float64),
@@ -203,11 +213,11 @@ def gathered(
         caps=np.array([caps[array] if caps else IMPOSSIBLE for array in ARRAYS], dtype=np.float64),
         m_fetched=groups.fetched,
         m_groups=groups.need,
-        m_sizes=m.largest,
+        m_sizes=outputs,
         m_sums=sums[0],
         m_cuts=m.number,
         m_residues=m.residues,
-        c_sizes=c.largest,
+        c_sizes=inputs,
         c_cuts=c.number,
         c_residues=c.residues,
         y_fetched=rows.fetched,
@@ -231,7 +241,7 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
         i_lines=layer.channels_per_group,
         i_element=width * (target.lanes.y if target.hardware else 1),
         w_bytes=bits.W // 8 * layer.weight_elements,
-        w_element=bits.W // 8,
+        w_element=bits.W // 8 if target.lines is None else target.lines.stored / (target.lanes.m * target.lanes.c),
         o_bytes=bits.O // 8 * layer.output_elements,
         o_rows=layer.output_channels * layer.output_height,
         o_partial_bytes=2 * partial * layer.output_elements,
@@ -261,7 +271,10 @@ def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> t
 
 
 def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dict[Dim, NDArray[np.bool_]]:
-    """Which steps each tile loop may take, [step]; step 0 never."""
+    """Which steps each tile loop may take, [step]; step 0 never.
+
+    With lanes along c, tiles of c are multiples of them: a channel's place in a tile says which lane has it.
+    """
     allowed: dict[Dim, NDArray[np.bool_]] = {}
     for dim in TILED:
         extent, lane = layer.extents[dim], target.lanes.along(dim)
@@ -271,5 +284,7 @@ def steps_allowed(layer: Layer, target: Target, loop_set: LoopSet | None) -> dic
             usable &= steps <= lane
         elif loop_set is not None and dim in loop_set.whole:
             usable &= steps == extent
+        if dim == "c" and target.lines:
+            usable &= (steps % lane == 0) | (steps == extent)
         allowed[dim] = usable
     return allowed

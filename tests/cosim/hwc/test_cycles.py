@@ -13,7 +13,8 @@ from tests.model.hwc.test_cycles import LEAST, one_operation
 from tests.random.layers import order_from, schedules_for
 
 LAYERS = 12
-# Lanes, order, and memories with little room beyond a box: elements of I, bytes of W, vectors of O.
+# Lanes, order, and memories with little room beyond a box: elements of I for each lane along c, bytes of W, vectors
+# of O.
 HWCS: dict[str, tuple[Lanes, str, tuple[int, int, int]]] = {
     "outputs stay": (Lanes(m=8, x=2), "m y x O c I k W l m y x", (64, 32, 16)),
     "rows of lanes": (Lanes(m=8, y=2), "m y x O c I k W l m y x", (96, 32, 16)),
@@ -22,13 +23,15 @@ HWCS: dict[str, tuple[Lanes, str, tuple[int, int, int]]] = {
     "input held": (Lanes(m=16), "m c y x O c y k W I m x l", (256, 128, 32)),
     "columns slide": (Lanes(m=4, x=4), "m y O c k I x W l m y x", (64, 64, 32)),
     "no marker": (Lanes(x=16), "m y x c k l", (64, 16, 4)),
+    "sums of channels": (Lanes(m=4, c=4), "m y x O c I k W l m y x c", (64, 128, 64)),
+    "lines pass by": (Lanes(m=2, c=8), "m c x O k W y I l m y x c", (64, 128, 64)),
 }
-NIGHTLY = ("outputs stay", "rows slide", "input held", "no marker")
+NIGHTLY = ("outputs stay", "rows slide", "input held", "no marker", "lines pass by")
 
 
 def hwc(name: str) -> Hardware:
     lanes, order, (elements, weights, vectors) = HWCS[name]
-    buffers = {"I": elements * lanes.y, "W": weights, "O": 64 * vectors}
+    buffers = {"I": elements * lanes.y * lanes.c, "W": weights, "O": 4 * lanes.sums * vectors}
     return Hardware(name="tight", lanes=lanes, budget=1 << 16, buffers=buffers, order=order_from(order))
 
 

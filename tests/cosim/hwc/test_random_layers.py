@@ -16,6 +16,9 @@ ICARUS_HWCS = ("two_tiles", "rows")
 """Those that every run of the tests has under Icarus: lanes along each dimension and along all, 8 and 16 bits."""
 
 
+NIGHTLY_HWCS = ("outputs_of_a_row", "one_sum")
+
+
 def layers_of(name: str) -> list[Schedule]:
     return schedules_for(hwc(name), Random(f"layers of {name}"), LAYERS, most_macs=20000)
 
@@ -24,7 +27,9 @@ def complaints(results: list[LayerResult]) -> list[str]:
     return [f"{result.schedule.as_data()}: {result.failures}" for result in results if not result.passed]
 
 
-@pytest.mark.parametrize("name", HWCS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in NIGHTLY_HWCS else name for name in HWCS]
+)
 def test_counts_and_outputs_with_and_without_stalls(name: str) -> None:
     schedules = layers_of(name)
     calm = cosimulate(schedules, hwc(name), fast=False, seed=1)

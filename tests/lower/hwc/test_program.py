@@ -146,8 +146,8 @@ def test_refuses_what_does_not_fit_the_given_hardware() -> None:
         compile_layer(schedule(FIG_8), hardware)
     with pytest.raises(InputError, match="expected the loop order and markers of hardware other"):
         compile_layer(schedule(FIG_8), Hardware(name="other", order=("m", "c", "y", "x", "k", "l")))
-    with pytest.raises(InputError, match="lanes: expected 16 along m, y, x together, got x8"):
-        compile_layer(schedule([{"m": 1}, {"y": 1}, {"x": 8}, {"c": 1}, {"k": 1}, {"l": 1}], {"x": 8}))
+    with pytest.raises(InputError, match="lanes: expected powers of two along m, c, y, x, 4 to 256 together, got x2"):
+        compile_layer(schedule([{"m": 1}, {"y": 1}, {"x": 2}, {"c": 1}, {"k": 1}, {"l": 1}], {"x": 2}))
 
 
 def test_marker_of_o_above_outputs_means_the_same_further_in() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
@@ -175,6 +175,29 @@ def test_allocation_rounds_up_the_need_of_every_box() -> None:
         if schedule.layer.stride[1] <= 1:
             unit = max(4, across)
             assert found["I"] == -(-predicted.need_bytes.I // unit) * unit * schedule.lanes.y
+
+
+def test_allocation_with_lanes_along_c() -> None:
+    """Channels of I are rounded up to the lanes, which have a memory each; W has a line for each operation."""
+    layer = Layer(
+        name="sums", input_channels=6, output_channels=5, input_height=1, input_width=7, output_height=1,
+        output_width=7, kernel=(1, 1),
+    )  # fmt: skip
+    nest = (Loop("x", 1), Marker(("I", "W")), Loop("m", 4), Loop("c", 4))
+    schedule = Schedule(layer=layer, nest=nest, lanes=Lanes(m=4, c=4))
+    assert (predict(schedule).need_bytes.I, predict(schedule).need_bytes.W) == (6, 24)
+    assert allocation(schedule).I == 4 * 4  # four memories: two channels each, a byte a channel, in words
+    assert allocation(schedule).W == 2 * 16
+    # Two lines of four channels and two of two; of one output channel a word for each channel, too.
+    assert predict(schedule).counts["tcdm", "W", "read"].words == 7 * (4 + 2 + 4 + 2)
+
+
+def test_counts_with_lanes_along_c_are_those_of_the_walk() -> None:
+    lines = 0
+    for schedule in cases(78, 300, LANE_DIMS):
+        assert not differences(schedule), schedule.as_data()
+        lines += schedule.lanes.c > 1
+    assert lines > 50
 
 
 def _inside(schedule: Schedule) -> int:

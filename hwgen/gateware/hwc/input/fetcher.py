@@ -22,7 +22,7 @@ __all__ = ["InputFetcher"]
 class _Line:
     """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
 
-    def __init__(self, bits: int, flat: int) -> None:
+    def __init__(self, bits: int, flat: int, channel_lanes: int) -> None:
         self.address, self.word_address = Signal(32), Signal(32)
         self.words_left = Signal(bits)
         self.end = Signal(flat)
@@ -30,6 +30,9 @@ class _Line:
         # It is the last word of the line, the last line of the row, the last row of the box; all of it, or there is
         # no word: what comes next is the next box's, as far as it is offered.
         self.last_word, self.last_line, self.last_row, self.loads = Signal(), Signal(), Signal(), Signal(init=1)
+        # With lanes along c: the memory of the channel, and where its line begins; lines of the others are beside it.
+        self.channel_lane = Signal(range(channel_lanes)) if channel_lanes > 1 else None
+        self.begin = Signal(flat)
         # Its used bytes; elements of the ring that it needs, and whether they are free.
         self.enable, self.need, self.fits = Signal(WORD_BYTES), Signal(signed(flat + 2)), Signal()
 
@@ -133,7 +136,7 @@ class InputFetcher(wiring.Component):
         m.submodules.words = words = WordQueue(place=input_place(p), waits=True)
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
-        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab))
+        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab), p.lanes.c)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
         enable, is_last = line.enable, line.loads
@@ -162,6 +165,8 @@ class InputFetcher(wiring.Component):
                 entry.payload.place.phase.eq(line.phase),
                 entry.payload.place.address.eq(self._wrapped(box.slot + line.at)),
             ]
+            if line.channel_lane is not None:
+                m.d.comb += entry.payload.place.channel_lane.eq(line.channel_lane)
         with m.Else():
             m.d.comb += entry.valid.eq(incoming.valid & ~incoming.fetches)
         m.d.comb += self.claim.eq(Mux(box.slid, 0, settings.input_slab) if p.columns_slide else settings.input_slab)
@@ -233,9 +238,10 @@ class InputFetcher(wiring.Component):
         in_word = Mux(settings.wide, WORD_BYTES // 2, WORD_BYTES) if p.wide else WORD_BYTES
         columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
         at = line.at + in_bytes(p, settings, columns)
-        last_row, lines = line.last_row, line.end + settings.input_line
+        last_row = line.last_row
         word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * WORD_BYTES)
-        at = line.end + box.quotient
+        line_begin, lines = self._next_begin(m, line)
+        at = line_begin + box.quotient
         next_line = _Word(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + WORD_BYTES)
         next_row = _Word(
             begin.single_word,
@@ -267,6 +273,8 @@ class InputFetcher(wiring.Component):
                     line.word_address.eq(address),
                     *to_line,
                 ]
+                if line.channel_lane is not None:
+                    m.d.sync += [line.channel_lane.eq(line.channel_lane + 1), line.begin.eq(line_begin)]
             with m.Else():
                 m.d.sync += [
                     box.channels_left.eq(begin.channels),
@@ -274,8 +282,25 @@ class InputFetcher(wiring.Component):
                     line.word_address.eq(begin.address),
                     *to_row,
                 ]
+                if line.channel_lane is not None:
+                    m.d.sync += [line.channel_lane.eq(0), line.begin.eq(0)]
                 with m.If(begin.loads & ~(self.i_box.valid & self.i_box.fetches)):
                     m.d.sync += line.loads.eq(1)
+
+    def _next_begin(self, m: Module, line: _Line) -> tuple[Value, Value]:
+        """Where the line of the next channel begins in the row's slab, and where it ends.
+
+        With lanes along c the lines of as many channels lie at the same place of as many memories.
+        """
+        if line.channel_lane is None:
+            return line.end, line.end + self.settings.input_line
+        begin, end = Signal.like(line.end, name="line_begin"), Signal.like(line.end, name="line_end")
+        last_lane = line.channel_lane.all()
+        m.d.comb += [
+            begin.eq(Mux(last_lane, line.end, line.begin)),
+            end.eq(Mux(last_lane, line.end + self.settings.input_line, line.end)),
+        ]
+        return begin, end
 
     def _next_row(self, m: Module, box: _Box, begin: "_Begin") -> None:
         """What counts the rows."""

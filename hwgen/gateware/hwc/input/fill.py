@@ -14,12 +14,14 @@ __all__ = ["InputFill", "input_place", "is_one_phase"]
 
 def input_place(parameters: HwcParameters) -> data.StructLayout:
     """Where a word's columns go: the byte of the ring for its first column at phase 0, its phase, and the used bytes;
-    whether these are of one phase.
+    whether these are of one phase; with lanes along c, in which of their memories.
 
     The byte is negative where a line begins behind the word's first byte, at the beginning of the ring.
     """
     flat = (parameters.input_elements - 1).bit_length() + 1
-    return data.StructLayout({"address": signed(flat), "phase": 2, "enable": 4, "single": 1})
+    lanes = parameters.lanes.c
+    channel_lane = {"channel_lane": (lanes - 1).bit_length()} if lanes > 1 else {}
+    return data.StructLayout({"address": signed(flat), "phase": 2, "enable": 4, "single": 1, **channel_lane})
 
 
 def is_one_phase(used: Value, stride: Value, wide: Value | None) -> Value:
@@ -41,8 +43,9 @@ class _Run:
     """Bytes of a word that become consecutive elements: the first one, and which there are; the place of the word's
     first column at phase 0, and that column's phase."""
 
-    def __init__(self, line: ShapeLike) -> None:
+    def __init__(self, line: ShapeLike, channel_lane: ShapeLike) -> None:
         self.first, self.enable = Signal(2), Signal(WRITES)
+        self.channel_lane = Signal(channel_lane)
         self.line, self.phase = Signal(line), Signal(2)
 
 
@@ -61,6 +64,8 @@ class InputFill(wiring.Component):
         A word with its `input_place`; its data follow three cycles after it was seen.
     address, enable, data : Out
         To the memory: consecutive elements from ``address``.
+    channel_lane : Out
+        With lanes along c: in which of their memories.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -77,6 +82,7 @@ class InputFill(wiring.Component):
                 "address": Out(flat),
                 "enable": Out(WRITES),
                 "data": Out(data.ArrayLayout(8, WRITES)),
+                "channel_lane": Out(range(parameters.lanes.c)),
             }
         )
 
@@ -89,7 +95,7 @@ class InputFill(wiring.Component):
         begun, rest = Signal(), Signal(4)
         single = is_one_phase(rest, self.stride_x, self.wide if p.wide else None)
         m.d.comb += self.i_word.ready.eq(Mux(begun, single, place.single))
-        run = _Run(place.address.shape())
+        run = _Run(place.address.shape(), self.channel_lane.shape())
         m.d.sync += run.enable.eq(0)
         # Most cycles write nothing: a simulator passes over the rest then. Whether the word has come is known late.
         with m.If(self.expected):
@@ -98,6 +104,8 @@ class InputFill(wiring.Component):
                 with m.If(left[byte]):
                     m.d.comb += lowest.eq(byte)
             m.d.sync += [run.first.eq(lowest), run.line.eq(place.address), run.phase.eq(place.phase)]
+            if p.lanes.c > 1:
+                m.d.sync += run.channel_lane.eq(place.channel_lane)
             for i in range(WRITES):
                 position = self._position(lowest, i)
                 with m.If(position < 4):
@@ -111,7 +119,7 @@ class InputFill(wiring.Component):
     def _place(self, m: Module, run: _Run) -> tuple[Signal, Signal]:
         """Where a run goes, modulo the ring, two cycles later: which bytes there are, and which the first one is."""
         p, elements = self.parameters, self.parameters.input_elements
-        placed = _Run(run.line.shape())
+        placed = _Run(run.line.shape(), run.channel_lane.shape())
         quotient, base = Signal(3), Signal.like(self.input_phase_1)
         enable, first = Signal(WRITES), Signal(2)
         m.d.sync += [placed.enable.eq(run.enable), enable.eq(placed.enable)]
@@ -121,13 +129,18 @@ class InputFill(wiring.Component):
             m.d.sync += [
                 placed.first.eq(run.first),
                 placed.line.eq(run.line),
+                placed.channel_lane.eq(run.channel_lane),
                 quotient.eq(columns),
                 base.eq(phase_base(self, phase)),
             ]
         with m.If(placed.enable.any()):
             element = placed.line + in_bytes(p, self, quotient) + base
             wrapped = placed.line + in_bytes(p, self, quotient) + base - elements
-            m.d.sync += [first.eq(placed.first), self.address.eq(Mux(wrapped < 0, element, wrapped))]
+            m.d.sync += [
+                first.eq(placed.first),
+                self.address.eq(Mux(wrapped < 0, element, wrapped)),
+                self.channel_lane.eq(placed.channel_lane),
+            ]
         return enable, first
 
     def _write(self, m: Module, enable: Signal, first: Signal) -> None:

@@ -1,6 +1,8 @@
 """The input's stream: fetches what is new in each iteration of the marked loop and keeps the box in a ring."""
 
-from amaranth.hdl import Module, Signal
+from itertools import product
+
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -42,7 +44,8 @@ class InputStream(wiring.Component):
     release : In(1)
         The box in use has been used for the last time.
     read_address : In, one per lane along y; read_data : Out
-        For each of them as many consecutive elements as there are lanes along x, one cycle later.
+        For each of them, and each lane along c, as many consecutive elements as there are lanes along x, one cycle
+        later.
     overflow : Out(1)
         A box needs more slabs than the ring has.
     """
@@ -59,7 +62,9 @@ class InputStream(wiring.Component):
                 "o_token": Out(stream.Signature(input_token(parameters))),
                 "release": In(1),
                 "read_address": In(data.ArrayLayout(self.flat, parameters.lanes.y)),
-                "read_data": Out(data.ArrayLayout(8, parameters.lanes.y * parameters.input_reads)),
+                "read_data": Out(
+                    data.ArrayLayout(8, parameters.lanes.y * parameters.lanes.c * parameters.input_reads)
+                ),
                 "overflow": Out(1),
             }
         )
@@ -112,16 +117,18 @@ class InputStream(wiring.Component):
         return m
 
     def _hold(self, m: Module, fill: InputFill) -> None:
-        """The ring, as often as there are lanes along y: each reads a row of its own."""
+        """The ring, as often as there are lanes along y: each reads a row of its own. Of each, lanes along c have a
+        memory each, for every so many-th channel."""
         p = self.parameters
-        for copy in range(p.lanes.y):
+        for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
             memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads)
-            m.submodules[f"memory_{copy}"] = memory
+            number = copy * p.lanes.c + channel_lane
+            m.submodules[f"memory_{number}"] = memory
             m.d.comb += [
                 memory.write_address.eq(fill.address),
-                memory.write_enable.eq(fill.enable),
+                memory.write_enable.eq(Mux(fill.channel_lane == channel_lane, fill.enable, 0)),
                 memory.write_data.eq(fill.data),
                 memory.read_address.eq(self.read_address[copy]),
             ]
             for byte in range(p.input_reads):
-                m.d.comb += self.read_data[copy * p.input_reads + byte].eq(memory.read_data[byte])
+                m.d.comb += self.read_data[number * p.input_reads + byte].eq(memory.read_data[byte])

@@ -82,8 +82,8 @@ class DrainedVectors(wiring.Component):
                 "channel": Out(p.position_bits),
                 "needs_fetch": Out(1),
                 "address": Out(32),
-                "steps": Out(range(p.lanes.product + 1)),
-                "beats": Out(range(p.lanes.product + 1)),
+                "steps": Out(range(p.vector_lanes.product + 1)),
+                "beats": Out(range(p.vector_lanes.product + 1)),
                 "tail": Out(WORD_BYTES),
                 "overflows": Out(1),
                 "merges": Out(1),
@@ -147,9 +147,9 @@ class DrainedVectors(wiring.Component):
         p = self.parameters
         packs = self.is_final & ~self.settings.wide if p.wide else self.is_final
         lines, reach, words = (
-            Signal(range(p.lanes.product + 1)),
-            Signal(range(p.lanes.product + 4)),
-            Signal(range(p.lanes.product + 1)),
+            Signal(range(p.vector_lanes.product + 1)),
+            Signal(range(p.vector_lanes.product + 4)),
+            Signal(range(p.vector_lanes.product + 1)),
         )
         reaches, last = Signal(), Signal(range(WORD_BYTES + 1))
         rest = self.columns[:2]
@@ -172,5 +172,5 @@ class DrainedVectors(wiring.Component):
                 merges = packs & (reach < WORD_BYTES) & ~self.ends_row
                 m.d.sync += self.merges.eq(merges)
                 with m.If(merges):
-                    m.d.sync += [lines.eq(1), self.beats.eq(p.lanes.product // WORD_BYTES)]
+                    m.d.sync += [lines.eq(1), self.beats.eq(p.vector_lanes.product // WORD_BYTES)]
         m.d.sync += self.steps.eq(lines * self.beats)

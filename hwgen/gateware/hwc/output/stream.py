@@ -59,7 +59,7 @@ class OutputStream(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
         self.index_bits = parameters.output_index_bits
-        sums = data.ArrayLayout(signed(32), parameters.lanes.product)
+        sums = data.ArrayLayout(signed(32), parameters.lanes.sums)
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
@@ -99,7 +99,7 @@ class OutputStream(wiring.Component):
             m.d.comb += self.move.eq(port.moves)
         m.d.comb += [
             drain.start.eq(self.start),
-            port.captured.eq(self.unload_data),
+            port.captured.as_value().eq(self.unload_data.as_value()),
             port.kept.eq(self.load_done),
             move.tail.eq(drain.tail),
             move.overflows.eq(drain.overflows),
@@ -107,7 +107,7 @@ class OutputStream(wiring.Component):
             move.ends_row.eq(drain.ends_row),
             move.kept.eq(~drain.needs_fetch),
             move.channel.eq(drain.channel),
-            self.load_data.eq(port.vector),
+            self.load_data.as_value().eq(port.vector.as_value()),
         ]
         m.d.sync += self.finished.eq(started & ~drain.valid & ~port.busy)
         # What the port begins with is chosen by what is known early in a cycle, whether or not it begins: the vector
@@ -204,7 +204,7 @@ class OutputStream(wiring.Component):
         ahead = Signal(range(TILES_LOADED_AHEAD + 2))
         has_room, revisits, wants, begins, keeping, keeps, ends_box = (Signal() for _ in range(7))
         place = Signal(self.index_bits)
-        lines, steps = Signal(range(p.lanes.product + 1)), Signal(range(p.lanes.product + 1))
+        lines, steps = Signal(range(p.vector_lanes.product + 1)), Signal(range(p.vector_lanes.product + 1))
         box, last_box = Signal(len(Cat(*load.box))), Signal(len(Cat(*load.box)))
         offset = (
             load.index

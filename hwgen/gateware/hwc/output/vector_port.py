@@ -63,7 +63,7 @@ class VectorPort(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = p = parameters
-        self._sums = data.ArrayLayout(signed(32), p.lanes.product)
+        self._sums = data.ArrayLayout(signed(32), p.vector_lanes.product)
         super().__init__(
             {
                 "settings": In(settings_signature(p)),
@@ -90,11 +90,11 @@ class VectorPort(wiring.Component):
         p = self.parameters
         step, leaving = Step(p, self.settings), Leaving(p, self.settings)
         self._active, self._columns = Signal(), Signal.like(self.i_move.columns)
-        self._biases, self._received = Signal(32 * p.lanes.m), Lanes(p, "received")
+        self._biases, self._received = Signal(32 * p.vector_lanes.m), Lanes(p, "received")
         # Answers that are still to come.
-        self._awaited, self._last_awaited = Signal(range(p.lanes.product + 1)), Signal()
+        self._awaited, self._last_awaited = Signal(range(p.vector_lanes.product + 1)), Signal()
         # The vector is loaded; the lanes whose word has come. Nothing is under way, or the last bias is there.
-        self._loads, self._arrives, self._open = Signal(), Signal(p.lanes.product), Signal(init=1)
+        self._loads, self._arrives, self._open = Signal(), Signal(p.vector_lanes.product), Signal(init=1)
         # A sum and its bias have a bit more than a sum: they are halved, as far as the shift allows. It is one bit
         # less then; which bits it leaves above those that are wanted.
         self._halves, shift = Signal(), Signal(range(31), name="shift_left_over")
@@ -131,13 +131,15 @@ class VectorPort(wiring.Component):
         p = self.parameters
         adds = Signal()
         m.d.comb += adds.eq(self.i_move.kind == VectorMove.STORE_OUTPUTS)
-        biases: list[Value] = [self._biases.word_select(channel, 32).as_signed() for channel in range(p.lanes.m)]
-        wide_rows, wide_columns = p.wide_lanes.y, p.wide_lanes.x
-        for lane in range(p.lanes.product):
+        biases: list[Value] = [
+            self._biases.word_select(channel, 32).as_signed() for channel in range(p.vector_lanes.m)
+        ]
+        for lane in range(p.vector_lanes.product):
             total = Signal(signed(33), name=f"total_{lane}")
             chosen = biases[lane // (p.lanes.y * p.lanes.x)]
-            if p.wide and lane < p.lanes.product // 2:
-                chosen = Mux(self.settings.wide, biases[lane // (wide_rows * wide_columns)], chosen)
+            if p.wide and lane < p.vector_lanes.product // 2:
+                across = p.wide_lanes.y * p.wide_lanes.x
+                chosen = Mux(self.settings.wide, biases[lane // across], chosen)
             m.d.comb += total.eq(self.captured[lane])
             with m.If(adds):
                 m.d.comb += total.eq(self.captured[lane] + chosen)

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import Out
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 
-__all__ = ["Lanes", "Step", "VectorMove", "log2", "move_signature", "stores", "together"]
+__all__ = ["Lanes", "Step", "VectorMove", "group_bits", "log2", "move_signature", "stores", "together"]
 
 
 class VectorMove(enum.Enum, shape=2):
@@ -43,10 +43,10 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
         {
             "kind": Out(VectorMove),
             "address": Out(32),
-            "rows": Out(range(parameters.lanes.y + 1)),
-            "columns": Out(range(parameters.lanes.product + 1)),
-            "steps": Out(range(parameters.lanes.product + 1)),
-            "beats": Out(range(parameters.lanes.product + 1)),
+            "rows": Out(range(parameters.vector_lanes.y + 1)),
+            "columns": Out(range(parameters.vector_lanes.product + 1)),
+            "steps": Out(range(parameters.vector_lanes.product + 1)),
+            "beats": Out(range(parameters.vector_lanes.product + 1)),
             "channel": Out(parameters.position_bits),
             "kept": Out(1),
             "tail": Out(WORD_BYTES),
@@ -62,25 +62,31 @@ class Lanes:
 
     def __init__(self, parameters: HwcParameters, name: str) -> None:
         self._parameters = parameters
-        self.column = Signal(range(parameters.lanes.product), name=f"{name}_column")
-        self.row = Signal(range(max(parameters.lanes.y, 2)), name=f"{name}_row")
-        self.channel = Signal(range(max(parameters.lanes.m, 2)), name=f"{name}_channel")
+        self.column = Signal(range(parameters.vector_lanes.product), name=f"{name}_column")
+        self.row = Signal(range(max(parameters.vector_lanes.y, 2)), name=f"{name}_row")
+        self.channel = Signal(range(max(parameters.vector_lanes.m, 2)), name=f"{name}_channel")
 
     @property
     def line(self) -> Value:
         """Number of the row of lanes."""
-        return ((self.channel << log2(self._parameters.lanes.y)) | self.row)[: self._bits]
+        return ((self.channel << log2(self._parameters.vector_lanes.y)) | self.row)[: self._bits]
 
     @property
     def _bits(self) -> int:
-        return max(1, log2(self._parameters.lanes.m * self._parameters.lanes.y))
+        return max(1, log2(self._parameters.vector_lanes.m * self._parameters.vector_lanes.y))
 
     def lane(self, settings: wiring.PureInterface) -> Value:
         """Number of the lane in the vector."""
-        lane = ((self.line << log2(self._parameters.lanes.x)) | self.column)[: log2(self._parameters.lanes.product)]
+        lane = ((self.line << log2(self._parameters.vector_lanes.x)) | self.column)[
+            : log2(self._parameters.vector_lanes.product)
+        ]
         if not self._parameters.wide:
             return lane
-        return Mux(settings.wide, ((self.wide_line << log2(self._parameters.wide_lanes.x)) | self.column)[:3], lane)
+        return Mux(
+            settings.wide,
+            ((self.wide_line << log2(self._parameters.wide_lanes.x)) | self.column)[: len(lane) - 1],
+            lane,
+        )
 
     @property
     def wide_line(self) -> Value:
@@ -119,12 +125,12 @@ class Step:
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
         self._parameters, self._settings = parameters, settings
         self.kind, self.on, self.kept = Signal(VectorMove), Signal(name="steps_on"), Signal(name="kept")
-        self.left = Signal(range(parameters.lanes.product + 1))
+        self.left = Signal(range(parameters.vector_lanes.product + 1))
         self.is_last, self.is_final = Signal(), Signal()
         self.begins_line, self.ends_line = Signal(), Signal()
         self._beats, self.beat = Signal.like(self.left, name="beats"), Signal.like(self.left, name="beat")
-        self.lanes, self.chosen = Lanes(parameters, "at"), Signal(log2(parameters.lanes.product) - 2)
-        self.rows = Signal(range(parameters.lanes.y + 1))
+        self.lanes, self.chosen = Lanes(parameters, "at"), Signal(group_bits(parameters))
+        self.rows = Signal(range(parameters.vector_lanes.y + 1))
         self.address, self._plane_address = Signal(32, name="row_address"), Signal(32, name="plane_address")
         self.ends_row, self.overflows, self.merges = Signal(), Signal(), Signal()
         self.offset = Signal(2)
@@ -165,9 +171,10 @@ class Step:
         """Which four lanes are at hand, and which of their rows; or with others than the lanes at hand."""
         p, lanes = self._parameters, lanes or self.lanes
         if together(p) == 1:
-            return ((lanes.line << log2(p.lanes.x // WORD_BYTES)) | lanes.column)[:2], Value.cast(0)
+            group = (lanes.line << log2(p.vector_lanes.x // WORD_BYTES)) | lanes.column
+            return group[: group_bits(p)], Value.cast(0)
         bits = log2(together(p))
-        return Mux(self.merges, lanes.column[:2], lanes.line[bits:])[:2], lanes.line[:bits]
+        return Mux(self.merges, lanes.column, lanes.line[bits:])[: group_bits(p)], lanes.line[:bits]
 
     def _following(self, m: Module) -> tuple[Lanes, Signal]:
         """The lanes of the next step; whether a channel ends if a row does."""
@@ -187,7 +194,7 @@ class Step:
 
     def _take_first(self, m: Module, start: Value, move: wiring.PureInterface) -> None:
         """As the first step of a move finds it."""
-        across = min(self._parameters.lanes.x, WORD_BYTES)
+        across = min(self._parameters.vector_lanes.x, WORD_BYTES)
         m.d.sync += [
             self.left.eq(move.steps),
             self.is_last.eq(move.steps == 1),
@@ -240,7 +247,12 @@ def stores(kind: Value) -> Value:
 
 def together(parameters: HwcParameters) -> int:
     """Rows of lanes that four outputs come from."""
-    return max(1, WORD_BYTES // parameters.lanes.x)
+    return max(1, WORD_BYTES // parameters.vector_lanes.x)
+
+
+def group_bits(parameters: HwcParameters) -> int:
+    """Width of the number of four lanes."""
+    return max(1, log2(parameters.vector_lanes.product // WORD_BYTES))
 
 
 def log2(power: int) -> int:

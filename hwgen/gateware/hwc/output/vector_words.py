@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores, together
+from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, group_bits, log2, stores, together
 from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond, connected_clip
 
 __all__ = ["REST_BITS", "Leaving"]
@@ -37,7 +37,7 @@ class Leaving:
 
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
         self._parameters, self._settings = parameters, settings
-        lines = parameters.lanes.m * parameters.lanes.y
+        lines = parameters.vector_lanes.m * parameters.vector_lanes.y
         self.asks, self._write, self.move = Signal(), Signal(), Signal(VectorMove)
         self._address, self._enable = Signal(30), Signal(WORD_BYTES)
         # A sum, or what is left of four sums or of one that was shifted right: to be clipped.
@@ -47,7 +47,7 @@ class Leaving:
         self._packs, self._halves, self._upper = Signal(), Signal(), Signal()
         self._offset, self._before, self._kept = Signal(2), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
         self._fills, self._merges = Signal(), Signal()
-        self._group, self._sub = Signal(2), Signal(2)
+        self._group, self._sub = Signal(group_bits(parameters)), Signal(2)
         self._line = Signal(max(1, log2(lines)))
         # Up to three outputs of 8 bits, or one of 16 bits, for each row of lanes.
         self._waiting = Signal(8 * WAITING_BYTES * lines, name="waiting")
@@ -98,7 +98,7 @@ class Leaving:
     def leave(self, m: Module, request: stream.Interface, *, goes: Value) -> None:
         """Outputs, clipped, are moved to their place in the word, after those of the row that wait."""
         p, waiting = self._parameters, self._waiting
-        across, rows = min(p.lanes.x, WORD_BYTES), together(p)
+        across, rows = min(p.vector_lanes.x, WORD_BYTES), together(p)
         word = Signal(32)
         m.d.comb += word.eq(self._value)
         if p.wide:

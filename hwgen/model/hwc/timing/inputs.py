@@ -119,10 +119,10 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
         if left:
             done = 0
             while free < slab:
-                lines = min(free // line, channels)
+                lines = min(free // line * block.lane_c, channels)
                 fit = lines * words
                 if lines < channels:
-                    fit += max(0, min(words - 1, (free - lines * line + offset) // WORD_BYTES))
+                    fit += max(0, min(words - 1, (free % line + offset) // WORD_BYTES))
                 fit = min(fit, channels * words - 1)
                 requested += max(fit - done, 0)
                 done = max(fit, done)
@@ -174,7 +174,7 @@ def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, 
         for channel in range(channels):
             for word in range(len(cycles)):
                 last = channel == channels - 1 and word == len(cycles) - 1
-                need = 0 if slid else block.slab if last else block.line * (channel + 1)
+                need = 0 if slid else block.slab if last else block.line * (channel // block.lane_c + 1)
                 if free < need and earlier:
                     free += earlier
                     earlier = 0

@@ -7,11 +7,12 @@ from hwgen.arch import bus, latency
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import CAPTURE, OUTPUT_ROOM, ROW_ADDRESS
 from hwgen.model.core.compiled import digest
-from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weights
+from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weight_lines, weights
 from hwgen.model.hwc.timing.inputs import input_tile
 from hwgen.model.hwc.timing.outputs import next_tile, serve
 from hwgen.model.hwc.timing.repeats import kept_size, repeat
 from hwgen.model.hwc.timing.state import L_AT, L_LOADED, L_LOOPS, L_TAKEN, L_TIMES, SIZE, STATE
+from hwgen.model.hwc.timing.weight_lines import line_tile
 from hwgen.model.hwc.timing.weights import weight_tile
 
 __all__ = ["play"]
@@ -140,10 +141,13 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             now = max(arrived, now)
         if new_w:
             _ranges(nest, 1, lo, hi, tile_low, tile_high, low, high)
-            size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
             fetches = not block.weights_stay or turned < 0 or turned != block.marker_w
-            words = -(-size * block.element // WORD_BYTES)
-            arrived = weight_tile(s.weight, block, nest.size_steps[turned], fetches, words)
+            if block.line_pitch:
+                arrived = line_tile(s.weight, block, nest, low, high, fetches)
+            else:
+                size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
+                words = -(-size * block.element // WORD_BYTES)
+                arrived = weight_tile(s.weight, block, nest.size_steps[turned], fetches, words)
             s.stall_w += max(arrived - now, 0)
             now = max(arrived, now)
         at = now
@@ -213,4 +217,4 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     return kernel
 
 
-play = _cached(digest(bus, latency, inputs, outputs, repeats, state, weights))
+play = _cached(digest(bus, latency, inputs, outputs, repeats, state, weight_lines, weights))

@@ -60,10 +60,12 @@ class Block(NamedTuple):
     slides, same : rows of a tile of I are kept for the next one; all of it is.
     columns_slide : columns of a tile of I are kept for the next one; 2: also those of few kernel columns.
     element : bytes of an operand's element.
-    line, slab, ring : bytes of a row of one channel, of all channels of a tile; of I's memory.
-    weight_words, weights_stay : words of W's memory; a tile of W is kept from one iteration of its loop to the next.
+    line, slab, ring : bytes of a row of one channel, of all channels of a tile, of I's memory: for each lane along c.
+    weight_units, weights_stay : words of W's memory, or lines; a tile of W is kept from one iteration of its loop to
+        the next.
+    line_pitch : bytes of a channel lane in a line of weights; 0: they are packed densely.
     vectors, tile_vectors : of O's memory, and of the largest tile.
-    lane_x, lanes : lanes along x; of all.
+    lane_c, lane_x, lanes : lanes along c and x; sums of a vector, as the output's port has them.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
@@ -86,10 +88,12 @@ class Block(NamedTuple):
     line: int
     slab: int
     ring: int
-    weight_words: int
+    weight_units: int
+    line_pitch: int
     weights_stay: bool
     vectors: int
     tile_vectors: int
+    lane_c: int
     lane_x: int
     lanes: int
     spills: bool
@@ -148,7 +152,13 @@ INPUT_AMOUNTS = (
     "first",  # there is no last tile
 )
 WEIGHT_TIMES = ("pushed", "requested", "written", "begun", "begun_1", "released", "drop_at")
-WEIGHT_AMOUNTS = ("free", "live", "drop", "first")
+WEIGHT_AMOUNTS = (
+    "free",  # words or lines of the ring
+    "live",  # of the last tile that was fetched
+    "drop",
+    "first",
+    "passed",  # the lines of the last tile, which stays, were passed over
+)
 OUTPUT_TIMES = (
     "free",  # the port has nothing to do any more
     "near",  # ... soon, so that a vector may be requested
@@ -216,7 +226,7 @@ def initial_state(block: Block) -> State:
     record["now"] = 1
     record["input"]["placed"] = record["input"]["pushed"] = record["weight"]["pushed"] = 0
     record["input"]["first"] = record["weight"]["first"] = 1
-    record["input"]["free"], record["weight"]["free"] = block.ring, block.weight_words
+    record["input"]["free"], record["weight"]["free"] = block.ring, block.weight_units
     for name in ("free", "near", "idle"):
         record["output"][name] = FIRST_VECTOR
     record["output"]["ended"] = NEVER

@@ -1,0 +1,55 @@
+"""Weights in lines: what one operation reads of them, where the datapath has lanes along c."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.ir.lanes import Lanes
+
+__all__ = ["WeightLines"]
+
+
+@dataclass(frozen=True)
+class WeightLines:
+    """A line holds the weights of one operation: channel lane by channel lane, those of lanes along m side by side.
+
+    In the shared memory each line begins on a word and ends with the last word of its last channel lane; an operation
+    at an edge, with fewer output channels than lanes, leaves gaps that are not fetched. In the HWC's memory each line
+    has its full length, so that an operation reads one line and nothing has to be shifted.
+
+    Members
+    -------
+    outputs, channels : lanes along m and c.
+    element : bytes of a weight.
+    """
+
+    outputs: int
+    channels: int
+    element: int = 1
+
+    @classmethod
+    def of(cls, lanes: Lanes, element: int = 1) -> Self | None:
+        """The lines of a datapath with these lanes; None where weights are packed densely."""
+        return cls(lanes.m, lanes.c, element) if lanes.c > 1 and lanes.k == lanes.l == 1 else None
+
+    @property
+    def stored(self) -> int:
+        """Bytes of a line in the HWC's memory."""
+        return max(WORD_BYTES, self.outputs * self.channels * self.element)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from one channel lane to the next."""
+        return self.outputs * self.element
+
+    def packed(self, channels: int) -> int:
+        """Bytes of a line of so many input channels in the shared memory."""
+        return -(-channels * self.pitch // WORD_BYTES) * WORD_BYTES
+
+    def words(self, outputs: int, channels: int) -> int:
+        """Accesses that fetch a line of so many output and input channels."""
+        return len({byte // WORD_BYTES for byte in self.used(outputs, channels)})
+
+    def used(self, outputs: int, channels: int) -> list[int]:
+        """The bytes of a line that hold weights of so many output and input channels."""
+        return [channel * self.pitch + byte for channel in range(channels) for byte in range(outputs * self.element)]

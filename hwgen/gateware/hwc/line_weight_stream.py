@@ -1,0 +1,222 @@
+"""The weights' stream of a datapath with lanes along c: lines in fetch order, kept in a ring of lines."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
+from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.token import weight_address_bits
+from hwgen.gateware.lib.nest import LoopNest
+from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
+
+__all__ = ["LineWeightStream"]
+
+
+class LineWeightStream(wiring.Component):
+    """Fetch, keep, and free the weights, line by line: `hwgen.arch.weight_lines` has what a line is.
+
+    It walks the loops down to the marked one, and those over weights inside it, a line at a time. Lines lie in memory
+    in the order in which they are first fetched, so the address only ever counts on, and goes back where a loop over
+    output rows or columns outside the marked one starts its next iteration. Where the marked loop is such a loop, its
+    tile stays; the lines of it are passed over, one a cycle.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for, with lanes along c.
+
+    Members
+    -------
+    settings : In
+    start : In(1)
+    o_request, i_response
+        To the memory port.
+    o_token : Out(stream)
+        The first line of a tile that is completely in the ring. Taken at its first use.
+    release : In(1)
+        The tile in use has been used for the last time.
+    read_address : In
+        Of a line in the ring.
+    read_data : Out
+        Its weights, one cycle later: channel lane by channel lane, those of the lanes along m side by side.
+    overflow : Out(1)
+        A tile is larger than the ring.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        assert parameters.weight_lines
+        self.parameters, self._lines = parameters, parameters.weight_lines
+        self.index = max(1, (parameters.weight_depth - 1).bit_length())
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "start": In(1),
+                "o_request": Out(stream.Signature(Request)),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_token": Out(stream.Signature(self.index)),
+                "release": In(1),
+                "read_address": In(weight_address_bits(parameters)),
+                "read_data": Out(data.ArrayLayout(8, parameters.weight_reads)),
+                "overflow": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self.parameters
+        m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
+        place = data.StructLayout({"word": range(self._words), "ends_line": 1})
+        m.submodules.words = words = WordQueue(place=place, waits=False)
+        connect(m, flipped(self.i_response), words.i_response)
+        connect(m, boxes.o_token, flipped(self.o_token))
+        m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
+        self._hold(m, words)
+        self._fetch(m, boxes, words)
+        return m
+
+    @property
+    def _words(self) -> int:
+        """Words of a full line."""
+        return self._lines.stored // WORD_BYTES
+
+    def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue) -> None:
+        """A word a cycle. With the last one of a tile the next tile is pushed, if it can be."""
+        p, entry, request = self.parameters, words.i_entry, self.o_request
+        marked = p.weight_marker < len(p.loops)
+        nest, outputs, channels = self._walk(m)
+        ends_tile = nest.ended[p.weight_marker + 1 if marked else len(nest.loops)]
+        stays = marked and p.loops[p.weight_marker] in "yx"
+        again = nest.turning[p.weight_marker] if stays else Value.cast(0)
+        # There is a line; it is fetched, not passed over; its tile has been pushed.
+        on, fetches, pushed = Signal(), Signal(init=1), Signal()
+        goes, advance, pushes_next, taken = Signal(), Signal(), Signal(), Signal()
+        word, enable, ends_line = self._word(m, outputs, channels, goes)
+        address = self._address(m, nest, advance, fetches, channels)
+        m.d.comb += [
+            request.valid.eq(on & fetches & pushed & (boxes.free != 0) & entry.ready),
+            request.payload.eq(read_request(address + (word << 2), enable)),
+            goes.eq(request.valid & request.ready),
+            pushes_next.eq(goes & ends_line & ends_tile & ~nest.finished & ~again),
+            taken.eq(boxes.i_box.valid & boxes.i_box.ready),
+            advance.eq(Mux(fetches, goes & ends_line, on & (pushed | taken))),
+            nest.start.eq(self.start),
+            nest.advance.eq(advance),
+            entry.valid.eq(goes | (on & ~pushed & ~fetches & boxes.i_box.ready)),
+            entry.payload.word.eq(fetches),
+            entry.payload.end.eq(~fetches | (ends_line & ends_tile)),
+            entry.payload.place.ends_line.eq(ends_line),
+            entry.payload.place.word.eq(word),
+            boxes.i_box.valid.eq((on & ~pushed & (fetches | entry.ready)) | pushes_next),
+            boxes.claims.eq(goes & ends_line),
+            boxes.claim.eq(1),
+        ]
+        with m.If(self.start):
+            m.d.sync += on.eq(1)
+        with m.Elif(advance & nest.finished):
+            m.d.sync += on.eq(0)
+        with m.If(advance & ends_tile):
+            m.d.sync += [fetches.eq(~again), pushed.eq(pushes_next & taken)]
+        with m.Elif(taken):
+            m.d.sync += pushed.eq(1)
+        self._count(m, boxes, fetches, pushes_next, ends_tile)
+        m.d.comb += self.overflow.eq(on & fetches & pushed & (self._live == p.weight_depth))
+
+    def _walk(self, m: Module) -> tuple[LoopNest, Value, Value]:
+        """The nest of lines; output and input channels of the present one."""
+        p, settings = self.parameters, self.settings
+        inner = [j for j in range(p.weight_marker + 1, len(p.loops)) if p.loops[j] in WEIGHT_DIMS]
+        order = [*range(min(p.weight_marker + 1, len(p.loops))), *inner]
+        m.submodules.nest = nest = LoopNest(loops=[p.loops[j] for j in order], bits=p.position_bits)
+        size: dict[str, Value] = {dim: getattr(settings, f"extent_{dim}") for dim in "mc"}
+        for at, j in enumerate(order):
+            dim = p.loops[j]
+            m.d.comb += [
+                nest.extent[at].eq(getattr(settings, f"extent_{dim}")),
+                nest.step[at].eq(getattr(settings, f"step_{j}_{dim}")),
+            ]
+            size[dim] = nest.size[at]
+        return nest, size["m"], size["c"]
+
+    def _word(self, m: Module, outputs: Value, channels: Value, goes: Signal) -> tuple[Value, Signal, Signal]:
+        """The present word of the line: its number in a full line, its used bytes, whether it is the last one.
+
+        Words without used bytes are left out: those of output channels that do not exist.
+        """
+        lines = self._lines
+        in_lane = max(1, lines.pitch // WORD_BYTES)
+        together = max(1, WORD_BYTES // lines.pitch)
+        part, lane = Signal(range(in_lane)), Signal(range(max(1, lines.channels // together)))
+        enable, ends_lane, ends_line = Signal(WORD_BYTES), Signal(), Signal()
+        first_lane = lane * together
+        for byte in range(WORD_BYTES):
+            channel, output = divmod(byte, lines.pitch) if together > 1 else (0, part * WORD_BYTES + byte)
+            m.d.comb += enable[byte].eq((first_lane + channel < channels) & (output < outputs))
+        m.d.comb += [
+            ends_lane.eq((part + 1) * WORD_BYTES >= outputs),
+            ends_line.eq(ends_lane & (first_lane + together >= channels)),
+        ]
+        with m.If(goes):
+            m.d.sync += part.eq(Mux(ends_lane, 0, part + 1))
+            with m.If(ends_lane):
+                m.d.sync += lane.eq(Mux(ends_line, 0, lane + 1))
+        return lane * in_lane + part, enable, ends_line
+
+    def _address(self, m: Module, nest: LoopNest, advance: Signal, fetches: Signal, channels: Value) -> Signal:
+        """Where the present line begins in memory."""
+        p, lines = self.parameters, self._lines
+        address, following = Signal(32), Signal(32)
+        begins = {
+            j: Signal(32, name=f"begin_{j}")
+            for j, dim in enumerate(nest.loops)
+            if dim in "yx" and j != p.weight_marker
+        }
+        length = ((channels * lines.pitch)[:32] + WORD_BYTES - 1) & ~(WORD_BYTES - 1)
+        m.d.comb += following.eq(address + Mux(fetches, length, 0))
+        for j, begin in begins.items():
+            with m.If(nest.turning[j]):
+                m.d.comb += following.eq(begin)
+        with m.If(self.start):
+            m.d.sync += [place.eq(self.settings.weight_base) for place in (address, *begins.values())]
+        with m.Elif(advance):
+            m.d.sync += address.eq(following)
+            for j, begin in begins.items():
+                with m.If(nest.ended[j]):
+                    m.d.sync += begin.eq(following)
+        return address
+
+    def _count(self, m: Module, boxes: BoxQueue, fetches: Signal, pushes_next: Signal, ends_tile: Value) -> None:
+        """Lines of the tile at hand, of the one before, and where a tile begins in the ring."""
+        depth = self.parameters.weight_depth
+        line, following, first = Signal(self.index), Signal(self.index), Signal(self.index)
+        self._live = live = Signal(boxes.free.shape())
+        whole = Signal.like(live)
+        m.d.comb += [
+            following.eq(Mux(line == depth - 1, 0, line + 1)),
+            boxes.i_box.payload.token.eq(Mux(pushes_next, following, Mux(fetches, line, first))),
+            boxes.i_box.payload.drop.eq(Mux(pushes_next, live + 1, Mux(fetches, whole, 0))),
+        ]
+        with m.If(boxes.claims):
+            m.d.sync += [line.eq(following), live.eq(Mux(ends_tile, 0, live + 1)), whole.eq(live + 1)]
+            with m.If(live == 0):
+                m.d.sync += first.eq(line)
+
+    def _hold(self, m: Module, words: WordQueue) -> None:
+        """The ring: words in, lines out."""
+        p = self.parameters
+        m.submodules.memory = memory = Memory(shape=8 * self._lines.stored, depth=p.weight_depth, init=[])
+        write, read = memory.write_port(granularity=32), memory.read_port()
+        word = words.o_word
+        m.d.comb += [
+            word.ready.eq(1),
+            write.data.eq(word.payload.data.replicate(self._words)),
+            read.addr.eq(self.read_address),
+            self.read_data.eq(read.data),
+        ]
+        with m.If(word.valid):
+            m.d.comb += write.en.bit_select(word.payload.place.word, 1).eq(1)
+            with m.If(word.payload.place.ends_line):
+                m.d.sync += write.addr.eq(Mux(write.addr == p.weight_depth - 1, 0, write.addr + 1))
