@@ -20,7 +20,7 @@ from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.requantisation import requantisation_of
-from hwgen.arch.weight_packing import pack_weights, packed_size
+from hwgen.arch.weights.packing import pack_weights, packed_size
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import DIMS, Layer

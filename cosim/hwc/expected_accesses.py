@@ -12,7 +12,7 @@ from typing import Literal
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import row_pitch
-from hwgen.arch.weight_packing import PackedWeights
+from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.lower.hwc import Program

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.weight_lines import WeightLines
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.schedule import MOST_BIAS_WORDS
@@ -27,7 +27,8 @@ __all__ = [
 REDUCTION = frozenset(REDUCTION_DIMS)
 LANES = 16
 """Lanes of a datapath if nothing else is asked for."""
-FEWEST_LANES, MOST_LANES = 4, 256
+LANE_RANGE = range(4, 257)
+"""Lanes that a datapath may have together."""
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
 ALONG_X = Lanes(x=LANES)
@@ -52,10 +53,10 @@ def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
 def check_lanes(lanes: Lanes) -> None:
     """Raise `ParameterError` unless the datapath can have these lanes."""
     powers = all(lanes.along(dim) & (lanes.along(dim) - 1) == 0 for dim in LANE_DIMS)
-    if not powers or lanes.outside(LANE_DIMS) or not FEWEST_LANES <= lanes.product <= MOST_LANES:
+    if not powers or lanes.outside(LANE_DIMS) or lanes.product not in LANE_RANGE:
         raise ParameterError(
-            f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, {FEWEST_LANES} to {MOST_LANES} together, "
-            f"got {lanes}"
+            f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, "
+            f"{LANE_RANGE[0]} to {LANE_RANGE[-1]} together, got {lanes}"
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
-from hwgen.arch.weight_packing import pack_weights, packed_size, unpack_weights
+from hwgen.arch.weights.packing import pack_weights, packed_size, unpack_weights
 from hwgen.ir.layer import REDUCTION_DIMS
 from hwgen.ir.schedule import Schedule
 

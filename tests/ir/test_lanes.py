@@ -19,8 +19,9 @@ def test_product_and_dimensions() -> None:
     lanes = Lanes(m=4, c=3, x=2)
     assert (lanes.product, lanes.dims, lanes.along("c"), lanes.along("y")) == (24, ("m", "c", "x"), 3, 1)
     assert (ONE_LANE.product, ONE_LANE.dims) == (1, ())
-    assert lanes.outside() == ("c",)
-    assert Lanes(m=4, x=2).outside() == ()
+    assert lanes.sums == 8
+    assert lanes.outside() == ()
+    assert Lanes(m=4, k=2).outside() == ("k",)
 
 
 @pytest.mark.parametrize(("extent", "vectors"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])

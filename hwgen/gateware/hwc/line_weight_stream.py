@@ -17,7 +17,7 @@ __all__ = ["LineWeightStream"]
 
 
 class LineWeightStream(wiring.Component):
-    """Fetch, keep, and free the weights, line by line: `hwgen.arch.weight_lines` has what a line is.
+    """Fetch, keep, and free the weights, line by line: `hwgen.arch.weights.lines` has what a line is.
 
     It walks the loops down to the marked one, and those over weights inside it, a line at a time. Lines lie in memory
     in the order in which they are first fetched, so the address only ever counts on, and goes back where a loop over

@@ -6,7 +6,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.strided import Axis, StridedBlock
-from hwgen.arch.weight_packing import PackedWeights
+from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.weight_packing import PackedWeights
+from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import DramPort
-from hwgen.arch.weight_packing import PackedWeights
+from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.level import DRAM, TCDM

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import LEAST_RING, aligned
-from hwgen.arch.weight_packing import PackedWeights
+from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
 from hwgen.ir.level import TCDM

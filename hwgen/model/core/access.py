@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.hwc import memory_units
-from hwgen.arch.weight_lines import WeightLines
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.weight_lines import WeightLines
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
@@ -211,13 +211,12 @@ def _lines_of(schedule: Schedule) -> dict[Element, Element]:
 
 def _line_words(weights: set[Element], line_of: dict[Element, Element], lines: WeightLines) -> int:
     """Words that hold a byte of the weights, each line beginning on a word."""
-    return len(
-        {
-            (first, ((weight[1] - first[1]) * lines.outputs + weight[0] - first[0]) * lines.element // WORD_BYTES)
-            for weight in weights
-            for first in [line_of[weight]]
-        }
-    )
+    words = set()
+    for weight in weights:
+        first = line_of[weight]
+        place = (weight[1] - first[1]) * lines.pitch + (weight[0] - first[0]) * lines.element
+        words |= {(first, byte // WORD_BYTES) for byte in range(place, place + lines.element)}
+    return len(words)
 
 
 def walk_outputs(schedule: Schedule, executions: Executions) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.weight_lines import WeightLines
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
 from hwgen.model.core.prediction import PerOperand

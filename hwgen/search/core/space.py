@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.hwc import memory_units
-from hwgen.arch.weight_lines import WeightLines
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import ONE_LANE, Lanes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.arch.layout import layout_of
-from hwgen.arch.weight_packing import pack_weights
+from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule

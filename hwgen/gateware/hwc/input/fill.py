@@ -43,9 +43,9 @@ class _Run:
     """Bytes of a word that become consecutive elements: the first one, and which there are; the place of the word's
     first column at phase 0, and that column's phase."""
 
-    def __init__(self, line: ShapeLike, channel_lane: ShapeLike) -> None:
+    def __init__(self, line: ShapeLike, channel_lanes: int) -> None:
         self.first, self.enable = Signal(2), Signal(WRITES)
-        self.channel_lane = Signal(channel_lane)
+        self.channel_lane = Signal(range(max(channel_lanes, 2)))
         self.line, self.phase = Signal(line), Signal(2)
 
 
@@ -82,7 +82,7 @@ class InputFill(wiring.Component):
                 "address": Out(flat),
                 "enable": Out(WRITES),
                 "data": Out(data.ArrayLayout(8, WRITES)),
-                "channel_lane": Out(range(parameters.lanes.c)),
+                **({"channel_lane": Out(range(parameters.lanes.c))} if parameters.lanes.c > 1 else {}),
             }
         )
 
@@ -95,7 +95,7 @@ class InputFill(wiring.Component):
         begun, rest = Signal(), Signal(4)
         single = is_one_phase(rest, self.stride_x, self.wide if p.wide else None)
         m.d.comb += self.i_word.ready.eq(Mux(begun, single, place.single))
-        run = _Run(place.address.shape(), self.channel_lane.shape())
+        run = _Run(place.address.shape(), p.lanes.c)
         m.d.sync += run.enable.eq(0)
         # Most cycles write nothing: a simulator passes over the rest then. Whether the word has come is known late.
         with m.If(self.expected):
@@ -119,7 +119,7 @@ class InputFill(wiring.Component):
     def _place(self, m: Module, run: _Run) -> tuple[Signal, Signal]:
         """Where a run goes, modulo the ring, two cycles later: which bytes there are, and which the first one is."""
         p, elements = self.parameters, self.parameters.input_elements
-        placed = _Run(run.line.shape(), run.channel_lane.shape())
+        placed = _Run(run.line.shape(), p.lanes.c)
         quotient, base = Signal(3), Signal.like(self.input_phase_1)
         enable, first = Signal(WRITES), Signal(2)
         m.d.sync += [placed.enable.eq(run.enable), enable.eq(placed.enable)]
@@ -129,18 +129,20 @@ class InputFill(wiring.Component):
             m.d.sync += [
                 placed.first.eq(run.first),
                 placed.line.eq(run.line),
-                placed.channel_lane.eq(run.channel_lane),
                 quotient.eq(columns),
                 base.eq(phase_base(self, phase)),
             ]
+            if p.lanes.c > 1:
+                m.d.sync += placed.channel_lane.eq(run.channel_lane)
         with m.If(placed.enable.any()):
             element = placed.line + in_bytes(p, self, quotient) + base
             wrapped = placed.line + in_bytes(p, self, quotient) + base - elements
             m.d.sync += [
                 first.eq(placed.first),
                 self.address.eq(Mux(wrapped < 0, element, wrapped)),
-                self.channel_lane.eq(placed.channel_lane),
             ]
+            if p.lanes.c > 1:
+                m.d.sync += self.channel_lane.eq(placed.channel_lane)
         return enable, first
 
     def _write(self, m: Module, enable: Signal, first: Signal) -> None:

@@ -126,7 +126,9 @@ class InputStream(wiring.Component):
             m.submodules[f"memory_{number}"] = memory
             m.d.comb += [
                 memory.write_address.eq(fill.address),
-                memory.write_enable.eq(Mux(fill.channel_lane == channel_lane, fill.enable, 0)),
+                memory.write_enable.eq(
+                    Mux(fill.channel_lane == channel_lane, fill.enable, 0) if p.lanes.c > 1 else fill.enable
+                ),
                 memory.write_data.eq(fill.data),
                 memory.read_address.eq(self.read_address[copy]),
             ]

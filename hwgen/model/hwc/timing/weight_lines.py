@@ -13,7 +13,7 @@ M, C, Y, X = range(4)
 
 @njit(error_model="numpy")
 def _words(pitch, outputs, channels):  # type: ignore[no-untyped-def]
-    """Words that a line of so many output and input channels is fetched with; see `hwgen.arch.weight_lines`."""
+    """Words that a line of so many output and input channels is fetched with; see `hwgen.arch.weights.lines`."""
     if pitch < WORD_BYTES:
         return -(-channels * pitch // WORD_BYTES)
     return channels * -(-outputs // WORD_BYTES)

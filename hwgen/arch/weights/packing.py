@@ -2,7 +2,7 @@
 
 Weights are dense ``[m][c][k][l]`` in DRAM. In the TCDM they are in fetch order: the tiles at W's local marker one
 after the other, each on a word, and inside a tile in the order of first use: densely, or, with lanes along c, in
-lines of `hwgen.arch.weight_lines`. Loops over the map use the same weights again and leave no trace in this order.
+lines of `hwgen.arch.weights.lines`. Loops over the map use the same weights again and leave no trace in this order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.strided import Axis, StridedBlock, Transfer, transfers_of
-from hwgen.arch.weight_lines import WeightLines
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 

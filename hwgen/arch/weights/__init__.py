@@ -1,0 +1,1 @@
+"""Weights in the shared memory: in fetch order, densely or in lines."""
