@@ -14,6 +14,7 @@ __all__ = [
     "ALONG_X",
     "DIMS",
     "LANES",
+    "MAX_KERNEL",
     "MOST_MEMORY",
     "OUTPUT_DIMS",
     "REDUCTION",
@@ -27,6 +28,8 @@ REDUCTION = frozenset(REDUCTION_DIMS)
 LANES = 16
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
+MAX_KERNEL = 11
+"""Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
 
 
@@ -66,7 +69,8 @@ class HwcParameters:
     operand_bits
         8, or 16: then layers with 16-bit operands run too, on `wide_lanes`.
     position_bits
-        Width of a coordinate; every extent is below ``2 ** position_bits``.
+        Width of a coordinate; every extent is below ``2 ** position_bits``. Coordinates of the
+        kernel are narrower: it has at most `MAX_KERNEL` rows and columns.
     bias_words
         Biases that are kept for later tiles: a power of two, or 0.
     cluster
@@ -132,6 +136,11 @@ class HwcParameters:
         return self.cluster or any(dim in REDUCTION for dim in self.loops[: self.output_marker])
 
     @property
+    def dim_bits(self) -> dict[str, int]:
+        """Width of the extent, and of a coordinate, of each dimension."""
+        return {dim: MAX_KERNEL.bit_length() if dim in "kl" else self.position_bits for dim in DIMS}
+
+    @property
     def wide(self) -> bool:
         """Whether 16-bit operands are computed with, too."""
         return self.operand_bits == 16
@@ -189,6 +198,22 @@ class HwcParameters:
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""
         return tuple(j for j in range(marker + 1, len(self.loops)) if self.loops[j] in dims)
+
+    def innermost(self, depth: int | None = None) -> dict[str, int]:
+        """For each dimension that has a loop among the outer ``depth`` ones, or among all: the innermost of them."""
+        return {dim: j for j, dim in enumerate(self.loops[:depth])}
+
+    @property
+    def size_bits(self) -> dict[int, int]:
+        """The loops of which the hardware needs to know what an iteration covers, and the width of that.
+
+        These are the loops that bound a tile of the weights, the channels and the kernel of a tile of the input, and
+        an operation.
+        """
+        within = {j: dim for dim, j in self.innermost(self.weight_marker + 1).items() if dim in WEIGHT_DIMS}
+        within |= {j: dim for dim, j in self.innermost(self.input_marker + 1).items() if dim in REDUCTION}
+        lanes = {j: self.lanes.along(dim).bit_length() for dim, j in self.innermost().items() if dim in OUTPUT_DIMS}
+        return {j: self.dim_bits[dim] for j, dim in sorted(within.items())} | lanes
 
     @property
     def bias_loops(self) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import hwc_registers
@@ -18,7 +18,6 @@ from hwgen.lower.hwc.registers import Placement, RegisterValues
 
 __all__ = ["Program", "check_format", "compile_layer"]
 
-MAX_KERNEL = 11
 MAX_STRIDE = 4
 
 
