@@ -1,6 +1,6 @@
 """The settings of an HWC as ports, and what blocks compute from them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
@@ -18,7 +18,7 @@ def nest_of(
     parameters: HwcParameters,
     settings: wiring.PureInterface,
     order: Sequence[int],
-    sized: Sequence[str] = (),
+    sized: Collection[str] = (),
 ) -> tuple[LoopNest, dict[str, Value]]:
     """A nest of some loops, by their indices, that counts as the settings say; and what an iteration of its innermost
     loops covers of some dimensions, or the extent where there is no loop over one."""

@@ -9,7 +9,7 @@ from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import REDUCTION, HwcParameters
 from hwgen.arch.registers.hwc import input_spans
 from hwgen.gateware.hwc.input.columns import TileColumns, in_row
 from hwgen.gateware.hwc.input.rows import TileRows
@@ -212,7 +212,7 @@ class InputPlacer(wiring.Component):
         """The loops down to the marked one, and the tiles that they make."""
         p, settings = self.parameters, self.settings
         order = range(min(p.input_marker + 1, len(p.loops)))
-        nest, sizes = nest_of(m, p, settings, order, "ckl")
+        nest, sizes = nest_of(m, p, settings, order, REDUCTION)
         m.submodules.nest = nest
         connect(m, flipped(settings), columns.settings)
 
