@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule, save_schedule
+from hwgen.lower.hwc.fitting import fitted
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core.access import predict
 from hwgen.search.core.batch import Request, search_layers
@@ -30,6 +31,7 @@ from hwgen.search.hwc.shared import Shared
 __all__ = [
     "SHARED",
     "BufferOption",
+    "FittedOption",
     "HardwareOption",
     "ObjectiveOption",
     "PerLayer",
@@ -40,6 +42,7 @@ __all__ = [
     "balance_data",
     "balance_of",
     "best_schedules",
+    "fitted_works",
     "left_out",
     "of_size",
     "one_for_all",
@@ -90,6 +93,11 @@ PerLayer = Annotated[
 ]
 
 
+FittedOption = Annotated[
+    bool, typer.Option("--fitted", help="Coordinates as narrow as the layers allow, in place of 16 bits.")
+]
+
+
 @dataclass(frozen=True)
 class Work:
     """Schedules, and the HWC or cluster that runs them all; None: for each schedule the smallest that runs it.
@@ -111,6 +119,15 @@ class Work:
         if clusters not in (0, len(self.schedules)):
             raise InputError("SCHEDULE: expected schedules of one memory level or of two, got both")
         return clusters > 0
+
+
+def fitted_works(works: Sequence[Work]) -> list[Work]:
+    """The works on hardware whose coordinates are as narrow as their layers allow."""
+    if any(work.on_cluster or work.hardware is None for work in works):
+        raise InputError("--fitted: expected schedules of one HWC, and a hardware file beside them")
+    return [
+        replace(work, hardware=fitted(work.hardware, work.schedules)) for work in works if work.hardware is not None
+    ]
 
 
 def left_out(works: Sequence[Work]) -> dict[str, object]:

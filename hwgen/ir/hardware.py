@@ -138,7 +138,7 @@ class Hardware(Value):
     are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes. In a
     cluster lanes are along x where none are given. ``bias_words`` biases are kept
     beside them: a power of two, or none; with 64 nearly every network's biases are below 1 % of its traffic, for
-    memories up to 16 KiB. With 16 ``operand_bits`` it runs
+    memories up to 16 KiB. Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs
     layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``cluster`` it is
     what schedules of two memory levels run on.
     """
@@ -152,6 +152,7 @@ class Hardware(Value):
     order: Order | None = None
     operand_bits: Literal[8, 16] = 8
     bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
+    position_bits: int = Field(default=16, ge=8, le=16)
     cluster: Cluster | None = None
 
     @model_validator(mode="before")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch
 from hwgen.arch.loop_nest import LoopCounts, loop_counts
 from hwgen.arch.registers.hwc import input_spans
@@ -158,6 +158,13 @@ class RegisterValues:
 
     def _advances(self, dim: Dim, line: str, stride: int) -> dict[str, int]:
         """Along one axis of the input: how far loops advance, and what tiles of each size span."""
+        bits, reach = (
+            self.parameters.position_bits,
+            (self.layer.extents[dim] + self.parameters.lanes.along(dim)) * stride,
+        )
+        if reach + MAX_KERNEL > 1 << (bits + 1):
+            where = f"{self.layer.name}: {line}s of the input with their padding"
+            raise InputError(f"{where}: expected below {(1 << (bits + 1)) - MAX_KERNEL}, got {reach}")
         marked = self.parameters.innermost(self.parameters.input_marker + 1).get(dim)
         values = {
             f"input_{line}_step_{j}": loop.step * stride for j, loop in enumerate(self.loops) if loop.dim == dim
