@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
-from hwgen.arch.loop_nest import same_outside
 from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
 __all__ = ["HWC_IDENTITY", "STALLS", "hwc_registers", "input_spans"]
@@ -62,7 +62,7 @@ def _settings(parameters: HwcParameters) -> Iterator[Content]:
 
 
 def _loop_settings(parameters: HwcParameters) -> Iterator[Content]:
-    """What the loops count: see `hwgen.arch.loop_nest.LoopCounts`."""
+    """What the loops count: see `hwgen.arch.registers.loop_counts.LoopCounts`."""
     for j, loop in enumerate(parameters.loops):
         outside = same_outside(parameters.loops, j)
         for i in range(len(outside) + 1):

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Shape, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.loop_nest import same_outside
+from hwgen.arch.registers.loop_counts import same_outside
 
 __all__ = ["LevelRegister", "LoopNest", "SteppedValue"]
 
@@ -18,8 +18,8 @@ class LoopNest(wiring.Component):
     """Steps through the iterations of a loop nest: one counter for each loop.
 
     A loop's counter is reloaded when a loop outside of it turns. How many iterations follow depends on which outer
-    loops over the same dimension are in their last iterations then, see `hwgen.arch.loop_nest.LoopCounts`; so does
-    the size of the last iteration. Nothing is divided or clipped.
+    loops over the same dimension are in their last iterations then; so does the size of the last iteration. Both come
+    from `hwgen.arch.registers.loop_counts`: nothing is divided or clipped.
 
     ``advance`` is on the critical path, so it drives only register enables. Counts and sizes must be constant from
     ``start`` on.

@@ -6,8 +6,8 @@ from functools import cached_property
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch
-from hwgen.arch.loop_nest import LoopCounts, loop_counts
 from hwgen.arch.registers.hwc import input_spans
+from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import OUTPUT_DIMS, Dim
 from hwgen.ir.schedule import Schedule

@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Module, Value
 from amaranth.sim import Simulator
 
-from hwgen.arch.loop_nest import loop_counts
+from hwgen.arch.registers.loop_counts import loop_counts
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest, SteppedValue
 
 Position = tuple[tuple[int, int], ...]

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from amaranth.hdl import C, Cat, Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike, signed
+from amaranth.hdl import C, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import REDUCTION, HwcParameters
-from hwgen.arch.registers.hwc import input_spans
+from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.input.columns import TileColumns, in_row
 from hwgen.gateware.hwc.input.rows import TileRows
-from hwgen.gateware.hwc.settings import in_bytes, nest_of, settings_signature
-from hwgen.gateware.hwc.token import column_shape, input_token, row_shape
-from hwgen.gateware.lib.nest import LoopNest, SteppedValue
+from hwgen.gateware.hwc.input.walk import InputWalk
+from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.hwc.token import input_token
 
 __all__ = ["InputPlacer", "input_box"]
 
@@ -86,15 +84,6 @@ class _Product:
         return [self._a.eq(a), self._b.eq(b)]
 
 
-@dataclass(frozen=True)
-class _Tile:
-    """Where the tile begins, from registers of the nest, and how many channels it has."""
-
-    channel: Value
-    first_output: Value
-    channels: Value
-
-
 class _Ring:
     """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
     will be written; how many belong to the box, and how many of the box before do not."""
@@ -151,7 +140,19 @@ class InputPlacer(wiring.Component):
         m.submodules.rows = rows = TileRows(p)
         m.submodules.columns = columns = TileColumns(p)
         self._slid: Value | None = columns.slid if p.columns_slide else None
-        nest, tile = self._walk(m, rows, columns)
+        m.submodules.walk = walk = InputWalk(p)
+        for block in (walk, columns):
+            connect(m, flipped(settings), block.settings)
+        m.d.comb += [
+            rows.corner.eq(walk.row),
+            rows.span.eq(walk.row_span),
+            rows.kernel.eq(walk.kernel_rows),
+            rows.stride.eq(settings.stride_y),
+            rows.height.eq(settings.input_height),
+            columns.corner.eq(walk.column),
+            columns.span.eq(walk.column_span),
+            columns.kernel.eq(walk.kernel_columns),
+        ]
         product = _Product(m)
         ring = _Ring(box.slot.shape(), self.drop.shape())
         self._offer(m, box, token, ring)
@@ -190,9 +191,9 @@ class InputPlacer(wiring.Component):
             m.d.sync += ring.first.eq(ring.first + p.input_elements)
         if self._slid is not None:
             m.d.comb += box.slid.eq(self._slid)
-        stays = self._what_stays(m, nest)
+        stays = self._what_stays(m, walk)
         with m.FSM(name="place"):
-            self._begin(m, nest, tile, rows, columns, ring, product, stays)
+            self._begin(m, walk, rows, columns, ring, product, stays)
             self._multiply(m, rows, columns, product, ring)
             with m.State("Overflow"):
                 m.d.comb += self.overflow.eq(1)
@@ -200,64 +201,13 @@ class InputPlacer(wiring.Component):
                 self._grow(m, ring, product)
                 m.d.comb += box.valid.eq((ring.first >= 0) & columns.placed)
                 with m.If(box.valid & box.ready):
-                    m.d.comb += nest.advance.eq(1)
+                    m.d.comb += walk.advance.eq(1)
                     # As it is for a box that stays.
                     m.d.sync += [box.rows.eq(0), ring.drop.eq(0)]
                     m.next = "Begin"
-                    with m.If(nest.finished):
+                    with m.If(walk.finished):
                         m.next = "Idle"
         return m
-
-    def _walk(self, m: Module, rows: TileRows, columns: TileColumns) -> tuple[LoopNest, _Tile]:
-        """The loops down to the marked one, and the tiles that they make."""
-        p, settings = self.parameters, self.settings
-        order = range(min(p.input_marker + 1, len(p.loops)))
-        nest, sizes = nest_of(m, p, settings, order, REDUCTION)
-        m.submodules.nest = nest
-        connect(m, flipped(settings), columns.settings)
-
-        def begins(name: str, steps: dict[int, Value], shape: Shape | int, before: Value) -> Value:
-            """A coordinate of a tile; the first tile begins so far before zero."""
-            width = max((len(step) for step in steps.values()), default=0)
-            m.submodules[name] = at = SteppedValue(
-                loops=len(order), inner=order, steps=sorted(steps), shape=shape, step_bits=width
-            )
-            at.follow(m, nest, nest.start | nest.advance, nest.ended[0])
-            m.d.comb += [at.base.eq(-before), *(getattr(at, f"step_{j}").eq(step) for j, step in steps.items())]
-            return at.value
-
-        def of(dim: str, setting: str) -> dict[int, Value]:
-            return {j: getattr(settings, f"{setting}_{j}") for j in order if p.loops[j] == dim}
-
-        def steps(dim: str) -> dict[int, Value]:
-            return {j: getattr(settings, f"step_{j}_{dim}") for j in order if p.loops[j] == dim}
-
-        m.d.comb += [
-            rows.corner.eq(begins("row", of("y", "input_row_step") | steps("k"), row_shape(p), settings.padding_top)),
-            rows.span.eq(self._span(nest, "y", "row")),
-            rows.kernel.eq(sizes["k"]),
-            rows.stride.eq(settings.stride_y),
-            rows.height.eq(settings.input_height),
-            columns.corner.eq(
-                begins("column", of("x", "input_column_step") | steps("l"), column_shape(p), settings.padding_left)
-            ),
-            columns.span.eq(self._span(nest, "x", "column")),
-            columns.kernel.eq(sizes["l"]),
-        ]
-        channel, first_output = (
-            begins(name, steps(dim), p.position_bits, C(0)) for name, dim in (("channel", "c"), ("output", "m"))
-        )
-        return nest, _Tile(channel, first_output, sizes["c"])
-
-    def _span(self, nest: LoopNest, dim: str, line: str) -> Value:
-        """Rows or columns of the image from the first output of the tile to its last one."""
-        entries = [
-            getattr(self.settings, f"input_{line}_span_{i}") for i, _ in enumerate(input_spans(self.parameters, dim))
-        ]
-        if len(entries) == 1:
-            return entries[0]
-        loop = max(j for j, of in enumerate(nest.loops) if of == dim)
-        return Mux(nest.last[loop], nest.entry(loop, entries[1:], nest.last), entries[0])
 
     def _offer(
         self, m: Module, box: wiring.PureInterface, token: "data.View[data.StructLayout]", ring: _Ring
@@ -281,8 +231,7 @@ class InputPlacer(wiring.Component):
     def _begin(
         self,
         m: Module,
-        nest: LoopNest,
-        tile: _Tile,
+        walk: InputWalk,
         rows: TileRows,
         columns: TileColumns,
         ring: _Ring,
@@ -291,8 +240,8 @@ class InputPlacer(wiring.Component):
     ) -> None:
         """From loops to rows, columns and the channel's address."""
         settings = self.settings
-        channel, keeps = self._seek(m, nest, tile, *stays)
-        m.d.comb += self._box.channels.eq(tile.channels)
+        channel, keeps = self._seek(m, walk, *stays)
+        m.d.comb += self._box.channels.eq(walk.channels)
         if self.parameters.columns_slide:
             # Kernel columns that the stride jumps over are not shared between output columns.
             over_outputs = self.parameters.loops[self.parameters.input_marker] == "x"
@@ -314,15 +263,15 @@ class InputPlacer(wiring.Component):
             m.d.comb += rows.ends.eq(1)
             m.next = "Place-Rows"
 
-    def _seek(self, m: Module, nest: LoopNest, tile: _Tile, stays: Value, whole: Value) -> tuple[Signal, Signal]:
+    def _seek(self, m: Module, walk: InputWalk, stays: Value, whole: Value) -> tuple[Signal, Signal]:
         """Find the group of the output channels: the box's first channel; whether some of the box before stays."""
-        settings, bits, first = self.settings, self.parameters.position_bits, tile.first_output
+        settings, bits, first = self.settings, self.parameters.position_bits, walk.output
         group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
         same_group, keeps, channel = Signal(), Signal(), Signal(bits + 1)
-        m.d.sync += channel.eq(group_channel + tile.channel)
+        m.d.sync += channel.eq(group_channel + walk.channel)
         with m.State("Idle"):
             with m.If(self.start):
-                m.d.comb += nest.start.eq(1)
+                m.d.comb += walk.start.eq(1)
                 m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
                 m.next = "Begin"
         with m.State("Begin"):
@@ -347,14 +296,14 @@ class InputPlacer(wiring.Component):
                 m.next = "Corner"
         return channel, keeps
 
-    def _what_stays(self, m: Module, nest: LoopNest) -> tuple[Value, Value]:
+    def _what_stays(self, m: Module, walk: InputWalk) -> tuple[Value, Value]:
         """Whether rows or columns, and whether all of the box before stays: only inside an execution, where only the
         marked loop turns."""
         p = self.parameters
         same_execution, nothing = Signal(), Value.cast(0)
         if p.input_marker < len(p.loops):
-            with m.If(nest.advance):
-                m.d.sync += same_execution.eq(nest.turning[p.input_marker])
+            with m.If(walk.advance):
+                m.d.sync += same_execution.eq(walk.goes_on)
         match p.loops[p.input_marker] if p.input_marker < len(p.loops) else None:
             case "m":
                 return nothing, same_execution
