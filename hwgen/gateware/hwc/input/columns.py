@@ -86,7 +86,6 @@ class TileColumns(wiring.Component):
         m = Module()
         p, settings, stride = self.parameters, self.settings, self.settings.stride_x
         total, last = Signal(len(self.span) + 1), Signal(signed(len(self.corner) + 1))
-        kept = Signal(len(self.first_used) if p.columns_slide else 0)
         # Columns of the tile left of the image.
         clip = Signal(p.position_bits)
         m.d.sync += [
@@ -96,9 +95,9 @@ class TileColumns(wiring.Component):
             self.any.eq((self.last_used >= 0) & (self.last_used >= self.first_used)),
         ]
         first: Value = Mux(self.corner < 0, 0, self.corner).as_unsigned()[: len(self.first_used)]
-        clips = Signal()
+        clips, kept = Signal(), Value.cast(0)
         if p.columns_slide:
-            first = self._slide(m, first, kept, clips)
+            first, kept = self._slide(m, first, clips)
         with m.If(clips):
             m.d.sync += [
                 self.first_used.eq(first),
@@ -110,8 +109,9 @@ class TileColumns(wiring.Component):
         self._place(m, kept, clip, clips)
         return m
 
-    def _slide(self, m: Module, first: Value, kept: Signal, clips: Value) -> Value:
-        """What stays of the tile before. Returns the first new column."""
+    def _slide(self, m: Module, first: Value, clips: Value) -> tuple[Value, Value]:
+        """What stays of the tile before: the first new column, and how many before it stay."""
+        kept = Signal.like(self.first_used)
         behind, quotient = Signal(signed(len(self.last_used) + 1)), Signal(self._quotient)
         with m.If(self.prepare):
             m.d.sync += [self.slid.eq(self.slides), behind.eq(self.last_used + 1), quotient.eq(self.quotient)]
@@ -119,9 +119,9 @@ class TileColumns(wiring.Component):
         m.d.comb += [stays.eq(self.slid & (behind > first)), self.moved.eq(quotient - self.quotient)]
         with m.If(clips):
             m.d.sync += kept.eq(Mux(stays, behind - first, 0))
-        return Mux(stays, behind, first)
+        return Mux(stays, behind, first), kept
 
-    def _place(self, m: Module, kept: Signal, clip: Signal, clips: Signal) -> None:
+    def _place(self, m: Module, kept: Value, clip: Signal, clips: Signal) -> None:
         """Divide by the stride, step by step."""
         p, settings, stride = self.parameters, self.settings, self.settings.stride_x
         quotient, word_quotient, word_phase = self.quotient, self.word_quotient, self.word_phase
