@@ -76,6 +76,8 @@ class HwcParameters:
     cluster
         One of several HWCs that share a memory through which layers stream: operands are in rings, at any byte; a
         layer may be a part of the reduction; the HWC can be halted.
+    read_back
+        Software can read the settings; else they read zero.
     """
 
     loops: tuple[str, ...]
@@ -90,6 +92,7 @@ class HwcParameters:
     position_bits: int = 16
     bias_words: int = 0
     cluster: bool = False
+    read_back: bool = False
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):

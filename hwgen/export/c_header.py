@@ -26,7 +26,8 @@ def c_header(bank: AddrmapNode) -> str:
     lines += [f'#include "{fields_header_name(block)}"', "", "/* Addresses. */"]
     for register in bank.registers():
         bits = max(field.high for field in register.fields()) + 1
-        access = "writable" if register.has_sw_writable else "read only"
+        readable = "writable" if register.has_sw_readable else "write only"
+        access = readable if register.has_sw_writable else "read only"
         lines += [f"/* {register.get_property('name')}; {bits} bits, {access} */"]
         lines += [f"#define {prefix}_{register.inst_name.upper()} 0x{register.address_offset:03x}u"]
     codes: dict[str, type[UserEnum]] = {}

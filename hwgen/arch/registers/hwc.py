@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
-from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register
+from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register, write_only
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
@@ -34,7 +34,8 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
             *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
         ],
     )
-    builder.place(SETTINGS_BASE, _settings(parameters))
+    settings = _settings(parameters)
+    builder.place(SETTINGS_BASE, settings if parameters.read_back else map(write_only, settings))
     return builder.bank()
 
 

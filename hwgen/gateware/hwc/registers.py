@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,6 +13,7 @@ from hwgen.arch.registers.hwc import STALLS, hwc_registers
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of
+from hwgen.gateware.lib.run_status import RunStatus
 
 __all__ = ["STATUS", "ControlRegisters"]
 
@@ -84,13 +85,17 @@ class ControlRegisters(wiring.Component):
         m.submodules.bank = bank = RegisterBank(hwc_registers(self.parameters))
         connect(m, flipped(self.port), bank.port)
         connect(m, bank.held, flipped(self.settings))
-        status = Signal(STATUS)
+        m.submodules.run = run = RunStatus(HwcError)
+        status = run.status
         fault_address, cycles = Signal(32), Signal(32)
         stalls = [Signal(32, name=f"stalls_{name}") for name in STALLS]
         m.d.comb += [
             bank.busy.eq(self.busy),
-            status.busy.eq(self.busy),
-            self.irq.eq(status.done | status.failed),
+            run.busy.eq(self.busy),
+            run.ended.eq(self.ended),
+            run.error.eq(self.error),
+            run.clear.eq(bank.pulses.control_clear),
+            self.irq.eq(run.irq),
             *(getattr(bank.shown, f"status_{field}").eq(getattr(status, field)) for field, _ in STATUS),
             bank.shown.fault_address.eq(fault_address),
             bank.shown.cycles.eq(cycles),
@@ -110,33 +115,27 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += wrong.eq(check.against(value))
         starts = bank.pulses.control_start
 
-        # There is an error: so that a start needs not look at its code.
-        blocked = Signal()
         unsound, begins = Signal(ERROR), Signal()
         for check, wrong in reversed(checks):
             with m.If(wrong):
                 m.d.comb += unsound.eq(check.code)
-        m.d.comb += begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~blocked)
-        m.d.comb += self.start.eq(begins)
-        with m.If(bank.pulses.control_clear):
-            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(HwcError.NONE), blocked.eq(0)]
+        m.d.comb += [
+            begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~run.blocked),
+            self.start.eq(begins),
+            run.begins.eq(begins),
+            run.refused.eq(bank.refused | (starts & ~begins)),
+            run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
+        ]
         with m.If(begins):
-            m.d.sync += [status.done.eq(0), cycles.eq(0), fault_address.eq(0)]
+            m.d.sync += [cycles.eq(0), fault_address.eq(0)]
             m.d.sync += [counter.eq(0) for counter in stalls]
         with m.Elif(self.busy):
             m.d.sync += cycles.eq(cycles + 1)
             m.d.sync += [counter.eq(counter + self.counting[i]) for i, counter in enumerate(stalls)]
-        with m.If(starts & ~begins):
-            m.d.sync += status.failed.eq(1)
-            with m.If(~blocked):
-                m.d.sync += [status.error.eq(unsound), blocked.eq(1)]
-        with m.If(bank.refusal != HwcError.NONE):
-            with m.If(~blocked):
-                m.d.sync += [status.error.eq(bank.refusal), fault_address.eq(self.port.add), blocked.eq(1)]
-        with m.If(self.ended):
-            m.d.sync += [status.done.eq(self.error == HwcError.NONE), status.failed.eq(self.error != HwcError.NONE)]
-            with m.If(self.error != HwcError.NONE):
-                m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address), blocked.eq(1)]
+        with m.If(bank.refused & run.records):
+            m.d.sync += fault_address.eq(self.port.add)
+        with m.If(self.ended & (self.error != HwcError.NONE)):
+            m.d.sync += fault_address.eq(self.error_address)
         return m
 
     def _checks(self) -> list[_Check]:

@@ -85,7 +85,7 @@ def test_a_start_or_a_setting_while_busy_is_refused_and_disturbs_nothing(bench: 
     meanwhile = ((200, "write", *RUN.job.start), (50, "write", setting[1], setting[2] ^ 1))
     result, next_one = run([replace(RUN.job, meanwhile=meanwhile), after("it")], bench)  # type: ignore[arg-type]
     assert result.refused == (RUN.job.start[0], setting[1])
-    assert result.status == Status.DONE | HwcError.WRITTEN_WHILE_BUSY << 8
+    assert result.status == Status.FAILED | HwcError.WRITTEN_WHILE_BUSY << 8
     counted = judge(RUN, result, "verilator")
     assert counted.equal
     assert counted.output_exact

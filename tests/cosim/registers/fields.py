@@ -26,7 +26,7 @@ def check_bank(port: RegisterPort, bank: AddrmapNode, set_flags: Callable[[int],
     for register in registers:
         word = port.read(register.address_offset)
         assert not word.refused, register.inst_name
-        assert word.data == sum(_reset(field) << field.low for field in register.fields()), register.inst_name
+        assert word.data == sum(_reset(field) << field.low for field in register.fields() if field.is_sw_readable), register.inst_name
     _check_holes(port, registers)
     count = 0
     for register in registers:
@@ -66,6 +66,8 @@ def _check_field(
     path = field.get_path()
     if field.get_property("sw") is AccessType.r:
         _check_read_only(port, bank, register, field)
+    elif field.get_property("sw") is AccessType.w:
+        _check_write_only(port, register, field)
     elif field.get_property("singlepulse"):
         _check_pulse(port, bank, register, field)
     elif field.get_property("onwrite") is OnWriteType.woclr:
@@ -85,6 +87,13 @@ def _check_held(port: RegisterPort, register: RegNode, field: FieldNode) -> None
         value = pattern & _mask(field)
         assert not port.write(address, others | value).refused, path
         assert port.read(address).data == others | value, path
+
+
+def _check_write_only(port: RegisterPort, register: RegNode, field: FieldNode) -> None:
+    """Every pattern is accepted, and reads zero."""
+    for pattern in PATTERNS:
+        assert not port.write(register.address_offset, pattern & _mask(field)).refused, field.get_path()
+        assert port.read(register.address_offset).data & _mask(field) == 0, field.get_path()
 
 
 def _check_read_only(port: RegisterPort, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:

@@ -15,6 +15,7 @@ from hwgen.export.conversion import converted
 from hwgen.export.hwc import verilog
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.export.rdl import compiled, system_rdl
+from hwgen.gateware.hwc.registers import ControlRegisters
 from hwgen.gateware.lib.register_bank import RegisterBank
 from tests.cosim.registers.fields import check_bank
 from tests.cosim.registers.port import RegisterPort, build
@@ -33,6 +34,15 @@ def fields(bank: Bank) -> int:
 def test_hwc(tmp_path: Path) -> None:
     bank = hwc_registers(HWC)
     port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg"), apb=False)
+    assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
+
+
+def test_settings_that_can_be_read_back(tmp_path: Path) -> None:
+    parameters = replace(HWC, read_back=True)
+    bank = hwc_registers(parameters)
+    assert {field.access for register in bank.held for field in register.fields} == {Access.RW}
+    text = converted(ControlRegisters(parameters), "registers")
+    port = RegisterPort(build(tmp_path, text, "registers", "port"), apb=False)
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
 
 
@@ -85,6 +95,8 @@ def changed(register: str, field: str, **changes: object) -> Callable[[], Bank]:
         (changed("size", "value", width=11), "sample.size.value"),
         (changed("size", "value", width=13), "sample.size.value"),
         (changed("size", "value", access=Access.RO), "sample.size.value"),
+        (changed("hidden", "value", access=Access.RW), "sample.hidden.value"),
+        (changed("size", "value", access=Access.WO), "size"),
         (changed("amount", "value", access=Access.RW), "sample.amount.value"),
         (changed("mixed", "go", access=Access.RW), "sample.mixed.go"),
         (changed("mixed", "go", access=Access.W1C), "sample.mixed.go"),

@@ -6,7 +6,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.control import Control, error_of
+from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.gateware.hwc.registers import ControlRegisters
@@ -19,6 +19,7 @@ PARAMETERS = HwcParameters(
     input_bytes=128,
     weight_bytes=128,
     output_bytes=768,
+    read_back=True,
 )
 ADDRESS = {register.name: register.address for register in hwc_registers(PARAMETERS)}
 
@@ -149,6 +150,51 @@ def test_unsound_settings_do_not_start(name: str, value: int, code: HwcError) ->
         assert port.starts == 0
         assert await port.error() is code
         assert ctx.get(port.registers.irq) == 1
+
+    run(scenario)
+
+
+def test_a_read_of_an_unknown_address_is_answered_with_an_error_and_does_not_refuse_the_next_start() -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for name, setting in sound().items():
+            await port.write(name, setting)
+        assert await port.access(0xFFC) == (0, 1)
+        assert await port.read("status") == 0
+        assert ctx.get(port.registers.irq) == 0
+        await port.write("control", Control.START)
+        assert port.starts == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_refused_write_never_leaves_done_and_an_error_together(busy: bool) -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for name, setting in sound().items():
+            await port.write(name, setting)
+        await port.write("control", Control.START)
+        ctx.set(port.registers.busy, 1)
+        if busy:
+            assert await port.write("extent_m", 1) == 1
+            assert await port.read("status") == Status.BUSY | HwcError.WRITTEN_WHILE_BUSY << 8
+            assert ctx.get(port.registers.irq) == 0
+        ctx.set(port.registers.ended, 1)
+        await ctx.tick()
+        ctx.set(port.registers.ended, 0)
+        ctx.set(port.registers.busy, 0)
+        code = HwcError.WRITTEN_WHILE_BUSY
+        if not busy:
+            assert await port.read("status") == Status.DONE
+            assert await port.write("stride_x", 8) == 1
+            code = HwcError.VALUE_TOO_WIDE
+        assert await port.read("status") == Status.FAILED | code << 8
+        assert ctx.get(port.registers.irq) == 1
+        await port.write("control", Control.START)
+        assert port.starts == 1
+        await port.write("control", Control.CLEAR)
+        await port.write("control", Control.START)
+        assert port.starts == 2
+        assert await port.read("status") & (Status.DONE | Status.FAILED) == 0
 
     run(scenario)
 
