@@ -1,7 +1,10 @@
 """What an HWC is generated for: its loop order, marker places, lanes and memory sizes, with every check."""
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
@@ -31,6 +34,8 @@ MOST_MEMORY = 1 << 16
 MAX_KERNEL = 11
 """Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
+INDIFFERENT = frozenset({"read_back"})
+"""Parameters that change neither the addresses of settings nor what they mean."""
 
 
 def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
@@ -132,6 +137,15 @@ class HwcParameters:
             return cls(**{**data, "loops": tuple(data["loops"]), "lanes": Lanes(**data["lanes"])})
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(str(error)) from None
+
+    @cached_property
+    def digest(self) -> int:
+        """32 bits that tell what programs run on it: of all parameters but those that no program depends on.
+
+        A program carries the digest of the HWC that it was made for; another HWC refuses to start it.
+        """
+        told = {name: value for name, value in asdict(self).items() if name not in INDIFFERENT}
+        return int.from_bytes(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()[:4], "big")
 
     @property
     def loads_sums(self) -> bool:

@@ -16,7 +16,7 @@ def fields_header_name(block: str) -> str:
 def c_header(bank: AddrmapNode) -> str:
     """Byte addresses, bits of registers with several fields, error codes.
 
-    ``BLOCK_REGISTER`` is an address, ``BLOCK_REGISTER_FIELD`` the mask of a field of one bit, or a macro that takes a
+    ``BLOCK_REGISTER`` is an address, ``BLOCK_REGISTER_VALUE`` what a constant register reads, ``BLOCK_REGISTER_FIELD`` the mask of a field of one bit, or a macro that takes a
     wider field out of the register's value, and ``BLOCK_ERROR_CODE`` a code.
     """
     block = bank.inst_name
@@ -30,6 +30,11 @@ def c_header(bank: AddrmapNode) -> str:
         access = readable if register.has_sw_writable else "read only"
         lines += [f"/* {register.get_property('name')}; {bits} bits, {access} */"]
         lines += [f"#define {prefix}_{register.inst_name.upper()} 0x{register.address_offset:03x}u"]
+        lines += [
+            f"#define {prefix}_{register.inst_name.upper()}_VALUE 0x{field.get_property('reset'):x}u"
+            for field in register.fields()
+            if not field.is_hw_writable and not field.is_sw_writable
+        ]
     codes: dict[str, type[UserEnum]] = {}
     for register in bank.registers():
         lines += _bits(prefix, register)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region
 from hwgen.arch.registers.control import Status
-from hwgen.export.hwc import digest
+from hwgen.export.hwc import program_digest
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program
@@ -59,7 +59,7 @@ class StatusEntry(Value):
 class ProgramFile(Value):
     """What software does to run a layer: where the tensors are stored, and register values in their order.
 
-    ``hwc`` is the digest of the HWC that it runs on.
+    ``hwc`` is the register ``digest`` of the HWC that it runs on.
     """
 
     layer: Name
@@ -74,7 +74,7 @@ class ProgramFile(Value):
         """A compiled layer."""
         return cls(
             layer=program.schedule.layer.name,
-            hwc=digest(program.parameters),
+            hwc=program_digest(program.parameters),
             regions={name: RegionEntry(base=one.base, bytes=one.size) for name, one in program.regions.items()},
             registers=tuple(
                 RegisterEntry(name=name, address=address, value=value, in_memory=name.endswith(ADDRESSES))
@@ -185,6 +185,13 @@ struct hwc_program {
     uint32_t count;
     struct hwc_region input, weights, bias, output, partial;
 };
+
+/* Whether the first register is that of an HWC that the programs beside this file were made for.
+   Such an HWC refuses the programs of another one: the error code is HWC_ERROR_OTHER_HWC. */
+static inline int hwc_matches(volatile uint32_t *hwc)
+{
+    return hwc[HWC_IDENTITY / 4] == HWC_IDENTITY_VALUE && hwc[HWC_DIGEST / 4] == HWC_DIGEST_VALUE;
+}
 
 /* Writes the settings of a layer and starts it.
    hwc: the first register; memory: the address of the memory, as the HWC sees it. */

@@ -48,6 +48,8 @@ class HwcError(ErrorCode):
     STRIDE = 7, "A stride is not 1 to 4"
     INPUT_RING = 8, "The input memory has no slabs, or a slab is empty or larger than the memory"
     GROUP = 9, "A group has no output channels"
+    OTHER_HWC = 10, "The program was made for another HWC: its digest is not that of this one"
+    LOCKED = 11, "The key is not what reset sets: there was no reset, or software locked the HWC"
     INPUT_OVERFLOW = 16, "A tile of the input does not fit the input memory"
     WEIGHT_OVERFLOW = 17, "A tile of the weights does not fit the weight memory"
     OUTPUT_OVERFLOW = 18, "A tile of the output does not fit the output memory"

@@ -3,16 +3,19 @@
 from collections.abc import Iterator
 
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
-from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register, write_only
+from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Register, setting, value_register, write_only
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
-__all__ = ["HWC_IDENTITY", "STALLS", "hwc_registers", "input_spans"]
+__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "hwc_registers", "input_spans", "layer_settings"]
 
 HWC_IDENTITY = 0x48574331
 """Reads "HWC1"."""
+KEY_BITS = 16
+KEY = 0x5AC3
+"""Value of ``key`` after reset. A register that comes up at random, all zeros or all ones hardly holds it."""
 SETTINGS_BASE = 0x40
 ADDRESS_BITS = 32
 STALLS = ("input", "weight", "output")
@@ -32,6 +35,9 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
             status_register(HwcError),
             value_register("fault_address", 32, "Byte address of the access that failed", Access.RO),
             *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
+            value_register("digest", 32, "Digest of what the HWC was generated for", Access.RO,
+                           reset=parameters.digest, constant=True),  # fmt: skip
+            setting("key", KEY_BITS, "Set by reset; with any other value nothing starts and no access is made", KEY),
         ],
     )
     settings = _settings(parameters)
@@ -39,9 +45,15 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
     return builder.bank()
 
 
+def layer_settings(bank: Bank) -> tuple[Register, ...]:
+    """The registers that the program of a layer writes, in their order."""
+    return tuple(register for register in bank.held if register.address >= SETTINGS_BASE)
+
+
 def _settings(parameters: HwcParameters) -> Iterator[Content]:
     """The run-time settings, in register order."""
     bits = parameters.position_bits
+    yield setting("program_digest", 32, "The register digest of the HWC that the program was made for")
     for dim in DIMS:
         yield setting(f"extent_{dim}", parameters.dim_bits[dim], f"Extent of dimension {dim}")
     for j, loop in enumerate(parameters.loops):

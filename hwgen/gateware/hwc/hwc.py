@@ -83,7 +83,7 @@ class Hwc(wiring.Component):
             "master_o": TcdmMaster(),
         }
         begins_or_works = Signal()
-        m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended))
+        m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended & ~registers.locked))
         for name, block in blocks.items():
             # As ``busy``, for each block a register of its own: each has hundreds of registers to reset.
             rests = Signal(init=1, name=f"{name}_rests", attrs={"keep": True})
@@ -212,3 +212,6 @@ class Hwc(wiring.Component):
             for code, happened, address in reversed(faults):
                 with m.If(happened & ~halting):
                     m.d.sync += [halting.eq(1), error.eq(code), error_address.eq(address)]
+        # Without a reset all of this begins at random.
+        with m.If(registers.locked):
+            m.d.sync += busy.eq(0)

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.hwc import DIMS, HwcParameters
 from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import STALLS, hwc_registers
+from hwgen.arch.registers.hwc import KEY, STALLS, hwc_registers
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of
@@ -23,7 +23,10 @@ STATUS = layout_of(status_register(HwcError))
 
 @dataclass(frozen=True)
 class _Check:
-    """A setting that must be at least ``least`` and at most ``most``, else a start is refused with ``code``."""
+    """A setting that must be at least ``least`` and at most ``most``, else a start is refused with ``code``.
+
+    ``least`` is 0, 1, or what ``most`` is: then there is one value only.
+    """
 
     code: HwcError
     name: str
@@ -32,6 +35,8 @@ class _Check:
 
     def against(self, value: Value) -> Value:
         """Whether the value is wrong."""
+        if self.least == self.most:
+            return value != self.most
         too_large = value > self.most if self.most is not None else Value.cast(0)
         return (value == 0) | too_large if self.least else Value.cast(too_large)
 
@@ -51,6 +56,8 @@ class ControlRegisters(wiring.Component):
     settings : Out
     start : Out(1)
         A pulse: all settings are sound, begin.
+    locked : Out(1)
+        The key is not what reset sets: nothing may move.
     busy : In(1)
     ended : In(1)
         A pulse: the layer has ended, with ``error`` (an `HwcError`) and the ``error_address`` that goes with it.
@@ -70,6 +77,7 @@ class ControlRegisters(wiring.Component):
                 "port": In(TcdmSignature()),
                 "settings": Out(settings_signature(parameters)),
                 "start": Out(1),
+                "locked": Out(1),
                 "busy": In(1),
                 "ended": In(1),
                 "error": In(ERROR),
@@ -84,7 +92,12 @@ class ControlRegisters(wiring.Component):
         m = Module()
         m.submodules.bank = bank = RegisterBank(hwc_registers(self.parameters))
         connect(m, flipped(self.port), bank.port)
-        connect(m, bank.held, flipped(self.settings))
+        m.d.comb += [
+            getattr(self.settings, name).eq(getattr(bank.held, name)) for name in self.settings.signature.members
+        ]
+        locked = Signal()
+        m.d.comb += locked.eq(bank.held.key != KEY)
+        m.d.sync += self.locked.eq(locked)
         m.submodules.run = run = RunStatus(HwcError)
         status = run.status
         fault_address, cycles = Signal(32), Signal(32)
@@ -119,8 +132,10 @@ class ControlRegisters(wiring.Component):
         for check, wrong in reversed(checks):
             with m.If(wrong):
                 m.d.comb += unsound.eq(check.code)
+        with m.If(locked):
+            m.d.comb += unsound.eq(HwcError.LOCKED)
         m.d.comb += [
-            begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~run.blocked),
+            begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~locked & ~run.blocked),
             self.start.eq(begins),
             run.begins.eq(begins),
             run.refused.eq(bank.refused | (starts & ~begins)),
@@ -148,6 +163,7 @@ class ControlRegisters(wiring.Component):
             left = f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"
             checks.append(_Check(HwcError.STEP, left, 0, p.lanes.along(dim)))
         return [
+            _Check(HwcError.OTHER_HWC, "program_digest", p.digest, p.digest),
             *checks,
             *(_Check(HwcError.STRIDE, f"stride_{axis}", 1, 4) for axis in "yx"),
             *(_Check(HwcError.EXTENT, name, 1) for name in ("input_height", "input_width")),

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import ADDRESS_BITS, hwc_registers
+from hwgen.arch.registers.hwc import ADDRESS_BITS, hwc_registers, layer_settings
 from hwgen.gateware.lib import register_bank
 from hwgen.gateware.lib.nest import LoopNest
 
@@ -60,4 +60,4 @@ def output_capacity(parameters: HwcParameters, settings: wiring.PureInterface) -
 
 def settings_signature(parameters: HwcParameters) -> wiring.Signature:
     """The settings as ports, one each, seen from the register bank."""
-    return register_bank.settings_signature(hwc_registers(parameters).held)
+    return register_bank.settings_signature(layer_settings(hwc_registers(parameters)))

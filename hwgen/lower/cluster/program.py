@@ -18,7 +18,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -154,7 +154,7 @@ class _Writer:
     ) -> None:
         self._placement, self._tiles = placement, tiles
         self._parts = Parts(schedule, placement, layout, window)
-        self._registers = hwc_registers(tiles.parameters).held
+        self._registers = layer_settings(hwc_registers(tiles.parameters))
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
         self._waves = [self._waves_of(tile) for tile in range(len(tiles.slices))]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -65,7 +65,7 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
         values |= {"wide": int(schedule.bits.I == WIDE)}
     bank = hwc_registers(parameters)
     registers = []
-    for register in bank.held:
+    for register in layer_settings(bank):
         value = values.pop(register.name)
         if not 0 <= value < 1 << register.width:
             raise InputError(

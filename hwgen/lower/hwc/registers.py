@@ -73,7 +73,8 @@ class RegisterValues:
     def registers(self) -> dict[str, int]:
         """All settings but those of the arithmetic, by register name."""
         layer = self.layer
-        values = {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
+        values = {"program_digest": self.parameters.digest}
+        values |= {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
         values |= {f"step_{j}_{loop.dim}": loop.step for j, loop in enumerate(self.loops)}
         values |= self._counts()
         values |= {

@@ -170,6 +170,7 @@ def nonsense(register: Register) -> set[int]:
 
 def test_settings_of_zero_that_make_no_sense_have_an_error_code_of_their_own() -> None:
     expected = {
+        "program_digest": HwcError.OTHER_HWC,
         "extent_m": HwcError.EXTENT,
         "extent_x": HwcError.EXTENT,
         "stride_y": HwcError.STRIDE,

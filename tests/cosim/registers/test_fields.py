@@ -8,7 +8,9 @@ import pytest
 
 from hwgen.arch.registers.bank import Access, Bank
 from hwgen.arch.registers.cluster import cluster_registers
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.control import Control, Status
+from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.cluster import cluster_verilog
 from hwgen.export.conversion import converted
@@ -33,8 +35,36 @@ def fields(bank: Bank) -> int:
 
 def test_hwc(tmp_path: Path) -> None:
     bank = hwc_registers(HWC)
-    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg"), apb=False)
+    watch = [f"tcdm_{port}__req" for port in "iwo"]
+    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg", watch=watch), apb=False)
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
+    check_without_reset(port, bank)
+
+
+def check_without_reset(port: RegisterPort, bank: Bank) -> None:
+    """After power-up nothing starts and no access is made until there was a reset."""
+    ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
+    settings = {one.address: int(one.name.startswith(ones)) for one in layer_settings(bank)}
+    settings[bank["program_digest"].address] = HWC.digest
+    control, status = bank["control"].address, bank["status"].address
+
+    def start() -> int:
+        port.write(control, Control.CLEAR)
+        for address, value in settings.items():
+            assert not port.write(address, value).refused
+        port.write(control, Control.START)
+        return port.read(status).data
+
+    moved = 0
+    for seed in range(1, 41):
+        port.power_up(seed)
+        moved += port.seen(4)  # a register of a port may come up as a request
+        assert start() == Status.FAILED | HwcError.LOCKED << 8, seed
+        assert not port.seen(100), seed
+    port.reset()
+    assert start() & Status.BUSY
+    assert port.seen(100)
+    assert moved, "registers come up at random"
 
 
 def test_settings_that_can_be_read_back(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The configuration port: what is written reads back, nonsense is refused with its code and never starts anything."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from amaranth.sim import Simulator
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import KEY, hwc_registers
 from hwgen.gateware.hwc.registers import ControlRegisters
 
 PARAMETERS = HwcParameters(
@@ -28,7 +29,8 @@ def sound() -> dict[str, int]:
     """Settings that pass all checks: a layer of one multiplication."""
     values = {register.name: 0 for register in hwc_registers(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
     ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
-    return {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
+    sound = {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
+    return {"program_digest": PARAMETERS.digest, **sound}
 
 
 class Port:
@@ -130,6 +132,10 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
+        ("program_digest", PARAMETERS.digest ^ 1, HwcError.OTHER_HWC),
+        ("program_digest", replace(PARAMETERS, bias_words=64).digest, HwcError.OTHER_HWC),
+        ("key", 0, HwcError.LOCKED),
+        ("key", KEY ^ 1, HwcError.LOCKED),
         ("extent_k", 0, HwcError.EXTENT),
         ("input_height", 0, HwcError.EXTENT),
         ("step_3_c", 0, HwcError.STEP),
