@@ -27,6 +27,7 @@ class Control(IntFlag):
     START = 1
     CLEAR = 2
     LOAD = 4
+    ABORT = 8
 
 
 class Status(IntFlag):
@@ -49,12 +50,12 @@ def identity_register(identity: int) -> Content:
     return value_register("identity", 32, meaning, Access.RO, reset=identity, constant=True)
 
 
-def control_register(starts: str, loads: str | None = None) -> Content:
+def control_register(starts: str, loads: str | None = None, aborts: str | None = None) -> Content:
     """Pulses that start the block and acknowledge its interrupt.
 
     Parameters
     ----------
-    starts, loads : what a one in the bit does, as a sentence; without ``loads`` there is no such bit.
+    starts, loads, aborts : what a one in the bit does, as a sentence; without the latter two there is no such bit.
     """
 
     def pulse(bit: Control, meaning: str, *, while_busy: bool = False) -> Field:
@@ -65,6 +66,8 @@ def control_register(starts: str, loads: str | None = None) -> Content:
     fields = [pulse(Control.START, starts), pulse(Control.CLEAR, acknowledges, while_busy=True)]
     if loads is not None:
         fields.append(pulse(Control.LOAD, loads))
+    if aborts is not None:
+        fields.append(pulse(Control.ABORT, aborts, while_busy=True))
     return Content("control", "Starts the block and acknowledges its interrupt", tuple(fields))
 
 

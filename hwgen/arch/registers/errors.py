@@ -56,6 +56,8 @@ class HwcError(ErrorCode):
     INPUT_BUS = 32, "An access of the input port was answered with an error"
     WEIGHT_BUS = 33, "An access of the weight port was answered with an error"
     OUTPUT_BUS = 34, "An access of the output port was answered with an error"
+    ABORTED = 36, "Software aborted the layer"
+    WATCHDOG = 37, "Nothing moved for as long as the watchdog waits"
     HALTED = 48, "The cluster halted the layer after a fault elsewhere"
 
 

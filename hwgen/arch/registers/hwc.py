@@ -9,13 +9,20 @@ from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
-__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "hwc_registers", "input_spans", "layer_settings"]
+__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD",
+           "hwc_registers", "input_spans", "layer_settings"]  # fmt: skip
 
 HWC_IDENTITY = 0x48574331
 """Reads "HWC1"."""
+WATCHDOG_PERIOD = 256
+"""Cycles: the unit of the register ``watchdog``."""
+WATCHDOG_BITS = 16
 KEY_BITS = 16
 KEY = 0x5AC3
 """Value of ``key`` after reset. A register that comes up at random, all zeros or all ones hardly holds it."""
+WATCHDOG_MEANING = (
+    f"Without any progress for so many times {WATCHDOG_PERIOD} cycles a layer has failed; 0: it may wait forever"
+)
 SETTINGS_BASE = 0x40
 ADDRESS_BITS = 32
 STALLS = ("input", "weight", "output")
@@ -31,13 +38,14 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
         0,
         [
             identity_register(HWC_IDENTITY),
-            control_register("Starts a layer"),
+            control_register("Starts a layer", aborts="Stops a layer: it fails when its accesses have been answered"),
             status_register(HwcError),
             value_register("fault_address", 32, "Byte address of the access that failed", Access.RO),
             *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
             value_register("digest", 32, "Digest of what the HWC was generated for", Access.RO,
                            reset=parameters.digest, constant=True),  # fmt: skip
             setting("key", KEY_BITS, "Set by reset; with any other value nothing starts and no access is made", KEY),
+            *([] if parameters.cluster else [setting("watchdog", WATCHDOG_BITS, WATCHDOG_MEANING)]),
         ],
     )
     settings = _settings(parameters)

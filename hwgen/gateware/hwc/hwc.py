@@ -14,6 +14,7 @@ from hwgen.gateware.hwc.output.vector_port import VectorMove
 from hwgen.gateware.hwc.registers import STATUS, ControlRegisters
 from hwgen.gateware.hwc.sequencer import Sequencer
 from hwgen.gateware.hwc.settings import in_ring
+from hwgen.gateware.hwc.watchdog import Watchdog
 from hwgen.gateware.hwc.weight_stream import WeightStream
 from hwgen.gateware.lib.register_bank import ERROR
 
@@ -177,7 +178,14 @@ class Hwc(wiring.Component):
         """Start, end, and the end by a fault."""
         sequencer, output = blocks["sequencer"], blocks["output"]
         error, error_address = Signal(ERROR), Signal(32)
-        halts = [(HwcError.HALTED, self.halt, 0)] if self.parameters.cluster else []
+        halts = [(HwcError.ABORTED, registers.abort, 0)]
+        stops = Signal()
+        if self.parameters.cluster:
+            halts.append((HwcError.HALTED, self.halt, 0))
+        else:
+            watchdog = self._watch(m, registers, masters, blocks)
+            m.d.comb += [watchdog.runs.eq(busy), watchdog.stopping.eq(halting), watchdog.stops.eq(stops)]
+            halts.append((HwcError.WATCHDOG, watchdog.expired, 0))
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
         overflows = Signal(3)
@@ -211,7 +219,20 @@ class Hwc(wiring.Component):
                 m.d.sync += busy.eq(0)
             for code, happened, address in reversed(faults):
                 with m.If(happened & ~halting):
+                    m.d.comb += stops.eq(1)
                     m.d.sync += [halting.eq(1), error.eq(code), error_address.eq(address)]
         # Without a reset all of this begins at random.
         with m.If(registers.locked):
             m.d.sync += busy.eq(0)
+
+    @staticmethod
+    def _watch(
+        m: Module, registers: ControlRegisters, masters: list[TcdmMaster], blocks: dict[str, wiring.Component]
+    ) -> Watchdog:
+        """The watchdog: progress is an access that is granted or answered, or an operation of the datapath."""
+        m.submodules.watchdog = watchdog = Watchdog()
+        ports = [master.port for master in masters]
+        moves = Cat((port.req & port.gnt) | port.r_valid for port in ports).any()
+        m.d.sync += watchdog.moved.eq(moves | blocks["sequencer"].o_operation.compute)
+        m.d.comb += [watchdog.periods.eq(registers.watchdog), registers.gives_up.eq(watchdog.gives_up)]
+        return watchdog

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.hwc import DIMS, HwcParameters
 from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import KEY, STALLS, hwc_registers
+from hwgen.arch.registers.hwc import KEY, STALLS, WATCHDOG_BITS, hwc_registers
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of
@@ -61,7 +61,13 @@ class ControlRegisters(wiring.Component):
     busy : In(1)
     ended : In(1)
         A pulse: the layer has ended, with ``error`` (an `HwcError`) and the ``error_address`` that goes with it.
+    gives_up : In(1)
+        A pulse: it has failed with ``error``, but an access is still without an answer.
     error, error_address : In
+    abort : Out(1)
+        A pulse: software wanted the layer to stop in the cycle before.
+    watchdog : Out
+        Periods that the watchdog waits, unless in a cluster.
     counting : In(3)
         For each of `STALLS`: it stalls the datapath in this cycle.
     irq : Out(1)
@@ -80,6 +86,9 @@ class ControlRegisters(wiring.Component):
                 "locked": Out(1),
                 "busy": In(1),
                 "ended": In(1),
+                "gives_up": In(1),
+                "abort": Out(1),
+                **({} if parameters.cluster else {"watchdog": Out(WATCHDOG_BITS)}),
                 "error": In(ERROR),
                 "error_address": In(32),
                 "counting": In(len(STALLS)),
@@ -97,7 +106,7 @@ class ControlRegisters(wiring.Component):
         ]
         locked = Signal()
         m.d.comb += locked.eq(bank.held.key != KEY)
-        m.d.sync += self.locked.eq(locked)
+        m.d.sync += [self.locked.eq(locked), self.abort.eq(bank.pulses.control_abort)]
         m.submodules.run = run = RunStatus(HwcError)
         status = run.status
         fault_address, cycles = Signal(32), Signal(32)
@@ -107,6 +116,7 @@ class ControlRegisters(wiring.Component):
             run.busy.eq(self.busy),
             run.ended.eq(self.ended),
             run.error.eq(self.error),
+            run.gives_up.eq(self.gives_up),
             run.clear.eq(bank.pulses.control_clear),
             self.irq.eq(run.irq),
             *(getattr(bank.shown, f"status_{field}").eq(getattr(status, field)) for field, _ in STATUS),
@@ -114,7 +124,9 @@ class ControlRegisters(wiring.Component):
             bank.shown.cycles.eq(cycles),
             *(getattr(bank.shown, f"stall_{name}").eq(counter) for name, counter in zip(STALLS, stalls, strict=True)),
         ]
-        if self.parameters.cluster:
+        if not self.parameters.cluster:
+            m.d.comb += self.watchdog.eq(bank.held.watchdog)
+        else:
             m.d.comb += [self.state.eq(status), self.fault.eq(fault_address)]
 
         # Whether a setting is sound is computed when it is written: a start has no time for it.
@@ -149,7 +161,7 @@ class ControlRegisters(wiring.Component):
             m.d.sync += [counter.eq(counter + self.counting[i]) for i, counter in enumerate(stalls)]
         with m.If(bank.refused & run.records):
             m.d.sync += fault_address.eq(self.port.add)
-        with m.If(self.ended & (self.error != HwcError.NONE)):
+        with m.If((self.ended & (self.error != HwcError.NONE)) | self.gives_up):
             m.d.sync += fault_address.eq(self.error_address)
         return m
 

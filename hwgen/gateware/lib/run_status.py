@@ -32,6 +32,8 @@ class RunStatus(wiring.Component):
         A write or a start is refused in this cycle, and why.
     ended : In(1), error : In(ERROR)
         A pulse: the run has ended, and why it failed; 0 if it did not.
+    gives_up : In(1)
+        A pulse: the run has failed with ``error``, although it cannot end yet.
     status : Out
         Value of the status register.
     blocked : Out(1)
@@ -51,6 +53,7 @@ class RunStatus(wiring.Component):
                 "refusal": In(ERROR),
                 "ended": In(1),
                 "error": In(ERROR),
+                "gives_up": In(1),
                 "status": Out(layout_of(status_register(codes))),
                 "blocked": Out(1),
                 "records": Out(1),
@@ -78,6 +81,8 @@ class RunStatus(wiring.Component):
             m.d.sync += [done.eq(0), failed.eq(failed | ~self.busy), self.blocked.eq(1)]
         with m.If(self.records):
             m.d.sync += error.eq(self.refusal)
+        with m.If(self.gives_up):
+            m.d.sync += [done.eq(0), failed.eq(1), error.eq(self.error), self.blocked.eq(1)]
         with m.If(self.ended):
             sound = ~(fails | self.blocked | self.refused)
             m.d.sync += [done.eq(sound), failed.eq(~sound)]

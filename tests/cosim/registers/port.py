@@ -1,6 +1,6 @@
 """The configuration port of a generated design under Verilator: the design alone, all its other inputs are 0."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,10 @@ class RegisterPort:
         self._model.power_up(seed)
         self._model.set(clk=0, rst=0, selected=0, enabled=0, writes=0, extra=0)
 
+    def output(self, name: str) -> int:
+        """The value of a watched output."""
+        return self._model.get(name)
+
     def seen(self, cycles: int) -> bool:
         """Whether one of the watched outputs is 1 in one of so many cycles."""
         self._model.set(seen=0)
@@ -99,7 +103,7 @@ class RegisterPort:
         return self._access(address, writes=1, data=data)
 
     def drive(self, value: int) -> None:
-        """Set the input that `build` connects to ``extra``, for one cycle."""
+        """Set what `build` connects to ``extra``, for one cycle."""
         self._model.set(extra=value)
         self._model.run(1)
         self._model.set(extra=0)
@@ -115,7 +119,7 @@ class RegisterPort:
         return answer
 
 
-def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False, extra: str | None = None,
+def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False, extra: Mapping[str, str] | None = None,
           watch: Sequence[str] = ()) -> Path:  # fmt: skip
     """Verilate a design quickly; the library.
 
@@ -124,11 +128,11 @@ def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False,
     verilog, top : the design's text and the name of its top module.
     port : the configuration port's prefix in the names of ports.
     apb : it is an APB port.
-    extra : an input that `RegisterPort.drive` sets.
+    extra : inputs, each with the bits of ``extra`` that it is connected to: `RegisterPort.drive` sets them.
     watch : outputs that `RegisterPort.seen` looks at.
     """
     connected = [f".{port}__{name}({value})" for name, value in (APB if apb else TCDM).items()]
-    connected += [f".{extra}(extra)"] if extra is not None else []
+    connected += [f".{name}({bits})" for name, bits in (extra or {}).items()]
     connected += [f".{name}({name})" for name in watch]
     design, harness, control, log = (folder / name for name in ("design.v", "harness.v", "harness.vlt", "build.log"))
     design.write_text(verilog, encoding="utf-8")
