@@ -16,8 +16,9 @@ def fields_header_name(block: str) -> str:
 def c_header(bank: AddrmapNode) -> str:
     """Byte addresses, bits of registers with several fields, error codes.
 
-    ``BLOCK_REGISTER`` is an address, ``BLOCK_REGISTER_VALUE`` what a constant register reads, ``BLOCK_REGISTER_FIELD`` the mask of a field of one bit, or a macro that takes a
-    wider field out of the register's value, and ``BLOCK_ERROR_CODE`` a code.
+    ``BLOCK_REGISTER`` is an address, ``BLOCK_REGISTER_VALUE`` what a constant register reads,
+    ``BLOCK_REGISTER_FIELD`` the mask of a field of one bit, or a macro that takes a wider field out of the
+    register's value, and ``BLOCK_ERROR_CODE`` a code.
     """
     block = bank.inst_name
     prefix = block.upper()

@@ -23,7 +23,13 @@ from tests.gateware.lib.test_register_bank import sample
 
 BANKS = (hwc_registers(CLUSTER.hwc), cluster_registers(CLUSTER), pipeline_registers(every_kind()[0]), sample())
 banks = pytest.mark.parametrize("bank", BANKS, ids=lambda bank: bank.name)
-HARDWARE = {Access.RW: AccessType.r, Access.WO: AccessType.r, Access.RO: AccessType.w, Access.W1C: AccessType.w, Access.PULSE: AccessType.r}  # fmt: skip
+HARDWARE = {
+    Access.RW: AccessType.r,
+    Access.WO: AccessType.r,
+    Access.RO: AccessType.w,
+    Access.W1C: AccessType.w,
+    Access.PULSE: AccessType.r,
+}
 IPXACT = "{http://www.accellera.org/XMLSchema/IPXACT/1685-2014}"
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
-from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Register, setting, value_register, write_only
+from hwgen.arch.registers.bank import (
+    Access,
+    Bank,
+    BankBuilder,
+    Content,
+    Register,
+    setting,
+    value_register,
+    write_only,
+)
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
@@ -42,8 +51,14 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
             status_register(HwcError),
             value_register("fault_address", 32, "Byte address of the access that failed", Access.RO),
             *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
-            value_register("digest", 32, "Digest of what the HWC was generated for", Access.RO,
-                           reset=parameters.digest, constant=True),  # fmt: skip
+            value_register(
+                "digest",
+                32,
+                "Digest of what the HWC was generated for",
+                Access.RO,
+                reset=parameters.digest,
+                constant=True,
+            ),
             setting("key", KEY_BITS, "Set by reset; with any other value nothing starts and no access is made", KEY),
             *([] if parameters.cluster else [setting("watchdog", WATCHDOG_BITS, WATCHDOG_MEANING)]),
         ],
@@ -160,6 +175,9 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
     yield setting("partial_pitch", bits + 2, "Bytes from row to row of the partial sums")
     yield setting("partial_plane", ADDRESS_BITS - 4, "Bytes from channel to channel of the partial sums")
     yield setting("bias_base", ADDRESS_BITS, "Byte address of the biases, 32 bits each")
+    if not parameters.cluster:
+        yield setting("write_base", ADDRESS_BITS, "First byte that may be written: outputs and partial sums")
+        yield setting("write_last", ADDRESS_BITS, "Last byte that may be written", (1 << ADDRESS_BITS) - 1)
     if parameters.bias_loops:
         loops = ", ".join(map(str, parameters.bias_loops))
         meaning = (

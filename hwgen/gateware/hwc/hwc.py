@@ -1,6 +1,6 @@
 """The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,6 +13,7 @@ from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.gateware.hwc.output.vector_port import VectorMove
 from hwgen.gateware.hwc.registers import STATUS, ControlRegisters
 from hwgen.gateware.hwc.sequencer import Sequencer
+from hwgen.gateware.hwc.setting_checks import SettingChecks
 from hwgen.gateware.hwc.settings import in_ring
 from hwgen.gateware.hwc.watchdog import Watchdog
 from hwgen.gateware.hwc.weight_stream import WeightStream
@@ -93,7 +94,14 @@ class Hwc(wiring.Component):
         source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
         sequencer, datapath = blocks["sequencer"], blocks["datapath"]
         masters = [blocks[f"master_{port}"] for port in "iwo"]
-        connect(m, registers.settings, *(block.settings for block in (source, weight, output, sequencer, datapath)))
+        m.submodules.setting_checks = checks = SettingChecks(p)
+        m.d.comb += checks.start.eq(starting)
+        connect(
+            m,
+            registers.settings,
+            checks.settings,
+            *(block.settings for block in (source, weight, output, sequencer, datapath)),
+        )
         for block in (source, weight, output, sequencer):
             m.d.comb += block.start.eq(starting)
 
@@ -112,7 +120,7 @@ class Hwc(wiring.Component):
             self._share(m, registers, masters, blocks)
 
         self._join(m, source, weight, output, sequencer, datapath)
-        self._control(m, registers, busy, halting, starting, masters, blocks)
+        self._control(m, registers, checks, busy, halting, starting, masters, blocks)
         return m
 
     def _share(
@@ -169,6 +177,7 @@ class Hwc(wiring.Component):
         self,
         m: Module,
         registers: ControlRegisters,
+        checks: SettingChecks,
         busy: Signal,
         halting: Signal,
         starting: Signal,
@@ -178,13 +187,14 @@ class Hwc(wiring.Component):
         """Start, end, and the end by a fault."""
         sequencer, output = blocks["sequencer"], blocks["output"]
         error, error_address = Signal(ERROR), Signal(32)
-        halts = [(HwcError.ABORTED, registers.abort, 0)]
+        halts: list[tuple[HwcError, Value, ValueLike]] = [(HwcError.ABORTED, registers.abort, 0)]
         stops = Signal()
         if self.parameters.cluster:
             halts.append((HwcError.HALTED, self.halt, 0))
         else:
             watchdog = self._watch(m, registers, masters, blocks)
             m.d.comb += [watchdog.runs.eq(busy), watchdog.stopping.eq(halting), watchdog.stops.eq(stops)]
+            self._guard(m, registers, blocks["output"], masters[2], halts)
             halts.append((HwcError.WATCHDOG, watchdog.expired, 0))
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
@@ -194,6 +204,7 @@ class Hwc(wiring.Component):
             sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
         )
         faults = [
+            (HwcError.CONTRADICTION, checks.contradicts & ~starting, 0),
             (HwcError.INPUT_BUS, masters[0].fault, masters[0].fault_address),
             (HwcError.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
             (HwcError.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
@@ -224,6 +235,24 @@ class Hwc(wiring.Component):
         # Without a reset all of this begins at random.
         with m.If(registers.locked):
             m.d.sync += busy.eq(0)
+
+    @staticmethod
+    def _guard(
+        m: Module,
+        registers: ControlRegisters,
+        output: OutputStream,
+        master: TcdmMaster,
+        halts: list[tuple[HwcError, Value, ValueLike]],
+    ) -> None:
+        """A write outside the window is lost, and the layer fails: ``ready`` need not wait for the comparison."""
+        settings, request, outside = registers.settings, output.o_request.payload, Signal()
+        place = request.address[2:]
+        m.d.comb += outside.eq(
+            request.write & ((place < settings.write_base[2:]) | (place > settings.write_last[2:]))
+        )
+        with m.If(outside):
+            m.d.comb += master.i_request.valid.eq(0)
+        halts.append((HwcError.WRITE_WINDOW, output.o_request.valid & outside, request.address))
 
     @staticmethod
     def _watch(

@@ -182,4 +182,11 @@ class ControlRegisters(wiring.Component):
             _Check(HwcError.GROUP, "group_outputs", 1),
             _Check(HwcError.INPUT_RING, "input_slabs", 1),
             _Check(HwcError.INPUT_RING, "input_slab", 1, p.input_elements),
+            *(_Check(HwcError.CONTRADICTION, name, 0, p.input_elements - 1) for name in self._in_ring()),
         ]
+
+    def _in_ring(self) -> list[str]:
+        """Settings that are distances in the input memory, modulo its size."""
+        p = self.parameters
+        steps = [f"input_ring_step_{j}" for j in p.inside(p.input_marker, "yk")]
+        return [*steps, *(f"input_lane_row_{j}" for j in range(1, p.lanes.y))]

@@ -12,9 +12,9 @@ __all__ = ["Watchdog"]
 class Watchdog(wiring.Component):
     """Counts cycles without progress while a block runs.
 
-    It expires when there was no progress for ``periods`` times `WATCHDOG_PERIOD` cycles. A block that stops because of
-    a fault, or because software asks for it, still awaits the answers of its accesses: if there is no progress for one
-    period then, the watchdog gives up, whatever ``periods`` is.
+    It expires when there was no progress for ``periods`` times `WATCHDOG_PERIOD` cycles. A block that stops because
+    of a fault, or because software asks for it, still awaits the answers of its accesses: if there is no progress for
+    one period then, the watchdog gives up, whatever ``periods`` is.
 
     Members
     -------

@@ -53,8 +53,8 @@ class RegisterBank(wiring.Component):
     """The configuration port of a block: a decoder for its registers.
 
     Every access is granted at once and answered in the next cycle. A read answers the register's value. A write takes
-    effect in its own cycle unless it is refused: it sets the value (``rw``, ``wo``), gives a pulse (``pulse``), or clears the
-    bits that are written as ones (``w1c``). These accesses are refused, the first reason counts:
+    effect in its own cycle unless it is refused: it sets the value (``rw``, ``wo``), gives a pulse (``pulse``), or
+    clears the bits that are written as ones (``w1c``). These accesses are refused, the first reason counts:
 
     - to an address without a register;
     - a write to a register of read-only fields;
@@ -79,7 +79,8 @@ class RegisterBank(wiring.Component):
     held : Out
         Values of ``rw`` and ``wo`` fields.
     written : Out
-        For each of these fields: it is written in this cycle. The value is on the port; ``held`` has it a cycle later.
+        For each of these fields: it is written in this cycle. The value is on the port; ``held`` has it a cycle
+        later.
     shown : In
         What ``ro`` fields read; those that are constant have no port.
     pulses : Out

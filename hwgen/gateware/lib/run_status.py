@@ -14,9 +14,9 @@ __all__ = ["RunStatus"]
 class RunStatus(wiring.Component):
     """The status register of a block, and its interrupt.
 
-    ``done`` and an error are never set together. What is refused while the block is idle fails at once. What is refused
-    while it runs does not disturb the run; the run counts as failed when it has ended, because software did not write
-    what it meant to. An error is kept until it is cleared; that of a run replaces that of a refused access.
+    ``done`` and an error are never set together. What is refused while the block is idle fails at once. What is
+    refused while it runs does not disturb the run; the run counts as failed when it has ended, because software did
+    not write what it meant to. An error is kept until it is cleared; that of a run replaces that of a refused access.
 
     Parameters
     ----------

@@ -66,7 +66,10 @@ class PipelineRegisters(wiring.Component):
             run.busy.eq(self.running),
             run.clear.eq(control.control_clear),
             self.irq.eq(run.irq),
-            *(getattr(bank.shown, f"status_{field}").eq(getattr(run.status, field)) for field, _ in run.status.shape()),
+            *(
+                getattr(bank.shown, f"status_{field}").eq(getattr(run.status, field))
+                for field, _ in run.status.shape()
+            ),
             bank.shown.fault_address.eq(fault_address),
             bank.shown.cycles.eq(cycles),
             *(getattr(self.settings, name).eq(getattr(bank.held, name)) for name in self.settings.signature.members),

@@ -28,6 +28,7 @@ from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.parts import Parts
 from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
+from hwgen.lower.hwc import require_agreement
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.model.dram.counts import DramLayout, dram_layout
@@ -254,6 +255,7 @@ class _Writer:
             yield start(1 << hwc)
 
     def _checked(self, values: dict[str, int]) -> dict[str, int]:
+        require_agreement(self._tiles.parameters, values, self._where)
         for register in self._registers:
             value = values[register.name]
             if not 0 <= value < 1 << register.width:

@@ -111,7 +111,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
     job = replace(
         run.job,
         name=name,
-        registers=tuple((name, addresses[name], value) for name, value in values.items()),
+        registers=tuple((name, addresses[name], value) for name, value in values.items() if name in addresses),
         image=image,
         reads=(),
         cycle_limit=2 * run.job.cycle_limit,
@@ -163,6 +163,7 @@ def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_a
             registers=tuple(
                 (name, addresses[name], value)
                 for name, value in {**{name: value for name, _, value in run.job.registers}, **none}.items()
+                if name in addresses
             ),
         )
         for run in runs

@@ -198,7 +198,8 @@ def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer() -> 
     for name, _, given in RUN.job.registers:
         for value in sorted(nonsense(MAP[name]) - {given}):
             registers = (*with_value(name, value), watchdog)
-            job = replace(RUN.job, name=f"{name} = {value}", registers=registers, meanwhile=aborts, cycle_limit=20_000)  # type: ignore[arg-type]
+            job = replace(RUN.job, name=f"{name} = {value}", registers=registers, cycle_limit=20_000)
+            job = replace(job, meanwhile=aborts)  # type: ignore[arg-type]
             jobs += [job, after(job.name)]
     results = run(jobs)
     codes = []
@@ -211,6 +212,43 @@ def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer() -> 
         passes(next_one)
     assert sum(code != 0 for code in codes) >= 20
     assert 0 < codes.count(HwcError.ABORTED) < len(jobs) / 6  # extents of thousands take their time; that is all
+
+
+def test_settings_that_contradict_each_other_stop_before_anything_is_written() -> None:
+    """Each of them passes the checks of its own, and gave wrong outputs."""
+    given = {name: value for name, _, value in RUN.job.registers}
+    memory = RUN.program.parameters.input_elements
+    wrong = {
+        "input_phase_1": given["input_phase_2"] + 1,
+        "input_phase_2": given["input_phase_3"] + 1,
+        "input_phase_3": given["input_line"] + 1,
+        "input_line": given["input_slab"] + 1,
+        "input_slabs": memory // given["input_slab"] + 1,
+    }
+    jobs = [replace(RUN.job, name=name, registers=with_value(name, value)) for name, value in wrong.items()]
+    for result in run(jobs):
+        assert error(result) is HwcError.CONTRADICTION, result.name
+        assert not result.at("o", "output", "write").words, result.name
+        assert not result.at("o", "partial", "write").words, result.name
+        assert result.cycles < 40, result.name
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_a_write_outside_its_window_is_not_made_and_leaves_its_address(bench: Bench) -> None:
+    regions = RUN.program.regions
+    output, partial = regions["output"], regions["partial"]
+    cases = [("write_base", output.base + 4, output.base), ("write_last", partial.end - 5, partial.end - 4)]
+    jobs = []
+    for name, value, _ in cases:
+        job = replace(RUN.job, name=name, registers=with_value(name, value))
+        jobs += [reading(job, "fault_address"), after(name)]
+    results = run(jobs, bench)
+    for (_, _, address), result, next_one in zip(cases, results[0::2], results[1::2], strict=True):
+        assert error(result) is HwcError.WRITE_WINDOW
+        assert result.values == (address,)
+        assert result.memory[address // 4] == RUN.job.image[address // 4]
+        assert not any(result.violations.values())
+        passes(next_one)
 
 
 @pytest.mark.parametrize("bench", BENCHES)

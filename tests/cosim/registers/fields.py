@@ -28,7 +28,9 @@ def check_bank(port: RegisterPort, bank: AddrmapNode, set_flags: Callable[[int],
     for register in registers:
         word = port.read(register.address_offset)
         assert not word.refused, register.inst_name
-        assert word.data == sum(_reset(field) << field.low for field in register.fields() if field.is_sw_readable), register.inst_name
+        assert word.data == sum(_reset(field) << field.low for field in register.fields() if field.is_sw_readable), (
+            register.inst_name
+        )
     _check_holes(port, registers)
     count = 0
     for register in registers:

@@ -119,8 +119,16 @@ class RegisterPort:
         return answer
 
 
-def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False, extra: Mapping[str, str] | None = None,
-          watch: Sequence[str] = ()) -> Path:  # fmt: skip
+def build(
+    folder: Path,
+    verilog: str,
+    top: str,
+    port: str,
+    *,
+    apb: bool = False,
+    extra: Mapping[str, str] | None = None,
+    watch: Sequence[str] = (),
+) -> Path:
     """Verilate a design quickly; the library.
 
     Parameters

@@ -52,7 +52,7 @@ def sound(bank: Bank) -> dict[int, int]:
     """The settings of a layer of one multiplication, by address."""
     ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
     settings = {one.address: int(one.name.startswith(ones)) for one in layer_settings(bank)}
-    return settings | {bank["program_digest"].address: HWC.digest}
+    return settings | {bank["program_digest"].address: HWC.digest, bank["write_last"].address: 0xFFFFFFFF}
 
 
 def check_memory_that_never_grants(port: RegisterPort, bank: Bank, stopped_by: HwcError) -> None:

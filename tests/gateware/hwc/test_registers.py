@@ -30,6 +30,7 @@ def sound() -> dict[str, int]:
     values = {register.name: 0 for register in hwc_registers(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
     ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
     sound = {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
+    sound["write_last"] = 0xFFFFFFFF
     return {"program_digest": PARAMETERS.digest, **sound}
 
 
@@ -146,6 +147,7 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
         ("input_slabs", 0, HwcError.INPUT_RING),
         ("input_slab", 129, HwcError.INPUT_RING),
         ("group_outputs", 0, HwcError.GROUP),
+        ("input_ring_step_5", 128, HwcError.CONTRADICTION),
     ],
 )
 def test_unsound_settings_do_not_start(name: str, value: int, code: HwcError) -> None:

@@ -30,7 +30,8 @@ def sample() -> Bank:
             value_register("amount", 7, "Amount", Access.RO),
         ],
     )
-    builder.place(SIZE, [setting("size", 12, "Size", 9), setting("last", 32, "The last one", 0xFFFFFFFF), write_only(setting("hidden", 8, "Cannot be read", 0x5A))])  # fmt: skip
+    hidden = write_only(setting("hidden", 8, "Cannot be read", 0x5A))
+    builder.place(SIZE, [setting("size", 12, "Size", 9), setting("last", 32, "The last one", 0xFFFFFFFF), hidden])
     return builder.bank()
 
 
