@@ -27,7 +27,7 @@ class SettingChecks(wiring.Component):
     settings : In
     start : In(1)
     contradicts : Out(1)
-        From some cycles after the start on.
+        From some cycles after the start on; of the layer before until then.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -52,5 +52,5 @@ class SettingChecks(wiring.Component):
             m.d.sync += [rest.eq(Cat(1, slabs)), product.eq(0), exceeds.eq(0)]
         with m.Elif((rest[:-1] != 0) & ~exceeds):
             m.d.sync += [rest.eq(rest << 1), product.eq(following), exceeds.eq(following > memory)]
-        m.d.sync += self.contradicts.eq(exceeds | Cat(wrong).any())
+        m.d.sync += self.contradicts.eq((exceeds | Cat(wrong).any()) & ~self.start)
         return m

@@ -185,5 +185,5 @@ def test_what_is_described_otherwise_is_noticed(
 def test_a_register_at_another_address_is_noticed(sample_port: RegisterPort) -> None:
     bank = sample()
     moved = replace(bank, registers=(*bank.registers[:-1], replace(bank["hidden"], address=0x4C)))
-    with pytest.raises(AssertionError, match="last"):
+    with pytest.raises(AssertionError, match="hidden"):
         check_bank(sample_port, compiled(system_rdl(moved)), sample_port.drive)
