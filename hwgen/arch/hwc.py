@@ -34,7 +34,7 @@ MOST_MEMORY = 1 << 16
 MAX_KERNEL = 11
 """Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
-INDIFFERENT = frozenset({"read_back"})
+INDIFFERENT = frozenset({"read_back", "second_settings"})
 """Parameters that change neither the addresses of settings nor what they mean."""
 
 
@@ -83,6 +83,8 @@ class HwcParameters:
         layer may be a part of the reduction; the HWC can be halted.
     read_back
         Software can read the settings; else they read zero.
+    second_settings
+        The settings of the next layer can be written, and its start, while a layer runs.
     """
 
     loops: tuple[str, ...]
@@ -98,6 +100,7 @@ class HwcParameters:
     bias_words: int = 0
     cluster: bool = False
     read_back: bool = False
+    second_settings: bool = False
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):
@@ -117,6 +120,8 @@ class HwcParameters:
         units = memory_units(self.lanes, self.operand_bits)
         if self.cluster and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
+        if self.cluster and self.second_settings:
+            raise ParameterError("second_settings: expected none in a cluster: its program waits for the HWCs")
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
         if self.bias_words & (self.bias_words - 1) or self.bias_words == 1 or self.bias_words > MOST_BIAS_WORDS:

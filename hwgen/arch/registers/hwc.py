@@ -9,6 +9,7 @@ from hwgen.arch.registers.bank import (
     BankBuilder,
     Content,
     Register,
+    queued,
     setting,
     value_register,
     write_only,
@@ -47,8 +48,12 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
         0,
         [
             identity_register(HWC_IDENTITY),
-            control_register("Starts a layer", aborts="Stops a layer: it fails when its accesses have been answered"),
-            status_register(HwcError),
+            control_register(
+                "Starts a layer",
+                aborts="Stops a layer: it fails when its accesses have been answered",
+                queues=parameters.second_settings,
+            ),
+            status_register(HwcError, queues=parameters.second_settings),
             value_register("fault_address", 32, "Byte address of the access that failed", Access.RO),
             *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
             value_register(
@@ -64,7 +69,11 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
         ],
     )
     settings = _settings(parameters)
-    builder.place(SETTINGS_BASE, settings if parameters.read_back else map(write_only, settings))
+    if not parameters.read_back:
+        settings = map(write_only, settings)
+    if parameters.second_settings:
+        settings = map(queued, settings)
+    builder.place(SETTINGS_BASE, settings)
     return builder.bank()
 
 

@@ -100,18 +100,11 @@ class ControlRegisters(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.bank = bank = RegisterBank(hwc_registers(self.parameters))
-        connect(m, flipped(self.port), bank.port)
-        m.d.comb += [
-            getattr(self.settings, name).eq(getattr(bank.held, name)) for name in self.settings.signature.members
-        ]
-        locked = Signal()
-        m.d.comb += locked.eq(bank.held.key != KEY)
-        m.d.sync += [self.locked.eq(locked), self.abort.eq(bank.pulses.control_abort)]
         m.submodules.run = run = RunStatus(HwcError)
-        status = run.status
-        fault_address, cycles = Signal(32), Signal(32)
-        stalls = [Signal(32, name=f"stalls_{name}") for name in STALLS]
+        connect(m, flipped(self.port), bank.port)
+        locked = Signal()
         m.d.comb += [
+            locked.eq(bank.held.key != KEY),
             bank.busy.eq(self.busy),
             run.busy.eq(self.busy),
             run.ended.eq(self.ended),
@@ -119,17 +112,36 @@ class ControlRegisters(wiring.Component):
             run.gives_up.eq(self.gives_up),
             run.clear.eq(bank.pulses.control_clear),
             self.irq.eq(run.irq),
-            *(getattr(bank.shown, f"status_{field}").eq(getattr(status, field)) for field, _ in STATUS),
-            bank.shown.fault_address.eq(fault_address),
-            bank.shown.cycles.eq(cycles),
-            *(getattr(bank.shown, f"stall_{name}").eq(counter) for name, counter in zip(STALLS, stalls, strict=True)),
+            *(getattr(bank.shown, f"status_{field}").eq(getattr(run.status, field)) for field, _ in STATUS),
         ]
+        m.d.sync += [self.locked.eq(locked), self.abort.eq(bank.pulses.control_abort)]
+        unsound, accepts = Signal(ERROR), Signal()
+        wrong = self._judge(m, bank, locked, unsound)
+        m.d.comb += [
+            accepts.eq(bank.pulses.control_start & ~wrong & ~run.blocked),
+            run.refused.eq(bank.refused | (bank.pulses.control_start & ~accepts)),
+            run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
+        ]
+        if self.parameters.second_settings:
+            self._queue(m, bank, run, accepts)
+        else:
+            m.d.comb += [self.start.eq(accepts), run.begins.eq(accepts)]
+            m.d.comb += [value.eq(getattr(bank.held, name)) for name, value in self._each_setting()]
+        fault_address = self._count(m, bank, run)
         if not self.parameters.cluster:
             m.d.comb += self.watchdog.eq(bank.held.watchdog)
         else:
-            m.d.comb += [self.state.eq(status), self.fault.eq(fault_address)]
+            m.d.comb += [self.state.eq(run.status), self.fault.eq(fault_address)]
+        return m
 
-        # Whether a setting is sound is computed when it is written: a start has no time for it.
+    def _each_setting(self) -> list[tuple[str, Signal]]:
+        return [(name, getattr(self.settings, name)) for name in self.settings.signature.members]
+
+    def _judge(self, m: Module, bank: RegisterBank, locked: Signal, unsound: Signal) -> Value:
+        """Whether the settings cannot be started, and the first reason.
+
+        Whether a setting is sound is computed when it is written: a start has no time for it.
+        """
         checks = [
             (check, Signal(init=check.least > 0, name=f"{check.name}_is_no_{check.code.name.lower()}"))
             for check in self._checks()
@@ -138,32 +150,56 @@ class ControlRegisters(wiring.Component):
             with m.If(getattr(bank.written, check.name)):
                 value = self.port.wdata[: len(getattr(self.settings, check.name))]
                 m.d.sync += wrong.eq(check.against(value))
-        starts = bank.pulses.control_start
-
-        unsound, begins = Signal(ERROR), Signal()
         for check, wrong in reversed(checks):
             with m.If(wrong):
                 m.d.comb += unsound.eq(check.code)
         with m.If(locked):
             m.d.comb += unsound.eq(HwcError.LOCKED)
+        return locked | Cat(wrong for _, wrong in checks).any()
+
+    def _queue(self, m: Module, bank: RegisterBank, run: RunStatus, accepts: Signal) -> None:
+        """The settings of the run beside those that are written: they change when a run begins.
+
+        A start while a layer runs waits for its end. Should the layer fail, the start is forgotten.
+        """
+        waits, begins = Signal(), Signal()
         m.d.comb += [
-            begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~locked & ~run.blocked),
+            bank.full.eq(waits),
+            bank.shown.status_queued.eq(waits),
+            begins.eq(~self.busy & (accepts | (waits & ~run.blocked))),
             self.start.eq(begins),
-            run.begins.eq(begins),
-            run.refused.eq(bank.refused | (starts & ~begins)),
-            run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
+            # The end of the layer before may not have been acknowledged yet.
+            run.begins.eq(begins & ~waits),
         ]
-        with m.If(begins):
-            m.d.sync += [cycles.eq(0), fault_address.eq(0)]
-            m.d.sync += [counter.eq(0) for counter in stalls]
+        with m.If(~self.busy | self.abort):
+            m.d.sync += waits.eq(0)
+        with m.Elif(accepts):
+            m.d.sync += waits.eq(1)
+        for name, value in self._each_setting():
+            with m.If(begins):
+                m.d.sync += value.eq(getattr(bank.held, name))
+
+    def _count(self, m: Module, bank: RegisterBank, run: RunStatus) -> Signal:
+        """Counters of cycles, and the address that goes with an error."""
+        address, cycles = Signal(32, name="fault_address"), Signal(32)
+        stalls = [Signal(32, name=f"stalls_{name}") for name in STALLS]
+        m.d.comb += [
+            bank.shown.fault_address.eq(address),
+            bank.shown.cycles.eq(cycles),
+            *(getattr(bank.shown, f"stall_{name}").eq(counter) for name, counter in zip(STALLS, stalls, strict=True)),
+        ]
+        with m.If(self.start):
+            m.d.sync += [cycles.eq(0), *(counter.eq(0) for counter in stalls)]
         with m.Elif(self.busy):
             m.d.sync += cycles.eq(cycles + 1)
             m.d.sync += [counter.eq(counter + self.counting[i]) for i, counter in enumerate(stalls)]
+        with m.If(self.start):
+            m.d.sync += address.eq(0)
         with m.If(bank.refused & run.records):
-            m.d.sync += fault_address.eq(self.port.add)
+            m.d.sync += address.eq(self.port.add)
         with m.If((self.ended & (self.error != HwcError.NONE)) | self.gives_up):
-            m.d.sync += fault_address.eq(self.error_address)
-        return m
+            m.d.sync += address.eq(self.error_address)
+        return address
 
     def _checks(self) -> list[_Check]:
         """What is wrong with settings that cannot be started; of several reasons the first one counts."""

@@ -38,8 +38,10 @@ class _Access:
     -------
     known, writable : there is a register; it can be written.
     permitted : bits in which a one may be written.
-    held : it holds settings.
+    held : it holds settings that are written only while the block is idle.
     idle : bits in which a one may be written only while the block is idle.
+    queued : it holds settings that are not written while a start waits.
+    first : bits in which a one is not written while a start waits.
     """
 
     known: Signal
@@ -47,6 +49,8 @@ class _Access:
     permitted: Signal
     held: Signal
     idle: Signal
+    queued: Signal
+    first: Signal
 
 
 class RegisterBank(wiring.Component):
@@ -59,7 +63,8 @@ class RegisterBank(wiring.Component):
     - to an address without a register;
     - a write to a register of read-only fields;
     - a write of a one to a bit that no writable field has, or of less than a whole word;
-    - while ``busy``, a write to a register that has ``rw`` or ``wo`` fields, or of a pulse that is not allowed then.
+    - while ``busy``, a write to a register that has ``rw`` or ``wo`` fields, or of a pulse that is not allowed then;
+      where a start can wait for the end of a run, while one waits (``full``).
 
     A refused access is answered with ``r_opc`` and has no other effect. Whether a write is accepted is on the
     critical path, so it only enables registers and gates pulses.
@@ -76,6 +81,8 @@ class RegisterBank(wiring.Component):
     port : In(TcdmSignature)
     busy : In(1)
         The block runs.
+    full : In(1)
+        A start waits for its end.
     held : Out
         Values of ``rw`` and ``wo`` fields.
     written : Out
@@ -103,6 +110,7 @@ class RegisterBank(wiring.Component):
             {
                 "port": In(TcdmSignature()),
                 "busy": In(1),
+                "full": In(1),
                 "held": self._group(Out, *HELD),
                 "written": Out(wiring.Signature({name: Out(1) for name, _ in bank.signals(*HELD)})),
                 "shown": self._group(In, Access.RO),
@@ -125,7 +133,8 @@ class RegisterBank(wiring.Component):
         m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
         m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(self.refusal != Refusal.NONE)]
         too_wide = ((port.wdata & ~access.permitted) != 0) | ~port.be.all()
-        waits = access.held | ((port.wdata & access.idle) != 0)
+        waits = self.busy & (access.held | ((port.wdata & access.idle) != 0))
+        waits |= self.full & (access.queued | ((port.wdata & access.first) != 0))
         with m.If(port.req):
             with m.If(~access.known):
                 m.d.comb += self.refusal.eq(Refusal.UNKNOWN_REGISTER)
@@ -133,7 +142,7 @@ class RegisterBank(wiring.Component):
                 m.d.comb += self.refusal.eq(Refusal.READ_ONLY_REGISTER)
             with m.Elif(writes & too_wide):
                 m.d.comb += self.refusal.eq(Refusal.VALUE_TOO_WIDE)
-            with m.Elif(writes & self.busy & waits):
+            with m.Elif(writes & waits):
                 m.d.comb += self.refusal.eq(Refusal.WRITTEN_WHILE_BUSY)
         m.d.comb += [
             accepted.eq(writes & (self.refusal == Refusal.NONE)),
@@ -152,6 +161,8 @@ class RegisterBank(wiring.Component):
             permitted=Signal(WORD_BITS, name="permitted"),
             held=Signal(name="holds"),
             idle=Signal(WORD_BITS, name="only_idle"),
+            queued=Signal(name="holds_next"),
+            first=Signal(WORD_BITS, name="only_first"),
         )
         with m.If(self.port.req):
             m.d.sync += self.port.r_rdata.eq(0)
@@ -162,8 +173,10 @@ class RegisterBank(wiring.Component):
                             access.known.eq(1),
                             access.writable.eq(register.writable),
                             access.permitted.eq(register.written_mask),
-                            access.held.eq(register.held),
+                            access.held.eq(register.idle),
                             access.idle.eq(register.idle_mask),
+                            access.queued.eq(register.queues),
+                            access.first.eq(register.queue_mask),
                         ]
                         if any(field.access is not Access.WO for field in register.fields):
                             m.d.sync += self.port.r_rdata.eq(self._read(register))

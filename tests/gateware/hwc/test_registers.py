@@ -68,9 +68,9 @@ class Port:
         return HwcError(error_of(await self.read("status")))
 
 
-def run(scenario: Any) -> None:
+def run(scenario: Any, parameters: HwcParameters = PARAMETERS) -> None:
     """Run a scenario, a coroutine function of the simulator context and a `Port`."""
-    registers = ControlRegisters(PARAMETERS)
+    registers = ControlRegisters(parameters)
 
     async def bench(ctx: Any) -> None:
         await scenario(ctx, Port(ctx, registers))
