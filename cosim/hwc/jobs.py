@@ -47,8 +47,8 @@ class Job:
     reset : reset the HWC first; the first job of a process always does.
     reads : byte addresses of further registers to read when the run has finished.
     meanwhile : (cycles, action, byte address, value): what happens so many cycles after the start, or after the last
-        one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), or a ``reset`` (of the HWC and
-        the counters).
+        one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), a ``reset`` (of HWC and
+        counters).
     trace : which accesses to write down.
     """
 
