@@ -158,26 +158,24 @@ class ControlRegisters(wiring.Component):
         return locked | Cat(wrong for _, wrong in checks).any()
 
     def _queue(self, m: Module, bank: RegisterBank, run: RunStatus, accepts: Signal) -> None:
-        """The settings of the run beside those that are written: they change when a run begins.
+        """The settings of the run beside those that are written, which they follow while nothing runs.
 
-        A start while a layer runs waits for its end. Should the layer fail, the start is forgotten.
+        A start while a layer runs waits for its end. Should the layer fail, the start is forgotten. The engine needs
+        the settings in the cycle of the start, so a start right after another write waits for a cycle.
         """
-        waits, begins = Signal(), Signal()
+        waits, begins, fresh = Signal(), Signal(), Signal()
+        m.d.sync += fresh.eq(self.port.req & ~self.port.wen)
         m.d.comb += [
             bank.full.eq(waits),
             bank.shown.status_queued.eq(waits),
-            begins.eq(~self.busy & (accepts | (waits & ~run.blocked))),
+            begins.eq(~self.busy & ((accepts & ~fresh) | (waits & ~run.blocked))),
             self.start.eq(begins),
             # The end of the layer before may not have been acknowledged yet.
-            run.begins.eq(begins & ~waits),
+            run.begins.eq(accepts & ~self.busy),
         ]
-        with m.If(~self.busy | self.abort):
-            m.d.sync += waits.eq(0)
-        with m.Elif(accepts):
-            m.d.sync += waits.eq(1)
-        for name, value in self._each_setting():
-            with m.If(begins):
-                m.d.sync += value.eq(getattr(bank.held, name))
+        m.d.sync += waits.eq((accepts & (self.busy | fresh)) | (waits & self.busy & ~self.abort))
+        with m.If(~self.busy | self.ended):
+            m.d.sync += [value.eq(getattr(bank.held, name)) for name, value in self._each_setting()]
 
     def _count(self, m: Module, bank: RegisterBank, run: RunStatus) -> Signal:
         """Counters of cycles, and the address that goes with an error."""

@@ -23,6 +23,7 @@ class Engine:
         """Settings that are sound, and a start of the idle block."""
         for name, value in sound().items():
             assert await self.port.write(name, value) == 0
+        await self.port.read("status")
         assert await self.port.write("control", Control.START) == 0
         self.ctx.set(self.registers.busy, 1)
 
@@ -71,7 +72,7 @@ def test_the_next_layer_begins_with_its_settings_when_the_one_before_has_ended()
         assert engine.extent == 7
         assert not await engine.end()
         assert await port.read("status") == Status.DONE
-        assert engine.extent == 7
+        assert engine.extent == 9, "what is written while nothing runs"
 
     queued(scenario)
 
@@ -122,6 +123,20 @@ def test_a_start_that_would_wait_is_checked_when_it_is_written() -> None:
         assert await port.read("status") == Status.BUSY | HwcError.EXTENT << 8
         assert not await engine.end()
         assert await port.read("status") == Status.FAILED | HwcError.EXTENT << 8
+
+    run(scenario, SECOND)
+
+
+def test_a_start_right_after_a_setting_begins_a_cycle_later_with_this_setting() -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        await Engine(ctx, port).begin()
+        ctx.set(port.registers.busy, 0)
+        before = port.starts
+        await port.write("extent_m", 5)
+        await port.write("control", Control.START)
+        assert port.starts == before
+        assert ctx.get(port.registers.start) == 1
+        assert ctx.get(port.registers.settings.extent_m) == 5
 
     run(scenario, SECOND)
 
