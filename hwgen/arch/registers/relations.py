@@ -5,7 +5,8 @@ The hardware checks what takes little of it; all of this is checked wherever a p
 
 from collections.abc import Iterator, Mapping
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import DIMS, HwcParameters
+from hwgen.arch.registers.loop_counts import loop_counts
 
 __all__ = ["contradictions"]
 
@@ -38,14 +39,14 @@ def _steps(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str
     """Steps in other units than those of the loop."""
     inside = parameters.inside
     stride_y, stride_x = values["stride_y"], values["stride_x"]
-    expected: dict[str, int] = {}
+    expected = _counts(parameters, values)
     for j, dim in enumerate(parameters.loops):
         step = values[f"step_{j}_{dim}"]
         if j in inside(parameters.input_marker, "c"):
             expected[f"input_line_step_{j}"] = step * values["input_line"]
-        if j in inside(parameters.input_marker, "y"):
+        if dim == "y":
             expected[f"input_row_step_{j}"] = step * stride_y
-        if j in inside(parameters.input_marker, "x"):
+        if dim == "x":
             expected[f"input_column_step_{j}"] = step * stride_x
         if j in inside(parameters.input_marker, "l"):
             expected[f"input_quotient_step_{j}"] = step // max(stride_x, 1)
@@ -53,6 +54,19 @@ def _steps(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str
     for name, value in expected.items():
         if values[name] != value:
             yield f"{name}: expected {value}, got {values[name]}"
+
+
+def _counts(parameters: HwcParameters, values: Mapping[str, int]) -> dict[str, int]:
+    """What the loops count, as extents and steps have it."""
+    loops = parameters.loops
+    steps = [max(values[f"step_{j}_{dim}"], 1) for j, dim in enumerate(loops)]
+    counts = loop_counts(loops, steps, {dim: values[f"extent_{dim}"] for dim in DIMS})
+    expected: dict[str, int] = {}
+    for j, one in enumerate(counts):
+        expected |= {f"repeats_{j}_{i}": repeats for i, repeats in enumerate(one.repeats)}
+        if j in parameters.size_bits:
+            expected |= {f"rest_{j}_{i}": rest for i, rest in enumerate(one.rests)}
+    return expected
 
 
 def _rings(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str]:

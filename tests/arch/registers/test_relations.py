@@ -11,7 +11,7 @@ from hwgen.lower.hwc import Program, compile_layer, require_agreement
 from tests.random.layers import hwc, schedules_for
 
 DERIVED = re.compile(
-    r"input_(line|slabs?|lane_row_\d|phase_[123]|(ring|line|row|column|quotient|phase)_step_\d+)|write_last"
+    r"input_(line|slabs?|lane_row_\d|phase_[123]|(ring|line|row|column|quotient|phase)_step_\d+)|write_last|repeats_\d+_\d+|rest_\d+_\d+"
 )
 NAMES = ("two_tiles", "columns", "fig8")
 
