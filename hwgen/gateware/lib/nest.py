@@ -21,8 +21,8 @@ class LoopNest(wiring.Component):
     loops over the same dimension are in their last iterations then; so does the size of the last iteration. Both come
     from `hwgen.arch.registers.loop_counts`: nothing is divided or clipped.
 
-    ``advance`` is on the critical path, so it drives only register enables. Counts and sizes must be constant from
-    ``start`` on.
+    ``advance`` is on the critical path, so it drives only register enables. Counts and sizes must be constant from the
+    cycle before ``start`` on.
 
     Parameters
     ----------
@@ -96,13 +96,17 @@ class LoopNest(wiring.Component):
         count = len(self.loops)
         moves, lasts, ended = Signal(), Signal(count), Signal(count + 1)
         for j, dim in enumerate(self.loops):
-            # Iterations after the present one, less one: negative in the last one.
-            left, following = Signal(self._bits[dim] + 1, name=f"left_{j}"), Signal(self._bits[dim] + 1)
-            reloaded = self.entry(j, self.repeats(j), lasts)
+            # Iterations after the present one, less one: -1 in the last one, to which the number of the next execution
+            # is added. So the counter is an adder alone, of what a cell before it chooses.
+            bits = self._bits[dim]
+            left, following = Signal(bits + 1, name=f"left_{j}", init=-1), Signal(bits + 1, name=f"following_{j}")
+            added = Signal(bits + 1, name=f"added_{j}")
+            goes_on = (~self.ended[j]).replicate(bits + 1)
             m.d.comb += [
-                following.eq(Mux(self.ended[j], reloaded, left[:-1]) - 1),
+                added.eq(self.entry(j, self.repeats(j), lasts) | goes_on),
+                following.eq(left + added),
                 # If only inner loops turn, a loop keeps its iteration.
-                lasts[j].eq(Mux(self.ended[j + 1], following[-1], left[-1])),
+                lasts[j].eq(Mux(self.ended[j + 1], self._becomes_last(m, j, following, moves, lasts), left[-1])),
                 self.last[j].eq(left[-1]),
             ]
             with m.If(moves & self.ended[j + 1]):
@@ -118,6 +122,20 @@ class LoopNest(wiring.Component):
         with m.If(moves):
             m.d.sync += [self.ended.eq(ended), self.turning.eq(ended[1:] & ~lasts)]
         return m
+
+    def _becomes_last(self, m: Module, index: int, following: Signal, moves: Value, lasts: Value) -> Value:
+        """Whether a loop that turns or starts again is in its last iteration then.
+
+        Where the counts of inner loops depend on it, it is known before this loop's counter is added up.
+        """
+        if self.loops[index] not in self.loops[index + 1 :]:
+            return following[-1]
+        nearly, repeats = Signal(name=f"nearly_last_{index}"), self.repeats(index)
+        alone = [Signal(name=f"alone_{index}_{i}", reset_less=True) for i in range(len(repeats))]
+        m.d.sync += [one.eq(number == 0) for one, number in zip(alone, repeats, strict=True)]
+        with m.If(moves & self.ended[index + 1]):
+            m.d.sync += nearly.eq(following == 0)
+        return Mux(self.ended[index], self.entry(index, alone, lasts), nearly)
 
     def entry(self, index: int, entries: Sequence[Value], lasts: Value) -> Value:
         """Of a loop's entries, the one that holds if the loops with these flags are in their last iterations."""

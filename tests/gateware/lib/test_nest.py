@@ -104,6 +104,7 @@ def walk(
             for j, weight in weights.items():
                 ctx.set(getattr(register, f"step_{j}"), weight)
         assert ctx.get(nest.ended) == (2 << count) - 1
+        await ctx.tick()
         ctx.set(nest.start, 1)
         await ctx.tick()
         ctx.set(nest.start, 0)
