@@ -162,6 +162,12 @@ class HwcParameters:
         """Width of the extent, and of a coordinate, of each dimension."""
         return {dim: MAX_KERNEL.bit_length() if dim in "kl" else self.position_bits for dim in DIMS}
 
+    def step_bits(self, index: int) -> int:
+        """Width of a loop's step: that of the lanes, if no other loop comes between."""
+        dim = self.loops[index]
+        innermost = dim in OUTPUT_DIMS and self.innermost()[dim] == index
+        return self.size_bits[index] if innermost else self.dim_bits[dim]
+
     @property
     def wide(self) -> bool:
         """Whether 16-bit operands are computed with, too."""

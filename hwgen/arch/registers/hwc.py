@@ -89,7 +89,7 @@ def _settings(parameters: HwcParameters) -> Iterator[Content]:
     for dim in DIMS:
         yield setting(f"extent_{dim}", parameters.dim_bits[dim], f"Extent of dimension {dim}")
     for j, loop in enumerate(parameters.loops):
-        yield setting(f"step_{j}_{loop}", parameters.dim_bits[loop], f"Step of loop {j}, over {loop}")
+        yield setting(f"step_{j}_{loop}", parameters.step_bits(j), f"Step of loop {j}, over {loop}")
     yield from _loop_settings(parameters)
     yield setting("stride_y", 3, "Vertical stride, 1 to 4")
     yield setting("stride_x", 3, "Horizontal stride, 1 to 4")
@@ -170,7 +170,7 @@ def _input_settings(parameters: HwcParameters) -> Iterator[Content]:
             if loop == dim:
                 yield setting(f"input_{line}_step_{j}", bits + 1, f"Input {line}s that loop {j} advances")
     for j in inside(marker, "l"):
-        yield setting(f"input_quotient_step_{j}", bits, f"Step of loop {j} divided by stride_x")
+        yield setting(f"input_quotient_step_{j}", parameters.dim_bits["l"], f"Step of loop {j} divided by stride_x")
         yield setting(f"input_phase_step_{j}", 2, f"Step of loop {j} modulo stride_x")
 
 

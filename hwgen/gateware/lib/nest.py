@@ -21,8 +21,8 @@ class LoopNest(wiring.Component):
     loops over the same dimension are in their last iterations then; so does the size of the last iteration. Both come
     from `hwgen.arch.registers.loop_counts`: nothing is divided or clipped.
 
-    ``advance`` is on the critical path, so it drives only register enables. Counts and sizes must be constant from the
-    cycle before ``start`` on.
+    ``advance`` is on the critical path, so it drives only register enables. Counts and sizes must be constant from
+    the cycle before ``start`` on.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class LoopNest(wiring.Component):
         count = len(self.loops)
         moves, lasts, ended = Signal(), Signal(count), Signal(count + 1)
         for j, dim in enumerate(self.loops):
-            # Iterations after the present one, less one: -1 in the last one, to which the number of the next execution
+            # Iterations after the present one, less one: -1 in the last one, to which the count of the next execution
             # is added. So the counter is an adder alone, of what a cell before it chooses.
             bits = self._bits[dim]
             left, following = Signal(bits + 1, name=f"left_{j}", init=-1), Signal(bits + 1, name=f"following_{j}")
