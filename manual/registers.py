@@ -20,6 +20,7 @@ _SHOWN = {
 }
 _ACCESS = {
     Access.RW: "holds the value that was written last",
+    Access.WO: "holds the value that was written last; reads 0",
     Access.RO: "shows a value of the hardware; a write is refused",
     Access.W1C: "writing a one to a bit clears it",
     Access.PULSE: "writing a one acts once; reads 0",

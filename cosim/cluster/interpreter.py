@@ -217,10 +217,7 @@ class _SmallLayer:
         channels = np.arange(self._groups * v["group_inputs"])
         rows, columns = self._lines
         inputs = (
-            v["input_base"]
-            + channels[:, None, None] * v["input_plane"]
-            + (rows[:, None] + v["padding_top"]) * v["input_pitch"]
-            + columns
+            v["input_base"] + channels[:, None, None] * v["input_plane"] + rows[:, None] * v["input_pitch"] + columns
         )
         size = packed_size(self._schedule)
         return [

@@ -34,6 +34,20 @@ extern "C" void* model_variable(const char* const scope, const char* const name,
     return variable->datap();
 }
 
+// Makes the model anew: as it is when power comes, every register at random.
+extern "C" void model_power_up(const int32_t seed) {
+    if (top) {
+        top->final();
+        delete top;
+        delete context;
+    }
+    context = new VerilatedContext;
+    context->randReset(2);
+    context->randSeed(seed);
+    top = new Vtop{context};
+    top->eval();
+}
+
 // Evaluates what depends on variables that were written.
 extern "C" void model_settle() { top->eval(); }
 

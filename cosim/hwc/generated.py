@@ -5,7 +5,7 @@ from pathlib import Path
 from cosim.hwc.results import RunnableProgram
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.export.hwc import digest_in
+from hwgen.export.hwc import PROGRAMS, digest_in
 from hwgen.export.hwc_program import ProgramFile, read_images
 from hwgen.export.manifest import MANIFEST, Design, Manifest, read_manifest
 from hwgen.ir.document import InputError, load_yaml
@@ -37,7 +37,7 @@ def programs_of(root: Path, design: Design) -> list[RunnableProgram]:
         return []
     folder = root / design.folder
     verilog = verilog_in(folder / "hwc.v")
-    digest = digest_in(verilog)
+    digest = digest_in(verilog, PROGRAMS)
     if digest is None:
         raise InputError(f"{folder / 'hwc.v'}: expected an HWC that hwgen generate wrote")
     parameters = _parameters(folder / "hwc.json")

@@ -47,7 +47,8 @@ class Job:
     reset : reset the HWC first; the first job of a process always does.
     reads : byte addresses of further registers to read when the run has finished.
     meanwhile : (cycles, action, byte address, value): what happens so many cycles after the start, or after the last
-        one of these: a ``write`` to a register, or a ``reset`` (of the HWC and the counters).
+        one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), a ``reset`` (of HWC and
+        counters).
     trace : which accesses to write down.
     """
 
@@ -65,7 +66,7 @@ class Job:
     error: tuple[Port, int] | None = None
     reset: bool = False
     reads: tuple[int, ...] = ()
-    meanwhile: tuple[tuple[int, Literal["write", "reset"], int, int], ...] = ()
+    meanwhile: tuple[tuple[int, Literal["write", "end", "reset"], int, int], ...] = ()
     trace: Trace | None = None
 
     def __post_init__(self) -> None:

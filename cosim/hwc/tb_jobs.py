@@ -48,6 +48,9 @@ class Session:
             await bench.run(cycles)
             if action == "reset":
                 await bench.clear(reset=True)
+            elif action == "end":
+                await bench.run()
+                await self._access(address, value)
             else:
                 await self._access(address, value)
         await bench.run()

@@ -21,6 +21,11 @@ class SimulatedLibrary:
         self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
         self._views: dict[tuple[str, str], NDArray[np.uint8]] = {}
 
+    def power_up(self, seed: int) -> None:
+        """Make the model anew, every register at random; ``seed`` is at least 1."""
+        self._library.model_power_up(ctypes.c_int32(seed))
+        self._views.clear()
+
     def bytes_of(self, scope: str, name: str) -> NDArray[np.uint8]:
         """A variable as the simulator keeps it."""
         if (scope, name) not in self._views:

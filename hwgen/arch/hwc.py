@@ -1,7 +1,10 @@
 """What an HWC is generated for: its loop order, marker places, lanes and memory sizes, with every check."""
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
@@ -15,6 +18,7 @@ __all__ = [
     "ALONG_X",
     "DIMS",
     "LANES",
+    "MAX_KERNEL",
     "MOST_MEMORY",
     "OUTPUT_DIMS",
     "REDUCTION",
@@ -31,7 +35,11 @@ LANE_RANGE = range(4, 257)
 """Lanes that a datapath may have together."""
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
+MAX_KERNEL = 11
+"""Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
+INDIFFERENT = frozenset({"read_back", "second_settings"})
+"""Parameters that change neither the addresses of settings nor what they mean."""
 
 
 def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
@@ -78,12 +86,17 @@ class HwcParameters:
     operand_bits
         8, or 16: then layers with 16-bit operands run too, on `wide_lanes`.
     position_bits
-        Width of a coordinate; every extent is below ``2 ** position_bits``.
+        Width of a coordinate; every extent is below ``2 ** position_bits``. Coordinates of the
+        kernel are narrower: it has at most `MAX_KERNEL` rows and columns.
     bias_words
         Biases that are kept for later tiles: a power of two, or 0.
     cluster
         One of several HWCs that share a memory through which layers stream: operands are in rings, at any byte; a
         layer may be a part of the reduction; the HWC can be halted.
+    read_back
+        Software can read the settings; else they read zero.
+    second_settings
+        The settings of the next layer can be written, and its start, while a layer runs.
     """
 
     loops: tuple[str, ...]
@@ -98,6 +111,8 @@ class HwcParameters:
     position_bits: int = 16
     bias_words: int = 0
     cluster: bool = False
+    read_back: bool = False
+    second_settings: bool = False
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):
@@ -119,6 +134,8 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
         if self.cluster and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
+        if self.cluster and self.second_settings:
+            raise ParameterError("second_settings: expected none in a cluster: its program waits for the HWCs")
         if not 8 <= self.position_bits <= 16:
             raise ParameterError(f"position_bits: expected 8 to 16, got {self.position_bits}")
         if self.bias_words & (self.bias_words - 1) or self.bias_words == 1 or self.bias_words > MOST_BIAS_WORDS:
@@ -140,10 +157,35 @@ class HwcParameters:
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(str(error)) from None
 
+    @cached_property
+    def digest(self) -> int:
+        """32 bits that tell what programs run on it: of all parameters but those that no program depends on.
+
+        A program carries the digest of the HWC that it was made for; another HWC refuses to start it.
+        """
+        told = {name: value for name, value in asdict(self).items() if name not in INDIFFERENT}
+        return int.from_bytes(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()[:4], "big")
+
     @property
     def loads_sums(self) -> bool:
         """Whether partial sums that were written may be loaded again."""
         return self.cluster or any(dim in REDUCTION for dim in self.loops[: self.output_marker])
+
+    @property
+    def lane_dims(self) -> tuple[str, ...]:
+        """Dimensions of which an operation may cover fewer iterations than there are lanes."""
+        return (*OUTPUT_DIMS, "c") if self.lanes.c > 1 else OUTPUT_DIMS
+
+    @property
+    def dim_bits(self) -> dict[str, int]:
+        """Width of the extent, and of a coordinate, of each dimension."""
+        return {dim: MAX_KERNEL.bit_length() if dim in "kl" else self.position_bits for dim in DIMS}
+
+    def step_bits(self, index: int) -> int:
+        """Width of a loop's step: that of the lanes, if no other loop comes between."""
+        dim = self.loops[index]
+        innermost = dim in self.lane_dims and self.innermost()[dim] == index
+        return self.size_bits[index] if innermost else self.dim_bits[dim]
 
     @property
     def wide(self) -> bool:
@@ -210,6 +252,26 @@ class HwcParameters:
     def inside(self, marker: int, dims: str) -> tuple[int, ...]:
         """Indices of the loops over ``dims`` that run inside one iteration of the marked loop."""
         return tuple(j for j in range(marker + 1, len(self.loops)) if self.loops[j] in dims)
+
+    def innermost(self, depth: int | None = None) -> dict[str, int]:
+        """For each dimension that has a loop among the outer ``depth`` ones, or among all: the innermost of them."""
+        return {dim: j for j, dim in enumerate(self.loops[:depth])}
+
+    @property
+    def size_bits(self) -> dict[int, int]:
+        """The loops of which the hardware needs to know what an iteration covers, and the width of that.
+
+        These are the loops that bound a tile of the weights that are packed densely, the channels and the kernel of a
+        tile of the input, and an operation.
+        """
+        within = {j: dim for dim, j in self.innermost(self.weight_marker + 1).items() if dim in WEIGHT_DIMS}
+        if self.weight_lines:
+            within = {}
+        within |= {j: dim for dim, j in self.innermost(self.input_marker + 1).items() if dim in REDUCTION}
+        lanes = {
+            j: self.lanes.along(dim).bit_length() for dim, j in self.innermost().items() if dim in self.lane_dims
+        }
+        return {j: self.dim_bits[dim] for j, dim in sorted(within.items())} | lanes
 
     @property
     def bias_loops(self) -> tuple[int, ...]:

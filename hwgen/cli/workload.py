@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +26,7 @@ from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule, save_schedule
+from hwgen.lower.hwc.fitting import fitted
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core.access import predict
 from hwgen.search.cluster.objectives import ClusterObjective
@@ -39,6 +40,7 @@ __all__ = [
     "MOST_SLACK",
     "SHARED",
     "BufferOption",
+    "FittedOption",
     "HardwareOption",
     "ObjectiveOption",
     "PerLayer",
@@ -50,6 +52,7 @@ __all__ = [
     "balance_of",
     "best_schedules",
     "cluster_slack",
+    "fitted_works",
     "left_out",
     "of_size",
     "one_for_all",
@@ -108,6 +111,11 @@ PerLayer = Annotated[
 ]
 
 
+FittedOption = Annotated[
+    bool, typer.Option("--fitted", help="Coordinates as narrow as the layers allow, in place of 16 bits.")
+]
+
+
 @dataclass(frozen=True)
 class Work:
     """Schedules, and the HWC or cluster that runs them all; None: for each schedule the smallest that runs it.
@@ -136,6 +144,15 @@ def tell_set(works: Sequence[Work]) -> None:
     tell_balance(works[0].balance)
     if works[0].coverage is not None:
         tell_activations(works[0].coverage)
+
+
+def fitted_works(works: Sequence[Work]) -> list[Work]:
+    """The works on hardware whose coordinates are as narrow as their layers allow."""
+    if any(work.on_cluster or work.hardware is None for work in works):
+        raise InputError("--fitted: expected schedules of one HWC, and a hardware file beside them")
+    return [
+        replace(work, hardware=fitted(work.hardware, work.schedules)) for work in works if work.hardware is not None
+    ]
 
 
 def left_out(works: Sequence[Work]) -> dict[str, object]:

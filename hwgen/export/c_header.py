@@ -16,8 +16,9 @@ def fields_header_name(block: str) -> str:
 def c_header(bank: AddrmapNode) -> str:
     """Byte addresses, bits of registers with several fields, error codes.
 
-    ``BLOCK_REGISTER`` is an address, ``BLOCK_REGISTER_FIELD`` the mask of a field of one bit, or a macro that takes a
-    wider field out of the register's value, and ``BLOCK_ERROR_CODE`` a code.
+    ``BLOCK_REGISTER`` is an address, ``BLOCK_REGISTER_VALUE`` what a constant register reads,
+    ``BLOCK_REGISTER_FIELD`` the mask of a field of one bit, or a macro that takes a wider field out of the
+    register's value, and ``BLOCK_ERROR_CODE`` a code.
     """
     block = bank.inst_name
     prefix = block.upper()
@@ -26,9 +27,15 @@ def c_header(bank: AddrmapNode) -> str:
     lines += [f'#include "{fields_header_name(block)}"', "", "/* Addresses. */"]
     for register in bank.registers():
         bits = max(field.high for field in register.fields()) + 1
-        access = "writable" if register.has_sw_writable else "read only"
+        readable = "writable" if register.has_sw_readable else "write only"
+        access = readable if register.has_sw_writable else "read only"
         lines += [f"/* {register.get_property('name')}; {bits} bits, {access} */"]
         lines += [f"#define {prefix}_{register.inst_name.upper()} 0x{register.address_offset:03x}u"]
+        lines += [
+            f"#define {prefix}_{register.inst_name.upper()}_VALUE 0x{field.get_property('reset'):x}u"
+            for field in register.fields()
+            if not field.is_hw_writable and not field.is_sw_writable
+        ]
     codes: dict[str, type[UserEnum]] = {}
     for register in bank.registers():
         lines += _bits(prefix, register)

@@ -15,12 +15,14 @@ from hwgen.export.registers import register_files
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_words import REST_BITS
 
-__all__ = ["DIGEST", "digest", "digest_in", "files_of", "hwc_memories", "storage", "verilog"]
+__all__ = ["DIGEST", "PROGRAMS", "digest", "digest_in", "files_of", "hwc_memories", "program_digest", "storage",
+           "verilog"]  # fmt: skip
 
 
 DIGEST = "// Parameters and tools: "
+PROGRAMS = "// Runs programs for: "
 HEADING = 8
-"""The line with the digest, and in how many first lines it is."""
+"""The lines with the two digests, and in how many first lines they are."""
 
 
 @lru_cache(maxsize=32)
@@ -36,13 +38,19 @@ def _heading(parameters: HwcParameters) -> str:
         f"// W {parameters.weight_bytes} B above loop {parameters.weight_marker}, "
         f"O {parameters.output_bytes} B above loop {parameters.output_marker}; generated, do not edit.\n"
         f"{DIGEST}{digest(parameters)}\n"
+        f"{PROGRAMS}{program_digest(parameters)}\n"
     )
 
 
-def digest_in(text: str) -> str | None:
+def digest_in(text: str, heading: str = DIGEST) -> str | None:
     """The digest in the heading of an HWC's Verilog; None if it has no such heading."""
-    found = (line.removeprefix(DIGEST) for line in text.splitlines()[:HEADING] if line.startswith(DIGEST))
+    found = (line.removeprefix(heading) for line in text.splitlines()[:HEADING] if line.startswith(heading))
     return next(found, None)
+
+
+def program_digest(parameters: HwcParameters) -> str:
+    """The register ``digest`` of an HWC, as its programs have it."""
+    return f"{parameters.digest:#010x}"
 
 
 def digest(parameters: HwcParameters) -> str:

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region
 from hwgen.arch.registers.control import Status
-from hwgen.export.hwc import digest
+from hwgen.arch.registers.hwc import hwc_registers, layer_settings
+from hwgen.export.hwc import program_digest
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.hwc import Program
+from hwgen.lower.hwc import Program, require_agreement
 
 __all__ = ["OPERANDS", "ProgramFile", "c_support", "image_files", "program_files", "read_images"]
 
 OPERANDS = {"input": "I", "weights": "W", "bias": "bias"}
 """Regions that have something in them before a layer runs, and what their operands are called in files."""
 KIND = "hwc_program"
-ADDRESSES = "_base"
+ADDRESSES = ("_base", "write_last")
 """What the names of registers end with that hold addresses in the memory."""
 
 
@@ -59,7 +60,7 @@ class StatusEntry(Value):
 class ProgramFile(Value):
     """What software does to run a layer: where the tensors are stored, and register values in their order.
 
-    ``hwc`` is the digest of the HWC that it runs on.
+    ``hwc`` is the register ``digest`` of the HWC that it runs on.
     """
 
     layer: Name
@@ -74,7 +75,7 @@ class ProgramFile(Value):
         """A compiled layer."""
         return cls(
             layer=program.schedule.layer.name,
-            hwc=digest(program.parameters),
+            hwc=program_digest(program.parameters),
             regions={name: RegionEntry(base=one.base, bytes=one.size) for name, one in program.regions.items()},
             registers=tuple(
                 RegisterEntry(name=name, address=address, value=value, in_memory=name.endswith(ADDRESSES))
@@ -100,6 +101,14 @@ class ProgramFile(Value):
                 del entry["in_memory"]
         return {"format": 1, "kind": KIND, **data}
 
+    def _require_settings(self, parameters: HwcParameters, where: str) -> None:
+        """Refuse other registers than the HWC has, and settings that contradict each other."""
+        values = {entry.name: entry.value for entry in self.registers}
+        expected = [register.name for register in layer_settings(hwc_registers(parameters))]
+        if missing := [name for name in expected if name not in values]:
+            raise InputError(f"{where}: registers: expected {missing[0]} among them")
+        require_agreement(parameters, values, where)
+
     def program(self, schedule: Schedule, parameters: HwcParameters, where: str) -> Program:
         """The same for the simulator, with the schedule that it was made of; tensors are where the file says."""
         regions = {name: Region(entry.base, entry.bytes) for name, entry in self.regions.items()}
@@ -107,6 +116,7 @@ class ProgramFile(Value):
             layout = MemoryLayout(schedule=schedule, **regions)
         except TypeError:
             raise InputError(f"{where}: regions: expected input, weights, bias, output and partial") from None
+        self._require_settings(parameters, where)
         return Program(
             schedule=schedule,
             parameters=parameters,
@@ -185,6 +195,13 @@ struct hwc_program {
     uint32_t count;
     struct hwc_region input, weights, bias, output, partial;
 };
+
+/* Whether the first register is that of an HWC that the programs beside this file were made for.
+   Such an HWC refuses the programs of another one: the error code is HWC_ERROR_OTHER_HWC. */
+static inline int hwc_matches(volatile uint32_t *hwc)
+{
+    return hwc[HWC_IDENTITY / 4] == HWC_IDENTITY_VALUE && hwc[HWC_DIGEST / 4] == HWC_DIGEST_VALUE;
+}
 
 /* Writes the settings of a layer and starts it.
    hwc: the first register; memory: the address of the memory, as the HWC sees it. */

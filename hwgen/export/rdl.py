@@ -8,6 +8,7 @@ __all__ = ["system_rdl"]
 
 _ACCESS = {
     Access.RW: "sw = rw; hw = r;",
+    Access.WO: "sw = w; hw = r;",
     Access.RO: "sw = r; hw = w;",
     Access.W1C: "sw = rw; onwrite = woclr; hw = w;",
     Access.PULSE: "sw = rw; singlepulse; hw = r;",

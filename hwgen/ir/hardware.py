@@ -139,9 +139,10 @@ class Hardware(Value):
     are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes.
     ``bias_words`` biases are kept
     beside them: a power of two, or none; with 64 nearly every network's biases are below 1 % of its traffic, for
-    memories up to 16 KiB. With 16 ``operand_bits`` it runs
-    layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``cluster`` it is
-    what schedules of two memory levels run on.
+    memories up to 16 KiB. Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs
+    layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``read_back``
+    software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
+    With ``cluster`` it is what schedules of two memory levels run on.
     """
 
     called = "hardware file"
@@ -153,6 +154,9 @@ class Hardware(Value):
     order: Order | None = None
     operand_bits: Literal[8, 16] = 8
     bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
+    position_bits: int = Field(default=16, ge=8, le=16)
+    read_back: bool = False
+    second_settings: bool = False
     cluster: Cluster | None = None
 
     @field_validator("order", mode="before")
@@ -184,6 +188,10 @@ class Hardware(Value):
             )
         if self.cluster is not None and self.operand_bits != 8:
             raise ValueError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
+        if self.cluster is not None and (self.read_back or self.second_settings):
+            raise ValueError(
+                "read_back and second_settings: expected neither in a cluster: its program writes settings"
+            )
         return self
 
     @property

@@ -24,7 +24,13 @@ from tests.gateware.lib.test_register_bank import sample
 
 BANKS = (hwc_registers(CLUSTER.hwc), cluster_registers(CLUSTER), pipeline_registers(every_kind()[0]), sample())
 banks = pytest.mark.parametrize("bank", BANKS, ids=lambda bank: bank.name)
-HARDWARE = {Access.RW: AccessType.r, Access.RO: AccessType.w, Access.W1C: AccessType.w, Access.PULSE: AccessType.r}
+HARDWARE = {
+    Access.RW: AccessType.r,
+    Access.WO: AccessType.r,
+    Access.RO: AccessType.w,
+    Access.W1C: AccessType.w,
+    Access.PULSE: AccessType.r,
+}
 IPXACT = "{http://www.accellera.org/XMLSchema/IPXACT/1685-2014}"
 
 
@@ -45,7 +51,7 @@ def test_the_compiled_rdl_has_every_field_with_its_bits_access_and_reset(bank: B
         assert (node.inst_name, node.low, node.width) == (field.name, field.low, field.width)
         assert node.get_property("reset") == field.reset
         assert node.get_property("name") == field.meaning
-        assert node.is_sw_readable
+        assert node.is_sw_readable == (field.access is not Access.WO)
         assert node.is_sw_writable == field.writable
         assert (node.get_property("onwrite") is OnWriteType.woclr) == (field.access is Access.W1C)
         assert node.get_property("singlepulse") == (field.access is Access.PULSE)

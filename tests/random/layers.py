@@ -60,6 +60,7 @@ def hwc(name: str) -> Hardware:
         order=order_from(order),
         operand_bits=bits,
         bias_words=BIAS_WORDS[list(HWCS).index(name) % len(BIAS_WORDS)],
+        position_bits=(8, 16, 11)[list(HWCS).index(name) % 3],
     )
 
 

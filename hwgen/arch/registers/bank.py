@@ -1,14 +1,14 @@
 """A register bank as plain values: fields with access and reset value, registers, and the builder of addresses."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.errors import ErrorCode
 
-__all__ = ["VALUE", "Access", "Bank", "BankBuilder", "Content", "Field",
-           "Register", "setting", "value_register"]  # fmt: skip
+__all__ = ["HELD", "VALUE", "Access", "Bank", "BankBuilder", "Content", "Field",
+           "Register", "queued", "setting", "value_register", "write_only"]  # fmt: skip
 
 VALUE = "value"
 """Name of the field of a register that has only one."""
@@ -19,12 +19,18 @@ class Access(StrEnum):
 
     RW = "rw"
     """Holds the value that was written last."""
+    WO = "wo"
+    """The same, but reads zero: the value costs no place in the multiplexer of what is read."""
     RO = "ro"
     """Shows a value of the hardware; a write is refused."""
     W1C = "w1c"
     """Bits that the hardware sets; writing a one to a bit clears it."""
     PULSE = "pulse"
     """Writing a one acts once, in the cycle of the write; reads zero."""
+
+
+HELD = (Access.RW, Access.WO)
+"""Fields that hold what software wrote last."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Field:
         A read-only field that always reads its reset value.
     while_busy
         A pulse that may be written while the block is busy.
+    queues
+        A pulse, or a value, that may be written while the block is busy, but not while a start waits for its end.
     codes
         The values that it takes, if they have names.
     """
@@ -57,6 +65,7 @@ class Field:
     reset: int = 0
     constant: bool = False
     while_busy: bool = False
+    queues: bool = False
     codes: type[ErrorCode] | None = None
 
     def __post_init__(self) -> None:
@@ -72,6 +81,8 @@ class Field:
             raise ValueError(f"{self.name}: a constant is read only")
         if self.while_busy and self.access is not Access.PULSE:
             raise ValueError(f"{self.name}: only a pulse may be written while the block is busy")
+        if self.queues and (self.while_busy or not self.writable):
+            raise ValueError(f"{self.name}: what queues is written, but not always")
 
     @property
     def mask(self) -> int:
@@ -122,17 +133,33 @@ class Content:
 
     @property
     def held(self) -> bool:
-        """Whether it holds values that software writes; then it cannot be written while the block is busy."""
-        return any(field.access is Access.RW for field in self.fields)
+        """Whether it holds values that software writes."""
+        return any(field.access in HELD for field in self.fields)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it holds values that cannot be written while the block is busy."""
+        return any(field.access in HELD and not field.queues for field in self.fields)
 
     @property
     def idle_mask(self) -> int:
         """Pulses that cannot be written while the block is busy."""
-        return sum(field.mask for field in self.fields if field.access is Access.PULSE and not field.while_busy)
+        waits = (field for field in self.fields if not (field.while_busy or field.queues))
+        return sum(field.mask for field in waits if field.access is Access.PULSE)
+
+    @property
+    def queues(self) -> bool:
+        """Whether it holds values that cannot be written while a start waits."""
+        return any(field.access in HELD and field.queues for field in self.fields)
+
+    @property
+    def queue_mask(self) -> int:
+        """Pulses that cannot be written while a start waits."""
+        return sum(field.mask for field in self.fields if field.access is Access.PULSE and field.queues)
 
     @property
     def reset(self) -> int:
-        """What it reads after reset."""
+        """Its value after reset."""
         return sum(field.reset << field.low for field in self.fields)
 
     def field(self, name: str = VALUE) -> Field:
@@ -241,3 +268,15 @@ def value_register(
 def setting(name: str, width: int, meaning: str, reset: int = 0) -> Content:
     """A run-time setting: a register that holds one value."""
     return value_register(name, width, meaning, Access.RW, reset=reset)
+
+
+def write_only(content: Content) -> Content:
+    """The same register, but what software writes to it cannot be read."""
+    fields = (replace(field, access=Access.WO) if field.access is Access.RW else field for field in content.fields)
+    return replace(content, fields=tuple(fields))
+
+
+def queued(content: Content) -> Content:
+    """The same register, but software may write it while the block is busy, for the run that comes next."""
+    fields = (replace(field, queues=field.access in HELD) for field in content.fields)
+    return replace(content, fields=tuple(fields))

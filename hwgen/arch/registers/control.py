@@ -27,6 +27,7 @@ class Control(IntFlag):
     START = 1
     CLEAR = 2
     LOAD = 4
+    ABORT = 8
 
 
 class Status(IntFlag):
@@ -35,6 +36,7 @@ class Status(IntFlag):
     BUSY = 1
     DONE = 2
     FAILED = 4
+    QUEUED = 8
 
 
 def error_of(status: int) -> int:
@@ -49,32 +51,39 @@ def identity_register(identity: int) -> Content:
     return value_register("identity", 32, meaning, Access.RO, reset=identity, constant=True)
 
 
-def control_register(starts: str, loads: str | None = None) -> Content:
+def control_register(
+    starts: str, loads: str | None = None, aborts: str | None = None, *, queues: bool = False
+) -> Content:
     """Pulses that start the block and acknowledge its interrupt.
 
     Parameters
     ----------
-    starts, loads : what a one in the bit does, as a sentence; without ``loads`` there is no such bit.
+    starts, loads, aborts : what a one in the bit does, as a sentence; without the latter two there is no such bit.
+    queues : a start may be written while the block is busy, and waits for its end.
     """
 
-    def pulse(bit: Control, meaning: str, *, while_busy: bool = False) -> Field:
+    def pulse(bit: Control, meaning: str, *, while_busy: bool = False, queues: bool = False) -> Field:
         low = int(bit).bit_length() - 1
-        return Field(str(bit.name).lower(), low, 1, Access.PULSE, meaning, while_busy=while_busy)
+        return Field(str(bit.name).lower(), low, 1, Access.PULSE, meaning, while_busy=while_busy, queues=queues)
 
     acknowledges = "Acknowledges the interrupt: clears done, failed and the error code"
-    fields = [pulse(Control.START, starts), pulse(Control.CLEAR, acknowledges, while_busy=True)]
+    fields = [pulse(Control.START, starts, queues=queues), pulse(Control.CLEAR, acknowledges, while_busy=True)]
     if loads is not None:
         fields.append(pulse(Control.LOAD, loads))
+    if aborts is not None:
+        fields.append(pulse(Control.ABORT, aborts, while_busy=True))
     return Content("control", "Starts the block and acknowledges its interrupt", tuple(fields))
 
 
-def status_register(codes: type[ErrorCode]) -> Content:
-    """What the block does, and how its last run ended."""
+def status_register(codes: type[ErrorCode], *, queues: bool = False) -> Content:
+    """What the block does, and how its last run ended; with ``queues`` also whether a start waits for its end."""
     meanings = {
         Status.BUSY: "The block runs",
         Status.DONE: "The last run ended without an error; until the next start or until acknowledged",
         Status.FAILED: "The last run failed or was refused; until acknowledged",
     }
+    if queues:
+        meanings[Status.QUEUED] = "A start waits for the end of the run"
     flags = (
         Field(str(bit.name).lower(), int(bit).bit_length() - 1, 1, Access.RO, meaning)
         for bit, meaning in meanings.items()

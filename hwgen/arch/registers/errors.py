@@ -48,12 +48,18 @@ class HwcError(ErrorCode):
     STRIDE = 7, "A stride is not 1 to 4"
     INPUT_RING = 8, "The input memory has no slabs, or a slab is empty or larger than the memory"
     GROUP = 9, "A group has no output channels"
+    OTHER_HWC = 10, "The program was made for another HWC: its digest is not that of this one"
+    LOCKED = 11, "The key is not what reset sets: there was no reset, or software locked the HWC"
+    CONTRADICTION = 12, "Slab, line, phases or ring steps of the input memory contradict each other"
     INPUT_OVERFLOW = 16, "A tile of the input does not fit the input memory"
     WEIGHT_OVERFLOW = 17, "A tile of the weights does not fit the weight memory"
     OUTPUT_OVERFLOW = 18, "A tile of the output does not fit the output memory"
     INPUT_BUS = 32, "An access of the input port was answered with an error"
     WEIGHT_BUS = 33, "An access of the weight port was answered with an error"
     OUTPUT_BUS = 34, "An access of the output port was answered with an error"
+    WRITE_WINDOW = 35, "A write outside the window from write_base to write_last; it was not made"
+    ABORTED = 36, "Software aborted the layer"
+    WATCHDOG = 37, "Nothing moved for as long as the watchdog waits"
     HALTED = 48, "The cluster halted the layer after a fault elsewhere"
 
 

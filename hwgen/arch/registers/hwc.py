@@ -3,15 +3,36 @@
 from collections.abc import Iterator
 
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
-from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, setting, value_register
+from hwgen.arch.registers.bank import (
+    Access,
+    Bank,
+    BankBuilder,
+    Content,
+    Register,
+    queued,
+    setting,
+    value_register,
+    write_only,
+)
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
-__all__ = ["HWC_IDENTITY", "STALLS", "hwc_registers"]
+__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD",
+           "hwc_registers", "input_spans", "layer_settings"]  # fmt: skip
 
 HWC_IDENTITY = 0x48574331
 """Reads "HWC1"."""
+WATCHDOG_PERIOD = 256
+"""Cycles: the unit of the register ``watchdog``."""
+WATCHDOG_BITS = 16
+KEY_BITS = 16
+KEY = 0x5AC3
+"""Value of ``key`` after reset. A register that comes up at random, all zeros or all ones hardly holds it."""
+WATCHDOG_MEANING = (
+    f"Without any progress for so many times {WATCHDOG_PERIOD} cycles a layer has failed; 0: it may wait forever"
+)
 SETTINGS_BASE = 0x40
 ADDRESS_BITS = 32
 STALLS = ("input", "weight", "output")
@@ -27,23 +48,49 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
         0,
         [
             identity_register(HWC_IDENTITY),
-            control_register("Starts a layer"),
-            status_register(HwcError),
+            control_register(
+                "Starts a layer",
+                aborts="Stops a layer: it fails when its accesses have been answered",
+                queues=parameters.second_settings,
+            ),
+            status_register(HwcError, queues=parameters.second_settings),
             value_register("fault_address", 32, "Byte address of the access that failed", Access.RO),
             *(value_register(name, 32, meaning, Access.RO) for name, meaning in counted),
+            value_register(
+                "digest",
+                32,
+                "Digest of what the HWC was generated for",
+                Access.RO,
+                reset=parameters.digest,
+                constant=True,
+            ),
+            setting("key", KEY_BITS, "Set by reset; with any other value nothing starts and no access is made", KEY),
+            *([] if parameters.cluster else [setting("watchdog", WATCHDOG_BITS, WATCHDOG_MEANING)]),
         ],
     )
-    builder.place(SETTINGS_BASE, _settings(parameters))
+    settings = _settings(parameters)
+    if not parameters.read_back:
+        settings = map(write_only, settings)
+    if parameters.second_settings:
+        settings = map(queued, settings)
+    builder.place(SETTINGS_BASE, settings)
     return builder.bank()
+
+
+def layer_settings(bank: Bank) -> tuple[Register, ...]:
+    """The registers that the program of a layer writes, in their order."""
+    return tuple(register for register in bank.held if register.address >= SETTINGS_BASE)
 
 
 def _settings(parameters: HwcParameters) -> Iterator[Content]:
     """The run-time settings, in register order."""
     bits = parameters.position_bits
+    yield setting("program_digest", 32, "The register digest of the HWC that the program was made for")
     for dim in DIMS:
-        yield setting(f"extent_{dim}", bits, f"Extent of dimension {dim}")
+        yield setting(f"extent_{dim}", parameters.dim_bits[dim], f"Extent of dimension {dim}")
     for j, loop in enumerate(parameters.loops):
-        yield setting(f"step_{j}_{loop}", bits, f"Step of loop {j}, over {loop}")
+        yield setting(f"step_{j}_{loop}", parameters.step_bits(j), f"Step of loop {j}, over {loop}")
+    yield from _loop_settings(parameters)
     yield setting("stride_y", 3, "Vertical stride, 1 to 4")
     yield setting("stride_x", 3, "Horizontal stride, 1 to 4")
     yield setting("padding_top", bits, "Padded rows above the input")
@@ -59,11 +106,43 @@ def _settings(parameters: HwcParameters) -> Iterator[Content]:
         yield from _cluster_settings()
 
 
+def _loop_settings(parameters: HwcParameters) -> Iterator[Content]:
+    """What the loops count: see `hwgen.arch.registers.loop_counts.LoopCounts`."""
+    for j, loop in enumerate(parameters.loops):
+        outside = same_outside(parameters.loops, j)
+        for i in range(len(outside) + 1):
+            where = _where(outside, i)
+            yield setting(f"repeats_{j}_{i}", parameters.dim_bits[loop], f"Iterations of loop {j}, less one{where}")
+            if j in parameters.size_bits:
+                meaning = f"What the last iteration of loop {j} covers{where}"
+                yield setting(f"rest_{j}_{i}", parameters.size_bits[j], meaning)
+
+
+def _where(outside: list[int], entry: int) -> str:
+    """In which iterations of the outer loops over the same dimension an entry holds."""
+    lasts = [f"the last iteration of loop {j}" for j in outside[:entry]]
+    others = [f"another than the last one of loop {j}" for j in outside[entry : entry + 1]]
+    return f", in {' and '.join([*lasts, *others])}" if outside else ""
+
+
+def input_spans(parameters: HwcParameters, dim: str) -> Iterator[tuple[str, int | None]]:
+    """The sizes that tiles of the input may have along a dimension of the output: for which tiles, and the entry of
+    the innermost loop's rests; None: its step, or, without a loop, the extent."""
+    loop = parameters.innermost(parameters.input_marker + 1).get(dim)
+    if loop is None:
+        yield "", None
+        return
+    yield f", in another iteration than the last one of loop {loop}", None
+    outside = same_outside(parameters.loops, loop)
+    for i in range(len(outside) + 1):
+        yield f", in the last iteration of loop {loop}{_where(outside, i)}", i
+
+
 def _input_settings(parameters: HwcParameters) -> Iterator[Content]:
     bits, flat = parameters.position_bits, (parameters.input_elements - 1).bit_length() + 1
     inside = parameters.inside
     marker = parameters.input_marker
-    yield setting("input_base", ADDRESS_BITS, "Byte address of the input, less padding_top rows")
+    yield setting("input_base", ADDRESS_BITS, "Byte address of the input")
     yield setting("input_height", bits, "Rows of the input")
     yield setting("input_width", bits, "Columns of the input")
     yield setting("input_pitch", bits, "Bytes from row to row")
@@ -82,12 +161,16 @@ def _input_settings(parameters: HwcParameters) -> Iterator[Content]:
         yield setting(f"input_ring_step_{j}", flat, f"Bytes that loop {j} advances, modulo the memory")
     for j in inside(marker, "c"):
         yield setting(f"input_line_step_{j}", flat, f"Bytes that loop {j} advances inside a slab")
-    for j in inside(marker, "y"):
-        yield setting(f"input_row_step_{j}", bits, f"Input rows that loop {j} advances")
-    for j in inside(marker, "x"):
-        yield setting(f"input_column_step_{j}", bits, f"Input columns that loop {j} advances")
+    # Padded rows and columns count, too.
+    for dim, line in (("y", "row"), ("x", "column")):
+        for i, (which, _) in enumerate(input_spans(parameters, dim)):
+            meaning = f"Input {line}s from the first output {line} of a tile to its last one{which}"
+            yield setting(f"input_{line}_span_{i}", bits + 1, meaning)
+        for j, loop in enumerate(parameters.loops):
+            if loop == dim:
+                yield setting(f"input_{line}_step_{j}", bits + 1, f"Input {line}s that loop {j} advances")
     for j in inside(marker, "l"):
-        yield setting(f"input_quotient_step_{j}", bits, f"Step of loop {j} divided by stride_x")
+        yield setting(f"input_quotient_step_{j}", parameters.dim_bits["l"], f"Step of loop {j} divided by stride_x")
         yield setting(f"input_phase_step_{j}", 2, f"Step of loop {j} modulo stride_x")
 
 
@@ -101,6 +184,9 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
     yield setting("partial_pitch", bits + 2, "Bytes from row to row of the partial sums")
     yield setting("partial_plane", ADDRESS_BITS - 4, "Bytes from channel to channel of the partial sums")
     yield setting("bias_base", ADDRESS_BITS, "Byte address of the biases, 32 bits each")
+    if not parameters.cluster:
+        yield setting("write_base", ADDRESS_BITS, "First byte that may be written: outputs and partial sums")
+        yield setting("write_last", ADDRESS_BITS, "Last byte that may be written", (1 << ADDRESS_BITS) - 1)
     if parameters.bias_loops:
         loops = ", ".join(map(str, parameters.bias_loops))
         meaning = (

@@ -13,11 +13,13 @@ from hwgen.cli.pipelines import MacsOption, solution_file, stack_parameters
 from hwgen.cli.stages import stages
 from hwgen.cli.workload import (
     BufferOption,
+    FittedOption,
     HardwareOption,
     ObjectiveOption,
     PerLayer,
     SlackOption,
     Workload,
+    fitted_works,
     left_out,
     tell_set,
     work_of,
@@ -41,6 +43,7 @@ def synth(
     objective: ObjectiveOption = None,
     slack: SlackOption = None,
     partial: Partial = False,
+    fitted: FittedOption = False,
     clock: Clock = Device.wanted_mhz,
     seed: Seed = Device.seed,
     macs: MacsOption = None,
@@ -51,7 +54,7 @@ def synth(
     Of a cluster one of its HWCs; of a depth-first solution the pipeline of each stack.
     """
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
-             "--objective": objective, "--traffic-slack": slack}  # fmt: skip
+             "--fitted": fitted, "--objective": objective, "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         _synthesise_stacks(solution, macs, Device(wanted_mhz=clock, seed=seed), as_json=as_json)
@@ -60,6 +63,8 @@ def synth(
         workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
         alone=True, partial=partial,
     )  # fmt: skip
+    if fitted:
+        works = fitted_works(works)
     layers: dict[HwcParameters, list[str]] = {}
     for work in works:
         compiled = compile_cluster if work.on_cluster else compile_layer

@@ -1,20 +1,18 @@
 """The configuration port of a cluster: its register bank, the checks before a start, status and counters."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.registers.cluster import EVENTS, FAULT_DETAIL, cluster_registers
-from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import ClusterError
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of, settings_signature
+from hwgen.gateware.lib.run_status import RunStatus
 
 __all__ = ["ClusterRegisters", "Fault"]
-
-STATUS = layout_of(status_register(ClusterError))
 
 
 class Fault(data.Struct):
@@ -78,10 +76,11 @@ class ClusterRegisters(wiring.Component):
         m.submodules.bank = bank = RegisterBank(cluster_registers(self.parameters))
         connect(m, flipped(self.port), bank.port)
         connect(m, bank.held, flipped(self.settings))
-        status, fault, cycles = Signal(STATUS), Signal(Fault), Signal(32)
+        m.submodules.run = run = RunStatus(ClusterError)
+        fault, cycles = Signal(Fault), Signal(32)
         counters = {name: Signal(32, name=name) for name in EVENTS}
         shown: dict[str, Value] = {
-            **{f"status_{field}": getattr(status, field) for field, _ in STATUS},
+            **{f"status_{field}": getattr(run.status, field) for field, _ in run.status.shape()},
             "fault_address": fault.address,
             "fault_command": fault.command,
             "fault_detail_code": fault.detail.code,
@@ -92,17 +91,20 @@ class ClusterRegisters(wiring.Component):
         }
         m.d.comb += [
             bank.busy.eq(self.busy),
-            status.busy.eq(self.busy),
-            self.irq.eq(status.done | status.failed),
+            run.busy.eq(self.busy),
+            run.ended.eq(self.ended),
+            run.error.eq(self.fault.error),
+            run.clear.eq(bank.pulses.control_clear),
+            self.irq.eq(run.irq),
             *(getattr(bank.shown, name).eq(value) for name, value in shown.items()),
         ]
-        with m.If(bank.refusal != ClusterError.NONE), m.If(status.error == ClusterError.NONE):
-            m.d.sync += [status.error.eq(bank.refusal), fault.address.eq(self.port.add)]
-        self._begin_and_end(m, bank, status, fault)
+        with m.If(bank.refused & run.records):
+            m.d.sync += fault.address.eq(self.port.add)
+        self._begin_and_end(m, bank, run, fault)
         self._count(m, cycles, list(counters.values()))
         return m
 
-    def _begin_and_end(self, m: Module, bank: RegisterBank, status: data.View, fault: data.View) -> None:
+    def _begin_and_end(self, m: Module, bank: RegisterBank, run: RunStatus, fault: data.View) -> None:
         """A start that passes all checks; the end with what it leaves in the registers."""
         unsound, starts = Signal(ERROR), bank.pulses.control_start
         place = self.settings.program_address[: (CHUNK_BYTES - 1).bit_length()]
@@ -110,20 +112,16 @@ class ClusterRegisters(wiring.Component):
             m.d.comb += unsound.eq(ClusterError.PROGRAM_PLACE)
         with m.Elif(~self.quiet):
             m.d.comb += unsound.eq(ClusterError.DMA_BUSY)
-        m.d.comb += self.start.eq(starts & (unsound == ClusterError.NONE) & (status.error == ClusterError.NONE))
-        with m.If(bank.pulses.control_clear):
-            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(ClusterError.NONE)]
+        m.d.comb += [
+            self.start.eq(starts & (unsound == ClusterError.NONE) & ~run.blocked),
+            run.begins.eq(self.start),
+            run.refused.eq(bank.refused | (starts & ~self.start)),
+            run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
+        ]
         with m.If(self.start):
-            m.d.sync += [status.done.eq(0), fault.as_value().eq(0)]
-        with m.Elif(starts):
-            m.d.sync += status.failed.eq(1)
-            with m.If(status.error == ClusterError.NONE):
-                m.d.sync += status.error.eq(unsound)
-        with m.If(self.ended):
-            failed = self.fault.error != ClusterError.NONE
-            m.d.sync += [status.done.eq(~failed), status.failed.eq(failed)]
-            with m.If(failed):
-                m.d.sync += [status.error.eq(self.fault.error), fault.as_value().eq(self.fault.as_value())]
+            m.d.sync += fault.as_value().eq(0)
+        with m.If(self.ended & (self.fault.error != ClusterError.NONE)):
+            m.d.sync += fault.as_value().eq(self.fault.as_value())
 
     def _count(self, m: Module, cycles: Signal, counters: list[Signal]) -> None:
         with m.If(self.start):

@@ -1,6 +1,6 @@
 """The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,7 +14,9 @@ from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.gateware.hwc.output.vector_port import VectorMove
 from hwgen.gateware.hwc.registers import STATUS, ControlRegisters
 from hwgen.gateware.hwc.sequencer import Sequencer
+from hwgen.gateware.hwc.setting_checks import SettingChecks
 from hwgen.gateware.hwc.settings import in_ring
+from hwgen.gateware.hwc.watchdog import Watchdog
 from hwgen.gateware.hwc.weight_stream import WeightStream
 from hwgen.gateware.lib.register_bank import ERROR
 
@@ -84,7 +86,7 @@ class Hwc(wiring.Component):
             "master_o": TcdmMaster(),
         }
         begins_or_works = Signal()
-        m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended))
+        m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended & ~registers.locked))
         for name, block in blocks.items():
             # As ``busy``, for each block a register of its own: each has hundreds of registers to reset.
             rests = Signal(init=1, name=f"{name}_rests", attrs={"keep": True})
@@ -93,7 +95,14 @@ class Hwc(wiring.Component):
         source, weight, output = blocks["input"], blocks["weight"], blocks["output"]
         sequencer, datapath = blocks["sequencer"], blocks["datapath"]
         masters = [blocks[f"master_{port}"] for port in "iwo"]
-        connect(m, registers.settings, *(block.settings for block in (source, weight, output, sequencer, datapath)))
+        m.submodules.setting_checks = checks = SettingChecks(p)
+        m.d.comb += checks.start.eq(starting)
+        connect(
+            m,
+            registers.settings,
+            checks.settings,
+            *(block.settings for block in (source, weight, output, sequencer, datapath)),
+        )
         for block in (source, weight, output, sequencer):
             m.d.comb += block.start.eq(starting)
 
@@ -112,7 +121,7 @@ class Hwc(wiring.Component):
             self._share(m, registers, masters, blocks)
 
         self._join(m, source, weight, output, sequencer, datapath)
-        self._control(m, registers, busy, halting, starting, masters, blocks)
+        self._control(m, registers, checks, busy, halting, starting, masters, blocks)
         return m
 
     def _share(
@@ -169,6 +178,7 @@ class Hwc(wiring.Component):
         self,
         m: Module,
         registers: ControlRegisters,
+        checks: SettingChecks,
         busy: Signal,
         halting: Signal,
         starting: Signal,
@@ -178,7 +188,15 @@ class Hwc(wiring.Component):
         """Start, end, and the end by a fault."""
         sequencer, output = blocks["sequencer"], blocks["output"]
         error, error_address = Signal(ERROR), Signal(32)
-        halts = [(HwcError.HALTED, self.halt, 0)] if self.parameters.cluster else []
+        halts: list[tuple[HwcError, Value, ValueLike]] = [(HwcError.ABORTED, registers.abort, 0)]
+        stops = Signal()
+        if self.parameters.cluster:
+            halts.append((HwcError.HALTED, self.halt, 0))
+        else:
+            watchdog = self._watch(m, registers, masters, blocks)
+            m.d.comb += [watchdog.runs.eq(busy), watchdog.stopping.eq(halting), watchdog.stops.eq(stops)]
+            self._guard(m, registers, blocks["output"], masters[2], halts)
+            halts.append((HwcError.WATCHDOG, watchdog.expired, 0))
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
         overflows = Signal(3)
@@ -187,6 +205,7 @@ class Hwc(wiring.Component):
             sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
         )
         faults = [
+            (HwcError.CONTRADICTION, checks.contradicts & ~starting, 0),
             (HwcError.INPUT_BUS, masters[0].fault, masters[0].fault_address),
             (HwcError.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
             (HwcError.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
@@ -212,4 +231,38 @@ class Hwc(wiring.Component):
                 m.d.sync += busy.eq(0)
             for code, happened, address in reversed(faults):
                 with m.If(happened & ~halting):
+                    m.d.comb += stops.eq(1)
                     m.d.sync += [halting.eq(1), error.eq(code), error_address.eq(address)]
+        # Without a reset all of this begins at random.
+        with m.If(registers.locked):
+            m.d.sync += busy.eq(0)
+
+    @staticmethod
+    def _guard(
+        m: Module,
+        registers: ControlRegisters,
+        output: OutputStream,
+        master: TcdmMaster,
+        halts: list[tuple[HwcError, Value, ValueLike]],
+    ) -> None:
+        """A write outside the window is lost, and the layer fails: ``ready`` need not wait for the comparison."""
+        settings, request, outside = registers.settings, output.o_request.payload, Signal()
+        place = request.address[2:]
+        m.d.comb += outside.eq(
+            request.write & ((place < settings.write_base[2:]) | (place > settings.write_last[2:]))
+        )
+        with m.If(outside):
+            m.d.comb += master.i_request.valid.eq(0)
+        halts.append((HwcError.WRITE_WINDOW, output.o_request.valid & outside, request.address))
+
+    @staticmethod
+    def _watch(
+        m: Module, registers: ControlRegisters, masters: list[TcdmMaster], blocks: dict[str, wiring.Component]
+    ) -> Watchdog:
+        """The watchdog: progress is an access that is granted or answered, or an operation of the datapath."""
+        m.submodules.watchdog = watchdog = Watchdog()
+        ports = [master.port for master in masters]
+        moves = Cat((port.req & port.gnt) | port.r_valid for port in ports).any()
+        m.d.sync += watchdog.moved.eq(moves | blocks["sequencer"].o_operation.compute)
+        m.d.comb += [watchdog.periods.eq(registers.watchdog), registers.gives_up.eq(watchdog.gives_up)]
+        return watchdog

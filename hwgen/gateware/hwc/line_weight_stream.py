@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
 from hwgen.gateware.bus.tcdm import Request, read_request
-from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.settings import nest_of, settings_signature
 from hwgen.gateware.hwc.token import weight_address_bits
 from hwgen.gateware.lib.nest import LoopNest
 from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
@@ -127,19 +127,12 @@ class LineWeightStream(wiring.Component):
 
     def _walk(self, m: Module) -> tuple[LoopNest, Value, Value]:
         """The nest of lines; output and input channels of the present one."""
-        p, settings = self.parameters, self.settings
+        p = self.parameters
         inner = [j for j in range(p.weight_marker + 1, len(p.loops)) if p.loops[j] in WEIGHT_DIMS]
         order = [*range(min(p.weight_marker + 1, len(p.loops))), *inner]
-        m.submodules.nest = nest = LoopNest(loops=[p.loops[j] for j in order], bits=p.position_bits)
-        size: dict[str, Value] = {dim: getattr(settings, f"extent_{dim}") for dim in "mc"}
-        for at, j in enumerate(order):
-            dim = p.loops[j]
-            m.d.comb += [
-                nest.extent[at].eq(getattr(settings, f"extent_{dim}")),
-                nest.step[at].eq(getattr(settings, f"step_{j}_{dim}")),
-            ]
-            size[dim] = nest.size[at]
-        return nest, size["m"], size["c"]
+        nest, sizes = nest_of(m, p, self.settings, order, ("m", "c"))
+        m.submodules.nest = nest
+        return nest, sizes["m"], sizes["c"]
 
     def _word(self, m: Module, outputs: Value, channels: Value, goes: Signal) -> tuple[Value, Signal, Signal]:
         """The present word of the line: its number in a full line, its used bytes, whether it is the last one.

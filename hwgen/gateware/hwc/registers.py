@@ -2,17 +2,18 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import DIMS, HwcParameters
 from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import STALLS, hwc_registers
+from hwgen.arch.registers.hwc import KEY, STALLS, WATCHDOG_BITS, hwc_registers
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of
+from hwgen.gateware.lib.run_status import RunStatus
 
 __all__ = ["STATUS", "ControlRegisters"]
 
@@ -22,7 +23,10 @@ STATUS = layout_of(status_register(HwcError))
 
 @dataclass(frozen=True)
 class _Check:
-    """A setting that must be at least ``least`` and at most ``most``, else a start is refused with ``code``."""
+    """A setting that must be at least ``least`` and at most ``most``, else a start is refused with ``code``.
+
+    ``least`` is 0, 1, or what ``most`` is: then there is one value only.
+    """
 
     code: HwcError
     name: str
@@ -31,6 +35,8 @@ class _Check:
 
     def against(self, value: Value) -> Value:
         """Whether the value is wrong."""
+        if self.least == self.most:
+            return value != self.most
         too_large = value > self.most if self.most is not None else Value.cast(0)
         return (value == 0) | too_large if self.least else Value.cast(too_large)
 
@@ -50,10 +56,18 @@ class ControlRegisters(wiring.Component):
     settings : Out
     start : Out(1)
         A pulse: all settings are sound, begin.
+    locked : Out(1)
+        The key is not what reset sets: nothing may move.
     busy : In(1)
     ended : In(1)
         A pulse: the layer has ended, with ``error`` (an `HwcError`) and the ``error_address`` that goes with it.
+    gives_up : In(1)
+        A pulse: it has failed with ``error``, but an access is still without an answer.
     error, error_address : In
+    abort : Out(1)
+        A pulse: software wanted the layer to stop in the cycle before.
+    watchdog : Out
+        Periods that the watchdog waits, unless in a cluster.
     counting : In(3)
         For each of `STALLS`: it stalls the datapath in this cycle.
     irq : Out(1)
@@ -69,8 +83,12 @@ class ControlRegisters(wiring.Component):
                 "port": In(TcdmSignature()),
                 "settings": Out(settings_signature(parameters)),
                 "start": Out(1),
+                "locked": Out(1),
                 "busy": In(1),
                 "ended": In(1),
+                "gives_up": In(1),
+                "abort": Out(1),
+                **({} if parameters.cluster else {"watchdog": Out(WATCHDOG_BITS)}),
                 "error": In(ERROR),
                 "error_address": In(32),
                 "counting": In(len(STALLS)),
@@ -82,24 +100,48 @@ class ControlRegisters(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.bank = bank = RegisterBank(hwc_registers(self.parameters))
+        m.submodules.run = run = RunStatus(HwcError)
         connect(m, flipped(self.port), bank.port)
-        connect(m, bank.held, flipped(self.settings))
-        status = Signal(STATUS)
-        fault_address, cycles = Signal(32), Signal(32)
-        stalls = [Signal(32, name=f"stalls_{name}") for name in STALLS]
+        locked = Signal()
         m.d.comb += [
+            locked.eq(bank.held.key != KEY),
             bank.busy.eq(self.busy),
-            status.busy.eq(self.busy),
-            self.irq.eq(status.done | status.failed),
-            *(getattr(bank.shown, f"status_{field}").eq(getattr(status, field)) for field, _ in STATUS),
-            bank.shown.fault_address.eq(fault_address),
-            bank.shown.cycles.eq(cycles),
-            *(getattr(bank.shown, f"stall_{name}").eq(counter) for name, counter in zip(STALLS, stalls, strict=True)),
+            run.busy.eq(self.busy),
+            run.ended.eq(self.ended),
+            run.error.eq(self.error),
+            run.gives_up.eq(self.gives_up),
+            run.clear.eq(bank.pulses.control_clear),
+            self.irq.eq(run.irq),
+            *(getattr(bank.shown, f"status_{field}").eq(getattr(run.status, field)) for field, _ in STATUS),
         ]
-        if self.parameters.cluster:
-            m.d.comb += [self.state.eq(status), self.fault.eq(fault_address)]
+        m.d.sync += [self.locked.eq(locked), self.abort.eq(bank.pulses.control_abort)]
+        unsound, accepts = Signal(ERROR), Signal()
+        wrong = self._judge(m, bank, locked, unsound)
+        m.d.comb += [
+            accepts.eq(bank.pulses.control_start & ~wrong & ~run.blocked),
+            run.refused.eq(bank.refused | (bank.pulses.control_start & ~accepts)),
+            run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
+        ]
+        if self.parameters.second_settings:
+            self._queue(m, bank, run, accepts)
+        else:
+            m.d.comb += [self.start.eq(accepts), run.begins.eq(accepts)]
+            m.d.comb += [value.eq(getattr(bank.held, name)) for name, value in self._each_setting()]
+        fault_address = self._count(m, bank, run)
+        if not self.parameters.cluster:
+            m.d.comb += self.watchdog.eq(bank.held.watchdog)
+        else:
+            m.d.comb += [self.state.eq(run.status), self.fault.eq(fault_address)]
+        return m
 
-        # Whether a setting is sound is computed when it is written: a start has no time for it.
+    def _each_setting(self) -> list[tuple[str, Signal]]:
+        return [(name, getattr(self.settings, name)) for name in self.settings.signature.members]
+
+    def _judge(self, m: Module, bank: RegisterBank, locked: Signal, unsound: Signal) -> Value:
+        """Whether the settings cannot be started, and the first reason.
+
+        Whether a setting is sound is computed when it is written: a start has no time for it.
+        """
         checks = [
             (check, Signal(init=check.least > 0, name=f"{check.name}_is_no_{check.code.name.lower()}"))
             for check in self._checks()
@@ -108,36 +150,54 @@ class ControlRegisters(wiring.Component):
             with m.If(getattr(bank.written, check.name)):
                 value = self.port.wdata[: len(getattr(self.settings, check.name))]
                 m.d.sync += wrong.eq(check.against(value))
-        starts = bank.pulses.control_start
-
-        # There is an error: so that a start needs not look at its code.
-        blocked = Signal()
-        unsound, begins = Signal(ERROR), Signal()
         for check, wrong in reversed(checks):
             with m.If(wrong):
                 m.d.comb += unsound.eq(check.code)
-        m.d.comb += begins.eq(starts & ~Cat(wrong for _, wrong in checks).any() & ~blocked)
-        m.d.comb += self.start.eq(begins)
-        with m.If(bank.pulses.control_clear):
-            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(HwcError.NONE), blocked.eq(0)]
-        with m.If(begins):
-            m.d.sync += [status.done.eq(0), cycles.eq(0), fault_address.eq(0)]
-            m.d.sync += [counter.eq(0) for counter in stalls]
+        with m.If(locked):
+            m.d.comb += unsound.eq(HwcError.LOCKED)
+        return locked | Cat(wrong for _, wrong in checks).any()
+
+    def _queue(self, m: Module, bank: RegisterBank, run: RunStatus, accepts: Signal) -> None:
+        """The settings of the run beside those that are written, which they follow while nothing runs.
+
+        A start while a layer runs waits for its end. Should the layer fail, the start is forgotten. The engine needs
+        the settings in the cycle of the start, so a start right after another write waits for a cycle.
+        """
+        waits, begins, fresh = Signal(), Signal(), Signal()
+        m.d.sync += fresh.eq(self.port.req & ~self.port.wen)
+        m.d.comb += [
+            bank.full.eq(waits),
+            bank.shown.status_queued.eq(waits),
+            begins.eq(~self.busy & ((accepts & ~fresh) | (waits & ~run.blocked))),
+            self.start.eq(begins),
+            # The end of the layer before may not have been acknowledged yet.
+            run.begins.eq(accepts & ~self.busy),
+        ]
+        m.d.sync += waits.eq((accepts & (self.busy | fresh)) | (waits & self.busy & ~self.abort))
+        with m.If(~self.busy | self.ended):
+            m.d.sync += [value.eq(getattr(bank.held, name)) for name, value in self._each_setting()]
+
+    def _count(self, m: Module, bank: RegisterBank, run: RunStatus) -> Signal:
+        """Counters of cycles, and the address that goes with an error."""
+        address, cycles = Signal(32, name="fault_address"), Signal(32)
+        stalls = [Signal(32, name=f"stalls_{name}") for name in STALLS]
+        m.d.comb += [
+            bank.shown.fault_address.eq(address),
+            bank.shown.cycles.eq(cycles),
+            *(getattr(bank.shown, f"stall_{name}").eq(counter) for name, counter in zip(STALLS, stalls, strict=True)),
+        ]
+        with m.If(self.start):
+            m.d.sync += [cycles.eq(0), *(counter.eq(0) for counter in stalls)]
         with m.Elif(self.busy):
             m.d.sync += cycles.eq(cycles + 1)
             m.d.sync += [counter.eq(counter + self.counting[i]) for i, counter in enumerate(stalls)]
-        with m.If(starts & ~begins):
-            m.d.sync += status.failed.eq(1)
-            with m.If(~blocked):
-                m.d.sync += [status.error.eq(unsound), blocked.eq(1)]
-        with m.If(bank.refusal != HwcError.NONE):
-            with m.If(~blocked):
-                m.d.sync += [status.error.eq(bank.refusal), fault_address.eq(self.port.add), blocked.eq(1)]
-        with m.If(self.ended):
-            m.d.sync += [status.done.eq(self.error == HwcError.NONE), status.failed.eq(self.error != HwcError.NONE)]
-            with m.If(self.error != HwcError.NONE):
-                m.d.sync += [status.error.eq(self.error), fault_address.eq(self.error_address), blocked.eq(1)]
-        return m
+        with m.If(self.start):
+            m.d.sync += address.eq(0)
+        with m.If(bank.refused & run.records):
+            m.d.sync += address.eq(self.port.add)
+        with m.If((self.ended & (self.error != HwcError.NONE)) | self.gives_up):
+            m.d.sync += address.eq(self.error_address)
+        return address
 
     def _checks(self) -> list[_Check]:
         """What is wrong with settings that cannot be started; of several reasons the first one counts."""
@@ -149,10 +209,18 @@ class ControlRegisters(wiring.Component):
             left = f"step_{innermost[dim]}_{dim}" if dim in innermost else f"extent_{dim}"
             checks.append(_Check(HwcError.STEP, left, 0, p.lanes.along(dim)))
         return [
+            _Check(HwcError.OTHER_HWC, "program_digest", p.digest, p.digest),
             *checks,
             *(_Check(HwcError.STRIDE, f"stride_{axis}", 1, 4) for axis in "yx"),
             *(_Check(HwcError.EXTENT, name, 1) for name in ("input_height", "input_width")),
             _Check(HwcError.GROUP, "group_outputs", 1),
             _Check(HwcError.INPUT_RING, "input_slabs", 1),
             _Check(HwcError.INPUT_RING, "input_slab", 1, p.input_elements),
+            *(_Check(HwcError.CONTRADICTION, name, 0, p.input_elements - 1) for name in self._in_ring()),
         ]
+
+    def _in_ring(self) -> list[str]:
+        """Settings that are distances in the input memory, modulo its size."""
+        p = self.parameters
+        steps = [f"input_ring_step_{j}" for j in p.inside(p.input_marker, "yk")]
+        return [*steps, *(f"input_lane_row_{j}" for j in range(1, p.lanes.y))]

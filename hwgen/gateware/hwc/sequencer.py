@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import OUTPUT_DIMS, REDUCTION, HwcParameters
-from hwgen.gateware.hwc.settings import in_bytes, output_capacity, settings_signature
-from hwgen.gateware.hwc.token import column_shape, input_token, operation, quotient_shape, row_shape
-from hwgen.gateware.lib.nest import LevelRegister, LoopNest
+from hwgen.gateware.hwc.settings import in_bytes, nest_of, output_capacity, settings_signature
+from hwgen.gateware.hwc.token import input_token, operation, quotient_shape
+from hwgen.gateware.lib.nest import LevelRegister, LoopNest, SteppedValue
 from hwgen.gateware.lib.stride import phase_base
 
 __all__ = ["Sequencer"]
@@ -84,8 +84,8 @@ class Sequencer(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self.parameters
-        m.submodules.nest = nest = LoopNest(loops=p.loops, bits=p.position_bits)
-        ranges = nest.follow(m, self.settings)
+        nest, sizes = nest_of(m, p, self.settings, range(len(p.loops)), p.lane_dims)
+        m.submodules.nest = nest
         active = Signal()
         fire = Signal()
         m.d.comb += nest.advance.eq(fire | self.start)
@@ -124,7 +124,7 @@ class Sequencer(wiring.Component):
             self.stall_output.eq(active & ~waits_input & ~waits_weight & ~fire),
         ]
         lane_rows, row, column = self._input(m, nest, fire, input_begins)
-        in_line = None if p.weight_lines else in_bytes(p, self.settings, Value.cast(ranges.size["m"]))
+        in_line = None if p.weight_lines else in_bytes(p, self.settings, sizes["m"])
         weight_address = self._weight(m, nest, fire, weight_begins, in_line)
         operation_ = self.o_operation
         output_place = Mux(self.access_valid, self.access_index, output_index)
@@ -136,10 +136,10 @@ class Sequencer(wiring.Component):
             *(operation_.input_address[j].eq(address) for j, address in enumerate(lane_rows)),
             operation_.row.eq(row),
             operation_.column.eq(column),
-            operation_.rows.eq(ranges.size["y"]),
-            operation_.columns.eq(ranges.size["x"]),
+            operation_.rows.eq(sizes["y"]),
+            operation_.columns.eq(sizes["x"]),
             operation_.weight_address.eq(weight_address),
-            *([operation_.channels.eq(ranges.size["c"])] if p.lanes.c > 1 else []),
+            *([operation_.channels.eq(sizes["c"])] if p.lanes.c > 1 else []),
             operation_.output_index.eq(output_place),
         ]
         if p.wide:
@@ -153,14 +153,11 @@ class Sequencer(wiring.Component):
         """The vector's place in the memory; whether it may be touched; whether its sum starts from zero."""
         p = self.parameters
         steps = {
-            j: _adding(getattr(self.settings, f"output_index_step_{j}"))
+            j: getattr(self.settings, f"output_index_step_{j}")
             for j in p.output_tile_loops
             if p.loops[j] in OUTPUT_DIMS
         }
-        m.submodules.output_index = register = LevelRegister(
-            loops=len(p.loops), inner=p.output_tile_loops, step=steps, shape=self.index_bits, from_zero=True
-        )
-        self._follow(m, register, nest, fire, nest.ended[p.output_marker], None)
+        register = self._stepped(m, "output_index", nest, fire, p.output_marker, steps, self.index_bits)
         outer = [j for j in range(p.output_marker) if p.loops[j] in REDUCTION]
         inner = [j for j in p.output_tile_loops if p.loops[j] in REDUCTION]
         resumes, first_touch = Signal(), Signal()
@@ -207,70 +204,101 @@ class Sequencer(wiring.Component):
     def _input(self, m: Module, nest: LoopNest, fire: Signal, fresh: Value) -> tuple[list[Value], Value, Value]:
         """Address of the first element of each lane row in the input ring; row and column of lane 0 in the image."""
         p, settings, token = self.parameters, self.settings, self.i_input.payload
-        count, marker = len(p.loops), p.input_marker
-        inner = range(marker + 1, count)
+        of, marker = p.inside, p.input_marker
+        inside = self._inside(marker)
+        line = self._stepped(
+            *(m, "input_line", nest, fire, inside),
+            {j: getattr(settings, f"input_line_step_{j}") for j in of(marker, "c")},
+            token.ring.shape(),
+        )
+        corner = []
+        for name, out, tap, base in (("row", "y", "k", token.row), ("column", "x", "l", token.column)):
+            steps = {j: getattr(settings, f"input_{name}_step_{j}") for j in of(marker, out)}
+            steps |= {j: getattr(settings, f"step_{j}_{tap}") for j in of(marker, tap)}
+            moved = self._stepped(m, f"input_{name}", nest, fire, inside, steps, base.shape())
+            held, begin = Signal.like(base, name=f"held_{name}"), Signal.like(base, name=f"begin_{name}")
+            m.d.comb += begin.eq(Mux(fresh, base, held))
+            m.d.sync += held.eq(begin)
+            corner.append(begin + moved.value)
+        ring = self._level(m, "input_ring", nest, fire, fresh, token.ring, self._ring_steps())
+        place = self._level(
+            *(m, "input_place", nest, fire, fresh),
+            _pack(token.phase, token.quotient, quotient_shape(p).width),
+            self._place_steps(),
+        )
+        phase, quotient = place[:2], place[2:].as_signed()
+        column = in_bytes(p, settings, quotient) + phase_base(settings, phase)
+        lane_rows = [self._in_ring(ring, line.value, column)]
+        for j in range(1, p.lanes.y):
+            slab = Signal(token.ring.shape(), name=f"slab_{j}")
+            m.d.comb += slab.eq(self._in_ring(getattr(settings, f"input_lane_row_{j}"), ring))
+            lane_rows.append(self._in_ring(slab, line.value, column))
+        return lane_rows, corner[0], corner[1]
 
-        def ring_step(j: int) -> Step:
-            return lambda value: self._in_ring(getattr(settings, f"input_ring_step_{j}"), value)
+    def _ring_steps(self) -> dict[int, Step]:
+        """How loops move along the ring."""
+
+        def step(j: int) -> Step:
+            return lambda value: self._in_ring(getattr(self.settings, f"input_ring_step_{j}"), value)
+
+        return {j: step(j) for j in self.parameters.inside(self.parameters.input_marker, "yk")}
+
+    def _place_steps(self) -> dict[int, Step]:
+        """How loops move along a line: phase and quotient of a column."""
+        p, settings = self.parameters, self.settings
+        bits = quotient_shape(p).width
 
         def phase_step(j: int) -> Step:
             def step(value: Value) -> Value:
                 phase = value[:2] + getattr(settings, f"input_phase_step_{j}")
                 wraps = phase >= settings.stride_x
                 quotient = value[2:] + getattr(settings, f"input_quotient_step_{j}") + wraps
-                shape = quotient_shape(p)
-                return _pack(Mux(wraps, phase - settings.stride_x, phase)[:2], quotient, shape.width)
+                return _pack(Mux(wraps, phase - settings.stride_x, phase)[:2], quotient, bits)
 
             return step
 
         def quotient_step(j: int) -> Step:
-            def step(value: Value) -> Value:
-                return _pack(value[:2], value[2:] + getattr(settings, f"step_{j}_x"), quotient_shape(p).width)
+            return lambda value: _pack(value[:2], value[2:] + getattr(settings, f"step_{j}_x"), bits)
 
-            return step
-
-        of = p.inside
-        quotient_bits = quotient_shape(p).width
-        registers = {
-            "ring": ({j: ring_step(j) for j in of(marker, "yk")}, token.ring.shape(), token.ring),
-            "line": (
-                {j: _adding(getattr(settings, f"input_line_step_{j}")) for j in of(marker, "c")},
-                token.ring.shape(),
-                None,
-            ),
-            "place": (
-                {j: phase_step(j) for j in of(marker, "l")} | {j: quotient_step(j) for j in of(marker, "x")},
-                quotient_bits + 2,
-                _pack(token.phase, token.quotient, quotient_bits),
-            ),
-            "row": (
-                {j: _adding(getattr(settings, f"input_row_step_{j}")) for j in of(marker, "y")}
-                | {j: _adding(getattr(settings, f"step_{j}_k")) for j in of(marker, "k")},
-                row_shape(p),
-                token.row,
-            ),
-            "column": (
-                {j: _adding(getattr(settings, f"input_column_step_{j}")) for j in of(marker, "x")}
-                | {j: _adding(getattr(settings, f"step_{j}_l")) for j in of(marker, "l")},
-                column_shape(p),
-                token.column,
-            ),
+        return {j: phase_step(j) for j in p.inside(p.input_marker, "l")} | {
+            j: quotient_step(j) for j in p.inside(p.input_marker, "x")
         }
-        values = {}
-        for name, (steps, shape, base) in registers.items():
-            register = LevelRegister(loops=count, inner=inner, step=steps, shape=shape, from_zero=base is None)
-            m.submodules[f"input_{name}"] = register
-            begins = nest.ended[self._inside(marker)] if base is None else fresh
-            self._follow(m, register, nest, fire, begins, base)
-            values[name] = register.value
-        phase, quotient = values["place"][:2], values["place"][2:].as_signed()
-        column = in_bytes(p, settings, quotient) + phase_base(settings, phase)
-        lane_rows = [self._in_ring(values["ring"], values["line"], column)]
-        for j in range(1, p.lanes.y):
-            slab = Signal(token.ring.shape(), name=f"slab_{j}")
-            m.d.comb += slab.eq(self._in_ring(getattr(settings, f"input_lane_row_{j}"), values["ring"]))
-            lane_rows.append(self._in_ring(slab, values["line"], column))
-        return lane_rows, values["row"], values["column"]
+
+    def _level(
+        self, m: Module, name: str, nest: LoopNest, fire: Signal, fresh: Value, base: Value, steps: dict[int, Step]
+    ) -> Value:
+        """A value that begins with each tile of the input."""
+        p = self.parameters
+        m.submodules[name] = register = LevelRegister(
+            loops=len(p.loops), inner=range(p.input_marker + 1, len(p.loops)), step=steps, shape=base.shape()
+        )
+        m.d.comb += [
+            register.base.eq(base),
+            register.fresh.eq(fresh),
+            register.turning.eq(nest.turning),
+            register.advance.eq(fire),
+        ]
+        return register.value
+
+    def _stepped(
+        self,
+        m: Module,
+        name: str,
+        nest: LoopNest,
+        fire: Signal,
+        first: int,
+        steps: dict[int, Value],
+        shape: Shape | int,
+    ) -> SteppedValue:
+        """A value that begins with zero where the loops from ``first`` on do."""
+        count = len(self.parameters.loops)
+        shape, step_bits = Shape.cast(shape), max((len(step) for step in steps.values()), default=0)
+        m.submodules[name] = stepped = SteppedValue(
+            loops=count, inner=range(first, count), steps=sorted(steps), shape=shape, step_bits=step_bits
+        )
+        m.d.comb += [getattr(stepped, f"step_{j}").eq(step) for j, step in steps.items()]
+        stepped.follow(m, nest, fire, nest.ended[first])
+        return stepped
 
     def _inside(self, marker: int) -> int:
         """The first loop inside the marked one; without a marker there is none."""
@@ -313,22 +341,6 @@ class Sequencer(wiring.Component):
         address = Signal(bits)
         m.d.comb += address.eq((base if used is None else base << 2) + offset)
         return Mux(address >= places, address - places, address)
-
-    @staticmethod
-    def _follow(
-        m: Module, register: LevelRegister, nest: LoopNest, fire: Signal, fresh: Value, base: ValueLike | None
-    ) -> None:
-        if base is not None:
-            m.d.comb += register.base.eq(base)
-        m.d.comb += [
-            register.fresh.eq(fresh),
-            register.turning.eq(nest.turning),
-            register.advance.eq(fire),
-        ]
-
-
-def _adding(step: Value) -> Step:
-    return lambda value: value + step
 
 
 def _modulo(value: Value, depth: Value | int) -> Value:

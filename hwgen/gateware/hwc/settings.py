@@ -1,13 +1,44 @@
 """The settings of an HWC as ports, and what blocks compute from them."""
 
-from amaranth.hdl import Mux, Value
+from collections.abc import Collection, Sequence
+
+from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import ADDRESS_BITS, hwc_registers
+from hwgen.arch.registers.hwc import ADDRESS_BITS, hwc_registers, layer_settings
 from hwgen.gateware.lib import register_bank
+from hwgen.gateware.lib.nest import LoopNest
 
-__all__ = ["in_bytes", "in_ring", "output_capacity", "settings_signature"]
+__all__ = ["in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
+
+
+def nest_of(
+    m: Module,
+    parameters: HwcParameters,
+    settings: wiring.PureInterface,
+    order: Sequence[int],
+    sized: Collection[str] = (),
+) -> tuple[LoopNest, dict[str, Value]]:
+    """A nest of some loops, by their indices, that counts as the settings say; and what an iteration of its innermost
+    loops covers of some dimensions, or the extent where there is no loop over one."""
+    loops = [parameters.loops[j] for j in order]
+    innermost = {dim: at for at, dim in enumerate(loops)}
+    sizes = {innermost[dim]: parameters.size_bits[order[innermost[dim]]] for dim in sized if dim in innermost}
+    nest = LoopNest(loops=loops, bits=parameters.dim_bits, sized=sizes)
+    for at, j in enumerate(order):
+        for i, repeats in enumerate(nest.repeats(at)):
+            m.d.comb += repeats.eq(getattr(settings, f"repeats_{j}_{i}"))
+        if at in sizes:
+            m.d.comb += getattr(nest, f"step_{at}").eq(getattr(settings, f"step_{j}_{loops[at]}"))
+            m.d.comb += [
+                rest.eq(getattr(settings, f"rest_{j}_{i}")) for i, rest in enumerate(getattr(nest, f"rest_{at}"))
+            ]
+    covered = {
+        dim: getattr(nest, f"size_{innermost[dim]}") if dim in innermost else getattr(settings, f"extent_{dim}")
+        for dim in sized
+    }
+    return nest, covered
 
 
 def in_ring(settings: wiring.PureInterface, port: str, address: Value) -> Value:
@@ -29,4 +60,4 @@ def output_capacity(parameters: HwcParameters, settings: wiring.PureInterface) -
 
 def settings_signature(parameters: HwcParameters) -> wiring.Signature:
     """The settings as ports, one each, seen from the register bank."""
-    return register_bank.settings_signature(hwc_registers(parameters).held)
+    return register_bank.settings_signature(layer_settings(hwc_registers(parameters)))

@@ -9,8 +9,8 @@ __all__ = ["column_shape", "input_token", "operation", "quotient_shape", "row_sh
 
 
 def row_shape(parameters: HwcParameters) -> object:
-    """Shape of an input row or column coordinate: padding makes it negative, strides of 4 make it large."""
-    return signed(parameters.position_bits + 3)
+    """Shape of an input row or column: padding before the image makes it negative, padding after it large."""
+    return signed(parameters.position_bits + 2)
 
 
 column_shape = row_shape

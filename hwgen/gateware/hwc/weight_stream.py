@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
 from hwgen.gateware.bus.tcdm import Request, read_request
-from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.hwc.settings import in_bytes, nest_of, settings_signature
 from hwgen.gateware.lib.byte_memory import ByteMemory
 from hwgen.gateware.lib.nest import LoopNest
 from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
@@ -82,17 +82,20 @@ class WeightStream(wiring.Component):
         connect(m, boxes.o_token, flipped(self.o_token))
         m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
         self._hold(m, words)
-        m.submodules.nest = nest = LoopNest(loops=p.loops[: p.weight_marker + 1], bits=p.position_bits)
+        order = range(min(p.weight_marker + 1, len(p.loops)))
+        nest, sizes = nest_of(m, p, self.settings, order, WEIGHT_DIMS)
+        m.submodules.nest = nest
         box, offered, taken = _Box(p.weight_bytes.bit_length() - 1), Signal(), Signal()
-        self._place(m, nest, box, offered, taken)
+        self._place(m, nest, sizes, box, offered, taken)
         self._announce(m, boxes, box)
         self._fetch(m, boxes, words, box, offered, taken)
         return m
 
-    def _place(self, m: Module, nest: LoopNest, box: _Box, offered: Signal, taken: Signal) -> None:
+    def _place(
+        self, m: Module, nest: LoopNest, sizes: dict[str, Value], box: _Box, offered: Signal, taken: Signal
+    ) -> None:
         """The size of each box: a product, of which only what has changed since the last box is multiplied again."""
         p = self.parameters
-        ranges = nest.follow(m, self.settings)
         self._address(m, nest, box)
         # The dimension whose loops turn most often comes last.
         innermost = {dim: max((j for j, of in enumerate(nest.loops) if of == dim), default=-1) for dim in WEIGHT_DIMS}
@@ -109,8 +112,7 @@ class WeightStream(wiring.Component):
                     m.next = "Size-0"
             for i, dim in enumerate(dims):
                 with m.State(f"Size-{i}"):
-                    extent = Value.cast(ranges.size[dim])
-                    exact = in_bytes(p, self.settings, extent) if i == 0 else products[i - 1] * extent
+                    exact = in_bytes(p, self.settings, sizes[dim]) if i == 0 else products[i - 1] * sizes[dim]
                     value = _at_most(exact, size_bits)
                     if i < len(dims) - 1:
                         m.d.sync += products[i].eq(value)

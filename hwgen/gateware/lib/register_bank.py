@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BITS
-from hwgen.arch.registers.bank import Access, Bank, Content, Field, Register
+from hwgen.arch.registers.bank import HELD, Access, Bank, Content, Field, Register
 from hwgen.arch.registers.errors import ERROR_BITS, Refusal
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
@@ -26,7 +26,7 @@ def layout_of(register: Content) -> data.FlexibleLayout:
 
 def settings_signature(registers: Iterable[Register]) -> wiring.Signature:
     """The values of some registers that software writes, one port each, seen from the bank that holds them."""
-    signals = (signal for register in registers for signal in register.signals(Access.RW))
+    signals = (signal for register in registers for signal in register.signals(*HELD))
     return wiring.Signature({name: Out(field.width) for name, field in signals})
 
 
@@ -38,8 +38,10 @@ class _Access:
     -------
     known, writable : there is a register; it can be written.
     permitted : bits in which a one may be written.
-    held : it holds settings.
+    held : it holds settings that are written only while the block is idle.
     idle : bits in which a one may be written only while the block is idle.
+    queued : it holds settings that are not written while a start waits.
+    first : bits in which a one is not written while a start waits.
     """
 
     known: Signal
@@ -47,19 +49,22 @@ class _Access:
     permitted: Signal
     held: Signal
     idle: Signal
+    queued: Signal
+    first: Signal
 
 
 class RegisterBank(wiring.Component):
     """The configuration port of a block: a decoder for its registers.
 
     Every access is granted at once and answered in the next cycle. A read answers the register's value. A write takes
-    effect in its own cycle unless it is refused: it sets the value (``rw``), gives a pulse (``pulse``), or clears the
-    bits that are written as ones (``w1c``). These accesses are refused, the first reason counts:
+    effect in its own cycle unless it is refused: it sets the value (``rw``, ``wo``), gives a pulse (``pulse``), or
+    clears the bits that are written as ones (``w1c``). These accesses are refused, the first reason counts:
 
     - to an address without a register;
     - a write to a register of read-only fields;
     - a write of a one to a bit that no writable field has, or of less than a whole word;
-    - while ``busy``, a write to a register that has ``rw`` fields, or of a pulse that is not allowed then.
+    - while ``busy``, a write to a register that has ``rw`` or ``wo`` fields, or of a pulse that is not allowed then;
+      where a start can wait for the end of a run, while one waits (``full``).
 
     A refused access is answered with ``r_opc`` and has no other effect. Whether a write is accepted is on the
     critical path, so it only enables registers and gates pulses.
@@ -76,10 +81,13 @@ class RegisterBank(wiring.Component):
     port : In(TcdmSignature)
     busy : In(1)
         The block runs.
+    full : In(1)
+        A start waits for its end.
     held : Out
-        Values of ``rw`` fields.
+        Values of ``rw`` and ``wo`` fields.
     written : Out
-        For each ``rw`` field: it is written in this cycle. The value is on the port; ``held`` has it a cycle later.
+        For each of these fields: it is written in this cycle. The value is on the port; ``held`` has it a cycle
+        later.
     shown : In
         What ``ro`` fields read; those that are constant have no port.
     pulses : Out
@@ -90,6 +98,8 @@ class RegisterBank(wiring.Component):
         Values of ``w1c`` fields.
     refusal : Out(ERROR)
         Why the access of this cycle is refused; 0 if it is not, or if there is none.
+    refused : Out(1)
+        A write is refused in this cycle. A refused read has nothing to say about what is written: its answer is all.
     """
 
     def __init__(self, bank: Bank) -> None:
@@ -100,18 +110,20 @@ class RegisterBank(wiring.Component):
             {
                 "port": In(TcdmSignature()),
                 "busy": In(1),
-                "held": self._group(Out, Access.RW),
-                "written": Out(wiring.Signature({name: Out(1) for name, _ in bank.signals(Access.RW)})),
+                "full": In(1),
+                "held": self._group(Out, *HELD),
+                "written": Out(wiring.Signature({name: Out(1) for name, _ in bank.signals(*HELD)})),
                 "shown": self._group(In, Access.RO),
                 "pulses": self._group(Out, Access.PULSE),
                 "events": self._group(In, Access.W1C),
                 "flags": self._group(Out, Access.W1C),
                 "refusal": Out(ERROR),
+                "refused": Out(1),
             }
         )
 
-    def _group(self, flow: wiring.Flow, access: Access) -> wiring.Member:
-        return flow(wiring.Signature({name: Out(field.width) for name, field in self.bank.signals(access)}))
+    def _group(self, flow: wiring.Flow, *access: Access) -> wiring.Member:
+        return flow(wiring.Signature({name: Out(field.width) for name, field in self.bank.signals(*access)}))
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -121,7 +133,8 @@ class RegisterBank(wiring.Component):
         m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
         m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(self.refusal != Refusal.NONE)]
         too_wide = ((port.wdata & ~access.permitted) != 0) | ~port.be.all()
-        waits = access.held | ((port.wdata & access.idle) != 0)
+        waits = self.busy & (access.held | ((port.wdata & access.idle) != 0))
+        waits |= self.full & (access.queued | ((port.wdata & access.first) != 0))
         with m.If(port.req):
             with m.If(~access.known):
                 m.d.comb += self.refusal.eq(Refusal.UNKNOWN_REGISTER)
@@ -129,9 +142,12 @@ class RegisterBank(wiring.Component):
                 m.d.comb += self.refusal.eq(Refusal.READ_ONLY_REGISTER)
             with m.Elif(writes & too_wide):
                 m.d.comb += self.refusal.eq(Refusal.VALUE_TOO_WIDE)
-            with m.Elif(writes & self.busy & waits):
+            with m.Elif(writes & waits):
                 m.d.comb += self.refusal.eq(Refusal.WRITTEN_WHILE_BUSY)
-        m.d.comb += accepted.eq(writes & (self.refusal == Refusal.NONE))
+        m.d.comb += [
+            accepted.eq(writes & (self.refusal == Refusal.NONE)),
+            self.refused.eq(writes & (self.refusal != Refusal.NONE)),
+        ]
         for register in self.bank:
             if register.writable:
                 self._write(m, register, accepted & (port.add[: self._address_bits] == register.address))
@@ -145,6 +161,8 @@ class RegisterBank(wiring.Component):
             permitted=Signal(WORD_BITS, name="permitted"),
             held=Signal(name="holds"),
             idle=Signal(WORD_BITS, name="only_idle"),
+            queued=Signal(name="holds_next"),
+            first=Signal(WORD_BITS, name="only_first"),
         )
         with m.If(self.port.req):
             m.d.sync += self.port.r_rdata.eq(0)
@@ -155,10 +173,13 @@ class RegisterBank(wiring.Component):
                             access.known.eq(1),
                             access.writable.eq(register.writable),
                             access.permitted.eq(register.written_mask),
-                            access.held.eq(register.held),
+                            access.held.eq(register.idle),
                             access.idle.eq(register.idle_mask),
+                            access.queued.eq(register.queues),
+                            access.first.eq(register.queue_mask),
                         ]
-                        m.d.sync += self.port.r_rdata.eq(self._read(register))
+                        if any(field.access is not Access.WO for field in register.fields):
+                            m.d.sync += self.port.r_rdata.eq(self._read(register))
         return access
 
     def _read(self, register: Register) -> Value:
@@ -184,8 +205,8 @@ class RegisterBank(wiring.Component):
                 return getattr(self.shown, name)
             case Access.W1C:
                 return getattr(self.flags, name)
-            case Access.PULSE:
-                return Const(0, 1)
+            case Access.WO | Access.PULSE:
+                return Const(0, field.width)
 
     def _write(self, m: Module, register: Register, enable: Value) -> None:
         """What an accepted write to a register does."""
@@ -194,7 +215,7 @@ class RegisterBank(wiring.Component):
         for name, field in register.signals(*Access):
             value = self.port.wdata[field.low : field.low + field.width]
             match field.access:
-                case Access.RW:
+                case Access.RW | Access.WO:
                     held = Signal(field.width, name=name, init=field.reset)
                     m.d.comb += [getattr(self.held, name).eq(held), getattr(self.written, name).eq(written)]
                     with m.If(written):

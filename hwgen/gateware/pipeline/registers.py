@@ -1,19 +1,17 @@
 """The configuration port of a pipeline: its register bank, start of tiles and weight loads, status, watchdog."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import pipeline_registers, tile_settings
 from hwgen.gateware.bus.tcdm import TcdmSignature
-from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of, settings_signature
+from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, settings_signature
+from hwgen.gateware.lib.run_status import RunStatus
 
 __all__ = ["PipelineRegisters"]
-
-STATUS = layout_of(status_register(PipelineError))
 
 
 class PipelineRegisters(wiring.Component):
@@ -60,46 +58,47 @@ class PipelineRegisters(wiring.Component):
         m = Module()
         m.submodules.bank = bank = RegisterBank(pipeline_registers(self.parameters))
         connect(m, flipped(self.port), bank.port)
-        status, fault_address = Signal(STATUS), Signal(32)
-        cycles, still = Signal(32), Signal(32)
+        m.submodules.run = run = RunStatus(PipelineError)
+        fault_address, cycles, still = Signal(32), Signal(32), Signal(32)
         watchdog, control = bank.held.watchdog, bank.pulses
         m.d.comb += [
             bank.busy.eq(self.running),
-            status.busy.eq(self.running),
-            self.irq.eq(status.done | status.failed),
-            *(getattr(bank.shown, f"status_{field}").eq(getattr(status, field)) for field, _ in STATUS),
+            run.busy.eq(self.running),
+            run.clear.eq(control.control_clear),
+            self.irq.eq(run.irq),
+            *(
+                getattr(bank.shown, f"status_{field}").eq(getattr(run.status, field))
+                for field, _ in run.status.shape()
+            ),
             bank.shown.fault_address.eq(fault_address),
             bank.shown.cycles.eq(cycles),
             *(getattr(self.settings, name).eq(getattr(bank.held, name)) for name in self.settings.signature.members),
         ]
-        unsound, begins, loads, fails = self._unsound(m), Signal(), Signal(), Signal()
-        sound = (status.error == PipelineError.NONE) & ~self.running
+        unsound, begins, loads, fails, ends = self._unsound(m), Signal(), Signal(), Signal(), Signal()
+        sound = ~run.blocked & ~self.running
         m.d.comb += [
             begins.eq(control.control_start & sound & (unsound == PipelineError.NONE)),
             loads.eq(control.control_load & sound & ~control.control_start),
+            ends.eq(self.running & self.ended),
             fails.eq(self.running & (watchdog != 0) & (still == watchdog)),
             self.start.eq(begins),
             self.load.eq(loads),
+            run.begins.eq(begins | loads),
+            run.refused.eq(bank.refused | (control.control_start & ~begins)),
+            run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
+            run.ended.eq(ends | fails),
+            run.error.eq(Mux(ends, PipelineError.NONE, PipelineError.WATCHDOG)),
         ]
-        with m.If(control.control_clear):
-            m.d.sync += [status.done.eq(0), status.failed.eq(0), status.error.eq(PipelineError.NONE)]
         with m.If(begins | loads):
-            m.d.sync += [self.running.eq(1), status.done.eq(0), cycles.eq(0), still.eq(0)]
+            m.d.sync += [self.running.eq(1), cycles.eq(0), still.eq(0)]
         with m.Elif(self.running):
             m.d.sync += [cycles.eq(cycles + 1), still.eq(still + 1)]
             with m.If(self.moved):
                 m.d.sync += still.eq(0)
-        with m.If(control.control_start & ~begins):
-            m.d.sync += status.failed.eq(1)
-            with m.If(status.error == PipelineError.NONE):
-                m.d.sync += status.error.eq(unsound)
-        with m.If(bank.refusal != PipelineError.NONE):
-            with m.If(status.error == PipelineError.NONE):
-                m.d.sync += [status.error.eq(bank.refusal), fault_address.eq(self.port.add)]
-        with m.If(self.running & self.ended):
-            m.d.sync += [self.running.eq(0), status.done.eq(1)]
-        with m.Elif(fails):
-            m.d.sync += [self.running.eq(0), status.failed.eq(1), status.error.eq(PipelineError.WATCHDOG)]
+        with m.If(bank.refused & run.records):
+            m.d.sync += fault_address.eq(self.port.add)
+        with m.If(ends | fails):
+            m.d.sync += self.running.eq(0)
         return m
 
     def _unsound(self, m: Module) -> Signal:

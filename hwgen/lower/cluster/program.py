@@ -18,7 +18,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
@@ -28,6 +28,7 @@ from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.parts import Parts
 from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
+from hwgen.lower.hwc import require_agreement
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.model.dram.counts import DramLayout, dram_layout
@@ -154,7 +155,7 @@ class _Writer:
     ) -> None:
         self._placement, self._tiles = placement, tiles
         self._parts = Parts(schedule, placement, layout, window)
-        self._registers = hwc_registers(tiles.parameters).held
+        self._registers = layer_settings(hwc_registers(tiles.parameters))
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
         self._waves = [self._waves_of(tile) for tile in range(len(tiles.slices))]
@@ -254,6 +255,7 @@ class _Writer:
             yield start(1 << hwc)
 
     def _checked(self, values: dict[str, int]) -> dict[str, int]:
+        require_agreement(self._tiles.parameters, values, self._where)
         for register in self._registers:
             value = values[register.name]
             if not 0 <= value < 1 << register.width:

@@ -94,7 +94,7 @@ class TileCommands:
         """The register values of one slice, by name, in register order."""
         shape, corner = self._shape(part.ranges)
         values = dict(self._values(shape))
-        values |= self._input_base(tile, part.ranges, shape, corner)
+        values |= self._input_base(tile, part.ranges, corner)
         values |= self._weight_base(tile, part.ranges)
         values |= self._output_bases(tile, part.ranges)
         reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
@@ -209,7 +209,7 @@ class TileCommands:
     def _stay(self, array: ArrayName, tile: int) -> Stay:
         return self._stays[array][tile]
 
-    def _input_base(self, tile: int, ranges: Ranges, small: Layer, corner: _Corner) -> dict[str, int]:
+    def _input_base(self, tile: int, ranges: Ranges, corner: _Corner) -> dict[str, int]:
         ring, layer = self._placement.I, self._layer
         stay = self._stay("I", tile)
         if not corner.touches:
@@ -225,7 +225,7 @@ class TileCommands:
         columns = input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width)
         low = plane + rows[0][0] * ring.pitch + columns[0][0] // WORD_BYTES * WORD_BYTES
         base = ring.physical(low) + address - low
-        return {"input_base": (base - small.padding[0] * ring.pitch) % (1 << 32)}
+        return {"input_base": base}
 
     def _packed_weights(self, depth: int) -> tuple[PackedWeights, int]:
         """The packing of a tile of weights in the TCDM, and how many of its loops cut it into slices."""

@@ -5,6 +5,6 @@ hardware cannot run is refused here, with a reason.
 """
 
 from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
-from hwgen.lower.hwc.program import Program, compile_layer
+from hwgen.lower.hwc.program import Program, compile_layer, require_agreement
 
-__all__ = ["Program", "compile_layer", "parameters_for", "with_output_at_reduction"]
+__all__ = ["Program", "compile_layer", "parameters_for", "require_agreement", "with_output_at_reduction"]

@@ -66,6 +66,9 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             lanes=lanes,
             operand_bits=operand_bits,
             bias_words=bias_words,
+            position_bits=HwcParameters.position_bits if hardware is None else hardware.position_bits,
+            read_back=hardware is not None and hardware.read_back,
+            second_settings=hardware is not None and hardware.second_settings,
         )
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None

@@ -1,14 +1,16 @@
 """One layer on one HWC: its register values and the places of its tensors in the shared memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import hwc_registers, layer_settings
+from hwgen.arch.registers.relations import contradictions
 from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -16,9 +18,8 @@ from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
 
-__all__ = ["Program", "check_format", "compile_layer"]
+__all__ = ["Program", "check_format", "compile_layer", "require_agreement"]
 
-MAX_KERNEL = 11
 MAX_STRIDE = 4
 
 
@@ -64,9 +65,11 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
     values |= _requantisation(schedule, parameters)
     if parameters.wide:
         values |= {"wide": int(schedule.bits.I == WIDE)}
+    values |= _window(layout)
+    require_agreement(parameters, values, schedule.layer.name)
     bank = hwc_registers(parameters)
     registers = []
-    for register in bank.held:
+    for register in layer_settings(bank):
         value = values.pop(register.name)
         if not 0 <= value < 1 << register.width:
             raise InputError(
@@ -82,6 +85,19 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
         status=bank["status"].address,
         layout=layout,
     )
+
+
+def _window(layout: MemoryLayout) -> dict[str, int]:
+    """The registers of the memory that the layer may write: its outputs, and its partial sums if there are any."""
+    written = [region for region in (layout.output, layout.partial) if region.size]
+    base, end = min(region.base for region in written), max(region.end for region in written)
+    return {"write_base": base, "write_last": end - 1}
+
+
+def require_agreement(parameters: HwcParameters, values: Mapping[str, int], where: str) -> None:
+    """Raise `InputError` with the first of the settings that contradict each other."""
+    for found in contradictions(parameters, values):
+        raise InputError(f"{where}: settings: {found}")
 
 
 def _requantisation(schedule: Schedule, parameters: HwcParameters) -> dict[str, int]:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
 from hwgen.arch.layout import MemoryLayout, row_pitch
+from hwgen.arch.registers.hwc import input_spans
+from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import OUTPUT_DIMS, Dim
 from hwgen.ir.schedule import Schedule
@@ -71,8 +73,10 @@ class RegisterValues:
     def registers(self) -> dict[str, int]:
         """All settings but those of the arithmetic, by register name."""
         layer = self.layer
-        values = {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
+        values = {"program_digest": self.parameters.digest}
+        values |= {f"extent_{dim}": extent for dim, extent in layer.extents.items()}
         values |= {f"step_{j}_{loop.dim}": loop.step for j, loop in enumerate(self.loops)}
+        values |= self._counts()
         values |= {
             "stride_y": layer.stride[0],
             "stride_x": layer.stride[1],
@@ -82,6 +86,20 @@ class RegisterValues:
             "group_inputs": layer.channels_per_group,
         }
         return values | self._input() | self._output()
+
+    @cached_property
+    def _loop_counts(self) -> list[LoopCounts]:
+        extents = dict[str, int](self.layer.extents.items())
+        return loop_counts([loop.dim for loop in self.loops], [loop.step for loop in self.loops], extents)
+
+    def _counts(self) -> dict[str, int]:
+        """What the loops count, and the sizes of their last iterations that the hardware wants."""
+        values: dict[str, int] = {}
+        for j, counts in enumerate(self._loop_counts):
+            values |= {f"repeats_{j}_{i}": repeats for i, repeats in enumerate(counts.repeats)}
+            if j in self.parameters.size_bits:
+                values |= {f"rest_{j}_{i}": rest for i, rest in enumerate(counts.rests)}
+        return values
 
     def pieces(self, dim: Dim, depth: int) -> list[Range]:
         """What the loops down to ``depth`` cut a dimension into, in program order."""
@@ -111,7 +129,7 @@ class RegisterValues:
             )
         ring = p.input_elements
         values = {
-            "input_base": (at.input_base - layer.padding[0] * at.input_pitch) % (1 << 32),
+            "input_base": at.input_base,
             "input_height": layer.input_height,
             "input_width": layer.input_width,
             "input_pitch": at.input_pitch,
@@ -124,18 +142,16 @@ class RegisterValues:
             **{f"input_lane_row_{j}": j * rows_per_output * slab % ring for j in range(1, p.lanes.y)},
             **{f"input_phase_{i}": sum(phases[:i]) * element for i in (1, 2, 3)},
         }
+        values |= self._advances("y", "row", layer.stride[0]) | self._advances("x", "column", layer.stride[1])
         for j in range(p.input_marker + 1, len(self.loops)):
             step = self.loops[j].step
             match self.loops[j].dim:
                 case "y":
                     values[f"input_ring_step_{j}"] = step * rows_per_output * slab % ring
-                    values[f"input_row_step_{j}"] = step * layer.stride[0]
                 case "k":
                     values[f"input_ring_step_{j}"] = step * slab % ring
                 case "c":
                     values[f"input_line_step_{j}"] = self._channel_lines(j) * line
-                case "x":
-                    values[f"input_column_step_{j}"] = step * layer.stride[1]
                 case "l":
                     values[f"input_quotient_step_{j}"] = step // layer.stride[1]
                     values[f"input_phase_step_{j}"] = step % layer.stride[1]
@@ -150,6 +166,27 @@ class RegisterValues:
                 f"expected a multiple of the {lanes} lanes along c"
             )
         return -(-step // lanes)
+
+    def _advances(self, dim: Dim, line: str, stride: int) -> dict[str, int]:
+        """Along one axis of the input: how far loops advance, and what tiles of each size span."""
+        bits, reach = (
+            self.parameters.position_bits,
+            (self.layer.extents[dim] + self.parameters.lanes.along(dim)) * stride,
+        )
+        if reach + MAX_KERNEL > 1 << (bits + 1):
+            where = f"{self.layer.name}: {line}s of the input with their padding"
+            raise InputError(f"{where}: expected below {(1 << (bits + 1)) - MAX_KERNEL}, got {reach}")
+        marked = self.parameters.innermost(self.parameters.input_marker + 1).get(dim)
+        values = {
+            f"input_{line}_step_{j}": loop.step * stride for j, loop in enumerate(self.loops) if loop.dim == dim
+        }
+        for i, (_, entry) in enumerate(input_spans(self.parameters, dim)):
+            if marked is None:
+                size = self.layer.extents[dim]
+            else:
+                size = self.loops[marked].step if entry is None else self._loop_counts[marked].rests[entry]
+            values[f"input_{line}_span_{i}"] = (size - 1) * stride
+        return values
 
     def _check_groups(self) -> None:
         size = self.layer.outputs_per_group

@@ -8,7 +8,7 @@ from hwgen.arch.registers.bank import Access, Bank
 from hwgen.arch.registers.cluster import CLUSTER_WATCHDOG, cluster_registers
 from hwgen.arch.registers.control import CONTROL_ADDRESS, Control, Status, error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError, ErrorCode, HwcError, PipelineError, Refusal
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import KEY, hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers, tile_settings
 from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_pipeline import every_kind
@@ -31,9 +31,9 @@ def test_every_bank_begins_with_identity_control_and_status(bank: Bank) -> None:
 
 
 @banks
-def test_settings_are_zero_after_reset_but_for_the_clusters_watchdog(bank: Bank) -> None:
+def test_settings_are_zero_after_reset_but_for_key_and_watchdog(bank: Bank) -> None:
     resets = {register.name: register.reset for register in bank.held if register.reset}
-    assert resets == ({"watchdog": CLUSTER_WATCHDOG} if bank.name == "cluster" else {})
+    assert resets == {"hwc": {"key": KEY}, "cluster": {"watchdog": CLUSTER_WATCHDOG}, "pipeline": {}}[bank.name]
 
 
 @banks

@@ -257,6 +257,11 @@ def test_what_does_not_belong_together_is_refused(run: Run, rtl: Path, tmp_path:
                                                "got one of 0123")  # fmt: skip
     program.write_text(json.dumps({**data, "registers": [{"name": "shift"}]}))
     refused(run("cosim", "--program", folder), f"{program}: registers: item 0: address: missing key")
+    program.write_text(json.dumps({**data, "registers": data["registers"][1:]}))
+    refused(run("cosim", "--program", folder), f"{program}: registers: expected program_digest among them")
+    slabs = [{**entry, "value": 0} if entry["name"] == "input_slabs" else entry for entry in data["registers"]]
+    program.write_text(json.dumps({**data, "registers": slabs}))
+    refused(run("cosim", "--program", folder), f"{program}: settings: input_slabs: expected 1 to ", ", got 0")
     program.write_text(json.dumps({key: data[key] for key in ("layer", "regions")}))
     refused(run("cosim", "--program", folder), f"{program}: expected a program that hwgen generate writes, format 1")
     program.unlink()
@@ -326,7 +331,8 @@ int main(void)
         entry["address"]: entry["value"] + 0x1000 * entry.get("in_memory", 0) for entry in programs[0]["registers"]
     }
     moved = {entry["name"] for entry in programs[0]["registers"] if entry.get("in_memory")}
-    assert moved == {"input_base", "weight_base", "output_base", "partial_base", "bias_base"}
+    bases = {"input_base", "weight_base", "output_base", "partial_base", "bias_base"}
+    assert moved == bases | {"write_base", "write_last"}
     expected |= {programs[0]["start"]["address"]: programs[0]["start"]["value"], programs[0]["status"]["address"]: 2}
     assert {4 * i: value for i, value in enumerate(registers) if value} == {
         address: value % (1 << 32) for address, value in expected.items() if value % (1 << 32)

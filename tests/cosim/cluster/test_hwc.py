@@ -89,6 +89,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         ring.turn(image, ring.turned)
     turned = {port: ring.turned for port, ring in rings.items()}
     values |= {
+        "program_digest": parameters_of(run).digest,
         "input_base": (values["input_base"] + turned["i"]) % (1 << 32),
         "weight_base": values["weight_base"] + turned["w"],
         "output_base": end + skew + turned["o"],
@@ -110,7 +111,7 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
     job = replace(
         run.job,
         name=name,
-        registers=tuple((name, addresses[name], value) for name, value in values.items()),
+        registers=tuple((name, addresses[name], value) for name, value in values.items() if name in addresses),
         image=image,
         reads=(),
         cycle_limit=2 * run.job.cycle_limit,
@@ -154,14 +155,15 @@ def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_a
         prepare(compile_layer(schedule, hwc(name)), index=index, seed=1) for index, schedule in enumerate(schedules)
     ]
     addresses = hwc_registers(parameters_of(runs[0])).addresses
-    none = {"first_part": 1, "last_part": 1}
+    none = {"program_digest": parameters_of(runs[0]).digest, "first_part": 1, "last_part": 1}
     none |= {f"ring_{port}_{what}": value for port in "iwo" for what, value in (("end", (1 << 32) - 1), ("size", 0))}
     shared = [
         replace(
             run.job,
             registers=tuple(
                 (name, addresses[name], value)
-                for name, value in [*((name, value) for name, _, value in run.job.registers), *none.items()]
+                for name, value in {**{name: value for name, _, value in run.job.registers}, **none}.items()
+                if name in addresses
             ),
         )
         for run in runs

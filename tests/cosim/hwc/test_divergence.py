@@ -65,7 +65,7 @@ def test_a_layer_without_a_difference_tells_none(window: int) -> None:
 
 
 def test_a_missing_row_is_told_where_it_is_missed() -> None:
-    inputs, *outputs = told(extent_y=4)
+    inputs, *outputs = told(repeats_4_1=0)  # one output row in the last tile of y
     place = "m0=0 (0..1) y1=1 (3..5) x2=0 (0..12)"
     # Row 5 of the input is needed first by output row 4, the second one in the second tile of y.
     assert inputs.startswith(
@@ -84,6 +84,6 @@ def test_other_weights_are_told_with_address_and_byte_enables() -> None:
 
 
 def test_accesses_that_never_end_are_told_as_such() -> None:
-    lines = told(extent_m=6)
+    lines = told(repeats_0_0=2)
     assert any("nothing more was expected, the hardware goes on with read" in line for line in lines)
     assert any("is in no region it may be in" in line for line in lines)

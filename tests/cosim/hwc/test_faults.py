@@ -13,7 +13,7 @@ from cosim.hwc.jobs import Job, JobResult, Port
 from cosim.hwc.preparation import Run, prepare
 from cosim.sim.runner import Bench, run_jobs
 from hwgen.arch.registers.bank import Register
-from hwgen.arch.registers.control import Status, error_of
+from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.cached import generated
@@ -85,7 +85,7 @@ def test_a_start_or_a_setting_while_busy_is_refused_and_disturbs_nothing(bench: 
     meanwhile = ((200, "write", *RUN.job.start), (50, "write", setting[1], setting[2] ^ 1))
     result, next_one = run([replace(RUN.job, meanwhile=meanwhile), after("it")], bench)  # type: ignore[arg-type]
     assert result.refused == (RUN.job.start[0], setting[1])
-    assert result.status == Status.DONE | HwcError.WRITTEN_WHILE_BUSY << 8
+    assert result.status == Status.FAILED | HwcError.WRITTEN_WHILE_BUSY << 8
     counted = judge(RUN, result, "verilator")
     assert counted.equal
     assert counted.output_exact
@@ -170,6 +170,7 @@ def nonsense(register: Register) -> set[int]:
 
 def test_settings_of_zero_that_make_no_sense_have_an_error_code_of_their_own() -> None:
     expected = {
+        "program_digest": HwcError.OTHER_HWC,
         "extent_m": HwcError.EXTENT,
         "extent_x": HwcError.EXTENT,
         "stride_y": HwcError.STRIDE,
@@ -190,20 +191,77 @@ def with_value(name: str, value: int) -> tuple[tuple[str, int, int], ...]:
 
 
 def test_whatever_is_in_a_register_the_hwc_answers_and_runs_the_next_layer() -> None:
+    """What hangs is ended by the watchdog, what goes on for too long by software; no reset is needed."""
     jobs = []
+    watchdog = ("watchdog", MAP["watchdog"].address, 4)
+    aborts = ((15_000, "write", MAP["control"].address, int(Control.ABORT)),)
     for name, _, given in RUN.job.registers:
         for value in sorted(nonsense(MAP[name]) - {given}):
-            job = replace(RUN.job, name=f"{name} = {value}", registers=with_value(name, value), cycle_limit=20_000)
+            registers = (*with_value(name, value), watchdog)
+            job = replace(RUN.job, name=f"{name} = {value}", registers=registers, cycle_limit=20_000)
+            job = replace(job, meanwhile=aborts)  # type: ignore[arg-type]
             jobs += [job, after(job.name)]
     results = run(jobs)
-    refused = stopped = 0
+    codes = []
     for result, next_one in zip(results[0::2], results[1::2], strict=True):
         if not result.name.split()[0].endswith(("_base", "_pitch", "_plane")):  # may be within a word
             assert not any(result.violations.values()), result.name
-        assert result.status & 0xF8 == 0, f"{result.name}: status {result.status:#x}"
-        assert result.timed_out == bool(result.status & 1), f"{result.name}: status {result.status:#x}"
-        refused += error_of(result.status) != 0
-        stopped += result.timed_out
+        assert result.status & 0xFF in (Status.DONE, Status.FAILED), f"{result.name}: status {result.status:#x}"
+        assert not result.timed_out, f"{result.name}: status {result.status:#x}"
+        codes.append(error_of(result.status))
         passes(next_one)
-    assert refused >= 20
-    assert stopped < len(jobs) / 6  # extents of thousands take their time; that is all
+    assert sum(code != 0 for code in codes) >= 20
+    assert 0 < codes.count(HwcError.ABORTED) < len(jobs) / 6  # extents of thousands take their time; that is all
+
+
+def test_settings_that_contradict_each_other_stop_before_anything_is_written() -> None:
+    """Each of them passes the checks of its own, and gave wrong outputs."""
+    given = {name: value for name, _, value in RUN.job.registers}
+    memory = RUN.program.parameters.input_elements
+    wrong = {
+        "input_phase_1": given["input_phase_2"] + 1,
+        "input_phase_2": given["input_phase_3"] + 1,
+        "input_phase_3": given["input_line"] + 1,
+        "input_line": given["input_slab"] + 1,
+        "input_slabs": memory // given["input_slab"] + 1,
+    }
+    jobs = [replace(RUN.job, name=name, registers=with_value(name, value)) for name, value in wrong.items()]
+    for result in run(jobs):
+        assert error(result) is HwcError.CONTRADICTION, result.name
+        assert not result.at("o", "output", "write").words, result.name
+        assert not result.at("o", "partial", "write").words, result.name
+        assert result.cycles < 40, result.name
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_a_write_outside_its_window_is_not_made_and_leaves_its_address(bench: Bench) -> None:
+    regions = RUN.program.regions
+    output, partial = regions["output"], regions["partial"]
+    cases = [("write_base", output.base + 4, output.base), ("write_last", partial.end - 5, partial.end - 4)]
+    jobs = []
+    for name, value, _ in cases:
+        job = replace(RUN.job, name=name, registers=with_value(name, value))
+        jobs += [reading(job, "fault_address"), after(name)]
+    results = run(jobs, bench)
+    for (_, _, address), result, next_one in zip(cases, results[0::2], results[1::2], strict=True):
+        assert error(result) is HwcError.WRITE_WINDOW
+        assert result.values == (address,)
+        assert result.memory[address // 4] == RUN.job.image[address // 4]
+        assert not any(result.violations.values())
+        passes(next_one)
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_software_aborts_a_layer_at_any_time_and_the_bus_keeps_its_rules(bench: Bench) -> None:
+    cycles = (0, 1, 2, 5, 57, 400, 1001)
+    jobs = []
+    for after_cycles in cycles:
+        for stalls in ((0, 0, 0), (90, 60, 120)):
+            aborts = ((after_cycles, "write", MAP["control"].address, int(Control.ABORT)),)
+            job = replace(RUN.job, name=f"{after_cycles} {stalls}", meanwhile=aborts, stall_rates=stalls)  # type: ignore[arg-type]
+            jobs += [job, after(job.name)]
+    results = run(jobs, bench)
+    for result, next_one in zip(results[0::2], results[1::2], strict=True):
+        assert error(result) is HwcError.ABORTED, result.name
+        assert not any(result.violations.values()), result.name
+        passes(next_one)

@@ -11,6 +11,8 @@ __all__ = ["check_bank"]
 
 PATTERNS = (0xFFFFFFFF, 0xAAAAAAAA, 0x55555555, 0)
 CLEAR = ("control", "clear")
+ABORT = ("control", "abort")
+"""The pulse that does nothing while the block is idle."""
 """The pulse that forgets the error of a refused access, in banks that have one."""
 FAULT_ADDRESS = "fault_address"
 """The register that has the address of the refused access."""
@@ -26,7 +28,9 @@ def check_bank(port: RegisterPort, bank: AddrmapNode, set_flags: Callable[[int],
     for register in registers:
         word = port.read(register.address_offset)
         assert not word.refused, register.inst_name
-        assert word.data == sum(_reset(field) << field.low for field in register.fields()), register.inst_name
+        assert word.data == sum(_reset(field) << field.low for field in register.fields() if field.is_sw_readable), (
+            register.inst_name
+        )
     _check_holes(port, registers)
     count = 0
     for register in registers:
@@ -66,6 +70,8 @@ def _check_field(
     path = field.get_path()
     if field.get_property("sw") is AccessType.r:
         _check_read_only(port, bank, register, field)
+    elif field.get_property("sw") is AccessType.w:
+        _check_write_only(port, register, field)
     elif field.get_property("singlepulse"):
         _check_pulse(port, bank, register, field)
     elif field.get_property("onwrite") is OnWriteType.woclr:
@@ -85,6 +91,13 @@ def _check_held(port: RegisterPort, register: RegNode, field: FieldNode) -> None
         value = pattern & _mask(field)
         assert not port.write(address, others | value).refused, path
         assert port.read(address).data == others | value, path
+
+
+def _check_write_only(port: RegisterPort, register: RegNode, field: FieldNode) -> None:
+    """Every pattern is accepted, and reads zero."""
+    for pattern in PATTERNS:
+        assert not port.write(register.address_offset, pattern & _mask(field)).refused, field.get_path()
+        assert port.read(register.address_offset).data & _mask(field) == 0, field.get_path()
 
 
 def _check_read_only(port: RegisterPort, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:
@@ -109,7 +122,8 @@ def _clear(port: RegisterPort, bank: AddrmapNode) -> None:
 
 
 def _check_pulse(port: RegisterPort, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:
-    """A one is accepted and reads 0; a start or a load shows in the status, a clear forgets what is there."""
+    """A one is accepted and reads 0. A start or a load shows in the status, a clear forgets what is there, an abort
+    of nothing is nothing."""
     address, path = register.address_offset, field.get_path()
     status = bank.get_child_by_name("status")
     clears = (register.inst_name, field.inst_name) == CLEAR
@@ -121,7 +135,8 @@ def _check_pulse(port: RegisterPort, bank: AddrmapNode, register: RegNode, field
     assert not port.write(address, _mask(field)).refused, path
     assert port.read(address).data & _mask(field) == 0, path
     if isinstance(status, RegNode):
-        assert (port.read(status.address_offset).data == 0) == clears, path
+        shows = (register.inst_name, field.inst_name) not in (CLEAR, ABORT)
+        assert (port.read(status.address_offset).data != 0) == shows, path
 
 
 def _check_cleared_by_ones(

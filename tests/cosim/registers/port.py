@@ -1,5 +1,6 @@
 """The configuration port of a generated design under Verilator: the design alone, all its other inputs are 0."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,10 @@ module harness;
   reg [31:0] address = 32'd0, data = 32'd0, extra = 32'd0;
   wire answered, refused;
   wire [31:0] answer;
+  {outputs}
+  reg seen = 1'b0;
+  wire watched = {watched};
+  always @(posedge clk) seen <= seen | watched;
   {top} dut (.clk(clk), .rst(rst), {connected});
 endmodule
 """
@@ -74,6 +79,21 @@ class RegisterPort:
         self._model.set(rst=0)
         self._model.run(2)
 
+    def power_up(self, seed: int) -> None:
+        """Give every register a random value, as without a reset."""
+        self._model.power_up(seed)
+        self._model.set(clk=0, rst=0, selected=0, enabled=0, writes=0, extra=0)
+
+    def output(self, name: str) -> int:
+        """The value of a watched output."""
+        return self._model.get(name)
+
+    def seen(self, cycles: int) -> bool:
+        """Whether one of the watched outputs is 1 in one of so many cycles."""
+        self._model.set(seen=0)
+        self._model.run(cycles)
+        return bool(self._model.get("seen"))
+
     def read(self, address: int) -> Answer:
         """Read the register at a byte address."""
         return self._access(address, writes=0, data=0)
@@ -83,7 +103,7 @@ class RegisterPort:
         return self._access(address, writes=1, data=data)
 
     def drive(self, value: int) -> None:
-        """Set the input that `build` connects to ``extra``, for one cycle."""
+        """Set what `build` connects to ``extra``, for one cycle."""
         self._model.set(extra=value)
         self._model.run(1)
         self._model.set(extra=0)
@@ -99,7 +119,16 @@ class RegisterPort:
         return answer
 
 
-def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False, extra: str | None = None) -> Path:
+def build(
+    folder: Path,
+    verilog: str,
+    top: str,
+    port: str,
+    *,
+    apb: bool = False,
+    extra: Mapping[str, str] | None = None,
+    watch: Sequence[str] = (),
+) -> Path:
     """Verilate a design quickly; the library.
 
     Parameters
@@ -107,13 +136,21 @@ def build(folder: Path, verilog: str, top: str, port: str, *, apb: bool = False,
     verilog, top : the design's text and the name of its top module.
     port : the configuration port's prefix in the names of ports.
     apb : it is an APB port.
-    extra : an input that `RegisterPort.drive` sets.
+    extra : inputs, each with the bits of ``extra`` that it is connected to: `RegisterPort.drive` sets them.
+    watch : outputs that `RegisterPort.seen` looks at.
     """
     connected = [f".{port}__{name}({value})" for name, value in (APB if apb else TCDM).items()]
-    connected += [f".{extra}(extra)"] if extra is not None else []
+    connected += [f".{name}({bits})" for name, bits in (extra or {}).items()]
+    connected += [f".{name}({name})" for name in watch]
     design, harness, control, log = (folder / name for name in ("design.v", "harness.v", "harness.vlt", "build.log"))
     design.write_text(verilog, encoding="utf-8")
-    harness.write_text(HARNESS_TEXT.format(top=top, connected=", ".join(connected)), encoding="utf-8")
+    text = HARNESS_TEXT.format(
+        top=top,
+        connected=", ".join(connected),
+        outputs=" ".join(f"wire {name};" for name in watch),
+        watched=" || ".join(watch) or "1'b0",
+    )
+    harness.write_text(text, encoding="utf-8")
     control.write_text(CONTROL_TEXT, encoding="utf-8")
     options = [*QUICK, "-Wno-fatal", "--no-public-flat-rw", *map(str, (control, harness, design))]
     verilate(folder / "sim", "harness", options, log)

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from hwgen.arch.registers.bank import Access, Bank
 from hwgen.arch.registers.cluster import cluster_registers
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.control import Control, Status
+from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.hwc import WATCHDOG_PERIOD, hwc_registers, layer_settings
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.cluster import cluster_verilog
 from hwgen.export.conversion import converted
@@ -16,6 +19,7 @@ from hwgen.export.hwc import verilog
 from hwgen.export.peakrdl import compiled
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.export.rdl import system_rdl
+from hwgen.gateware.hwc.registers import ControlRegisters
 from hwgen.gateware.lib.register_bank import RegisterBank
 from tests.cosim.registers.fields import check_bank
 from tests.cosim.registers.port import RegisterPort, build
@@ -33,7 +37,82 @@ def fields(bank: Bank) -> int:
 
 def test_hwc(tmp_path: Path) -> None:
     bank = hwc_registers(HWC)
-    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg"), apb=False)
+    extra = {f"tcdm_{port}__{name}": f"extra[{i}]" for i, (name, port) in enumerate(product(ANSWERS, "iwo"))}
+    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg", watch=REQUESTS, extra=extra), apb=False)
+    assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
+    check_without_reset(port, bank)
+    for stopped_by in (HwcError.WATCHDOG, HwcError.ABORTED):
+        check_memory_that_never_grants(port, bank, stopped_by)
+
+
+ANSWERS = ("gnt", "r_valid")
+REQUESTS = [f"tcdm_{port}__req" for port in "iwo"]
+
+
+def sound(bank: Bank) -> dict[int, int]:
+    """The settings of a layer of one multiplication, by address."""
+    ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
+    settings = {one.address: int(one.name.startswith(ones)) for one in layer_settings(bank)}
+    return settings | {bank["program_digest"].address: HWC.digest, bank["write_last"].address: 0xFFFFFFFF}
+
+
+def check_memory_that_never_grants(port: RegisterPort, bank: Bank, stopped_by: HwcError) -> None:
+    """The layer stops with an interrupt, though its request stays, as the bus wants it; it ends with the answer."""
+    control, status = bank["control"].address, bank["status"].address
+    port.reset()
+    for address, value in sound(bank).items():
+        port.write(address, value)
+    port.write(bank["watchdog"].address, 2 * (stopped_by is HwcError.WATCHDOG))
+    port.write(control, Control.START)
+    port.seen(2 * WATCHDOG_PERIOD - 50)
+    requests = [port.output(name) for name in REQUESTS]
+    assert any(requests)
+    if stopped_by is HwcError.ABORTED:
+        port.seen(10 * WATCHDOG_PERIOD)
+        port.write(control, Control.ABORT)
+    else:
+        port.seen(100)
+    assert port.read(status).data == Status.BUSY, "it awaits its answers"
+    port.seen(WATCHDOG_PERIOD)
+    assert port.read(status).data == Status.BUSY | Status.FAILED | stopped_by << 8
+    assert [port.output(name) for name in REQUESTS] == requests
+    port.write(control, Control.CLEAR)
+    assert port.read(status).data == Status.BUSY
+    for cycles in (0, len(REQUESTS)):  # grants, then answers
+        port.drive(sum(request << cycles + i for i, request in enumerate(requests)))
+    assert not port.seen(10)
+    assert port.read(status).data == Status.FAILED | stopped_by << 8, "now it has ended, which is another interrupt"
+
+
+def check_without_reset(port: RegisterPort, bank: Bank) -> None:
+    """After power-up nothing starts and no access is made until there was a reset."""
+    control, status = bank["control"].address, bank["status"].address
+
+    def start() -> int:
+        port.write(control, Control.CLEAR)
+        for address, value in sound(bank).items():
+            assert not port.write(address, value).refused
+        port.write(control, Control.START)
+        return port.read(status).data
+
+    moved = 0
+    for seed in range(1, 41):
+        port.power_up(seed)
+        moved += port.seen(4)  # a register of a port may come up as a request
+        assert start() == Status.FAILED | HwcError.LOCKED << 8, seed
+        assert not port.seen(100), seed
+    port.reset()
+    assert start() & Status.BUSY
+    assert port.seen(100)
+    assert moved, "registers come up at random"
+
+
+def test_settings_that_can_be_read_back(tmp_path: Path) -> None:
+    parameters = replace(HWC, read_back=True)
+    bank = hwc_registers(parameters)
+    assert {field.access for register in bank.held for field in register.fields} == {Access.RW}
+    text = converted(ControlRegisters(parameters), "registers")
+    port = RegisterPort(build(tmp_path, text, "registers", "port"), apb=False)
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
 
 
@@ -52,7 +131,7 @@ def test_pipeline(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def sample_port(tmp_path_factory: pytest.TempPathFactory) -> RegisterPort:
     text = converted(RegisterBank(sample()), "sample")
-    library = build(tmp_path_factory.mktemp("sample"), text, "sample", "port", extra="events__mixed_flags")
+    library = build(tmp_path_factory.mktemp("sample"), text, "sample", "port", extra={"events__mixed_flags": "extra"})
     return RegisterPort(library, apb=False)
 
 
@@ -86,6 +165,8 @@ def changed(register: str, field: str, **changes: object) -> Callable[[], Bank]:
         (changed("size", "value", width=11), "sample.size.value"),
         (changed("size", "value", width=13), "sample.size.value"),
         (changed("size", "value", access=Access.RO), "sample.size.value"),
+        (changed("hidden", "value", access=Access.RW), "hidden"),
+        (changed("size", "value", access=Access.WO), "size"),
         (changed("amount", "value", access=Access.RW), "sample.amount.value"),
         (changed("mixed", "go", access=Access.RW), "sample.mixed.go"),
         (changed("mixed", "go", access=Access.W1C), "sample.mixed.go"),
@@ -104,6 +185,6 @@ def test_what_is_described_otherwise_is_noticed(
 
 def test_a_register_at_another_address_is_noticed(sample_port: RegisterPort) -> None:
     bank = sample()
-    moved = replace(bank, registers=(*bank.registers[:-1], replace(bank["last"], address=0x48)))
-    with pytest.raises(AssertionError, match="last"):
+    moved = replace(bank, registers=(*bank.registers[:-1], replace(bank["hidden"], address=0x4C)))
+    with pytest.raises(AssertionError, match="hidden"):
         check_bank(sample_port, compiled(system_rdl(moved)), sample_port.drive)

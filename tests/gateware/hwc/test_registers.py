@@ -1,14 +1,15 @@
 """The configuration port: what is written reads back, nonsense is refused with its code and never starts anything."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.control import Control, error_of
+from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import KEY, hwc_registers
 from hwgen.gateware.hwc.registers import ControlRegisters
 
 PARAMETERS = HwcParameters(
@@ -19,6 +20,7 @@ PARAMETERS = HwcParameters(
     input_bytes=128,
     weight_bytes=128,
     output_bytes=768,
+    read_back=True,
 )
 ADDRESS = {register.name: register.address for register in hwc_registers(PARAMETERS)}
 
@@ -27,7 +29,9 @@ def sound() -> dict[str, int]:
     """Settings that pass all checks: a layer of one multiplication."""
     values = {register.name: 0 for register in hwc_registers(PARAMETERS) if register.address >= ADDRESS["extent_m"]}
     ones = ("extent_", "step_", "stride_", "group_", "input_slab", "input_height", "input_width")
-    return {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
+    sound = {name: int(name.startswith(ones) and "ring_step" not in name) for name in values}
+    sound["write_last"] = 0xFFFFFFFF
+    return {"program_digest": PARAMETERS.digest, **sound}
 
 
 class Port:
@@ -64,9 +68,9 @@ class Port:
         return HwcError(error_of(await self.read("status")))
 
 
-def run(scenario: Any) -> None:
+def run(scenario: Any, parameters: HwcParameters = PARAMETERS) -> None:
     """Run a scenario, a coroutine function of the simulator context and a `Port`."""
-    registers = ControlRegisters(PARAMETERS)
+    registers = ControlRegisters(parameters)
 
     async def bench(ctx: Any) -> None:
         await scenario(ctx, Port(ctx, registers))
@@ -129,6 +133,10 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
+        ("program_digest", PARAMETERS.digest ^ 1, HwcError.OTHER_HWC),
+        ("program_digest", replace(PARAMETERS, bias_words=64).digest, HwcError.OTHER_HWC),
+        ("key", 0, HwcError.LOCKED),
+        ("key", KEY ^ 1, HwcError.LOCKED),
         ("extent_k", 0, HwcError.EXTENT),
         ("input_height", 0, HwcError.EXTENT),
         ("step_3_c", 0, HwcError.STEP),
@@ -139,6 +147,7 @@ def test_a_nonsensical_write_is_refused_and_blocks_the_start(
         ("input_slabs", 0, HwcError.INPUT_RING),
         ("input_slab", 129, HwcError.INPUT_RING),
         ("group_outputs", 0, HwcError.GROUP),
+        ("input_ring_step_5", 128, HwcError.CONTRADICTION),
     ],
 )
 def test_unsound_settings_do_not_start(name: str, value: int, code: HwcError) -> None:
@@ -149,6 +158,51 @@ def test_unsound_settings_do_not_start(name: str, value: int, code: HwcError) ->
         assert port.starts == 0
         assert await port.error() is code
         assert ctx.get(port.registers.irq) == 1
+
+    run(scenario)
+
+
+def test_a_read_of_an_unknown_address_is_answered_with_an_error_and_does_not_refuse_the_next_start() -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for name, setting in sound().items():
+            await port.write(name, setting)
+        assert await port.access(0xFFC) == (0, 1)
+        assert await port.read("status") == 0
+        assert ctx.get(port.registers.irq) == 0
+        await port.write("control", Control.START)
+        assert port.starts == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_refused_write_never_leaves_done_and_an_error_together(busy: bool) -> None:
+    async def scenario(ctx: Any, port: Port) -> None:
+        for name, setting in sound().items():
+            await port.write(name, setting)
+        await port.write("control", Control.START)
+        ctx.set(port.registers.busy, 1)
+        if busy:
+            assert await port.write("extent_m", 1) == 1
+            assert await port.read("status") == Status.BUSY | HwcError.WRITTEN_WHILE_BUSY << 8
+            assert ctx.get(port.registers.irq) == 0
+        ctx.set(port.registers.ended, 1)
+        await ctx.tick()
+        ctx.set(port.registers.ended, 0)
+        ctx.set(port.registers.busy, 0)
+        code = HwcError.WRITTEN_WHILE_BUSY
+        if not busy:
+            assert await port.read("status") == Status.DONE
+            assert await port.write("stride_x", 8) == 1
+            code = HwcError.VALUE_TOO_WIDE
+        assert await port.read("status") == Status.FAILED | code << 8
+        assert ctx.get(port.registers.irq) == 1
+        await port.write("control", Control.START)
+        assert port.starts == 1
+        await port.write("control", Control.CLEAR)
+        await port.write("control", Control.START)
+        assert port.starts == 2
+        assert await port.read("status") & (Status.DONE | Status.FAILED) == 0
 
     run(scenario)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
+from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.gateware.hwc.weight_stream import WeightStream
 
@@ -78,11 +78,11 @@ def test_a_box_that_fits_is_fetched(extents: dict[str, int], operand_bits: int, 
         {"m": 33},
         {"c": 64},
         {"m": 256, "c": 256},  # 65,536: none of its lower 16 bits is set
-        {"m": 256, "k": 256},
-        {"c": 256, "k": 256, "l": 3},
-        {"m": 4096, "c": 4096, "k": 16, "l": 16},  # 2 ** 32
-        {"m": 65535, "c": 65535, "k": 65535, "l": 65535},
-        dict.fromkeys(WEIGHT_DIMS, 32768),
+        {"m": 8192, "k": 8},
+        {"c": 8192, "k": 8, "l": 3},
+        {"m": 16384, "c": 4096, "k": 8, "l": 8},  # 2 ** 32
+        {"m": 65535, "c": 65535, "k": 15, "l": 15},
+        {"m": 32768, "c": 32768, "k": 8, "l": 8},
         {"m": 65535},
     ],
 )

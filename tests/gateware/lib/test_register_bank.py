@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field, setting, value_register
+from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field, setting, value_register, write_only
 from hwgen.arch.registers.errors import Refusal
 from hwgen.gateware.lib.register_bank import RegisterBank, layout_of, settings_signature
 
-IDENTITY, MIXED, AMOUNT, SIZE, LAST = 0, 4, 8, 0x40, 0x44
+IDENTITY, MIXED, AMOUNT, SIZE, LAST, HIDDEN = 0, 4, 8, 0x40, 0x44, 0x48
 
 
 def sample() -> Bank:
@@ -30,7 +30,8 @@ def sample() -> Bank:
             value_register("amount", 7, "Amount", Access.RO),
         ],
     )
-    builder.place(SIZE, [setting("size", 12, "Size", 9), setting("last", 32, "The last one", 0xFFFFFFFF)])
+    hidden = write_only(setting("hidden", 8, "Cannot be read", 0x5A))
+    builder.place(SIZE, [setting("size", 12, "Size", 9), setting("last", 32, "The last one", 0xFFFFFFFF), hidden])
     return builder.bank()
 
 
@@ -53,6 +54,7 @@ class Port:
         self.pulses = self._group("pulses")
         self.written = self._group("written")
         self.refusal = Refusal(ctx.get(self.bank.refusal))
+        assert ctx.get(self.bank.refused) == (value is not None and self.refusal is not Refusal.NONE)
         assert ctx.get(port.gnt) == 1
         await ctx.tick()
         ctx.set(port.req, 0)
@@ -79,7 +81,7 @@ def run(scenario: Callable[[Any, RegisterBank, Port], Awaitable[None]]) -> None:
 
 def test_everything_reads_its_reset_value() -> None:
     async def scenario(_ctx: Any, _bank: RegisterBank, port: Port) -> None:
-        assert [await port.access(register.address) for register in sample()] == [0x534D504C, 0, 0, 9, 0xFFFFFFFF]
+        assert [await port.access(register.address) for register in sample()] == [0x534D504C, 0, 0, 9, 0xFFFFFFFF, 0]
 
     run(scenario)
 
@@ -87,13 +89,27 @@ def test_everything_reads_its_reset_value() -> None:
 def test_held_values_are_there_in_the_next_cycle_and_only_theirs_change() -> None:
     async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
         await port.access(SIZE, 0xABC)
-        assert port.written == {"size": 1, "last": 0}
+        assert port.written == {"size": 1, "last": 0, "hidden": 0}
         assert ctx.get(bank.held.size) == 0xABC
         assert await port.access(SIZE) == 0xABC
-        assert port.written == {"size": 0, "last": 0}
+        assert port.written == {"size": 0, "last": 0, "hidden": 0}
         assert await port.access(LAST) == 0xFFFFFFFF
         await port.access(LAST, 5)
         assert [await port.access(SIZE), await port.access(LAST)] == [0xABC, 5]
+
+    run(scenario)
+
+
+def test_what_cannot_be_read_is_held_and_reads_zero() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
+        assert ctx.get(bank.held.hidden) == 0x5A
+        await port.access(HIDDEN, 0xA5)
+        assert port.written == {"size": 0, "last": 0, "hidden": 1}
+        assert await port.access(HIDDEN) == 0
+        assert ctx.get(bank.held.hidden) == 0xA5
+        ctx.set(bank.busy, 1)
+        await port.access(HIDDEN, 1)
+        assert port.refusal is Refusal.WRITTEN_WHILE_BUSY
 
     run(scenario)
 
@@ -139,7 +155,7 @@ def test_ones_clear_flags_and_an_event_in_the_same_cycle_is_kept() -> None:
 
 
 @pytest.mark.parametrize("written", [True, False])
-@pytest.mark.parametrize("address", [0x3C, 0x48, SIZE + 1, SIZE + 0x1000, SIZE + (1 << 31)])
+@pytest.mark.parametrize("address", [0x3C, 0x4C, SIZE + 1, SIZE + 0x1000, SIZE + (1 << 31)])
 def test_an_unknown_address_is_refused_and_reads_zero(address: int, written: bool) -> None:
     async def scenario(_ctx: Any, _bank: RegisterBank, port: Port) -> None:
         assert await port.access(address, 3 if written else None) == 0
@@ -169,7 +185,7 @@ def test_what_is_refused_changes_nothing(address: int, value: int, enable: int, 
         await port.access(address, value, enable)
         assert port.refusal is refusal
         assert not any([*port.pulses.values(), *port.written.values()])
-        assert [await port.access(register.address) for register in sample()] == [0x534D504C, 0, 0, 9, 0xFFFFFFFF]
+        assert [await port.access(register.address) for register in sample()] == [0x534D504C, 0, 0, 9, 0xFFFFFFFF, 0]
 
     run(scenario)
 
@@ -211,4 +227,4 @@ def test_layout_and_settings_follow_the_description() -> None:
         "flags": (4, 3),
         "amount": (8, 4),
     }
-    assert list(settings_signature(bank.held).members) == ["size", "last"]
+    assert list(settings_signature(bank.held).members) == ["size", "last", "hidden"]

@@ -7,7 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.pipeline import ConvStage, JoinStage, MapParameters, PipelineParameters
-from hwgen.arch.registers.control import Control, error_of
+from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import pipeline_registers, tile_settings
 from hwgen.gateware.pipeline.registers import PipelineRegisters
@@ -107,7 +107,7 @@ def test_registers_hold_what_is_written_and_refuse_the_rest() -> None:
             assert await port.read(one.name) == number % (1 << one.width)
             assert ctx.get(getattr(registers.settings, one.name)) == number % (1 << one.width)
         for address, value, enable, code in (
-            (0x3C, None, 15, PipelineError.UNKNOWN_REGISTER),
+            (0x3C, 0, 15, PipelineError.UNKNOWN_REGISTER),
             (port.addresses["cycles"], 1, 15, PipelineError.READ_ONLY_REGISTER),
             (port.addresses["map0_line"], 8, 15, PipelineError.VALUE_TOO_WIDE),
             (port.addresses["map0_line"], 1, 7, PipelineError.VALUE_TOO_WIDE),
@@ -116,6 +116,8 @@ def test_registers_hold_what_is_written_and_refuse_the_rest() -> None:
             assert refused
             assert await port.read("fault_address") == address
             assert await port.error() == code
+        assert (await port.access(0x3C, None))[1]
+        assert await port.error() == PipelineError.NONE
 
     simulate(bench)
 
@@ -149,6 +151,28 @@ def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int]
         await ctx.tick()
         assert not ctx.get(registers.running)
         assert ctx.get(registers.irq)
+
+    simulate(bench)
+
+
+def test_a_refused_write_never_leaves_done_and_an_error_together() -> None:
+    async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
+        for name, value in {"map0_line": 4, "map0_lines": 4, "map1_line": 4, "map1_lines": 4}.items():
+            await port.write(name, value)
+        for while_busy in (False, True):
+            await port.write("control", Control.START)
+            if while_busy:
+                assert await port.write("map0_line", 1)
+                assert await port.read("status") == Status.BUSY | PipelineError.WRITTEN_WHILE_BUSY << 8
+            ctx.set(registers.ended, 1)
+            await ctx.tick()
+            ctx.set(registers.ended, 0)
+            if not while_busy:
+                assert await port.read("status") == Status.DONE
+                assert await port.write("map0_line", 8)
+            code = PipelineError.WRITTEN_WHILE_BUSY if while_busy else PipelineError.VALUE_TOO_WIDE
+            assert await port.read("status") == Status.FAILED | code << 8
+            assert await port.error() == code
 
     simulate(bench)
 

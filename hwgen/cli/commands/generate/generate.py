@@ -17,6 +17,7 @@ from hwgen.cli.operands import Operands, OperandsOption, read_operands
 from hwgen.cli.pipelines import MacsOption, solution_file
 from hwgen.cli.workload import (
     BufferOption,
+    FittedOption,
     HardwareOption,
     ObjectiveOption,
     PerLayer,
@@ -24,6 +25,7 @@ from hwgen.cli.workload import (
     Work,
     Workload,
     balance_data,
+    fitted_works,
     left_out,
     tell_set,
     work_of,
@@ -90,6 +92,7 @@ def generate(
     objective: ObjectiveOption = None,
     slack: SlackOption = None,
     partial: Partial = False,
+    fitted: FittedOption = False,
     operands: OperandsOption = None,
     macs: MacsOption = None,
     as_json: Json = False,
@@ -97,7 +100,8 @@ def generate(
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
     require_folder(output)
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
-             "--operands": operands, "--objective": objective, "--traffic-slack": slack}  # fmt: skip
+             "--fitted": fitted, "--operands": operands, "--objective": objective,
+             "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json)
@@ -106,6 +110,8 @@ def generate(
         workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
         partial=partial,
     )  # fmt: skip
+    if fitted:
+        works = fitted_works(works)
     clusters = make_clusters([work for work in works if work.on_cluster], output)
     if clusters and operands is not None:
         raise InputError("--operands: not for clusters: their tensors are stored in DRAM as they are")

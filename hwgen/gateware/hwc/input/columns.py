@@ -1,13 +1,15 @@
-"""Columns of a box of the input: which of them are new, and where they lie in the lines of the ring."""
+"""Columns of a tile of the input: which of them are new, and where they lie in the lines of the ring."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.lib.nest import Ranges
+from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.token import column_shape, quotient_shape
 from hwgen.gateware.lib.stride import divided, times_stride
 
-__all__ = ["Columns", "Slide", "in_row"]
+__all__ = ["TileColumns", "in_row"]
 
 
 def in_row(parameters: HwcParameters, settings: wiring.PureInterface, byte: Value) -> Value:
@@ -15,107 +17,142 @@ def in_row(parameters: HwcParameters, settings: wiring.PureInterface, byte: Valu
     return byte + settings.input_base[:2] if parameters.cluster else byte
 
 
-class Slide:
-    """What stays where columns slide.
+class TileColumns(wiring.Component):
+    """Places the columns of one tile after the other in a line of the ring; columns count from the image's first one.
 
-    The box keeps its rows and its room, and moves along the ring as far as its lines do, so that each column that
-    stays lies where it was.
+    A line begins at its first column inside the image, or, where columns have gaps, at the first output column that
+    uses any. Where columns slide, the tile keeps its rows and its room, and moves along the ring as far as its lines
+    do, so that each column that stays lies where it was; its lines begin at an output's first column.
+
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    settings : In
+    corner, span, kernel : In
+        The tile's first column, columns from its first output column to its last one, and columns of the kernel. They
+        must stand from the cycle before ``prepare`` until ``placed``.
+    prepare : In(1)
+        Remember where the tile before lies, and forget that it is ``placed``.
+    slides : In(1)
+        Some columns may stay; with ``prepare``. Where columns slide.
+    begin : In(1)
+        Place the columns of a tile; in the cycle after ``prepare``, or later.
+    gaps : Out(1)
+        The stride jumps over columns between others.
+    first_used, last_used, any : Out
+        Of the columns that are used and do not stay; there are some.
+    quotient, phase : Out
+        Where the corner is or would be in a line.
+    word_quotient, word_phase : Out
+        Where the first byte of the first word is in a line.
+    placed : Out(1)
+        The four above are right.
+    slid : Out(1), moved : Out(signed)
+        Columns stay; by how many quotients the corner moves against the tile before. Where columns slide.
     """
 
-    def __init__(self, bits: int) -> None:
-        # Of the box before: the first column behind it, from the image's edge, and its corner's place in a line.
-        self.behind, self.quotient = Signal(signed(bits + 4)), Signal(signed(bits + 1))
-        # Columns that stay, of those inside the image; whether any may.
-        self.kept, self.slid = Signal(bits + 3), Signal()
-
-
-class Columns:
-    """Columns of the box; the corner counts from the padding's edge, the used ones from the image's."""
-
     def __init__(self, parameters: HwcParameters) -> None:
-        bits = parameters.position_bits
-        self.slide = Slide(bits) if parameters.columns_slide else None
-        self._bits = bits
-        self.corner, self.kernel = Signal(bits + 3), Signal(bits)
-        # The stride jumps over some between others.
-        self.gaps = Signal()
-        # From the image's edge to the corner, the other way, and to the first column behind the box.
-        self._over, self._under = Signal(signed(bits + 4)), Signal(signed(bits + 4))
-        self._reach = Signal(signed(bits + 4))
-        # Of those used, and not kept from the box before; there are any.
-        self.first_used, self.last_used, self.any = Signal(bits + 3), Signal(signed(bits + 4)), Signal()
-        self.clip = Signal(bits)
-        # Where the corner lies or would lie in a line; the first word's first byte, at first left of the line.
-        self.quotient, self.phase = Signal(signed(bits + 1)), Signal(2)
-        in_line = 1 + parameters.input_elements.bit_length() if parameters.columns_slide else 3
-        self.word_quotient, self.word_phase = Signal(signed(in_line)), Signal(signed(4))
-        self.begin, self.placed = Signal(), Signal()
+        self.parameters = parameters
+        bits, slides = parameters.position_bits, parameters.columns_slide
+        self._quotient = quotient_shape(parameters)
+        in_line = 1 + parameters.input_elements.bit_length() if slides else 3
+        moved = {"slides": In(1), "slid": Out(1), "moved": Out(signed(bits + 2))}
+        super().__init__(
+            {
+                "settings": In(settings_signature(parameters)),
+                "corner": In(column_shape(parameters)),
+                "span": In(bits + 1),
+                "kernel": In(parameters.dim_bits["l"]),
+                "prepare": In(1),
+                "begin": In(1),
+                "gaps": Out(1),
+                "first_used": Out(bits + 1),
+                "last_used": Out(column_shape(parameters)),
+                "any": Out(1),
+                "quotient": Out(self._quotient),
+                "phase": Out(2),
+                "word_quotient": Out(signed(in_line)),
+                "word_phase": Out(signed(4)),
+                "placed": Out(1),
+                **(moved if slides else {}),
+            }
+        )
 
-    def follow(self, m: Module, settings: wiring.PureInterface, ranges: Ranges) -> None:
-        """The box's columns three cycles after the nest has moved, as long as it stays."""
-        bits, stride, low, high = self._bits, settings.stride_x, ranges.low, ranges.high
-        first, end, behind, several = Signal(bits + 2), Signal(bits + 2), Signal(bits + 3), Signal()
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p, settings, stride = self.parameters, self.settings, self.settings.stride_x
+        total, last = Signal(len(self.span) + 1), Signal(signed(len(self.corner) + 1))
+        # Columns of the tile left of the image.
+        clip = Signal(p.position_bits)
         m.d.sync += [
-            first.eq(times_stride(low["x"], stride)),
-            end.eq(times_stride(high["x"], stride)),
-            self.kernel.eq(Value.cast(high["l"]) - low["l"]),
-            several.eq(Value.cast(high["x"]) - low["x"] != 1),
-            self.corner.eq(first + low["l"]),
-            behind.eq(end + high["l"] - stride),
-            self.gaps.eq((self.kernel < stride) & several),
-            self._over.eq(self.corner - settings.padding_left),
-            self._under.eq(settings.padding_left - self.corner),
-            self._reach.eq(behind - settings.padding_left),
+            total.eq(self.span + self.kernel),
+            last.eq(self.corner + total - 1),
+            self.gaps.eq((self.kernel < stride) & (self.span != 0)),
             self.any.eq((self.last_used >= 0) & (self.last_used >= self.first_used)),
         ]
+        first: Value = Mux(self.corner < 0, 0, self.corner).as_unsigned()[: len(self.first_used)]
+        clips, kept = Signal(), Value.cast(0)
+        if p.columns_slide:
+            first, kept = self._slide(m, first, clips)
+        with m.If(clips):
+            m.d.sync += [
+                self.first_used.eq(first),
+                self.last_used.eq(Mux(last >= settings.input_width, settings.input_width - 1, last)),
+                clip.eq(Mux(self.corner < 0, -self.corner, 0)),
+            ]
+        with m.If(self.prepare):
+            m.d.sync += self.placed.eq(0)
+        self._place(m, kept, clip, clips)
+        return m
 
-    def _clip(self, m: Module, settings: wiring.PureInterface) -> None:
-        """Columns inside the image, of those the ones that do not stay; how many lie outside on the left."""
-        width, reach, outside = settings.input_width, self._reach, self._over < 0
-        first: Value = Mux(outside, 0, self._over[:-1])
-        if self.slide is not None:
-            kept = self.slide.slid & (self.slide.behind > first)
-            m.d.sync += self.slide.kept.eq(Mux(kept, self.slide.behind - first, 0))
-            first = Mux(kept, self.slide.behind, first)
-        m.d.sync += [
-            self.first_used.eq(first),
-            self.last_used.eq(Mux(reach > width, width - 1, reach - 1)),
-            self.clip.eq(Mux(outside, self._under, 0)),
-        ]
+    def _slide(self, m: Module, first: Value, clips: Value) -> tuple[Value, Value]:
+        """What stays of the tile before: the first new column, and how many before it stay."""
+        kept = Signal.like(self.first_used)
+        behind, quotient = Signal(signed(len(self.last_used) + 1)), Signal(self._quotient)
+        with m.If(self.prepare):
+            m.d.sync += [self.slid.eq(self.slides), behind.eq(self.last_used + 1), quotient.eq(self.quotient)]
+        stays = Signal()
+        m.d.comb += [stays.eq(self.slid & (behind > first)), self.moved.eq(quotient - self.quotient)]
+        with m.If(clips):
+            m.d.sync += kept.eq(Mux(stays, behind - first, 0))
+        return Mux(stays, behind, first), kept
 
-    def place(self, m: Module, parameters: HwcParameters, settings: wiring.PureInterface, gaps: Value) -> None:
-        """Where a line begins: at its first column inside the image, or, where columns have gaps, at the first output
-        column that uses any. Meanwhile rows are placed."""
-        stride, quotient = settings.stride_x, self.quotient
-        word_quotient, word_phase = self.word_quotient, self.word_phase
+    def _place(self, m: Module, kept: Value, clip: Signal, clips: Signal) -> None:
+        """Divide by the stride, step by step."""
+        p, settings, stride = self.parameters, self.settings, self.settings.stride_x
+        quotient, word_quotient, word_phase = self.quotient, self.word_quotient, self.word_phase
+        gaps: Value = self.gaps & ~self.slid if p.columns_slide else self.gaps
         # Columns in the first word before the first used one.
-        before = in_row(parameters, settings, self.first_used)[:2]
-        if parameters.wide:
+        before = in_row(p, settings, self.first_used)[:2]
+        if p.wide:
             before = before & Mux(settings.wide, 1, 3)
-        kept: Value = Value.cast(0) if self.slide is None else self.slide.kept
         with m.FSM(name="columns"):
             with m.State("Idle"):
                 with m.If(self.begin):
                     m.next = "Clip"
             with m.State("Clip"):
-                self._clip(m, settings)
+                m.d.comb += clips.eq(1)
                 m.d.sync += [quotient.eq(0), self.phase.eq(0), word_quotient.eq(0)]
                 m.next = "Place-Column"
             with m.State("Place-Column"):
                 with m.If(stride == 1):
                     m.d.sync += [
-                        quotient.eq(-self.clip),
+                        quotient.eq(-clip),
                         word_quotient.eq(kept - before),
                         word_phase.eq(0),
                         self.placed.eq(1),
                     ]
                     m.next = "Idle"
-                with m.Elif(self.clip >= stride):
-                    m.d.sync += [self.clip.eq(self.clip - stride), quotient.eq(quotient - 1)]
-                if self.slide is not None:
+                with m.Elif(clip >= stride):
+                    m.d.sync += [clip.eq(clip - stride), quotient.eq(quotient - 1)]
+                if p.columns_slide:
                     # Lines whose columns stay begin at an output's first column, inside the image or not.
                     with m.Elif(settings.input_slides):
-                        skipped = kept + self.clip[:2]
+                        skipped = kept + clip[:2]
                         outputs = divided(skipped, stride)
                         m.d.sync += [
                             word_phase.eq(skipped - times_stride(outputs, stride) - before),
@@ -123,9 +160,9 @@ class Columns:
                         ]
                         m.next = "Place-Word"
                 with m.Else():
-                    m.d.sync += word_phase.eq(Mux(gaps, self.clip[:2], 0) - before)
-                    with m.If(~gaps & (self.clip != 0)):
-                        m.d.sync += [self.phase.eq(stride - self.clip), quotient.eq(quotient - 1)]
+                    m.d.sync += word_phase.eq(Mux(gaps, clip[:2], 0) - before)
+                    with m.If(~gaps & (clip != 0)):
+                        m.d.sync += [self.phase.eq(stride - clip), quotient.eq(quotient - 1)]
                     m.next = "Place-Word"
             with m.State("Place-Word"):
                 # The first word's first byte may lie left of the line's first column.

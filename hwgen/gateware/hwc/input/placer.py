@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from amaranth.hdl import C, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.input.columns import Columns, in_row
-from hwgen.gateware.hwc.input.rows import Rows
+from hwgen.gateware.hwc.input.columns import TileColumns, in_row
+from hwgen.gateware.hwc.input.rows import TileRows
+from hwgen.gateware.hwc.input.walk import InputWalk
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 from hwgen.gateware.hwc.token import input_token
-from hwgen.gateware.lib.nest import LoopNest, Ranges
 
 __all__ = ["InputPlacer", "input_box"]
 
@@ -50,7 +50,7 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
         {
             "valid": Out(1),
             "ready": In(1),
-            "rows": Out(bits + 3),
+            "rows": Out(bits + 1),
             "channels": Out(bits),
             **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
             "words": Out(bits),
@@ -137,10 +137,23 @@ class InputPlacer(wiring.Component):
         p, bits, settings = self.parameters, self.parameters.position_bits, self.settings
         self._box = box = input_box(p).create(path=("placed",))
         token = Signal.like(self.token)
-        m.submodules.nest = nest = LoopNest(loops=p.loops[: p.input_marker + 1], bits=bits)
-        ranges = nest.follow(m, settings)
-        rows, columns, product = Rows(bits), Columns(p), _Product(m)
-        self._slide = columns.slide
+        m.submodules.rows = rows = TileRows(p)
+        m.submodules.columns = columns = TileColumns(p)
+        self._slid: Value | None = columns.slid if p.columns_slide else None
+        m.submodules.walk = walk = InputWalk(p)
+        for block in (walk, columns):
+            connect(m, flipped(settings), block.settings)
+        m.d.comb += [
+            rows.corner.eq(walk.row),
+            rows.span.eq(walk.row_span),
+            rows.kernel.eq(walk.kernel_rows),
+            rows.stride.eq(settings.stride_y),
+            rows.height.eq(settings.input_height),
+            columns.corner.eq(walk.column),
+            columns.span.eq(walk.column_span),
+            columns.kernel.eq(walk.kernel_columns),
+        ]
+        product = _Product(m)
         ring = _Ring(box.slot.shape(), self.drop.shape())
         self._offer(m, box, token, ring)
         # Of a line in the shared memory.
@@ -150,8 +163,8 @@ class InputPlacer(wiring.Component):
             last = Mux(settings.wide, Cat(C(1, 1), last).as_signed(), last)
         m.d.comb += [
             token.ring.eq(ring.first),
-            token.row.eq(rows.corner - settings.padding_top),
-            token.column.eq(columns.corner - settings.padding_left),
+            token.row.eq(rows.corner),
+            token.column.eq(columns.corner),
             token.quotient.eq(columns.quotient),
             token.phase.eq(columns.phase),
             first_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.first_used))),
@@ -176,14 +189,11 @@ class InputPlacer(wiring.Component):
         # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
         with m.If(ring.first < 0):
             m.d.sync += ring.first.eq(ring.first + p.input_elements)
-        if self._slide is not None:
-            m.d.comb += box.slid.eq(self._slide.slid)
-        rows.follow(m, settings, ranges)
-        columns.follow(m, settings, ranges)
-        rows.add(m)
-        stays = self._what_stays(m, nest)
+        if self._slid is not None:
+            m.d.comb += box.slid.eq(self._slid)
+        stays = self._what_stays(m, walk)
         with m.FSM(name="place"):
-            self._begin(m, nest, ranges, rows, columns, ring, product, stays)
+            self._begin(m, walk, rows, columns, ring, product, stays)
             self._multiply(m, rows, columns, product, ring)
             with m.State("Overflow"):
                 m.d.comb += self.overflow.eq(1)
@@ -191,13 +201,12 @@ class InputPlacer(wiring.Component):
                 self._grow(m, ring, product)
                 m.d.comb += box.valid.eq((ring.first >= 0) & columns.placed)
                 with m.If(box.valid & box.ready):
-                    m.d.comb += nest.advance.eq(1)
+                    m.d.comb += walk.advance.eq(1)
                     # As it is for a box that stays.
                     m.d.sync += [box.rows.eq(0), ring.drop.eq(0)]
                     m.next = "Begin"
-                    with m.If(nest.finished):
+                    with m.If(walk.finished):
                         m.next = "Idle"
-        columns.place(m, p, settings, box.gaps)
         return m
 
     def _offer(
@@ -222,50 +231,47 @@ class InputPlacer(wiring.Component):
     def _begin(
         self,
         m: Module,
-        nest: LoopNest,
-        ranges: Ranges,
-        rows: Rows,
-        columns: Columns,
+        walk: InputWalk,
+        rows: TileRows,
+        columns: TileColumns,
         ring: _Ring,
         product: _Product,
         stays: tuple[Value, Value],
     ) -> None:
         """From loops to rows, columns and the channel's address."""
         settings = self.settings
-        channel, keeps = self._seek(m, nest, ranges, *stays)
-        m.d.sync += self._box.channels.eq(Value.cast(ranges.high["c"]) - ranges.low["c"])
+        channel, keeps = self._seek(m, walk, *stays)
+        m.d.comb += self._box.channels.eq(walk.channels)
+        if self.parameters.columns_slide:
+            # Kernel columns that the stride jumps over are not shared between output columns.
+            over_outputs = self.parameters.loops[self.parameters.input_marker] == "x"
+            shared = columns.kernel > settings.stride_x if over_outputs else 1
+            m.d.comb += columns.slides.eq(keeps & shared & (ring.live != 0))
+        else:
+            m.d.comb += rows.keeps.eq(keeps)
         with m.State("Corner"):
-            m.d.sync += [*product.of(channel, settings.input_plane), columns.placed.eq(0)]
-            if self._slide is not None:
-                # Kernel columns that the stride jumps over are not shared between output columns.
-                over_outputs = self.parameters.loops[self.parameters.input_marker] == "x"
-                shared = columns.kernel > settings.stride_x if over_outputs else 1
-                m.d.sync += [
-                    self._slide.slid.eq(keeps & shared & (ring.live != 0)),
-                    self._slide.behind.eq(columns.last_used + 1),
-                    self._slide.quotient.eq(columns.quotient),
-                ]
+            m.d.sync += product.of(channel, settings.input_plane)
+            m.d.comb += [columns.prepare.eq(1), rows.begin.eq(1)]
             m.next = "Span"
         with m.State("Span"):
-            rows.begin(m, settings, keeps if self._slide is None else C(0, 1))
             m.d.comb += columns.begin.eq(1)
             m.next = "Count-Rows"
         with m.State("Count-Rows"):
-            with m.If(rows.count(m, settings)):
+            with m.If(~rows.counting):
                 m.next = "Add-Rows"
         with m.State("Add-Rows"):
-            rows.end(m, settings)
+            m.d.comb += rows.ends.eq(1)
             m.next = "Place-Rows"
 
-    def _seek(self, m: Module, nest: LoopNest, ranges: Ranges, stays: Value, whole: Value) -> tuple[Signal, Signal]:
+    def _seek(self, m: Module, walk: InputWalk, stays: Value, whole: Value) -> tuple[Signal, Signal]:
         """Find the group of the output channels: the box's first channel; whether some of the box before stays."""
-        settings, bits, first = self.settings, self.parameters.position_bits, Value.cast(ranges.low["m"])
+        settings, bits, first = self.settings, self.parameters.position_bits, walk.output
         group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
         same_group, keeps, channel = Signal(), Signal(), Signal(bits + 1)
-        m.d.sync += channel.eq(group_channel + ranges.low["c"])
+        m.d.sync += channel.eq(group_channel + walk.channel)
         with m.State("Idle"):
             with m.If(self.start):
-                m.d.comb += nest.start.eq(1)
+                m.d.comb += walk.start.eq(1)
                 m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
                 m.next = "Begin"
         with m.State("Begin"):
@@ -290,14 +296,14 @@ class InputPlacer(wiring.Component):
                 m.next = "Corner"
         return channel, keeps
 
-    def _what_stays(self, m: Module, nest: LoopNest) -> tuple[Value, Value]:
+    def _what_stays(self, m: Module, walk: InputWalk) -> tuple[Value, Value]:
         """Whether rows or columns, and whether all of the box before stays: only inside an execution, where only the
         marked loop turns."""
         p = self.parameters
         same_execution, nothing = Signal(), Value.cast(0)
         if p.input_marker < len(p.loops):
-            with m.If(nest.advance):
-                m.d.sync += same_execution.eq(nest.turning[p.input_marker])
+            with m.If(walk.advance):
+                m.d.sync += same_execution.eq(walk.goes_on)
         match p.loops[p.input_marker] if p.input_marker < len(p.loops) else None:
             case "m":
                 return nothing, same_execution
@@ -305,7 +311,7 @@ class InputPlacer(wiring.Component):
                 return nothing, nothing
         return same_execution & self.settings.input_slides, nothing
 
-    def _multiply(self, m: Module, rows: Rows, columns: Columns, product: _Product, ring: _Ring) -> None:
+    def _multiply(self, m: Module, rows: TileRows, columns: TileColumns, product: _Product, ring: _Ring) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
         p, settings, box = self.parameters, self.settings, self._box
         write, live, slab = ring.write, ring.live, settings.input_slab
@@ -363,22 +369,22 @@ class InputPlacer(wiring.Component):
             ]
 
     def _if_slid(self, then: ValueLike, otherwise: ValueLike) -> ValueLike:
-        return otherwise if self._slide is None else Mux(self._slide.slid, then, otherwise)
+        return otherwise if self._slid is None else Mux(self._slid, then, otherwise)
 
     @contextmanager
-    def _moved(self, m: Module, columns: Columns, ring: _Ring) -> Iterator[Value]:
+    def _moved(self, m: Module, columns: TileColumns, ring: _Ring) -> Iterator[Value]:
         """Where new rows are written. A box that slides begins as far behind the one before as its lines do, which is
         known when its columns are placed; nothing happens until then."""
-        if self._slide is None:
+        if self._slid is None:
             yield ring.write
             return
-        settings, elements, slide = self.settings, self.parameters.input_elements, self._slide
+        settings, elements = self.settings, self.parameters.input_elements
         shift, moved = Signal(self.drop.shape()), Signal(len(self.drop) + 1)
         m.d.comb += [
-            shift.eq(in_bytes(self.parameters, settings, settings.input_shift + slide.quotient - columns.quotient)),
+            shift.eq(in_bytes(self.parameters, settings, settings.input_shift + columns.moved)),
             moved.eq(self._box.slot + shift),
         ]
-        begin = Mux(slide.slid, Mux(moved >= elements, moved - elements, moved), ring.write)
-        with m.If(~slide.slid | columns.placed):
+        begin = Mux(self._slid, Mux(moved >= elements, moved - elements, moved), ring.write)
+        with m.If(~self._slid | columns.placed):
             m.d.sync += ring.write.eq(begin)
             yield begin

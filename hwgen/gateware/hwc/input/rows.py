@@ -1,92 +1,112 @@
-"""Rows of a box of the input: which of them are new, and which stay in the ring."""
+"""Rows of a tile of the input: which of them are new, and which stay in the ring."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-from hwgen.gateware.lib.nest import Ranges
-from hwgen.gateware.lib.stride import times_stride
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.token import row_shape
 
-__all__ = ["Rows"]
+__all__ = ["TileRows"]
 
 
-class Rows:
-    """Rows of the box; they count from the padding's edge."""
+class TileRows(wiring.Component):
+    """Counts the rows of one tile after the other; rows count from the image's first one.
 
-    def __init__(self, bits: int) -> None:
-        self._bits = bits
-        # The box's first row and the one behind its last; rows of the kernel, and whether the stride jumps over some.
-        self.corner, self.behind = Signal(bits + 3), Signal(bits + 3)
-        self.kernel, self.gaps = Signal(bits), Signal()
-        # Rows above the first new one, those of them that lie in the ring, new ones, the first new one, and how many
-        # new ones lie there without a gap.
-        self.skipped, self.kept, self.new = Signal(bits + 3), Signal(bits + 3), Signal(bits + 3)
-        self.first_new, self.run = Signal(bits + 3), Signal(2)
-        # The first row behind the last box that is still in the ring, or in the image; the first one below it.
-        self._next_new, self._bottom = Signal(bits + 3), Signal(bits + 3)
-        # The first one of the rows at hand: all of them, or those up to a gap; how many, and how often others follow.
-        self._at, self._span, self._left = Signal(bits + 3), Signal(bits + 3), Signal(bits)
-        # Rows from there to the image, to the first new row, to the image's end.
-        self._to = [Signal(signed(bits + 4), name=f"to_{name}") for name in ("image", "new", "bottom")]
-        # Of the rows counted last: how many lie above each of these, the first one, and whether there are any.
-        self._above = [Signal(bits + 3, name=f"above_{name}") for name in ("image", "new", "bottom")]
-        self._counted_at, self._counted = Signal(bits + 3), Signal()
+    All rows are counted at once, or, where the stride jumps over some, those of one output row a cycle. A count
+    passes three stages: distances, clipped distances, sums.
 
-    def follow(self, m: Module, settings: wiring.PureInterface, ranges: Ranges) -> None:
-        """The box's rows two cycles after the nest has moved, as long as it stays."""
-        bits, stride, low, high = self._bits, settings.stride_y, ranges.low, ranges.high
-        first, end, more = Signal(bits + 2), Signal(bits + 2), Signal(bits)
+    Parameters
+    ----------
+    parameters
+        What the HWC is generated for.
+
+    Members
+    -------
+    stride, height : In
+        Vertical stride; rows of the image.
+    corner, span, kernel : In
+        The tile's first row, rows from its first output row to its last one, and rows of the kernel. They must stand
+        from the cycle before ``begin`` until ``ends``.
+    keeps : In(1)
+        Some of the tile before stays, from the cycle after ``begin`` on.
+    begin : In(1)
+        Count the rows of a tile.
+    counting : Out(1)
+        Rows are still to be counted. The sums are there two cycles after the last cycle in which it is set.
+    ends : In(1)
+        Rows of the next tile are new from here on. While the last sum is made.
+    gaps : Out(1)
+        The stride jumps over rows.
+    skipped, kept, new : Out
+        Rows before the first new one; those of them that are in the ring; new rows.
+    first_new, run : Out
+        The first new row, and how many there are without a gap.
+    """
+
+    def __init__(self, parameters: HwcParameters) -> None:
+        bits = parameters.position_bits
+        self._kernel_bits = parameters.dim_bits["k"]
+        super().__init__(
+            {
+                "stride": In(3),
+                "height": In(bits),
+                "corner": In(row_shape(parameters)),
+                "span": In(bits + 1),
+                "kernel": In(self._kernel_bits),
+                "keeps": In(1),
+                "begin": In(1),
+                "counting": Out(1),
+                "ends": In(1),
+                "gaps": Out(1),
+                **{name: Out(bits + 1) for name in ("skipped", "kept", "new")},
+                "first_new": Out(row_shape(parameters)),
+                "run": Out(2),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        total, length = Signal(len(self.span) + 1), Signal(len(self.span) + 1)
+        # The first row behind the last tile that is still in the ring, or in the image.
+        next_new, behind = Signal.like(self.height), Signal(signed(len(self.corner) + 1))
+        at, left = Signal.like(self.corner), Signal.like(self.span)
+        m.d.comb += [self.gaps.eq(self.kernel < self.stride), length.eq(Mux(self.gaps, self.kernel, total))]
+        m.d.sync += [total.eq(self.span + self.kernel), behind.eq(self.corner + total)]
+        with m.If(self.ends):
+            m.d.sync += next_new.eq(Mux(behind < 0, 0, Mux(behind > self.height, self.height, behind)))
+        # Rows from the first one at hand to the image, to the first new row, to the image's end.
+        distances = [Signal(signed(len(at) + 1), name=f"to_{name}") for name in ("image", "new", "end")]
+        bounds = (Value.cast(0), Mux(self.keeps, next_new, 0), self.height)
+        placed, measured = Signal(), Signal()
+        with m.If(self.begin):
+            m.d.sync += [self.counting.eq(1), at.eq(self.corner), left.eq(Mux(self.gaps, self.span, 0))]
+        with m.Else():
+            m.d.sync += [at.eq(at + self.stride), left.eq(left - self.stride)]
+            with m.If(left == 0):
+                m.d.sync += self.counting.eq(0)
+        m.d.sync += [to.eq(bound - at) for to, bound in zip(distances, bounds, strict=True)]
+        # Of the rows at hand: how many are above each of these.
+        above = [Signal.like(length, name=f"above_{name}") for name in ("image", "new", "end")]
         m.d.sync += [
-            first.eq(times_stride(low["y"], stride)),
-            end.eq(times_stride(high["y"], stride)),
-            self.kernel.eq(Value.cast(high["k"]) - low["k"]),
-            more.eq(Value.cast(high["y"]) - low["y"] - 1),
-            self.corner.eq(first + low["k"]),
-            self.behind.eq(end + high["k"] - stride),
-            self.gaps.eq(self.kernel < stride),
-            self._bottom.eq(settings.padding_top + settings.input_height),
+            number.eq(Mux(to < 0, 0, Mux(to > length, length, to)))
+            for number, to in zip(above, distances, strict=True)
         ]
-        self._more = more
+        starts = [Signal.like(at, name=f"at_{stage}") for stage in ("placed", "measured")]
+        m.d.sync += [starts[0].eq(at), starts[1].eq(starts[0]), placed.eq(self.counting), measured.eq(placed)]
+        self._add(m, measured, starts[1], above)
+        return m
 
-    def begin(self, m: Module, settings: wiring.PureInterface, keeps: Value) -> None:
-        """Before they are counted; those that lie in the ring are new if the box keeps nothing."""
-        top, new = settings.padding_top, Mux(keeps, self._next_new, settings.padding_top)
-        m.d.sync += [
-            *(to.eq(row - self.corner) for to, row in zip(self._to, (top, new, self._bottom), strict=True)),
-            self._at.eq(self.corner),
-            self._span.eq(Mux(self.gaps, self.kernel, self.behind - self.corner)),
-            self._left.eq(Mux(self.gaps, self._more, 0)),
-            *(number.eq(0) for number in (self.skipped, self.kept, self.new)),
-        ]
-
-    def count(self, m: Module, settings: wiring.PureInterface) -> Value:
-        """All of them at once, or, where they have gaps, the rows of one output row a cycle; whether that is all."""
-        m.d.sync += [
-            *(
-                above.eq(Mux(to < 0, 0, Mux(to > self._span, self._span, to)))
-                for above, to in zip(self._above, self._to, strict=True)
-            ),
-            *(to.eq(to - settings.stride_y) for to in self._to),
-            self._counted_at.eq(self._at),
-            self._at.eq(self._at + settings.stride_y),
-            self._left.eq(self._left - 1),
-            self._counted.eq(1),
-        ]
-        return self._left == 0
-
-    def add(self, m: Module) -> None:
-        """The rows that have been counted, a cycle later."""
-        image, new, bottom = self._above
-        m.d.sync += self._counted.eq(0)
-        with m.If(self._counted):
+    def _add(self, m: Module, measured: Value, start: Value, above: list[Signal]) -> None:
+        """Add up rows that have been measured."""
+        image, new, end = above
+        with m.If(self.begin):
+            m.d.sync += [self.skipped.eq(0), self.kept.eq(0), self.new.eq(0)]
+        with m.Elif(measured):
             m.d.sync += [
                 self.skipped.eq(self.skipped + new),
                 self.kept.eq(self.kept + new - image),
-                self.new.eq(self.new + bottom - new),
+                self.new.eq(self.new + end - new),
             ]
             with m.If(self.new == 0):
-                m.d.sync += [self.first_new.eq(self._counted_at + new), self.run.eq(self.kernel - new)]
-
-    def end(self, m: Module, settings: wiring.PureInterface) -> None:
-        """Rows of the next box from here on are new."""
-        top, behind = settings.padding_top, self.behind
-        m.d.sync += self._next_new.eq(Mux(behind <= top, top, Mux(behind > self._bottom, self._bottom, behind)))
+                m.d.sync += [self.first_new.eq(start + new), self.run.eq(self.kernel - new)]

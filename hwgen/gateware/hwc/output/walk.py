@@ -1,14 +1,14 @@
 """The vectors of the output's boxes, one after the other: what each covers, and its place in the output memory."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, REDUCTION, HwcParameters
-from hwgen.gateware.hwc.settings import output_capacity, settings_signature
-from hwgen.gateware.lib.nest import LevelRegister, LoopNest
+from hwgen.arch.hwc import OUTPUT_DIMS, REDUCTION, HwcParameters
+from hwgen.gateware.hwc.settings import nest_of, output_capacity, settings_signature
+from hwgen.gateware.lib.nest import LoopNest, SteppedValue
 
 __all__ = ["OutputWalk"]
 
@@ -86,20 +86,10 @@ class OutputWalk(wiring.Component):
         outer = range(p.output_marker)
         inner = {dim: [j for j in p.output_tile_loops if p.loops[j] == dim] for dim in OUTPUT_DIMS}
         order = [*outer, *inner["m"], *inner["y"], *inner["x"]]
-        m.submodules.nest = nest = LoopNest(loops=[p.loops[j] for j in order], bits=p.position_bits)
-        low: dict[str, ValueLike] = dict.fromkeys(DIMS, 0)
-        high: dict[str, ValueLike] = {dim: getattr(self.settings, f"extent_{dim}") for dim in DIMS}
-        for at, j in enumerate(order):
-            dim = p.loops[j]
-            if at == p.output_marker:
-                m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, OUTPUT_DIMS, strict=True)]
-            m.d.comb += [
-                nest.extent[at].eq(getattr(self.settings, f"extent_{dim}")),
-                nest.step[at].eq(getattr(self.settings, f"step_{j}_{dim}")),
-            ]
-            low[dim], high[dim] = nest.lo[at], nest.hi[at]
-        if len(order) == p.output_marker:
-            m.d.comb += [place.eq(low[d]) for place, d in zip(self.box, OUTPUT_DIMS, strict=True)]
+        nest, sizes = nest_of(m, p, self.settings, order, OUTPUT_DIMS)
+        m.submodules.nest = nest
+        for dim, place, box in zip(OUTPUT_DIMS, (self.channel, self.row, self.column), self.box, strict=True):
+            self._coordinate(m, nest, order, dim, place, box)
         m.d.comb += [nest.start.eq(self.start), nest.advance.eq(self.advance)]
         with m.If(self.start):
             m.d.sync += self.valid.eq(1)
@@ -110,16 +100,13 @@ class OutputWalk(wiring.Component):
         reductions = [at for at in outer if p.loops[at] in REDUCTION]
         begins, ends = ([self.settings.first_part], [self.settings.last_part]) if p.cluster else ([], [])
         m.d.comb += [
-            self.channel.eq(low["m"]),
-            self.row.eq(low["y"]),
-            self.column.eq(low["x"]),
             self.leaves_row.eq(~_any(nest.turning[columns_from:])),
-            self.channels.eq(high["m"] - low["m"]),
-            self.rows.eq(high["y"] - low["y"]),
-            self.columns.eq(high["x"] - low["x"]),
-            self.ends_row.eq(_all(nest.last[columns_from:])),
-            self.ends_channels.eq(_all(nest.last[rows_from:])),
-            self.ends_box.eq(_all(nest.last[p.output_marker :])),
+            self.channels.eq(sizes["m"]),
+            self.rows.eq(sizes["y"]),
+            self.columns.eq(sizes["x"]),
+            self.ends_row.eq(nest.ended[columns_from]),
+            self.ends_channels.eq(nest.ended[rows_from]),
+            self.ends_box.eq(nest.ended[p.output_marker]),
             self.resumes.eq(~_all([*(nest.first[at] for at in reductions), *begins])),
             self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
             self.needs_fetch.eq(
@@ -129,34 +116,42 @@ class OutputWalk(wiring.Component):
         self._place(m, nest, order)
         return m
 
+    def _coordinate(self, m: Module, nest: LoopNest, order: list[int], dim: str, place: Value, box: Value) -> None:
+        """Where a vector begins along one dimension, and where its box does."""
+        loops, bits = self.parameters.loops, self.parameters.position_bits
+        steps = [at for at, j in enumerate(order) if loops[j] == dim]
+        outside = [at for at in steps if at < self.parameters.output_marker]
+        name = f"low_{dim}"
+        m.submodules[name] = low = SteppedValue(
+            loops=len(order), inner=range(len(order)), steps=steps, shape=bits, step_bits=bits
+        )
+        low.follow(m, nest, self.start | self.advance, nest.finished)
+        m.d.comb += [
+            *(getattr(low, f"step_{at}").eq(getattr(self.settings, f"step_{order[at]}_{dim}")) for at in steps),
+            place.eq(low.value),
+            box.eq(getattr(low, f"level_{outside[-1]}") if outside else 0),
+        ]
+
     def _place(self, m: Module, nest: LoopNest, order: list[int]) -> None:
         """Index in the box, and place in the memory."""
         p, first = self.parameters, self.parameters.output_marker
-        steps = {
-            at: _adding(getattr(self.settings, f"output_index_step_{j}")) for at, j in enumerate(order) if at >= first
-        }
-        m.submodules.index = index = LevelRegister(
-            loops=len(order), inner=range(first, len(order)), step=steps, shape=self.index.shape()
+        steps, bits = range(first, len(order)), len(self.index)
+        m.submodules.index = index = SteppedValue(
+            loops=len(order), inner=steps, steps=steps, shape=bits, step_bits=bits
         )
-        fresh = Signal(init=1)
+        index.follow(m, nest, self.start | self.advance, nest.ended[first])
         capacity = output_capacity(p, self.settings)
         base = Signal.like(self.index)
         m.d.comb += [
-            index.base.eq(0),
-            index.fresh.eq(fresh),
-            index.turning.eq(nest.turning),
-            index.advance.eq(self.advance),
+            *(
+                getattr(index, f"step_{at}").eq(getattr(self.settings, f"output_index_step_{order[at]}"))
+                for at in steps
+            ),
             self.index.eq(index.value),
             self.place.eq(_modulo(base + index.value, capacity)),
         ]
-        with m.If(self.advance):
-            m.d.sync += fresh.eq(self.ends_box)
-            with m.If(self.ends_box):
-                m.d.sync += base.eq(_modulo(base + self.settings.output_box_vectors, capacity))
-
-
-def _adding(stride: ValueLike) -> Callable[[Value], Value]:
-    return lambda value: value + stride
+        with m.If(self.advance & self.ends_box):
+            m.d.sync += base.eq(_modulo(base + self.settings.output_box_vectors, capacity))
 
 
 def _modulo(value: Value, depth: Value | int) -> Value:

@@ -11,6 +11,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.loop_counts import loop_counts
 from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.lanes import Lanes
@@ -107,6 +108,11 @@ class Task:
         extents, largest = self.extents, self.largest()
         values = {f"extent_{dim}": extent for dim, extent in extents.items()}
         values |= {f"step_{j}_{self.loops[j]}": step for j, step in self.steps.items()}
+        steps = [self.steps.get(j, 1) for j in range(len(self.loops))]
+        for j, counts in enumerate(loop_counts(self.loops, steps, {"c": 1, "k": 1, **extents})):
+            values |= {f"repeats_{j}_{i}": repeats for i, repeats in enumerate(counts.repeats)}
+            if j in self.parameters().size_bits:
+                values |= {f"rest_{j}_{i}": rest for i, rest in enumerate(counts.rests)}
         values |= {
             "output_box_vectors": self.box_vectors(),
             "output_index_step_5": largest["y"] * largest["x"],
