@@ -214,6 +214,12 @@ static inline void hwc_start(volatile uint32_t *hwc, const struct hwc_program *p
     hwc[HWC_CONTROL / 4] = HWC_CONTROL_START;
 }
 
+/* Stops a layer; then wait for its end. */
+static inline void hwc_abort(volatile uint32_t *hwc)
+{
+    hwc[HWC_CONTROL / 4] = HWC_CONTROL_ABORT;
+}
+
 /* Waits for the end of a layer and acknowledges the interrupt.
    Returns the status: HWC_STATUS_DONE if all went well. */
 static inline uint32_t hwc_wait(volatile uint32_t *hwc)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,4 +86,4 @@ def test_what_cannot_be_built_is_refused(changes: dict[str, int], message: str) 
 
 def test_an_hwc_that_stands_alone_is_refused() -> None:
     with pytest.raises(ParameterError, match="hwc: expected one that is generated for a cluster"):
-        ClusterParameters(hwc=HwcParameters(**{**HWC.__dict__, "cluster": False}))
+        ClusterParameters(hwc=replace(HWC, cluster=False))

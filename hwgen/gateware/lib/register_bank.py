@@ -1,13 +1,13 @@
 """Decodes a configuration port: any bank of registers that `hwgen.arch.registers` describes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import WORD_BITS
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.registers.bank import HELD, Access, Bank, Content, Field, Register
 from hwgen.arch.registers.errors import ERROR_BITS, Refusal
 from hwgen.gateware.bus.tcdm import TcdmSignature
@@ -31,26 +31,29 @@ def settings_signature(registers: Iterable[Register]) -> wiring.Signature:
 
 
 @dataclass(frozen=True)
-class _Access:
-    """What the address tells about a write to it.
+class _Names:
+    """Which register an address names.
 
     Members
     -------
-    known, writable : there is a register; it can be written.
-    permitted : bits in which a one may be written.
-    held : it holds settings that are written only while the block is idle.
-    idle : bits in which a one may be written only while the block is idle.
-    queued : it holds settings that are not written while a start waits.
-    first : bits in which a one is not written while a start waits.
+    bank : the registers.
+    of : for each of them, by its name, whether it is the one.
     """
 
-    known: Signal
-    writable: Signal
-    permitted: Signal
-    held: Signal
-    idle: Signal
-    queued: Signal
-    first: Signal
+    bank: Bank
+    of: Mapping[str, Signal]
+
+    def any(self, registers: Iterable[Register]) -> Value:
+        """Whether it is one of these."""
+        return Cat(self.of[register.name] for register in registers).any()
+
+    def writes(self, value: Value, mask: Callable[[Register], int]) -> Value:
+        """Whether the value has a one in the bits that ``mask`` has of the register; of each mask there is one."""
+        found: dict[int, list[Register]] = {}
+        for register in self.bank:
+            found.setdefault(mask(register) & ((1 << WORD_BITS) - 1), []).append(register)
+        parts = [self.any(registers) & ((value & bits) != 0) for bits, registers in found.items() if bits]
+        return Cat(parts).any()
 
 
 class RegisterBank(wiring.Component):
@@ -129,16 +132,22 @@ class RegisterBank(wiring.Component):
         m = Module()
         port = self.port
         writes, accepted = Signal(), Signal()
-        access = self._decode(m)
         m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
         m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(self.refusal != Refusal.NONE)]
-        too_wide = ((port.wdata & ~access.permitted) != 0) | ~port.be.all()
-        waits = self.busy & (access.held | ((port.wdata & access.idle) != 0))
-        waits |= self.full & (access.queued | ((port.wdata & access.first) != 0))
+        names = self._decode(m)
+        self._answer_reads(m)
+        inside = Cat(port.add[: WORD_BYTES.bit_length() - 1], port.add[self._address_bits :]) == 0
+        known = inside & names.any(self.bank)
+        writable = names.any(register for register in self.bank if register.writable)
+        too_wide = names.writes(port.wdata, lambda register: ~register.written_mask) | ~port.be.all()
+        idle = names.any(register for register in self.bank if register.idle)
+        queues = names.any(register for register in self.bank if register.queues)
+        waits = self.busy & (idle | names.writes(port.wdata, lambda register: register.idle_mask))
+        waits |= self.full & (queues | names.writes(port.wdata, lambda register: register.queue_mask))
         with m.If(port.req):
-            with m.If(~access.known):
+            with m.If(~known):
                 m.d.comb += self.refusal.eq(Refusal.UNKNOWN_REGISTER)
-            with m.Elif(writes & ~access.writable):
+            with m.Elif(writes & ~writable):
                 m.d.comb += self.refusal.eq(Refusal.READ_ONLY_REGISTER)
             with m.Elif(writes & too_wide):
                 m.d.comb += self.refusal.eq(Refusal.VALUE_TOO_WIDE)
@@ -150,37 +159,27 @@ class RegisterBank(wiring.Component):
         ]
         for register in self.bank:
             if register.writable:
-                self._write(m, register, accepted & (port.add[: self._address_bits] == register.address))
+                self._write(m, register, accepted & names.of[register.name])
         return m
 
-    def _decode(self, m: Module) -> _Access:
-        """What the address names, and the answer to a read of it."""
-        access = _Access(
-            known=Signal(name="known"),
-            writable=Signal(name="writable"),
-            permitted=Signal(WORD_BITS, name="permitted"),
-            held=Signal(name="holds"),
-            idle=Signal(WORD_BITS, name="only_idle"),
-            queued=Signal(name="holds_next"),
-            first=Signal(WORD_BITS, name="only_first"),
-        )
+    def _decode(self, m: Module) -> _Names:
+        """Which register the address names, by its low bits: the others are compared once."""
+        found = {register.name: Signal(name=f"names_{register.name}") for register in self.bank}
+        low = WORD_BYTES.bit_length() - 1
+        for register in self.bank:
+            place = self.port.add[low : self._address_bits]
+            m.d.comb += found[register.name].eq(place == register.address >> low)
+        return _Names(self.bank, found)
+
+    def _answer_reads(self, m: Module) -> None:
+        """The answer to a read: zero where nothing can be read."""
         with m.If(self.port.req):
             m.d.sync += self.port.r_rdata.eq(0)
             with m.Switch(self.port.add):
                 for register in self.bank:
-                    with m.Case(register.address):
-                        m.d.comb += [
-                            access.known.eq(1),
-                            access.writable.eq(register.writable),
-                            access.permitted.eq(register.written_mask),
-                            access.held.eq(register.idle),
-                            access.idle.eq(register.idle_mask),
-                            access.queued.eq(register.queues),
-                            access.first.eq(register.queue_mask),
-                        ]
-                        if any(field.access is not Access.WO for field in register.fields):
+                    if any(field.access not in (Access.WO, Access.PULSE) for field in register.fields):
+                        with m.Case(register.address):
                             m.d.sync += self.port.r_rdata.eq(self._read(register))
-        return access
 
     def _read(self, register: Register) -> Value:
         """What a register reads."""

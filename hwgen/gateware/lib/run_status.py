@@ -29,7 +29,7 @@ class RunStatus(wiring.Component):
     begins, clear : In(1)
         Pulses: a run begins; software acknowledges.
     refused : In(1), refusal : In(ERROR)
-        A write or a start is refused in this cycle, and why.
+        A write or a start is refused in this cycle, and why; never in that of an acknowledgement.
     ended : In(1), error : In(ERROR)
         A pulse: the run has ended, and why it failed; 0 if it did not.
     gives_up : In(1)
@@ -84,7 +84,7 @@ class RunStatus(wiring.Component):
         with m.If(self.gives_up):
             m.d.sync += [done.eq(0), failed.eq(1), error.eq(self.error), self.blocked.eq(1)]
         with m.If(self.ended):
-            sound = ~(fails | self.blocked | self.refused)
+            sound = ~(fails | (self.blocked & ~self.clear) | self.refused)
             m.d.sync += [done.eq(sound), failed.eq(~sound)]
             with m.If(fails):
                 m.d.sync += [error.eq(self.error), self.blocked.eq(1)]

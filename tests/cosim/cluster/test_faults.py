@@ -295,11 +295,15 @@ def test_a_program_without_end_and_more_tokens_than_a_counter_holds() -> None:
 def test_what_an_hwc_refuses_is_reported_with_its_number() -> None:
     wide = configure(2, REGISTERS["stride_y"], [8])
     unknown = configure(1, 0xFF0, [1])
-    unsound = [configure(3, REGISTERS["extent_m"], [0]), start(2), join(2), end()]
+    started = [start(2), join(2), end()]
+    unsound = [configure(3, REGISTERS["program_digest"], [PARAMETERS.hwc.digest, 0]), *started]
+    other = [configure(3, REGISTERS["program_digest"], [PARAMETERS.hwc.digest ^ 1]), *started]
+    assert REGISTERS["extent_m"] == REGISTERS["program_digest"] + 4
     cases: list[tuple[list[Command], int, HwcError, int, int]] = [
         ([wide, end()], 1, HwcError.VALUE_TOO_WIDE, 0, REGISTERS["stride_y"]),
         ([unknown, end()], 0, HwcError.UNKNOWN_REGISTER, 0, 0xFF0),
         (unsound, 1, HwcError.EXTENT, 1, 0),
+        (other, 1, HwcError.OTHER_HWC, 1, 0),
     ]
     for commands, number, code, index, address in cases:
         result = run(job(f"{code.name}", commands))
