@@ -33,9 +33,9 @@ class TileRows(wiring.Component):
     begin : In(1)
         Count the rows of a tile.
     counting : Out(1)
-        Rows are still to be counted. The sums are there two cycles after the last cycle in which it is set.
+        Rows are still to be counted. The sums are there from the third cycle after the last one in which it is set.
     ends : In(1)
-        Rows of the next tile are new from here on. While the last sum is made.
+        Rows of the next tile are new from here on. In the second cycle after the last one of ``counting``.
     gaps : Out(1)
         The stride jumps over rows.
     skipped, kept, new : Out
