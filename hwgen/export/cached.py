@@ -20,13 +20,20 @@ from hwgen.tools.toolchain import cache_folder
 __all__ = ["generated", "generated_cluster", "kept_verilog"]
 
 
-def generated(parameters: HwcParameters) -> str:
-    """The Verilog of one HWC; from the cache if the generator has made it before in the state that it is in."""
+def generated(parameters: HwcParameters, *, keep_init: bool = False) -> str:
+    """The Verilog of one HWC; from the cache if the generator has made it before in the state that it is in.
+
+    ``keep_init`` : with initial values of the registers.
+    """
+    if keep_init:
+        return verilog(parameters, keep_init=True)
     return kept_verilog(asdict(parameters), lambda: verilog(parameters))
 
 
-def generated_cluster(parameters: ClusterParameters) -> str:
+def generated_cluster(parameters: ClusterParameters, *, keep_init: bool = False) -> str:
     """As `generated`, of a cluster."""
+    if keep_init:
+        return cluster_verilog(parameters, keep_init=True)
     return kept_verilog(asdict(parameters), lambda: cluster_verilog(parameters))
 
 

@@ -33,18 +33,22 @@ lint_off -rule CMPCONST -file "*cluster.v"
 
 
 @lru_cache(maxsize=8)
-def cluster_verilog(parameters: ClusterParameters) -> str:
+def cluster_verilog(parameters: ClusterParameters, *, keep_init: bool = False) -> str:
     """Verilog of one cluster, top module ``cluster``; the same text for the same parameters, run after run.
 
     ``cluster`` joins ``cluster_core``, which has instances of ``hwc``, the memory ``cluster_tcdm``, and the bridge
     ``cluster_apb`` from the configuration port. Whoever wants to see the ports in between, or has a memory of his
     own, joins them himself.
+
+    ``keep_init`` : with initial values of the registers, see `converted`.
     """
     core, tcdm, apb = ClusterCore(parameters), TcdmBanks(parameters.tcdm), ApbBridge()
     top = _top(*(list(_ports(part)) for part in (core, tcdm, apb)))
     # Initial contents, a line for each word, would be most of the text.
-    memory = converted(tcdm, "cluster_tcdm", memory_contents=False)
-    parts = [top, converted(apb, "cluster_apb"), converted(core, "cluster_core"), memory, verilog(parameters.hwc)]
+    memory = converted(tcdm, "cluster_tcdm", memory_contents=False, keep_init=keep_init)
+    bridge = converted(apb, "cluster_apb", keep_init=keep_init)
+    middle = converted(core, "cluster_core", keep_init=keep_init)
+    parts = [top, bridge, middle, memory, verilog(parameters.hwc, keep_init=keep_init)]
     return _heading(parameters) + "".join(parts)
 
 

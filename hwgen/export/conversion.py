@@ -41,11 +41,14 @@ class MemoryArray:
         return self.width * self.depth
 
 
-def converted(component: wiring.Component, name: str, *, memory_contents: bool = True) -> str:
+def converted(
+    component: wiring.Component, name: str, *, memory_contents: bool = True, keep_init: bool = False
+) -> str:
     """Verilog of a component, its top module by that name; what cannot be seen from outside is left out.
 
     Without ``memory_contents`` memories begin with unknown contents: the text of a large memory that begins with
-    zeros has a line for each word.
+    zeros has a line for each word. With ``keep_init`` registers have their reset values as initial values, for
+    targets that load them; else a reset is needed before anything is known.
     """
     with _without_collecting(), warnings.catch_warnings():
         # Amaranth says that its RTLIL back end is not stable; the version bound in pyproject.toml is the answer.
@@ -61,7 +64,7 @@ def converted(component: wiring.Component, name: str, *, memory_contents: bool =
         "memory_collect",
         "attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding",
         "attrmap -modattr -remove generator -remove top -remove src",
-        "attrmap -remove init",
+        *([] if keep_init else ["attrmap -remove init"]),
         "write_verilog -noattr",
     ]
     yosys = find_yosys(lambda found: found >= (0, 40))

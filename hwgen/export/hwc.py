@@ -26,9 +26,12 @@ HEADING = 8
 
 
 @lru_cache(maxsize=32)
-def verilog(parameters: HwcParameters) -> str:
-    """Verilog of one HWC, top module ``hwc``; the same text for the same parameters, run after run."""
-    return _heading(parameters) + converted(Hwc(parameters), "hwc")
+def verilog(parameters: HwcParameters, *, keep_init: bool = False) -> str:
+    """Verilog of one HWC, top module ``hwc``; the same text for the same parameters, run after run.
+
+    ``keep_init`` : with initial values of the registers, see `converted`.
+    """
+    return _heading(parameters) + converted(Hwc(parameters), "hwc", keep_init=keep_init)
 
 
 def _heading(parameters: HwcParameters) -> str:

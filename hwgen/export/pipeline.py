@@ -17,14 +17,17 @@ __all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_memories", "pipelin
 
 
 @lru_cache(maxsize=32)
-def pipeline_verilog(parameters: PipelineParameters) -> str:
-    """Verilog of one pipeline, top module ``pipeline``; the same text for the same parameters, run after run."""
+def pipeline_verilog(parameters: PipelineParameters, *, keep_init: bool = False) -> str:
+    """Verilog of one pipeline, top module ``pipeline``; the same text for the same parameters, run after run.
+
+    ``keep_init`` : with initial values of the registers, see `converted`.
+    """
     stages = ", ".join(type(stage).__name__ for stage in parameters.stages)
     heading = (
         f"// pipeline: {len(parameters.maps)} maps; {stages}; generated, do not edit.\n"
         f"// Parameters and tools: {pipeline_digest(parameters)}\n"
     )
-    return heading + converted(Pipeline(parameters), "pipeline")
+    return heading + converted(Pipeline(parameters), "pipeline", keep_init=keep_init)
 
 
 def pipeline_digest(parameters: PipelineParameters) -> str:
@@ -97,8 +100,11 @@ def _streams(parameters: PipelineParameters) -> dict[str, int]:
     return {**found, "weights": sum(loads)}
 
 
-def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
-    """One pipeline, file by file: Verilog, lint waivers, register map (see `register_files`), core file, summary."""
+def pipeline_files_of(parameters: PipelineParameters, *, keep_init: bool = False) -> dict[str, str]:
+    """One pipeline, file by file: Verilog, lint waivers, register map (see `register_files`), core file, summary.
+
+    ``keep_init`` : the Verilog has initial values of the registers.
+    """
     values = asdict(parameters)
     kinds = [type(stage).__name__ for stage in parameters.stages]
     stages = [{"kind": kind, **fields} for kind, fields in zip(kinds, values["stages"], strict=True)]
@@ -109,7 +115,7 @@ def pipeline_files_of(parameters: PipelineParameters) -> dict[str, str]:
         "errors": {code.name: code.value for code in PipelineError},
     }
     return {
-        "pipeline.v": pipeline_verilog(parameters),
+        "pipeline.v": pipeline_verilog(parameters, keep_init=keep_init),
         "pipeline.vlt": waivers("pipeline"),
         "pipeline.json": json.dumps(summary, indent=2) + "\n",
         **register_files(pipeline_registers(parameters)),

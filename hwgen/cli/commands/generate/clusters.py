@@ -58,12 +58,15 @@ class GeneratedCluster:
         }
 
 
-def make_clusters(works: Sequence[Work], folder: Path) -> list[GeneratedCluster]:
+def make_clusters(works: Sequence[Work], folder: Path, *, keep_init: bool = False) -> list[GeneratedCluster]:
     """Generate the cluster of each work for ``folder``; several of them get a folder inside it each."""
 
     def make(inside: Path, parameters: ClusterParameters, members: tuple[ClusterProgram, ...]) -> GeneratedCluster:
         return GeneratedCluster(
-            inside, parameters, cluster_files_of(parameters, generated_cluster(parameters)), members
+            inside,
+            parameters,
+            cluster_files_of(parameters, generated_cluster(parameters, keep_init=keep_init)),
+            members,
         )
 
     return grouped(works, folder, compile_cluster, lambda program: program.hardware, make)

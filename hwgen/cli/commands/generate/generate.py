@@ -40,6 +40,10 @@ __all__ = ["Generated", "generate", "make_hardware"]
 
 Folder = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the files go.")]
 
+KeepInit = Annotated[
+    bool, typer.Option("--keep-init", help="Registers have initial values, for targets that load them.")
+]
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -95,6 +99,7 @@ def generate(
     fitted: FittedOption = False,
     operands: OperandsOption = None,
     macs: MacsOption = None,
+    keep_init: KeepInit = False,
     as_json: Json = False,
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
@@ -104,7 +109,7 @@ def generate(
              "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
-        generate_stacks(solution, macs=macs, output=output, as_json=as_json)
+        generate_stacks(solution, macs=macs, output=output, as_json=as_json, keep_init=keep_init)
         return
     works = work_of(
         workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
@@ -112,10 +117,10 @@ def generate(
     )  # fmt: skip
     if fitted:
         works = fitted_works(works)
-    clusters = make_clusters([work for work in works if work.on_cluster], output)
+    clusters = make_clusters([work for work in works if work.on_cluster], output, keep_init=keep_init)
     if clusters and operands is not None:
         raise InputError("--operands: not for clusters: their tensors are stored in DRAM as they are")
-    hwcs = make_hardware([work for work in works if not work.on_cluster], output, operands)
+    hwcs = make_hardware([work for work in works if not work.on_cluster], output, operands, keep_init=keep_init)
     write_made(works, output, [*clusters, *hwcs])
     if as_json:
         documents = {
@@ -148,14 +153,17 @@ def _print(hwcs: Sequence[Generated]) -> None:
     print_table("Generated hardware", columns, rows, wide=["biases", "queues, registers"])
 
 
-def make_hardware(works: Sequence[Work], folder: Path, operands: Path | None = None) -> list[Generated]:
+def make_hardware(
+    works: Sequence[Work], folder: Path, operands: Path | None = None, *, keep_init: bool = False
+) -> list[Generated]:
     """Generate the HWC of each work for ``folder``; several HWCs get a folder inside it each.
 
-    ``operands`` : a folder with the layers' operands.
+    ``operands`` : a folder with the layers' operands. ``keep_init`` : registers have initial values.
     """
 
     def make(inside: Path, parameters: HwcParameters, members: tuple[Program, ...]) -> Generated:
         given = tuple(read_operands(operands, program.schedule) for program in members)
-        return Generated(inside, parameters, files_of(parameters, generated(parameters)), members, given)
+        text = generated(parameters, keep_init=keep_init)
+        return Generated(inside, parameters, files_of(parameters, text), members, given)
 
     return grouped(works, folder, compile_layer, lambda program: program.parameters, make)

@@ -17,7 +17,7 @@ from hwgen.model.pipeline.cost import Stack
 __all__ = ["generate_stacks"]
 
 
-def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool) -> None:
+def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool, keep_init: bool = False) -> None:
     """Write Verilog, register map and program of every stack's pipeline, one folder each."""
     solution = read_solution(path)
     folders = [
@@ -27,7 +27,7 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
     files: dict[str, str | bytes] = {
         f"{folder.name}/{name}": text
         for folder, stack, program in folders
-        for name, text in _files(solution, stack, program).items()
+        for name, text in _files(solution, stack, program, keep_init=keep_init).items()
     }
     designs = [
         Design(folder=folder.name, top="pipeline", digest=pipeline_digest(program.parameters), layers=())
@@ -49,9 +49,10 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
     print_table("Generated pipelines", columns, rows)
 
 
-def _files(solution: Solution, stack: Stack, program: PipelineProgram) -> dict[str, str]:
+def _files(solution: Solution, stack: Stack, program: PipelineProgram, *, keep_init: bool) -> dict[str, str]:
     """All files of a stack's pipeline and its program."""
-    return {**pipeline_files_of(program.parameters), "program.json": _program(solution, stack, program)}
+    files = pipeline_files_of(program.parameters, keep_init=keep_init)
+    return {**files, "program.json": _program(solution, stack, program)}
 
 
 def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:
