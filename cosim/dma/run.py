@@ -43,6 +43,8 @@ class DmaJob:
     serial : a descriptor starts after the previous one is done.
     stores_last : stores start after all loads are done.
     stall_rates : cycles in 256 without handshake: AR, R, AW, W, B, TCDM grants, TCDM answers, words of the program.
+    tcdm_latency : least cycles from a grant of the TCDM to its answer, 1 to 8.
+    write_answers : which writes the TCDM answers: 0: all, 1: those that fail, 2: none.
     error : (kind, byte address): kind ``read`` or ``write`` of the DRAM, ``load`` or ``store`` of the TCDM.
     decode : a DRAM error is DECERR.
     dram_window, tcdm_window : first byte address and end (exclusive).
@@ -58,6 +60,8 @@ class DmaJob:
     timing: Dram = field(default_factory=Dram)
     stall_rates: tuple[int, ...] = (0,) * 8
     random: int = 1
+    tcdm_latency: int = 1
+    write_answers: int = 0
     error: tuple[str, int] | None = None
     decode: bool = False
     dram_window: tuple[int, int] = (0, DATA_BYTES)
@@ -132,6 +136,7 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
         random_start=job.random,
         stall_rate=sum(rate << 8 * i for i, rate in enumerate(rates[:5])),
         tcdm_rate=rates[5] | rates[6] << 8,
+        tcdm_kind=job.write_answers << 3 | (job.tcdm_latency - 1),
         **dram_controls(job.timing),
         error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
         error_address=job.error[1] if job.error else 0,

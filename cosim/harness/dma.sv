@@ -40,6 +40,7 @@ module harness #(
   logic [ 31:0] random_start = 32'd1;
   logic [ 39:0] stall_rate = 40'd0;       // AXI: see `dram`
   logic [ 15:0] tcdm_rate = 16'd0;        // ports: see `tcdm_port`: stalls, delays
+  logic [  4:0] tcdm_kind = 5'd0;         // ... write_answers, more_latency
   logic [ 31:0] timing = 32'd0;           // latency, miss_cycles
   logic [ 15:0] block_rate = 16'd0;
   logic [ 31:0] geometry = 32'h3b;        // see `dram`
@@ -67,6 +68,7 @@ module harness #(
   logic [ 31:0] dram_shape;
   logic [ 39:0] stalls;
   logic [ 15:0] tcdm_stalls, block_time;
+  logic [  4:0] tcdm_is;
   logic [ 31:0] times;
   logic [  3:0] errors;
   logic [  1:0] code;
@@ -189,6 +191,8 @@ module harness #(
           .random_start(start ^ (32'h5bd1e995 << g)),
           .stall_rate(tcdm_stalls[7:0]),
           .delay_rate(tcdm_stalls[15:8]),
+          .more_latency(tcdm_is[2:0]),
+          .write_answers(tcdm_is[4:3]),
           .error_enable(errors[2]),
           .error_address(code_at),
           .region_base(160'd0),
@@ -211,6 +215,8 @@ module harness #(
           .random_start(~start ^ (32'h2545f491 << g)),
           .stall_rate(tcdm_stalls[7:0]),
           .delay_rate(tcdm_stalls[15:8]),
+          .more_latency(tcdm_is[2:0]),
+          .write_answers(tcdm_is[4:3]),
           .error_enable(errors[3]),
           .error_address(code_at),
           .region_base(160'd0),
@@ -262,6 +268,7 @@ module harness #(
       random      <= random_start;
       stalls      <= stall_rate;
       tcdm_stalls <= tcdm_rate;
+      tcdm_is     <= tcdm_kind;
       times       <= timing;
       block_time  <= block_rate;
       dram_shape  <= geometry;

@@ -26,6 +26,8 @@ module harness #(
   logic [ 31:0] random_start = 32'd1;   // of the random stalls and of unused read bytes; not 0
   logic [ 23:0] stall_rate = 24'd0;     // ports I, W, O from bit 0 up: see `tcdm_port`
   logic [ 23:0] delay_rate = 24'd0;
+  logic [  2:0] more_latency = 3'd0;
+  logic [  1:0] write_answers = 2'd0;
   logic [  2:0] error_enable = 3'd0;
   logic [ 31:0] error_address = 32'd0;
   logic [159:0] region_base = 160'd0;   // input, weights, bias, partial, output from bit 0 up
@@ -54,6 +56,8 @@ module harness #(
   logic [ 31:0] start;
   logic [ 23:0] stalls;
   logic [ 23:0] delays;
+  logic [  2:0] latency;
+  logic [  1:0] answers;
   logic [  2:0] errors;
   logic [ 31:0] error_at;
   logic [159:0] region_from;
@@ -71,6 +75,8 @@ module harness #(
       start       <= random_start;
       stalls      <= stall_rate;
       delays      <= delay_rate;
+      latency     <= more_latency;
+      answers     <= write_answers;
       errors      <= error_enable;
       error_at    <= error_address;
       region_from <= region_base;
@@ -158,6 +164,8 @@ module harness #(
       .random_start(start),
       .stall_rate(stalls[7:0]),
       .delay_rate(delays[7:0]),
+      .more_latency(latency),
+      .write_answers(answers),
       .error_enable(errors[0]),
       .error_address(error_at),
       .region_base(region_from),
@@ -183,6 +191,8 @@ module harness #(
       .random_start(~start ^ 32'h5bd1e995),
       .stall_rate(stalls[15:8]),
       .delay_rate(delays[15:8]),
+      .more_latency(latency),
+      .write_answers(answers),
       .error_enable(errors[1]),
       .error_address(error_at),
       .region_base(region_from),
@@ -208,6 +218,8 @@ module harness #(
       .random_start({start[15:0], start[31:16]}),
       .stall_rate(stalls[23:16]),
       .delay_rate(delays[23:16]),
+      .more_latency(latency),
+      .write_answers(answers),
       .error_enable(errors[2]),
       .error_address(error_at),
       .region_base(region_from),

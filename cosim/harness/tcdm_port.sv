@@ -4,7 +4,8 @@
 // itself is in `harness`; this module decides when a request is granted, forms the response and counts.
 //
 // Timing. A request is transferred in a cycle in which `req` and `gnt` are both 1. Its response follows one cycle later,
-// or later still with random delays; responses stay in order. `gnt` may be 1 while `req` is 0.
+// or `more_latency` cycles after that, or later still with random delays; responses stay in order. `gnt` may be 1 while
+// `req` is 0. Writes have responses or not, as the memory is told.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -32,6 +33,8 @@ module tcdm_port (
     input wire [ 31:0] random_start,   // not 0
     input wire [  7:0] stall_rate,     // so many cycles in 256 are without grant
     input wire [  7:0] delay_rate,     // so many cycles in 256 are without response
+    input wire [  2:0] more_latency,   // from a grant to its response, less one
+    input wire [  1:0] write_answers,  // 0: writes have responses, 1: those that fail have, 2: no write has
     input wire         error_enable,   // answer accesses to `error_address` with an error
     input wire [ 31:0] error_address,
     input wire [159:0] region_base,    // byte addresses: input, weights, bias, partial, output from bit 0 up
@@ -61,7 +64,7 @@ module tcdm_port (
   // one responses. Bytes that the HWC did not ask for hold `noise` (a generator of Numerical Recipes).
   logic [31:0] random;
   logic [31:0] noise;
-  wire         calm = stall_rate == 8'd0 && delay_rate == 8'd0;
+  wire         calm = stall_rate == 8'd0 && delay_rate == 8'd0 && more_latency == 3'd0 && write_answers == 2'd0;
 
   function automatic logic [31:0] xorshift(input logic [31:0] x);
     logic [31:0] y;
@@ -70,10 +73,13 @@ module tcdm_port (
     return y ^ (y << 5);
   endfunction
 
-  // Responses that wait, in order. Never more than eight: `ready` falls when they may become as many.
+  // Responses to come: {whether there is one, response}, the next cycle's first. Then those that wait, in order. Never
+  // more than eight together: `ready` falls when they may become as many.
+  logic [33:0] coming[7];
   logic [32:0] queue[8];
   logic [ 2:0] first;
   logic [ 3:0] level;
+  logic [ 3:0] unanswered;
 
   // Which region an address lies in; the input first, as most accesses go there.
   function automatic logic [2:0] region_of(input logic [31:0] at);
@@ -98,6 +104,8 @@ module tcdm_port (
   // Only what has to happen in every cycle stands outside the branches: simulation speed is part of the contract.
   logic [ 3:0] index;
   logic [32:0] fresh;
+  logic        responds;
+  logic [33:0] come;
   logic [ 2:0] place;
   logic        pushes;
   logic        pops;
@@ -109,7 +117,9 @@ module tcdm_port (
       answering  <= 1'b0;
       first      <= 3'd0;
       level      <= 4'd0;
+      unanswered <= 4'd0;
       waiting    <= 1'b0;
+      for (int i = 0; i < 7; i++) coming[i] <= 34'd0;
       violations <= 32'd0;
       for (int i = 0; i < 2 * Regions; i++) begin
         accesses[i] <= 48'd0;
@@ -131,14 +141,20 @@ module tcdm_port (
         answering <= accept;
       end else begin
         random <= xorshift(random);
-        pops   = random[15:8] >= delay_rate && (accept || level != 0);
-        pushes = accept && !(pops && level == 0);
-        if (pops) answer <= level == 0 ? fresh : queue[first];
+        responds = accept && (wen || write_answers == 2'd0 || (write_answers == 2'd1 && fresh[32]));
+        for (int i = 0; i < 6; i++) coming[i] <= coming[i+1];
+        coming[6] <= 34'd0;
+        if (more_latency != 3'd0) coming[more_latency-3'd1] <= {responds, fresh};
+        come   = more_latency == 3'd0 ? {responds, fresh} : coming[0];
+        pops   = random[15:8] >= delay_rate && (come[33] || level != 0);
+        pushes = come[33] && !(pops && level == 0);
+        if (pops) answer <= level == 0 ? come[32:0] : queue[first];
         if (pops && level != 0) first <= first + 3'd1;
         place = first + level[2:0];  // wraps; as an index it would not under Icarus
-        if (pushes) queue[place] <= fresh;
-        level     <= level + 4'(pushes) - 4'(pops && level != 0);
-        ready     <= random[7:0] >= stall_rate && level < 4'd7;
+        if (pushes) queue[place] <= come[32:0];
+        level      <= level + 4'(pushes) - 4'(pops && level != 0);
+        unanswered <= unanswered + 4'(responds) - 4'(pops);
+        ready      <= random[7:0] >= stall_rate && unanswered < 4'd7;
         answering <= pops;
       end
 

@@ -43,12 +43,15 @@ class Slave:
         names = ("req", "gnt", "add", "wen", "be", "wdata", "r_valid", "r_opc", "r_rdata")
         handles: list[Any] = [getattr(bench.dut, f"tcdm_{port}__{name}") for name in names]
         self.req, self.gnt, self.add, self.wen, self.be, self.wdata, self.r_valid, self.r_opc, self.r_rdata = handles
-        self.restart(Random(0), 0, 0)
+        self.restart(Random(0), 0, 0, 1, "all")
 
-    def restart(self, random: Random, stall_rate: int, delay_rate: int) -> None:
+    def restart(self, random: Random, stall_rate: int, delay_rate: int, latency: int, write_answers: str) -> None:
         """Forget everything; ``stall_rate`` and ``delay_rate`` are cycles in 256."""
         self.random, self.stall_rate, self.delay_rate = random, stall_rate, delay_rate
-        self.answers: deque[tuple[int, int]] = deque()
+        self.latency, self.write_answers = latency, write_answers
+        self.cycle = 0
+        # The first cycle in which each may be given, error flag, data.
+        self.answers: deque[tuple[int, int, int]] = deque()
         self.waiting: tuple[int, ...] | None = None
         self.counters = [[0, 0] for _ in range(12)]
         self.violations = 0
@@ -59,6 +62,7 @@ class Slave:
         self._idle()
         while True:
             await RisingEdge(self.bench.dut.clk)
+            self.cycle += 1
             if self.bench.in_reset:
                 self._idle()
                 granted = False
@@ -72,8 +76,9 @@ class Slave:
             granted = self.random.randrange(256) >= self.stall_rate and len(self.answers) < 8
             self.gnt.value = int(granted)
             answers = bool(self.answers) and self.random.randrange(256) >= self.delay_rate
+            answers = answers and self.answers[0][0] <= self.cycle
             self.r_valid.value = int(answers)
-            self.r_opc.value, self.r_rdata.value = self.answers.popleft() if answers else (0, self._noise())
+            self.r_opc.value, self.r_rdata.value = self.answers.popleft()[1:] if answers else (0, self._noise())
 
     def _idle(self) -> None:
         for signal in (self.gnt, self.r_valid, self.r_opc, self.r_rdata):
@@ -102,7 +107,8 @@ class Slave:
             words[address // WORD_BYTES] = int(words[address // WORD_BYTES]) & ~mask | data & mask
         elif not write:
             answer = int(words[address // WORD_BYTES]) & mask | answer & ~mask
-        self.answers.append((error, answer))
+        if not write or self.write_answers == "all" or (error and self.write_answers == "failing"):
+            self.answers.append((self.cycle + self.latency - 1, error, answer))
 
 
 class BusBench:
@@ -172,7 +178,8 @@ class BusBench:
             await self._wait(3)
         for place, (port, slave) in enumerate(self._slaves.items()):
             random = Random(f"{job['random']} {port}")
-            slave.restart(random, job["stall_rates"][place], job["delay_rates"][place])
+            rates = job["stall_rates"][place], job["delay_rates"][place]
+            slave.restart(random, *rates, job["latency"], job["write_answers"])
         self.dut.rst.value = 0
         self.in_reset = False
         await self._wait(3)

@@ -12,7 +12,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, SimTimeoutError, Timer, ValueChange, with_timeout
 
-__all__ = ["PATIENCE", "PERIOD", "HarnessBench"]
+__all__ = ["PATIENCE", "PERIOD", "WRITE_ANSWERS", "HarnessBench"]
 
 PERIOD = 10  # ns
 PATIENCE = 10_000  # cycles until a configuration access counts as unanswered
@@ -21,6 +21,7 @@ HEARTBEAT = Path("alive")  # touched as long as simulated time goes on
 NATIVE_CYCLES = 1 << 23  # between two heartbeats
 GPI_CYCLES = 2_000
 PORTS = "iwo"
+WRITE_ANSWERS = ("all", "failing", "none")
 
 
 class Memory(Protocol):
@@ -123,6 +124,8 @@ class HarnessBench:
         dut.random_start.value = job["random"]
         dut.stall_rate.value = _packed(job["stall_rates"], 8)
         dut.delay_rate.value = _packed(job["delay_rates"], 8)
+        dut.more_latency.value = job["latency"] - 1
+        dut.write_answers.value = WRITE_ANSWERS.index(job["write_answers"])
         port, address = job["error"] or ("", 0)
         dut.error_enable.value = 1 << PORTS.index(port) if port else 0
         dut.error_address.value = address

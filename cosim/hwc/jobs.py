@@ -6,16 +6,31 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["DIRECTIONS", "PORTS", "REGIONS", "Access", "Job", "JobResult", "Port", "Region", "Trace"]
+__all__ = [
+    "DIRECTIONS",
+    "PORTS",
+    "REGIONS",
+    "WRITE_ANSWERS",
+    "Access",
+    "Job",
+    "JobResult",
+    "Port",
+    "Region",
+    "Trace",
+    "WriteAnswers",
+]
 
 Port = Literal["i", "w", "o"]
 Region = Literal["input", "weights", "bias", "partial", "output", "elsewhere"]
 Direction = Literal["read", "write"]
+WriteAnswers = Literal["all", "failing", "none"]
 
 PORTS: tuple[Port, ...] = ("i", "w", "o")
 REGIONS: tuple[Region, ...] = ("input", "weights", "bias", "partial", "output", "elsewhere")
 """In the order in which the harness knows them; ``elsewhere`` is whatever the five leave."""
 DIRECTIONS: tuple[Direction, ...] = ("read", "write")
+WRITE_ANSWERS: tuple[WriteAnswers, ...] = ("all", "failing", "none")
+"""In the order in which the harness knows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +58,8 @@ class Job:
     cycle_limit : cycles after which the run is given up.
     random : start of the random numbers for unused read bytes, stalls and delays.
     stall_rates, delay_rates : for the ports I, W and O, in how many of 256 cycles there is no grant, no response.
+    latency : least cycles from a grant to its response, 1 to 8.
+    write_answers : which writes have a response: all, those that fail, or none.
     error : port and byte address whose accesses are answered with an error.
     reset : reset the HWC first; the first job of a process always does.
     reads : byte addresses of further registers to read when the run has finished.
@@ -63,6 +80,8 @@ class Job:
     random: int = 1
     stall_rates: tuple[int, int, int] = (0, 0, 0)
     delay_rates: tuple[int, int, int] = (0, 0, 0)
+    latency: int = 1
+    write_answers: WriteAnswers = "all"
     error: tuple[Port, int] | None = None
     reset: bool = False
     reads: tuple[int, ...] = ()
@@ -77,6 +96,10 @@ class Job:
         for rate in (*self.stall_rates, *self.delay_rates):
             if not 0 <= rate <= 240:
                 raise ValueError(f"stall_rates, delay_rates: expected 0 to 240 cycles in 256, got {rate}")
+        if not 1 <= self.latency <= 8:
+            raise ValueError(f"latency: expected 1 to 8 cycles, got {self.latency}")
+        if self.write_answers not in WRITE_ANSWERS:
+            raise ValueError(f"write_answers: expected one of {', '.join(WRITE_ANSWERS)}, got {self.write_answers}")
         if unknown := set(self.regions) - set(REGIONS[:-1]):
             raise ValueError(f"regions: expected {', '.join(REGIONS[:-1])}, got {', '.join(sorted(unknown))}")
 

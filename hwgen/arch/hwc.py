@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.latency import FEWER_WORDS_AHEAD, WORDS_AHEAD
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.lanes import LANE_DIMS, Lanes
@@ -25,6 +26,7 @@ __all__ = [
     "WEIGHT_DIMS",
     "HwcParameters",
     "check_lanes",
+    "input_words_ahead",
     "memory_units",
 ]
 
@@ -56,6 +58,15 @@ def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
         max(WORD_BYTES, weights),
         SUM_BYTES * lanes.sums,
     )
+
+
+def input_words_ahead(lanes: Lanes) -> int:
+    """Words of the input that are requested before the first is written, at most, on an HWC with such lanes.
+
+    Registers and queues beside the memories stay within 256 bytes: with all of 16 lanes along m the biases of a
+    vector, and outputs that wait for a word, leave less of it to the input's queue.
+    """
+    return FEWER_WORDS_AHEAD if lanes.m == lanes.product == LANES else WORDS_AHEAD
 
 
 def check_lanes(lanes: Lanes) -> None:

@@ -9,6 +9,8 @@ answer in the next cycle.
 """
 
 __all__ = [
+    "ACCESSES_BESIDE",
+    "ACCESSES_IN_FLIGHT",
     "BIAS_KEPT",
     "CAPTURE",
     "CHECK_DESCRIPTOR",
@@ -19,6 +21,7 @@ __all__ = [
     "CONV_REGISTERS",
     "DRAM_QUEUE",
     "END",
+    "FEWER_WORDS_AHEAD",
     "FIRST_VECTOR",
     "FREED",
     "INPUT_NOTICED",
@@ -50,6 +53,7 @@ __all__ = [
     "WEIGHT_ADVANCE",
     "WEIGHT_TOKEN",
     "WORDS_AHEAD",
+    "WRITE_ANSWER_LIMIT",
 ]
 
 # --- the HWC: control and ports ---
@@ -63,12 +67,23 @@ END = 4
 REQUEST_TO_ANSWER = 2
 """From a request at a port's stream to its answer: the register of `bus.tcdm.TcdmMaster`, and the memory."""
 
+ACCESSES_IN_FLIGHT = 4
+"""Cycles from a grant to its answer up to which a port makes an access in every cycle."""
+ACCESSES_BESIDE = 2
+"""Accesses that a port has accepted and not completed besides, for that: one in the register of
+`bus.tcdm.TcdmMaster`, and one whose answer it has not counted yet."""
+WRITE_ANSWER_LIMIT = 256
+"""Cycles after the grant of the first write in which a memory that answers writes has answered it."""
+
 # --- the HWC: tiles of the input and of the weights ---
 
 TILES_AHEAD = 2
 """Most tiles that are pushed to a queue of `lib.tile_queue` before the sequencer has taken the first of them."""
-WORDS_AHEAD = REQUEST_TO_ANSWER + 1
+WORDS_AHEAD = ACCESSES_IN_FLIGHT + ACCESSES_BESIDE
 """Most words that a stream requests before the first is written: just enough for a word in every cycle."""
+FEWER_WORDS_AHEAD = REQUEST_TO_ANSWER + 1
+"""The same for the input where other registers take the room: a word in every cycle of a memory that answers in the
+next one."""
 FREED = 2
 """From the last operation on a tile, or the push of the next one, to room in the ring: the register of the release
 and that of the room in `lib.tile_queue`. A tile of the input is pushed a cycle after it was taken."""

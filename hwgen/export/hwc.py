@@ -12,6 +12,7 @@ from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers import register_files
+from hwgen.gateware.bus.tcdm import ACCESSES
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_words import REST_BITS
 
@@ -77,7 +78,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     ``memories`` has I, W and O; ``bias_store`` has B, the biases that are kept from tile to tile; ``beside`` has the
     queues of each block, and the vector registers: the vector that is drained, the word or the outputs, still to be
     clipped, that are made of it, the products between multiplication and sum, the biases of a vector's channels, and
-    for each row of a vector the outputs that do not fill a word yet.
+    for each row of a vector the outputs that do not fill a word yet. ``addresses`` has, for each port, those of the
+    accesses that are not complete: a fault is reported with its own.
     """
     operands = {
         ("hwc", "weight", "memory"): "W",
@@ -87,9 +89,12 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     operands |= {("hwc", "input", f"memory_{copy}"): "I" for copy in range(parameters.lanes.y * parameters.lanes.c)}
     bits: dict[str, int] = dict.fromkeys("IWOB", 0)
     queues: dict[str, int] = {}
+    addresses: dict[str, int] = {}
     for array in hwc_memories(parameters):
         if array.parent in operands:
             bits[operands[array.parent]] += array.bits
+        elif array.path[-1] == ACCESSES:
+            addresses[array.path[1]] = array.bits
         else:
             block = array.path[1]
             queues[block] = queues.get(block, 0) + array.bits
@@ -106,6 +111,7 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         "memories": {operand: -(-bits[operand] // 8) for operand in "IWO"},
         "bias_store": {"B": -(-bits["B"] // 8)},
         "beside": {name: -(-size // 8) for name, size in beside.items()},
+        "addresses": {name: -(-size // 8) for name, size in addresses.items()},
     }
 
 

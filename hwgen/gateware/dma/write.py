@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.dma import DmaParameters
-from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature, WriteAnswers
 
 __all__ = ["LineWriter", "write_layout"]
 
@@ -29,7 +29,7 @@ class LineWriter(wiring.Component):
     i_line : In(stream of `write_layout`)
     port : Out(TcdmSignature), an array
     done : Out(1)
-        A pulse: all writes up to a line marked ``last`` have been answered.
+        A pulse: all writes up to a line marked ``last`` are complete, see `TcdmMaster`.
     idle : Out(1)
     fault, fault_address : Out
         An access was answered with an error; held until reset.
@@ -53,10 +53,14 @@ class LineWriter(wiring.Component):
         line = Signal.like(self.i_line.payload)
         pending, taken, left = Signal(self._ports), Signal(self._ports), Signal(self._ports)
         ends, drains = Signal(), Signal()
+        write_answers = Signal(WriteAnswers)
         masters = []
         for i in range(self._ports):
-            m.submodules[f"master_{i}"] = master = TcdmMaster()
+            m.submodules[f"master_{i}"] = master = TcdmMaster(reads=False, writes=True)
             connect(m, master.port, flipped(self.port[i]))
+            m.d.comb += master.answers.eq(write_answers)
+            with m.If(master.finds != WriteAnswers.UNKNOWN):
+                m.d.sync += write_answers.eq(master.finds)
             word = line.words[i]
             m.d.comb += [
                 # The end of only one descriptor is tracked at a time.
@@ -78,11 +82,11 @@ class LineWriter(wiring.Component):
             m.d.sync += [line.eq(self.i_line.payload)]
             m.d.sync += pending.eq(Cat(word.enable.any() for word in self.i_line.payload.words))
 
-        # Answers are in order: the last line is complete after the answers that were outstanding when it was issued.
+        # In order: the last line is complete after the accesses that were outstanding when it was issued.
         awaited = []
         for i, master in enumerate(masters):
             unanswered, open_then = Signal(3, name=f"open_{i}"), Signal(3, name=f"open_then_{i}")
-            answered = self.port[i].r_valid
+            answered = master.finishes
             m.d.sync += unanswered.eq(unanswered + taken[i] - answered)
             with m.If(ends):
                 m.d.sync += open_then.eq(unanswered + taken[i] - answered)

@@ -1,12 +1,12 @@
 """The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, ResetInserter, Shape, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
-from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature, WriteAnswers
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.gateware.hwc.input.stream import InputStream
 from hwgen.gateware.hwc.line_weight_stream import LineWeightStream
@@ -83,7 +83,7 @@ class Hwc(wiring.Component):
             "datapath": Datapath(p),
             "master_i": TcdmMaster(),
             "master_w": TcdmMaster(),
-            "master_o": TcdmMaster(),
+            "master_o": TcdmMaster(writes=True, tag=Shape.cast(VectorMove).width if p.cluster else 0),
         }
         begins_or_works = Signal()
         m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended & ~registers.locked))
@@ -117,6 +117,11 @@ class Hwc(wiring.Component):
                 master.i_request.valid.eq(stream_block.o_request.valid & ~halting),
                 stream_block.o_request.ready.eq(master.i_request.ready & ~halting),
             ]
+        # What is known of the memory outlasts a layer.
+        write_answers = Signal(WriteAnswers)
+        m.d.comb += masters[2].answers.eq(write_answers)
+        with m.If(masters[2].finds != WriteAnswers.UNKNOWN):
+            m.d.sync += write_answers.eq(masters[2].finds)
         if p.cluster:
             self._share(m, registers, masters, blocks)
 
@@ -138,8 +143,7 @@ class Hwc(wiring.Component):
             block = blocks[{"i": "input", "w": "weight", "o": "output"}[port]]
             with m.If(block.o_request.valid):
                 m.d.comb += address.eq(in_ring(registers.settings, port, block.o_request.payload.address))
-        with m.If(masters[2].i_request.valid & masters[2].i_request.ready):
-            m.d.sync += self.move.eq(blocks["output"].move)
+        m.d.comb += [masters[2].i_tag.eq(blocks["output"].move), self.move.eq(masters[2].o_tag)]
 
     @staticmethod
     def _join(

@@ -119,6 +119,8 @@ class WordQueue(wiring.Component):
     waits
         Whether the writer has back-pressure; otherwise it accepts every word at once. With back-pressure the data of
         an accepted word follow three cycles later.
+    ahead
+        Entries that wait, at most.
 
     Members
     -------
@@ -134,8 +136,8 @@ class WordQueue(wiring.Component):
         A tile is complete: all of its words have been accepted.
     """
 
-    def __init__(self, *, place: ShapeLike | None, waits: bool) -> None:
-        self._waits = waits
+    def __init__(self, *, place: ShapeLike | None, waits: bool, ahead: int = WORDS_AHEAD) -> None:
+        self._waits, self._ahead = waits, ahead
         where: dict[str, ShapeLike] = {} if place is None else {"place": place}
         self._entry = data.StructLayout({"word": 1, "end": 1, **where})
         super().__init__(
@@ -150,7 +152,7 @@ class WordQueue(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.entries = entries = SyncFIFO(width=self._entry.size, depth=WORDS_AHEAD)
+        m.submodules.entries = entries = SyncFIFO(width=self._entry.size, depth=self._ahead)
         entry, word = data.View(self._entry, entries.r_data), self.o_word
         taken = Signal()
         m.d.comb += [
@@ -178,22 +180,21 @@ class WordQueue(wiring.Component):
         accepted word is not overwritten before the end of the third cycle after: its entry is free in the next cycle,
         and a word arrives at least two cycles after its request.
         """
-        m.submodules.answers = words = Memory(shape=32, depth=WORDS_AHEAD, init=[])
+        m.submodules.answers = words = Memory(shape=32, depth=self._ahead, init=[])
         write, read = words.write_port(), words.read_port(domain="comb")
-        oldest, level = Signal(range(WORDS_AHEAD)), Signal(range(WORDS_AHEAD + 1))
-        taken_before = [Signal(range(WORDS_AHEAD), name=f"taken_{age}") for age in (1, 2)]
+        oldest, level = Signal(range(self._ahead)), Signal(range(self._ahead + 1))
+        taken_before = [Signal(range(self._ahead), name=f"taken_{age}") for age in (1, 2)]
         m.d.comb += [write.en.eq(self.i_response.valid), write.data.eq(self.i_response.data)]
         with m.If(self.i_response.valid):
-            m.d.sync += write.addr.eq(_behind(write.addr))
+            m.d.sync += write.addr.eq(self._behind(write.addr))
         for earlier, place in zip((oldest, *taken_before), (*taken_before, read.addr), strict=True):
             m.d.sync += place.eq(earlier)
         with m.If(taken):
-            m.d.sync += oldest.eq(_behind(oldest))
+            m.d.sync += oldest.eq(self._behind(oldest))
         with m.If(self.i_response.valid ^ taken):
             m.d.sync += level.eq(Mux(taken, level - 1, level + 1))
         return (level != 0) | self.i_response.valid, read.data
 
-
-def _behind(place: Value) -> Value:
-    """The next place of the ring of words."""
-    return Mux(place == WORDS_AHEAD - 1, 0, place + 1)
+    def _behind(self, place: Value) -> Value:
+        """The next place of the ring of words."""
+        return Mux(place == self._ahead - 1, 0, place + 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import HwcParameters, input_words_ahead
 from hwgen.arch.latency import STARTUP
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
@@ -49,11 +49,19 @@ class Cycles:
         return {"input": self.stalls.I, "weight": self.stalls.W, "output": self.stalls.O}
 
 
-def cycles(schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, goes_on: bool = False) -> Cycles:
+def cycles(
+    schedule: Schedule,
+    buffers: PerOperand,
+    *,
+    resumes: bool = False,
+    goes_on: bool = False,
+    words_ahead: int | None = None,
+) -> Cycles:
     """Cycles of a schedule on an HWC with I, W and O memories of these sizes in bytes, which must be large enough.
 
     I's memory holds a copy for each lane along y. A layer that is a part of another layer's reduction ``resumes``
-    partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs.
+    partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs. ``words_ahead`` is
+    that of `input_words_ahead`; None: of an HWC that has the schedule's lanes.
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
@@ -61,7 +69,8 @@ def cycles(schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, go
     bits = schedule.bits
     if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
         raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
-    timed = Timed(schedule, buffers, resumes=resumes, goes_on=goes_on)
+    ahead = input_words_ahead(schedule.lanes) if words_ahead is None else words_ahead
+    timed = Timed(schedule, buffers, ahead, resumes=resumes, goes_on=goes_on)
     walk = _Walk(timed, timed.tiles())
     counters = Counters(*walk.counters().tolist())
     return Cycles(
@@ -122,7 +131,8 @@ def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     """Cycles of a schedule on an HWC, if the memory grants every request at once."""
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
     inputs = parameters.input_elements * schedule.lanes.y * schedule.lanes.c
-    return cycles(schedule, PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes))
+    buffers = PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes)
+    return cycles(schedule, buffers, words_ahead=input_words_ahead(parameters.lanes))
 
 
 def least_cycles(prediction: Prediction) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
@@ -45,7 +46,7 @@ class Tiles:
 
 
 class Timed:
-    """A schedule on a block with memories of these sizes in bytes.
+    """A schedule on a block with memories of these sizes in bytes, which requests words of I so far ahead.
 
     Members
     -------
@@ -54,8 +55,15 @@ class Timed:
     """
 
     def __init__(
-        self, schedule: Schedule, buffers: PerOperand, *, resumes: bool = False, goes_on: bool = False
+        self,
+        schedule: Schedule,
+        buffers: PerOperand,
+        words_ahead: int = WORDS_AHEAD,
+        *,
+        resumes: bool = False,
+        goes_on: bool = False,
     ) -> None:
+        self._words_ahead = words_ahead
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
         self._loops, self._markers = _as_in_hardware(schedule)
         spills = resumes or any(len(self._pieces(dim, self._markers[2])[0]) > 1 for dim in REDUCTION_DIMS)
@@ -180,6 +188,7 @@ class Timed:
             lane_c=self._lanes.c,
             lane_x=self._lanes.x,
             lanes=max(WORD_BYTES, sums),
+            words_ahead=self._words_ahead,
             spills=spills,
             resumes=False,
             goes_on=False,

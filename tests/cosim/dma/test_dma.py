@@ -67,6 +67,13 @@ def test_stalls_change_nothing_but_time(model: Model, seed: int) -> None:
     check(model, job, run_dma(model, job))
 
 
+@pytest.mark.parametrize("write_answers", [0, 1, 2], ids=["answered", "if they fail", "unanswered"])
+@pytest.mark.parametrize("latency", [1, 4])
+def test_a_tcdm_of_every_kind(model: Model, latency: int, write_answers: int) -> None:
+    job = random_job(latency, 30, tcdm_latency=latency, write_answers=write_answers)
+    check(model, job, run_dma(model, job))
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_loads_stores_and_a_program_at_the_same_time(model: Model, seed: int) -> None:
     """The channels share the DRAM, and nothing else: loads read its lower half, stores write the upper one."""

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import HwcParameters, input_words_ahead
 from hwgen.gateware.bus.tcdm import Request, read_request
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
 from hwgen.gateware.hwc.input.placer import input_box
@@ -133,7 +133,7 @@ class InputFetcher(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, settings, incoming = self.parameters, self.settings, self.i_box
-        m.submodules.words = words = WordQueue(place=input_place(p), waits=True)
+        m.submodules.words = words = WordQueue(place=input_place(p), waits=True, ahead=input_words_ahead(p.lanes))
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
         box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab), p.lanes.c)

@@ -15,6 +15,7 @@ from hwgen.arch.latency import (
     INPUT_PLACE_SKIPPED,
     INPUT_TOKEN,
     REQUEST_TO_ANSWER,
+    WORDS_AHEAD,
 )
 
 __all__ = ["input_tile"]
@@ -30,6 +31,14 @@ def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
     for y in range(y0, y1):
         number += max(min(y * stride + k1, end) - max(y * stride + k0, first), 0)
     return number
+
+
+@njit(error_model="numpy")
+def _written(stream, at):  # type: ignore[no-untyped-def]
+    """A word, or the end of a tile without new ones, is the last one that was written."""
+    for i in range(WORDS_AHEAD - 1, 0, -1):
+        stream.words[i] = stream.words[i - 1]
+    stream.words[0] = at
 
 
 @njit(error_model="numpy")
@@ -71,11 +80,11 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
             stream.live = kept + rows
         offered = max(counted + INPUT_PLACE - INPUT_PLACE_ROWS + (INPUT_PLACE_SKIPPED if skipped > 0 else 0), placed)
         stream.next_new = last + 1 if block.columns_slide else min((high[2] - 1) * block.stride_y + high[4], bottom)
-    # The end of a tile without new words takes a place among the outstanding words, of which there are three.
+    # The end of a tile without new words takes a place among the outstanding words.
     placed = stream.placed = max(offered, stream.pushed + 1)
     pushed = max(
         placed + INPUT_OFFERED,
-        stream.requested if rows else max(stream.requested, stream.written_2) + 1,
+        stream.requested if rows else max(stream.requested, stream.words[block.words_ahead - 1]) + 1,
         stream.begun_1 + 1,
     )
     drop_at = max(stream.released, pushed + 1) + FREED + INPUT_NOTICED
@@ -85,8 +94,7 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
     if not rows:
         stream.free += stream.drop
         stream.requested = pushed
-        stream.written_2, stream.written_1 = stream.written_1, stream.written
-        stream.written = max(pushed, stream.written) + 1
+        _written(stream, max(pushed, stream.words[0]) + 1)
     elif stride == 1:
         begins = first * block.element
         words = ((last + 1) * block.element - 1) // WORD_BYTES - begins // WORD_BYTES + 1
@@ -95,7 +103,7 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
         cycles = _write_cycles(first, last, WORD_BYTES // block.element, corner, stride, taps if gaps else stride)
         drop = _fetch_phases(stream, block, pushed, rows, high[1] - low[1], cycles, drop, drop_at, slid)
     stream.drop, stream.drop_at = drop, drop_at
-    return stream.written + INPUT_TOKEN
+    return stream.words[0] + INPUT_TOKEN
 
 
 @njit(error_model="numpy")
@@ -140,11 +148,8 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
             free -= slab
             left -= 1
     stream.free, stream.requested = free + earlier, requested
-    stream.written_2, stream.written_1, stream.written = (
-        requested + REQUEST_TO_ANSWER - 2,
-        requested + REQUEST_TO_ANSWER - 1,
-        requested + REQUEST_TO_ANSWER,
-    )
+    for i in range(WORDS_AHEAD):
+        stream.words[i] = requested + REQUEST_TO_ANSWER - i
     return drop
 
 
@@ -167,9 +172,8 @@ def _write_cycles(first, last, in_word, corner, stride, used):  # type: ignore[n
 
 @njit(error_model="numpy")
 def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, slid):  # type: ignore[no-untyped-def]
-    """As `_fetch`, with strides. A word waits until the third last one is written, and until its line has room."""
+    """As `_fetch`, with strides. A word waits for a place among the outstanding ones, and until its line has room."""
     requested, free, earlier = pushed, stream.free, stream.drop
-    written, before, oldest = stream.written, stream.written_1, stream.written_2
     for row in range(rows):
         for channel in range(channels):
             for word in range(len(cycles)):
@@ -183,13 +187,12 @@ def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, 
                     free += drop
                     drop = 0
                     requested = max(requested, drop_at - 1)
-                requested = max(requested, oldest) + 1
+                requested = max(requested, stream.words[block.words_ahead - 1]) + 1
+                written = stream.words[0]
                 if cycles[word]:
-                    oldest, before = before, written
-                    written = max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1
+                    _written(stream, max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1)
                 elif last and row == rows - 1:
-                    oldest, before, written = before, written, max(requested, written) + 1
+                    _written(stream, max(requested, written) + 1)
         free -= 0 if slid else block.slab
     stream.free, stream.requested = free + earlier, requested
-    stream.written, stream.written_1, stream.written_2 = written, before, oldest
     return drop

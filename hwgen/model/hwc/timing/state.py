@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.latency import END, FIRST_VECTOR, TILES_LOADED_AHEAD
+from hwgen.arch.latency import END, FIRST_VECTOR, TILES_LOADED_AHEAD, WORDS_AHEAD
 
 __all__ = [
     "COUNT",
@@ -66,6 +66,7 @@ class Block(NamedTuple):
     line_pitch : bytes of a channel lane in a line of weights; 0: they are packed densely.
     vectors, tile_vectors : of O's memory, and of the largest tile.
     lane_c, lane_x, lanes : lanes along c and x; sums of a vector, as the output's port has them.
+    words_ahead : of I that are requested before the first is written, at most.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
     """
@@ -96,6 +97,7 @@ class Block(NamedTuple):
     lane_c: int
     lane_x: int
     lanes: int
+    words_ahead: int
     spills: bool
     resumes: bool
     goes_on: bool
@@ -127,17 +129,17 @@ class Nest(NamedTuple):
 
 
 def _record(times: tuple[str, ...], amounts: tuple[str, ...]) -> np.dtype[np.void]:
-    return np.dtype([(name, np.int64) for name in (*times, *amounts)])
+    return np.dtype([(name, np.int64, SEVERAL.get(name, ())) for name in (*times, *amounts)])
 
 
 COUNTERS = ("now", "stall_i", "stall_w", "stall_o", "operations")
+SEVERAL = {"words": (WORDS_AHEAD,)}
+"""Fields that are arrays."""
 INPUT_TIMES = (
     "placed",  # the last tile
     "pushed",
     "requested",  # its last word
-    "written",  # the last word and the two before
-    "written_1",
-    "written_2",
+    "words",  # that were written last, the latest first
     "begun",  # first operation on the last tile and on the one before
     "begun_1",
     "released",  # last operation on the last tile
@@ -186,7 +188,8 @@ SIZE = STATE.itemsize // 8
 def _places(stream: str, names: tuple[str, ...]) -> list[int]:
     """Where fields of a stream are stored in a state, as 64-bit words."""
     first, record = STATE.fields[stream][1], STATE[stream]  # type: ignore[index]
-    return [(first + record.fields[name][1]) // 8 for name in names]  # type: ignore[index]
+    fields = [record.fields[name] for name in names]  # type: ignore[index]
+    return [(first + field[1]) // 8 + i for field in fields for i in range(field[0].itemsize // 8)]
 
 
 TIMES = np.array(
