@@ -18,6 +18,7 @@ __all__ = [
     "COMMANDS_UNDER_WAY",
     "COMMAND_READ",
     "COMMAND_TAKEN",
+    "CONFIGURATION",
     "CONV_REGISTERS",
     "DRAM_QUEUE",
     "END",
@@ -59,8 +60,10 @@ __all__ = [
 # --- the HWC: control and ports ---
 
 STARTUP = 3
-"""From the start write to the first cycle in which there might be an operation: the register of `hwc.registers`
-that starts, that of `hwc.hwc`, and the nest of `hwc.sequencer`."""
+"""From the start write at the registers to the first cycle in which there might be an operation: the register of
+`hwc.registers` that starts, that of `hwc.hwc`, and the nest of `hwc.sequencer`."""
+CONFIGURATION = 1
+"""From a request on the configuration port of an HWC that stands alone to its registers: `bus.tcdm.TcdmRegister`."""
 END = 4
 """From where the last outputs are requantised to the interrupt: the port's access, its answer, and the registers
 ``done`` of `hwc.hwc` and of the interrupt."""
@@ -72,8 +75,9 @@ ACCESSES_IN_FLIGHT = 4
 ACCESSES_BESIDE = 2
 """Accesses that a port has accepted and not completed besides, for that: one in the register of
 `bus.tcdm.TcdmMaster`, and one whose answer it has not counted yet."""
-WRITE_ANSWER_LIMIT = 256
-"""Cycles after the grant of the first write in which a memory that answers writes has answered it."""
+WRITE_ANSWER_LIMIT = 128
+"""Cycles after the grant of the first write in which a memory that answers writes has answered it: less than a period
+of the watchdog."""
 
 # --- the HWC: tiles of the input and of the weights ---
 

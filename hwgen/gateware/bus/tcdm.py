@@ -8,10 +8,11 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, WRITE_ANSWER_LIMIT
 
-__all__ = ["ACCESSES", "Request", "TcdmMaster", "TcdmSignature", "WriteAnswers", "read_request"]
+__all__ = ["ACCESSES", "Request", "TcdmMaster", "TcdmRegister", "TcdmSignature", "WriteAnswers", "read_request"]
 
 ACCESSES = "accesses"
 """Name of the memory of the accesses that are not complete."""
+ANSWER = ("r_valid", "r_opc", "r_rdata")
 WORD_SHIFT = 2
 """Lower bits of a byte address that a word does not need."""
 
@@ -65,6 +66,31 @@ class Request(data.Struct):
 def read_request(address: ValueLike, enable: ValueLike) -> Value:
     """The whole payload of a read, so that no part of it is a constant of its own."""
     return Cat(Value.cast(address)[:32], C(0, 1), Value.cast(enable)[:4], C(0, 32))
+
+
+class TcdmRegister(wiring.Component):
+    """A register in front of a block that grants every request at once and answers it in the next cycle.
+
+    What comes in reaches nothing but this register. Requests are still granted at once; answers come a cycle later.
+
+    Members
+    -------
+    outer : In(TcdmSignature)
+    inner : Out(TcdmSignature)
+        To the block; its ``gnt`` is taken to be set.
+    """
+
+    outer: In(TcdmSignature())
+    inner: Out(TcdmSignature())
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        outer, inner = self.outer, self.inner
+        m.d.comb += [outer.gnt.eq(1), *(getattr(outer, name).eq(getattr(inner, name)) for name in ANSWER)]
+        m.d.sync += inner.req.eq(outer.req)
+        with m.If(outer.req):
+            m.d.sync += [getattr(inner, name).eq(getattr(outer, name)) for name in ("add", "wen", "be", "wdata")]
+        return m
 
 
 class WriteAnswers(enum.Enum, shape=2):

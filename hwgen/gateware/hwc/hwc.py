@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
-from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature, WriteAnswers
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister, TcdmSignature, WriteAnswers
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.gateware.hwc.input.stream import InputStream
 from hwgen.gateware.hwc.line_weight_stream import LineWeightStream
@@ -70,7 +70,12 @@ class Hwc(wiring.Component):
         m = Module()
         p = self.parameters
         m.submodules.registers = registers = ControlRegisters(p)
-        connect(m, flipped(self.cfg), registers.port)
+        if p.cluster:
+            connect(m, flipped(self.cfg), registers.port)
+        else:
+            m.submodules.configuration = configuration = TcdmRegister()
+            connect(m, flipped(self.cfg), configuration.outer)
+            connect(m, configuration.inner, registers.port)
         busy, halting, starting = Signal(), Signal(), Signal()
         m.d.comb += [registers.busy.eq(busy), self.irq.eq(registers.irq)]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwgen.arch.hwc import HwcParameters, input_words_ahead
-from hwgen.arch.latency import STARTUP
+from hwgen.arch.latency import CONFIGURATION, STARTUP
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
@@ -56,12 +56,14 @@ def cycles(
     resumes: bool = False,
     goes_on: bool = False,
     words_ahead: int | None = None,
+    in_cluster: bool = False,
 ) -> Cycles:
     """Cycles of a schedule on an HWC with I, W and O memories of these sizes in bytes, which must be large enough.
 
     I's memory holds a copy for each lane along y. A layer that is a part of another layer's reduction ``resumes``
     partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs. ``words_ahead`` is
-    that of `input_words_ahead`; None: of an HWC that has the schedule's lanes.
+    that of `input_words_ahead`; None: of an HWC that has the schedule's lanes. ``in_cluster`` : it has no register in
+    front of its configuration port.
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
@@ -74,7 +76,7 @@ def cycles(
     walk = _Walk(timed, timed.tiles())
     counters = Counters(*walk.counters().tolist())
     return Cycles(
-        startup=STARTUP,
+        startup=STARTUP + (0 if in_cluster else CONFIGURATION),
         compute=counters.operations,
         stalls=PerOperand(counters.stall_i, counters.stall_w, counters.stall_o),
         drain=finish(walk.state),
@@ -132,7 +134,7 @@ def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
     inputs = parameters.input_elements * schedule.lanes.y * schedule.lanes.c
     buffers = PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes)
-    return cycles(schedule, buffers, words_ahead=input_words_ahead(parameters.lanes))
+    return cycles(schedule, buffers, words_ahead=input_words_ahead(parameters.lanes), in_cluster=parameters.cluster)
 
 
 def least_cycles(prediction: Prediction) -> int:

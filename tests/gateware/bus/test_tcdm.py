@@ -9,7 +9,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, WRITE_ANSWER_LIMIT
-from hwgen.gateware.bus.tcdm import TcdmMaster, WriteAnswers
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister, WriteAnswers
 
 
 @dataclass(frozen=True)
@@ -227,3 +227,33 @@ def test_an_answer_that_nothing_waits_for_is_an_error_where_writes_are_not_answe
 def test_what_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TcdmMaster(**given)
+
+
+def test_a_register_grants_at_once_and_answers_a_cycle_later() -> None:
+    dut = TcdmRegister()
+
+    async def bench(ctx: Any) -> None:
+        seen: list[tuple[int, ...]] = []
+        held = None
+        for cycle in range(8):
+            asks = cycle in (1, 2, 4)
+            ctx.set(dut.outer.req, asks)
+            ctx.set(dut.outer.add, 16 * cycle)
+            ctx.set(dut.outer.wen, cycle != 2)
+            ctx.set(dut.outer.wdata, 7 * cycle)
+            # The block behind it: answers the address.
+            ctx.set(dut.inner.r_valid, held is not None)
+            ctx.set(dut.inner.r_rdata, held or 0)
+            assert ctx.get(dut.outer.gnt) == 1
+            held = ctx.get(dut.inner.add) if ctx.get(dut.inner.req) else None
+            if ctx.get(dut.outer.r_valid):
+                seen.append((cycle, ctx.get(dut.outer.r_rdata)))
+            if held == 32:
+                assert (ctx.get(dut.inner.wen), ctx.get(dut.inner.wdata)) == (0, 14)
+            await ctx.tick()
+        assert seen == [(3, 16), (4, 32), (6, 64)]
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
