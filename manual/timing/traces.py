@@ -135,8 +135,7 @@ async def _access(ctx: Any, port: Any, address: int, value: int | None = None) -
     ctx.set(port.wdata, value or 0)
     await ctx.tick()
     ctx.set(port.req, 0)
-    *_, valid, error, data = await ctx.tick().sample(port.r_valid, port.r_opc, port.r_rdata)
-    assert valid
+    error, data = await ctx.tick().sample(port.r_opc, port.r_rdata).until(port.r_valid)
     assert not error
     return int(data)
 
