@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,6 +30,10 @@ def settings_signature(registers: Iterable[Register]) -> wiring.Signature:
     """The values of some registers that software writes, one port each, seen from the bank that holds them."""
     signals = (signal for register in registers for signal in register.signals(*HELD))
     return wiring.Signature({name: Out(field.width) for name, field in signals})
+
+
+_UNSEEN = (Access.WO, Access.PULSE)
+"""What reads zero."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +141,8 @@ class RegisterBank(wiring.Component):
         m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
         m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(self.refusal != Refusal.NONE)]
         names = self._decode(m)
-        self._answer_reads(m)
         inside = Cat(port.add[: WORD_BYTES.bit_length() - 1], port.add[self._address_bits :]) == 0
+        self._answer_reads(m, names, inside)
         known = inside & names.any(self.bank)
         writable = names.any(register for register in self.bank if register.writable)
         too_wide = names.writes(port.wdata, lambda register: ~register.written_mask) | ~port.be.all()
@@ -171,15 +177,12 @@ class RegisterBank(wiring.Component):
             m.d.comb += found[register.name].eq(place == register.address >> low)
         return _Names(self.bank, found)
 
-    def _answer_reads(self, m: Module) -> None:
+    def _answer_reads(self, m: Module, names: _Names, inside: Value) -> None:
         """The answer to a read: zero where nothing can be read."""
+        shown = [register for register in self.bank if not set(_UNSEEN).issuperset(f.access for f in register.fields)]
+        values = [Mux(names.of[register.name] & inside, self._read(register), 0) for register in shown]
         with m.If(self.port.req):
-            m.d.sync += self.port.r_rdata.eq(0)
-            with m.Switch(self.port.add):
-                for register in self.bank:
-                    if any(field.access not in (Access.WO, Access.PULSE) for field in register.fields):
-                        with m.Case(register.address):
-                            m.d.sync += self.port.r_rdata.eq(self._read(register))
+            m.d.sync += self.port.r_rdata.eq(reduce(or_, values, Const(0)))
 
     def _read(self, register: Register) -> Value:
         """What a register reads."""
