@@ -37,7 +37,8 @@ class _Check:
         """Whether the value is wrong."""
         if self.least == self.most:
             return value != self.most
-        too_large = value > self.most if self.most is not None else Value.cast(0)
+        most = (1 << len(value)) - 1 if self.most is None else self.most
+        too_large = value > most if most < (1 << len(value)) - 1 else Value.cast(0)
         return (value == 0) | too_large if self.least else Value.cast(too_large)
 
 
