@@ -71,8 +71,12 @@ class TileRows(wiring.Component):
         # The first row behind the last tile that is still in the ring, or in the image.
         next_new, behind = Signal.like(self.height), Signal(signed(len(self.corner) + 1))
         at, left = Signal.like(self.corner), Signal.like(self.span)
-        m.d.comb += [self.gaps.eq(self.kernel < self.stride), length.eq(Mux(self.gaps, self.kernel, total))]
-        m.d.sync += [total.eq(self.span + self.kernel), behind.eq(self.corner + total)]
+        m.d.sync += [
+            self.gaps.eq(self.kernel < self.stride),
+            total.eq(self.span + self.kernel),
+            length.eq(Mux(self.gaps, self.kernel, total)),
+            behind.eq(self.corner + total),
+        ]
         with m.If(self.ends):
             m.d.sync += next_new.eq(Mux(behind < 0, 0, Mux(behind > self.height, self.height, behind)))
         # Rows from the first one at hand to the image, to the first new row, to the image's end.
