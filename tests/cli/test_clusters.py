@@ -51,7 +51,9 @@ def test_counts_at_both_levels(run: Run, saved: Path) -> None:
     assert entry["hwcs"][0]["O"]["write"]["words"] == entry["counts"]["tcdm"]["O"]["write"]["words"] // 2
     assert entry["hwcs"][2]["O"]["write"]["words"] == 0
     assert entry["cycles"] == round(cluster_cycles(compile_cluster(ROWS)).total)
-    assert entry["cycles"] > entry["busy"]["compute"] > entry["busy"]["load"] > entry["waits"]["compute for load"] > 0
+    assert (
+        entry["cycles"] > entry["busy"]["compute"] > entry["waits"]["store for compute"] > entry["busy"]["load"] > 0
+    )
     assert entry["refused"] is None
     assert entry["tcdm_rings"] == {array: ring.size for array, ring in compile_cluster(ROWS).rings.items()}
     assert all(entry["tcdm_rings"][array] >= entry["tcdm_buffer"][array]["bytes"] for array in ARRAYS)

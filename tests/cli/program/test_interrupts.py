@@ -26,7 +26,8 @@ main()
 def interrupted_at(module: str, *arguments: str, ignored: bool = False) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-c", INTERRUPTED_AT, module, *arguments],
-        preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None,
+        # What starts the tests may ignore Ctrl-C, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL),
         capture_output=True,
         text=True,
         check=False,

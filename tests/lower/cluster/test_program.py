@@ -71,7 +71,7 @@ def tokens(commands: tuple[Command, ...]) -> Iterator[tuple[Queue, Queue, int, i
 def test_every_kind_of_token_is_needed() -> None:
     """Without one of them some order of the commands goes wrong."""
     failed, seen = set(), set()
-    for number, (case, hardware) in enumerate(cases("fig8", 16)):
+    for number, (case, hardware) in enumerate(cases("two_tiles", 8)):
         data = random_data(case.layer, np.random.default_rng(number))
         program = compile_cluster(case, hardware)
         for source, sink, post, take in tokens(program.commands):
