@@ -12,6 +12,7 @@ from typing import Literal
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.layout import row_pitch
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -118,19 +119,36 @@ def _input_groups(program: Program) -> Iterator[Group]:
 
 
 def _weight_groups(program: Program) -> Iterator[Group]:
-    packed, extents = PackedWeights(program.schedule, 0), program.schedule.layer.extents
+    schedule = program.schedule
+    packed, extents = PackedWeights(schedule, 0), schedule.layer.extents
+    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8)
+    marked = schedule.marked_loop("W")
+    inside = () if marked is None else schedule.loops[marked + 1 :]
     whole = tuple(extents[dim] for dim in WEIGHT_DIMS)
+
+    def fetched(tile: Tile) -> list[Access]:
+        """The words of a tile of weights that are packed densely, or of a line."""
+        now = tuple(tile[dim] for dim in WEIGHT_DIMS)
+        offset, size = packed.place(tuple(part[0] for part in now), whole, tuple(len(part) for part in now))
+        used = range(size) if lines is None else lines.used(len(tile["m"]), len(tile["c"]))
+        enabled: dict[int, int] = {}
+        for byte in used:
+            word = byte - byte % WORD_BYTES
+            enabled[word] = enabled.get(word, 0) | 1 << byte % WORD_BYTES
+        base = program.layout.weights.base + offset
+        return [Access(base + word, False, be) for word, be in enabled.items()]
+
+    def accesses(tile: Tile) -> list[Access]:
+        if lines is None:
+            return fetched(tile)
+        parts = tiles(tile, tuple(loop for loop in inside if loop.dim in WEIGHT_DIMS))
+        return [access for part in parts for access in fetched(part)]
+
     for iterations in _executions(program.schedule, "W"):
         held: tuple[range, ...] = ()
         for tile in iterations:
-            now = (tile["m"], tile["c"], tile["k"], tile["l"])
-            offset, size = packed.place(tuple(part[0] for part in now), whole, tuple(len(part) for part in now))
-            start = program.layout.weights.base + offset
-            accesses = [
-                Access(start + offset, False, (1 << min(WORD_BYTES, size - offset)) - 1)
-                for offset in range(0, size, WORD_BYTES)
-            ]
-            yield Group(tile, accesses if now != held else [])
+            now = tuple(tile[dim] for dim in WEIGHT_DIMS)
+            yield Group(tile, accesses(tile) if now != held else [])
             held = now
 
 

@@ -29,6 +29,7 @@ def test_one_hwc_for_a_set(run: Run, tmp_path: Path) -> None:
     layer = load_schedule(tmp_path / "schedules" / f"{one['layers'][0]}.yaml")
     in_verilog = sum(array.bits for array in hwc_memories(compile_layer(layer, hardware).parameters))
     queues = [size for name, size in one["beside"].items() if name.endswith("_queues")]
+    queues += one["addresses"].values()
     rounding = 8 * (one["allocated_bytes"] + one["bias_store"]["B"] + sum(queues)) - in_verilog
     assert 0 <= rounding < 8 * len(queues)
     for name in one["files"]:

@@ -235,7 +235,6 @@ def test_what_was_weighed_is_beside_a_point(browser: Browser, tmp_path: Path) ->
     file.write_text(page(load_results(tmp_path), "Weighed"), encoding="utf-8")
     rows = load_results(tmp_path).rows[:2]
     moved, took = (sum(row[name] for row in rows) for name in ("total_bytes_predicted", "cycles_predicted"))
-    before = list(browser.complaints)  # of tests that provoke some
     browser.open(file, width=1600)
     assert count(browser, "#cycles .point") == 2
     assert count(browser, "#cycles svg[role=group] .curve.dashed, #cycles svg[role=group] .curve.thin") == 2
@@ -249,4 +248,5 @@ def test_what_was_weighed_is_beside_a_point(browser: Browser, tmp_path: Path) ->
     first = rows[0]
     assert f"in {first['cycles_predicted'] + 500:,} cycles (+" in facts[1]
     assert "x16, asked for" in facts[1]
-    assert browser.complaints == before
+    # Another test asks for an address that there is not; the answer to that may come late.
+    assert [complaint for complaint in browser.complaints if "example.invalid" not in complaint] == []
