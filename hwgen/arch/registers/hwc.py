@@ -30,9 +30,7 @@ WATCHDOG_BITS = 16
 KEY_BITS = 16
 KEY = 0x5AC3
 """Value of ``key`` after reset. A register that comes up at random, all zeros or all ones hardly holds it."""
-WATCHDOG_MEANING = (
-    f"Without any progress for so many times {WATCHDOG_PERIOD} cycles a layer has failed; 0: it may wait forever"
-)
+WATCHDOG_MEANING = f"Periods of {WATCHDOG_PERIOD} cycles without progress after which a layer has failed; 0: no limit"
 SETTINGS_BASE = 0x40
 ADDRESS_BITS = 32
 STALLS = ("input", "weight", "output")

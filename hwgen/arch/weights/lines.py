@@ -43,13 +43,13 @@ class WeightLines:
         return self.outputs * self.element
 
     def packed(self, channels: int) -> int:
-        """Bytes of a line of so many input channels in the shared memory."""
+        """Bytes of a line of ``channels`` input channels in the shared memory."""
         return -(-channels * self.pitch // WORD_BYTES) * WORD_BYTES
 
     def words(self, outputs: int, channels: int) -> int:
-        """Accesses that fetch a line of so many output and input channels."""
+        """Accesses that fetch a line of ``outputs`` output and ``channels`` input channels."""
         return len({byte // WORD_BYTES for byte in self.used(outputs, channels)})
 
     def used(self, outputs: int, channels: int) -> list[int]:
-        """The bytes of a line that hold weights of so many output and input channels."""
+        """The bytes of a line that hold weights of ``outputs`` output and ``channels`` input channels."""
         return [channel * self.pitch + byte for channel in range(channels) for byte in range(outputs * self.element)]

@@ -222,7 +222,7 @@ class TcdmMaster(wiring.Component):
         return request.write & (self.answers == WriteAnswers.NOT_GIVEN)
 
     def _register(self, m: Module, has_place: Signal) -> None:
-        """The request on the port, and one that waits behind it."""
+        """The request on the port, and the next one, which waits for its grant."""
         port, request = self.port, self.i_request.payload
         parts: dict[str, tuple[int, Value]] = {
             "address": (32 - WORD_SHIFT, request.address[WORD_SHIFT:]),

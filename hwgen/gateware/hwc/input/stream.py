@@ -118,7 +118,7 @@ class InputStream(wiring.Component):
 
     def _hold(self, m: Module, fill: InputFill) -> None:
         """The ring, as often as there are lanes along y: each reads a row of its own. Of each, lanes along c have a
-        memory each, for every so many-th channel."""
+        memory each: lane j holds channels j, j + lanes, j + 2 lanes and so on of a tile."""
         p = self.parameters
         for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
             memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads)
