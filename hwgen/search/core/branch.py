@@ -77,13 +77,14 @@ class Dimension(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What the kernels need of one layer: its scale, its memories, sizes of ranges modulo 4, and its lists."""
+    """What the kernels need of one layer: its scale, its memories, words of ranges, and its lists."""
 
     scale: Scale
     units: Floats
     least: Floats
     caps: Floats
     m_residues: Floats
+    m_lines: Floats
     c_residues: Floats
     m: Dimension
     c: Dimension
@@ -127,7 +128,7 @@ def problem(t: Tables, lists: Lists) -> Problem:
         if len(some):
             lowest[some] = np.minimum.reduceat(rows, one.start[some], axis=0)
         dimensions.append(Dimension(one.start, one.steps, rows, lowest))
-    return Problem(t.scale, t.units, t.least, t.caps, t.m_residues, t.c_residues, *dimensions)
+    return Problem(t.scale, t.units, t.least, t.caps, t.m_residues, t.m_lines, t.c_residues, *dimensions)
 
 
 def _loops(cuts: Floats) -> Floats:
@@ -188,6 +189,8 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
 @njit(cache=True)
 def missing_bytes(p, s, m, c):  # type: ignore[no-untyped-def]
     """Bytes by which the words of all tiles of W together exceed their bytes, for steps m and c."""
+    if p.scale.w_lines > 0:
+        return 4 * p.scale.w_lines * p.m_lines[m] - p.scale.w_bytes
     k_tile, k_tiles = (1.0, p.scale.k_size) if s[6] else (p.scale.k_size, 1.0)
     l_tile, l_tiles = (1.0, p.scale.l_size) if s[7] else (p.scale.l_size, 1.0)
     rest = int(k_tile * l_tile * p.scale.w_element) % 4

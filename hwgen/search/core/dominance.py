@@ -204,6 +204,7 @@ def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool) -> StepLists:
         case "m":
             inputs, weights, outputs, cuts = [t.m_fetched, t.m_groups], [t.m_sizes], [t.m_sums], [t.m_cuts[2]]
             weights += _waste(t.m_residues) if words else []
+            cuts += [t.m_lines] if words else []
         case "c":
             inputs, weights, outputs, cuts = [t.c_sizes], [t.c_sizes], [t.c_cuts], []
             weights += _waste(t.c_residues) if words else []

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.document import InputError
@@ -87,9 +88,10 @@ class Scale(NamedTuple):
     Bytes of I = ``i_bytes * m_fetched * y_fetched * x_fetched``; of W = ``w_bytes * y_cuts * x_cuts``; of O =
     ``o_bytes + o_partial_bytes * (rounds - 1)``, where rounds = ``c_cuts``, times the kernel's extents where O
     returns for each iteration of k or l. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
-    its bytes and what every tile lacks to a full word, by 4; those of O = ``o_rows * x_output_words +
-    o_partial_words * (rounds - 1)``. Innermost iterations = ``taps`` times the cuts by the inner loops. Needs are
-    products, by bytes an element (``i_element``: of all copies that the hardware keeps).
+    its bytes and what every tile lacks to a full word, by 4, or where weights are packed in lines ``w_lines *
+    m_lines`` for each time they are read; those of O = ``o_rows * x_output_words + o_partial_words * (rounds - 1)``.
+    Innermost iterations = ``taps`` times the cuts by the inner loops of m, y and x. Needs are products, by bytes an
+    element (``i_element``: of all copies that the hardware keeps).
     """
 
     i_bytes: float
@@ -105,6 +107,7 @@ class Scale(NamedTuple):
     taps: float
     k_size: float
     l_size: float
+    w_lines: float
 
 
 class Lines(NamedTuple):
@@ -119,7 +122,7 @@ class Tables(NamedTuple):
     """One layer: factors of traffic and need, [state, step of the dimension's tile loop]; step 0 is unused.
 
     ``units``, ``least``, ``caps``: granularity, least and greatest size of the I, W and O memories, in
-    bytes.
+    bytes. ``m_lines`` [step]: words of all lines, as far as they depend on m (see `_line_words`).
     """
 
     scale: Scale
@@ -132,6 +135,7 @@ class Tables(NamedTuple):
     m_sums: Floats
     m_cuts: Floats
     m_residues: Floats
+    m_lines: Floats
     c_sizes: Floats
     c_cuts: Floats
     c_residues: Floats
@@ -217,6 +221,7 @@ def gathered(
         m_sums=sums[0],
         m_cuts=m.number,
         m_residues=m.residues,
+        m_lines=_line_words(m, layer.extents["m"], target),
         c_sizes=inputs,
         c_cuts=c.number,
         c_residues=c.residues,
@@ -247,11 +252,31 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
         o_partial_bytes=2 * partial * layer.output_elements,
         o_partial_words=2 * -(-partial // 4) * layer.output_elements,
         o_element=partial,
-        taps=sizes["c"] * sizes["k"] * sizes["l"],
+        taps=target.lanes.vectors("c", sizes["c"]) * sizes["k"] * sizes["l"],
         k_size=sizes["k"],
         l_size=sizes["l"],
+        w_lines=0 if target.lines is None else _lines(target.lines, sizes["c"]) * sizes["k"] * sizes["l"],
     )
     return Scale(*(float(value) for value in scale))
+
+
+def _lines(lines: WeightLines, channels: int) -> int:
+    """Words of the lines of all input channels, for each of the words that `_line_words` counts."""
+    if lines.pitch >= WORD_BYTES:
+        return channels
+    whole, rest = divmod(channels, lines.channels)
+    return (whole * lines.packed(lines.channels) + lines.packed(rest)) // WORD_BYTES
+
+
+def _line_words(m: Ranges, extent: int, target: Target) -> Floats:
+    """Words of one channel lane of all lines, [step]; the number of lines, where channel lanes share words.
+
+    Tiles of c are multiples of the lanes, so that words depend on the steps of m alone.
+    """
+    if target.lines is None or target.lines.pitch < WORD_BYTES:
+        return m.number[2]
+    words: Floats = (extent + m.residues[2] @ np.array([0.0, 3.0, 2.0, 1.0])) / WORD_BYTES
+    return words
 
 
 def runnable(layer: Layer, rows: Window, columns: Window, groups: Channels) -> tuple[Floats, Floats, Floats]:
