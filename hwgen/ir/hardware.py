@@ -19,6 +19,7 @@ from hwgen.ir.document import (
 )
 from hwgen.ir.lanes import LANE_DIMS, Lanes, LanesField
 from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.level import LEVELS
 from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
 __all__ = [
@@ -166,7 +167,7 @@ class Hardware(Value):
             return None
         if not isinstance(order, list | tuple):
             raise ValueError(f"expected a list of dimensions and markers, got {written(order)}")
-        return tuple(_order_item(item, index) for index, item in enumerate(order))
+        return tuple(part for index, item in enumerate(order) for part in _order_items(item, index))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -216,11 +217,17 @@ class Hardware(Value):
         return validated(cls, check_header(data, ("hardware",), where, cls.called), where)
 
 
-def _order_item(item: Any, index: int) -> Any:
+def _order_items(item: Any, index: int) -> tuple[Any, ...]:
     if isinstance(item, Marker) or item in DIMS:
-        return item
+        return (item,)
     if isinstance(item, Mapping) and "buffer" in item:
-        return parse_item(item, index)
+        markers = parse_item(item, index)
+        for marker in markers:
+            if isinstance(marker, Marker) and marker.level.name not in LEVELS:
+                raise ValueError(
+                    f"item {index}: buffer: expected the level {' or '.join(LEVELS)}, got {marker.level}"
+                )
+        return markers
     raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or a marker ('buffer: I'), got {written(item)}")
 
 

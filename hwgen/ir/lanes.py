@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, PlainSerializer
 
 from hwgen.ir.document import written
-from hwgen.ir.layer import DIMS, Dim
+from hwgen.ir.layer import DIMS, IMAGE, Dim
 
 __all__ = ["LANE_DIMS", "ONE_LANE", "OUTPUT_LANE_DIMS", "Lanes", "LanesField"]
 
@@ -44,7 +44,9 @@ class Lanes:
                 raise ValueError(f"{dim}: expected at least 1, got {written(number)}")
 
     def along(self, dim: str) -> int:
-        """Lanes along one dimension."""
+        """Lanes along one dimension; images of a batch are done one after the other."""
+        if dim == IMAGE:
+            return 1
         number: int = getattr(self, dim)
         return number
 

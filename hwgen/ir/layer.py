@@ -1,4 +1,4 @@
-"""One layer of a network: the six loop extents, strides, padding and groups of a convolution."""
+"""One layer of a network: the loop extents, strides, padding and groups of a convolution."""
 
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -8,14 +8,32 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from hwgen.ir.document import Expected, Name, Value
 from hwgen.ir.requantisation import GivenRequantisation, Requantisation
 
-__all__ = ["DIMS", "LARGEST", "OUTPUT_DIMS", "REDUCTION_DIMS", "WEIGHT_DIMS", "Dim", "Layer", "Padding", "Shape"]
+__all__ = [
+    "DIMS",
+    "IMAGE",
+    "LARGEST",
+    "LOOP_DIMS",
+    "OUTPUT_DIMS",
+    "REDUCTION_DIMS",
+    "WEIGHT_DIMS",
+    "Dim",
+    "Layer",
+    "Padding",
+    "Shape",
+]
 
-Dim = Literal["m", "c", "y", "x", "k", "l"]
-"""Loop dimensions: output channel, input channel (of one group), output row and column, kernel row and column."""
+Dim = Literal["m", "c", "y", "x", "k", "l", "n"]
+"""Loop dimensions: output channel, input channel (of one group), output row and column, kernel row and column,
+image."""
 
 DIMS: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l")
+"""The six dimensions of one image: those that the hardware has."""
+IMAGE: Dim = "n"
+"""The loop over the images of a batch: I and O have it, W is shared by it."""
+LOOP_DIMS: tuple[Dim, ...] = (IMAGE, *DIMS)
+"""Dimensions that a loop of a nest may run over."""
 OUTPUT_DIMS: tuple[Dim, ...] = ("m", "y", "x")
-"""Dimensions that O has."""
+"""Dimensions that the O of one image has."""
 REDUCTION_DIMS: tuple[Dim, ...] = ("c", "k", "l")
 """Dimensions that are summed over."""
 WEIGHT_DIMS: tuple[Dim, ...] = ("m", "c", "k", "l")
@@ -38,7 +56,7 @@ class Shape(Value):
     """What every row of a layer table has, whatever its operation.
 
     Sizes are in elements. ``kernel`` and ``stride`` are (height, width); ``padding`` is (top, left, bottom, right).
-    ``input_channels`` and ``output_channels`` count over all groups.
+    ``input_channels`` and ``output_channels`` count over all groups. ``batch`` is how many images share the weights.
     """
 
     name: Name
@@ -53,6 +71,7 @@ class Shape(Value):
     stride: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
     groups: Size = 1
+    batch: Size = 1
 
     def check_groups(self) -> None:
         """Raise ValueError unless the channels divide into the groups."""
@@ -90,6 +109,8 @@ class Layer(Shape):
         data: dict[str, Any] = handler(self)
         if data.get("requantisation", 0) is None:
             del data["requantisation"]
+        if data.get("batch") == 1:
+            del data["batch"]
         return data
 
     @model_validator(mode="after")
@@ -100,7 +121,7 @@ class Layer(Shape):
 
     @cached_property
     def extents(self) -> dict[Dim, int]:
-        """Extent of each loop dimension; ``c`` runs over the input channels of one group."""
+        """Extent of each loop dimension of one image; ``c`` runs over the input channels of one group."""
         return {
             "m": self.output_channels,
             "c": self.input_channels // self.groups,
@@ -109,6 +130,11 @@ class Layer(Shape):
             "k": self.kernel[0],
             "l": self.kernel[1],
         }
+
+    @property
+    def loop_extents(self) -> dict[Dim, int]:
+        """Extent of each dimension that a loop may run over: those of one image, and the images."""
+        return {IMAGE: self.batch, **self.extents}
 
     @property
     def shape_data(self) -> dict[str, Any]:
@@ -136,16 +162,16 @@ class Layer(Shape):
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the layer, padding included."""
+        """Multiply-accumulates of all images, padding included."""
         product = 1
-        for extent in self.extents.values():
+        for extent in self.loop_extents.values():
             product *= extent
         return product
 
     @property
     def input_elements(self) -> int:
-        """Elements of the input feature map."""
-        return self.input_channels * self.input_height * self.input_width
+        """Elements of the input feature maps of all images."""
+        return self.batch * self.input_channels * self.input_height * self.input_width
 
     @property
     def weight_elements(self) -> int:
@@ -154,5 +180,5 @@ class Layer(Shape):
 
     @property
     def output_elements(self) -> int:
-        """Elements of the output feature map."""
-        return self.output_channels * self.output_height * self.output_width
+        """Elements of the output feature maps of all images."""
+        return self.batch * self.output_channels * self.output_height * self.output_width

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-__all__ = ["BUSES", "DRAM", "LEVELS", "LOCAL", "TCDM", "Bus", "Level"]
+__all__ = ["BUSES", "DRAM", "LEVELS", "LOCAL", "TCDM", "Bus", "Level", "level_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,14 @@ LOCAL = Level("local", 2, _PORT, shared=False)
 
 LEVELS: dict[str, Level] = {level.name: level for level in (TCDM, LOCAL)}
 """Levels that a marker may name, from the outermost inward."""
+
+_OF_A_HIERARCHY = Bus(("bytes",))
+
+
+def level_named(name: str) -> Level:
+    """The level of that name: of the hardware, or else one of a hierarchy, which says where it is and how large."""
+    return LEVELS.get(name) or Level(name, len(LEVELS) + 1, _OF_A_HIERARCHY, shared=False)
+
 
 BUSES: dict[str, Bus] = {**{level.name: level.bus for level in (DRAM, TCDM, LOCAL)}, "tcdm_dma": _PORT}
 """By the names that counts have: the levels that serve, and the DMA's ports to the TCDM."""

@@ -93,7 +93,7 @@ class Node(Shape):
     @property
     def macs(self) -> int:
         """Multiply-accumulates: padding included for convolutions, per input pixel for deconv, 0 without weights."""
-        return self.weights * self.operator.positions(self)
+        return self.batch * self.weights * self.operator.positions(self)
 
     @property
     def weights(self) -> int:
@@ -184,6 +184,8 @@ class Network(Value):
     def _consistent(self) -> Self:
         seen: dict[str, Shape | Feature] = {self.input.name: self.input} if self.input else {}
         for node in self.layers:
+            if node.batch > 1 and self.kind == "network":
+                raise ValueError(f"layers: {node.name}: batch: expected 1 in a connected network, got {node.batch}")
             if node.name in seen:
                 raise ValueError(f"layers: {node.name}: the name is used twice")
             self._check_inputs(node, seen)
@@ -225,12 +227,17 @@ class Network(Value):
         """Which rows are scheduled, which carry no work, and what is left out."""
         return Coverage.of(self.network, self.layers, self.left_out)
 
-    def convolutions(self, *, partial: bool = False) -> tuple[Layer, ...]:
+    def convolutions(self, *, partial: bool = False, batches: bool = False) -> tuple[Layer, ...]:
         """The rows that a schedule can be made for, in order; fc is a 1x1 convolution over its flattened channels.
 
-        Raises `InputError` if there is none, and if other rows have multiply-accumulates, unless ``partial``.
+        Raises `InputError` if there is none, and if other rows have multiply-accumulates, unless ``partial``; and for
+        a batch of several images, unless ``batches``: the hardware runs one.
         """
-        return self.coverage().require(partial=partial)
+        layers = self.coverage().require(partial=partial)
+        for layer in layers:
+            if layer.batch > 1 and not batches:
+                raise InputError(f"{self.network}: {layer.name}: batch: expected 1, got {layer.batch}")
+        return layers
 
     def connected_input(self) -> Feature:
         """The input of a connected network. Raises `InputError` for a layer list."""

@@ -4,6 +4,7 @@ The semantics follow Stoutchinin et al. 2019 (Fig. 8: a marker above a loop), ma
 executes them literally.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,8 @@ from hwgen.ir.document import (
     written,
 )
 from hwgen.ir.lanes import ONE_LANE, LanesField
-from hwgen.ir.layer import DIMS, Dim, Layer
-from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level
+from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Layer
+from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named
 
 __all__ = ["MOST_BIAS_WORDS", "Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
 
@@ -87,11 +88,14 @@ class Schedule(Value):
     def _parse_nest(cls, nest: Any) -> Any:
         if not isinstance(nest, list | tuple):
             raise ValueError(f"expected a list of loops and markers, got {written(nest)}")
-        return tuple(item if isinstance(item, Loop | Marker) else parse_item(item, i) for i, item in enumerate(nest))
+        items: list[Loop | Marker] = []
+        for index, item in enumerate(nest):
+            items += (item,) if isinstance(item, Loop | Marker) else parse_item(item, index)
+        return tuple(items)
 
     @model_validator(mode="after")
     def _well_formed(self) -> Self:
-        left: dict[Dim, int] = dict(self.layer.extents)
+        left: dict[Dim, int] = dict(self.layer.loop_extents)
         for loop in self.loops:
             if not 1 <= loop.step <= left[loop.dim]:
                 raise ValueError(f"nest: {loop.dim}: {loop.step}: expected a step from 1 to {left[loop.dim]}")
@@ -131,7 +135,7 @@ class Schedule(Value):
 
     def iteration_size(self, below: int) -> dict[Dim, int]:
         """The most of each dimension that one iteration of ``loops[below - 1]`` covers (0: the whole layer)."""
-        size: dict[Dim, int] = dict(self.layer.extents)
+        size: dict[Dim, int] = dict(self.layer.loop_extents)
         for loop in self.loops[:below]:
             size[loop.dim] = loop.step
         return size
@@ -167,15 +171,15 @@ def check_markers(items: Sequence[object], where: str) -> None:
         raise ValueError(f"{where}: expected a loop below the last marker (a loop of one iteration will do)")
 
 
-def parse_item(item: Any, index: int) -> Loop | Marker:
-    """One item of a nest from plain data; raises ValueError that names the item."""
+def parse_item(item: Any, index: int) -> tuple[Loop | Marker, ...]:
+    """One item of a nest from plain data, a marker for each level that it names; raises ValueError."""
     if not isinstance(item, Mapping) or len(item) != 1:
         raise ValueError(f"item {index}: expected one loop ('m: 4') or one marker ('buffer: I'), got {written(item)}")
     ((key, value),) = item.items()
     if key == "buffer":
-        return _parse_marker(value, index)
-    if key not in DIMS:
-        raise ValueError(f"item {index}: expected one of {' '.join(DIMS)} or buffer, got {written(key)}")
+        return _parse_markers(value, index)
+    if key not in LOOP_DIMS:
+        raise ValueError(f"item {index}: expected one of {' '.join((*DIMS, IMAGE))} or buffer, got {written(key)}")
     over = None
     if isinstance(value, Mapping):
         unknown = set(value) - {"step", "over"}
@@ -186,35 +190,38 @@ def parse_item(item: Any, index: int) -> Loop | Marker:
             raise ValueError(f"item {index}: {key}: over: expected hwc, got {written(over)}")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"item {index}: {key}: expected a step of at least 1, got {written(value)}")
-    return Loop(key, value, over)
+    return (Loop(key, value, over),)
 
 
-def _parse_marker(value: Any, index: int) -> Marker:
-    level = LOCAL
+def _parse_markers(value: Any, index: int) -> tuple[Marker, ...]:
+    if not isinstance(value, Mapping):
+        return (Marker(_parse_arrays(value, index)),)
     double = None
-    if isinstance(value, Mapping):
-        double = value.get("double")
+    if "double" in value:
+        double = value["double"]
         prefetched = [level.name for level in LEVELS.values() if level.prefetched]
-        if "double" in value and (double != "halves" or not any(name in value for name in prefetched)):
+        if double != "halves" or len(value) != 2 or not any(name in value for name in prefetched):
             raise ValueError(
                 f"item {index}: buffer: double: expected halves, and the level {' or '.join(prefetched)}"
             )
-        value = {key: given for key, given in value.items() if key != "double"}
-        if len(value) != 1:
-            raise ValueError(f"item {index}: buffer: expected one level, got {written(value)}")
-        ((name, value),) = value.items()
-        if name not in LEVELS:
-            names = " or ".join(sorted(LEVELS))
-            raise ValueError(f"item {index}: buffer: expected the level {names}, got {written(name)}")
-        level = LEVELS[name]
+    levels = {key: arrays for key, arrays in value.items() if key != "double"}
+    for name in levels:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
+            raise ValueError(f"item {index}: buffer: expected the name of a level, got {written(name)}")
+    if not levels:
+        raise ValueError(f"item {index}: buffer: expected a level, got {written(value)}")
+    return tuple(Marker(_parse_arrays(arrays, index), level_named(name), double) for name, arrays in levels.items())
+
+
+def _parse_arrays(value: Any, index: int) -> tuple[ArrayName, ...]:
     arrays = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not arrays or any(array not in ARRAYS for array in arrays):
         raise ValueError(f"item {index}: buffer: expected I, W, O or a list of them, got {written(value)}")
-    return Marker(arrays, level, double)
+    return arrays
 
 
 def item_data(item: Loop | Marker) -> dict[str, Any]:
-    """The inverse of `parse_item`."""
+    """One item of a file for a loop or a marker; `parse_item` reads it."""
     if isinstance(item, Loop):
         return {item.dim: {"step": item.step, "over": item.over} if item.over else item.step}
     arrays: Any = item.arrays[0] if len(item.arrays) == 1 else list(item.arrays)

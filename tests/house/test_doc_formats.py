@@ -11,6 +11,7 @@ from hwgen.ir.coverage import Ignored, LeftOut
 from hwgen.ir.document import Value
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, EnergyCost, Hardware
 from hwgen.ir.layer import Layer
+from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel
 from hwgen.ir.network import Feature, Network, Node, Totals
 from hwgen.ir.onnx.operators import EQUIVALENTS, IGNORED, REFUSED, TAKEN
 from hwgen.ir.operators import OPERATORS
@@ -24,6 +25,7 @@ SECTIONS: dict[str, tuple[type[Value], ...]] = {
     "Layer sets": (Network, Node, Feature, Totals, LeftOut, Ignored, GivenRequantisation),
     "Schedules": (Schedule, Layer, Bits),
     "Hardware": (Hardware, Cluster, Dram, DmaCost, EnergyCost),
+    "Hierarchies": (Hierarchy, MemoryLevel, Bits),
     "Depth-first solutions": (solution._File, solution._StackEntry),
 }
 ELSEWHERE = {"format", "kind"}

@@ -36,5 +36,5 @@ def test_what_is_counted_is_a_count_of_an_access(name: str) -> None:
 def test_markers_name_their_level_in_files(level: object) -> None:
     assert level in (TCDM, LOCAL)
     marker = Marker(("I", "W"), TCDM if level == TCDM else LOCAL)
-    assert parse_item(item_data(marker), 0) == marker
+    assert parse_item(item_data(marker), 0) == (marker,)
     assert item_data(marker) == {"buffer": {"tcdm": ["I", "W"]} if level == TCDM else ["I", "W"]}

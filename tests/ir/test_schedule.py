@@ -54,8 +54,8 @@ def test_the_published_nest(tmp_path: Path) -> None:
     assert [schedule.marked_loop(array) for array in ("O", "I", "W")] == [3, 4, 4]
     assert schedule.marked_loop("I", TCDM) is None
     assert schedule.layer.extents == {"m": 512, "c": 512, "y": 28, "x": 28, "k": 3, "l": 3}
-    assert schedule.iteration_size(0) == schedule.layer.extents
-    assert schedule.iteration_size(4) == {"m": 6, "c": 1, "y": 2, "x": 16, "k": 3, "l": 3}
+    assert schedule.iteration_size(0) == {"n": 1, **schedule.layer.extents}
+    assert schedule.iteration_size(4) == {"n": 1, "m": 6, "c": 1, "y": 2, "x": 16, "k": 3, "l": 3}
     assert schedule.as_data() == fig_8()
 
 
@@ -145,14 +145,15 @@ REJECTED = [
     (with_nest(0, {"m": 0}), "f.yaml: nest: item 0: m: expected a step of at least 1, got 0"),
     (with_nest(0, {"m": True}), "f.yaml: nest: item 0: m: expected a step of at least 1, got true"),
     (with_nest(0, {"m": "6"}), "f.yaml: nest: item 0: m: expected a step of at least 1, got '6'"),
-    (with_nest(0, {"q": 6}), "f.yaml: nest: item 0: expected one of m c y x k l or buffer, got 'q'"),
+    (with_nest(0, {"q": 6}), "f.yaml: nest: item 0: expected one of m c y x k l n or buffer, got 'q'"),
     (with_nest(0, "m"), "f.yaml: nest: item 0: expected one loop ('m: 4') or one marker ('buffer: I'), got 'm'"),
     (with_nest(0, {"m": 6, "y": 2}), "f.yaml: nest: item 0: expected one loop ('m: 4')"),
     (with_nest(0, {"m": {"over": "hwc"}}), "f.yaml: nest: item 0: m: expected step and, where it spreads, over: hwc"),
     (with_nest(0, {"m": {"step": 6, "over": "x"}}), "f.yaml: nest: item 0: m: over: expected hwc, got 'x'"),
     (with_nest(3, {"buffer": "Q"}), "f.yaml: nest: item 3: buffer: expected I, W, O or a list of them, got 'Q'"),
     (with_nest(3, {"buffer": []}), "f.yaml: nest: item 3: buffer: expected I, W, O or a list of them, got []"),
-    (with_nest(3, {"buffer": {"l2": "O"}}), "f.yaml: nest: item 3: buffer: expected the level local or tcdm"),
+    (with_nest(3, {"buffer": {"a b": "O"}}), "f.yaml: nest: item 3: buffer: expected the name of a level, got 'a b'"),
+    (with_nest(3, {"buffer": {"l2": "O", "double": "halves"}}), "f.yaml: nest: item 3: buffer: double: expected"),
     (with_nest(3, {"buffer": {"local": "O", "double": "halves"}}), "f.yaml: nest: item 3: buffer: double: expected"),
     (with_nest(3, {"buffer": {"tcdm": "O", "double": "ring"}}), "f.yaml: nest: item 3: buffer: double: expected"),
     (with_nest(3, {"buffer": "I"}), "f.yaml: nest: buffer: I is marked twice at level local"),

@@ -8,6 +8,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from hwgen.model.core.access import allocation
 from hwgen.model.core.biases import biases_kept
+from hwgen.model.core.prediction import require_one_image
 from hwgen.search.hwc.memory_split import roomy
 
 __all__ = ["NARROW", "WIDE", "parameters_for", "with_output_at_reduction"]
@@ -22,6 +23,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
 
     Raises `InputError` where the schedule does not fit the hardware.
     """
+    require_one_image(schedule)
     where = schedule.layer.name
     orders = (order_of(schedule), order_of(with_output_at_reduction(schedule)))
     schedule = with_output_at_reduction(schedule)

@@ -17,6 +17,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
+from hwgen.model.core.prediction import require_one_image
 
 __all__ = ["Program", "check_format", "compile_layer", "require_agreement"]
 
@@ -118,6 +119,7 @@ def check_format(schedule: Schedule) -> None:
         raise InputError(f"{where}: nest: one HWC has one memory level, got a tcdm marker")
     if any(loop.over for loop in schedule.loops):
         raise InputError(f"{where}: nest: one HWC cannot spread a loop over several")
+    require_one_image(schedule)
     if max(layer.kernel) > MAX_KERNEL:
         raise InputError(f"{where}: kernel: expected at most {MAX_KERNEL}, got {list(layer.kernel)}")
     if max(layer.stride) > MAX_STRIDE:

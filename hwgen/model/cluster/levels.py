@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import Dim
-from hwgen.ir.level import TCDM
+from hwgen.ir.level import LEVELS, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
+from hwgen.model.core.prediction import require_one_image
 
 __all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loops", "run_depth", "tile_depth"]
 
@@ -104,6 +105,12 @@ def _marked(schedule: Schedule, array: ArrayName) -> int:
 
 
 def _require(schedule: Schedule) -> None:
+    require_one_image(schedule)
+    unknown = next(
+        (item for item in schedule.nest if isinstance(item, Marker) and item.level.name not in LEVELS), None
+    )
+    if unknown is not None:
+        raise InputError(f"schedule: buffer: expected the level {' or '.join(LEVELS)}, got {unknown.level}")
     for array in ARRAYS:
         outer, local = _marked(schedule, array), schedule.marked_loop(array)
         if local is not None and not _go_inward(schedule, array):

@@ -159,7 +159,7 @@ def _touched(schedule: Schedule, array: ArrayName, tile: Tile) -> set[Element]:
         case "W":
             return touched_weights(tile)
         case "O":
-            return touched_outputs(tile)
+            return touched_outputs(schedule.layer, tile)
 
 
 def _tcdm_need(schedule: Schedule, array: ArrayName) -> int:

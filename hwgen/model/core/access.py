@@ -2,9 +2,9 @@
 
 The numbers are those of `hwgen.model.core.walk`, element for element. They follow from three facts.
 
-1. The iterations of a nest are the product, over the six dimensions, of the ranges that the loops of one dimension
+1. The iterations of a nest are the product, over the dimensions, of the ranges that the loops of one dimension
    cut it into. So every sum over iterations factors into three sums over the axes (m, c), (y, k) and (x, l), on which
-   channels, rows and columns of the input depend.
+   channels, rows and columns of the input depend, and one over the images, which have nothing in common but weights.
 2. From one iteration of the marked loop to the next only one axis changes, so what is new is again a product.
 3. Rows ``y * stride + k`` of one residue class modulo the stride are consecutive in ``q = row // stride``, however
    the kernel is cut and whether or not the stride exceeds it. Touches are intervals in q, clipped to the image, and
@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.hwc import memory_units
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
-from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
+from hwgen.ir.layer import IMAGE, LOOP_DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.core.biases import bias_depth, biases_kept
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
@@ -40,6 +41,7 @@ __all__ = [
     "column_words",
     "depths",
     "new_groups",
+    "operand_traffic",
     "predict",
     "ranges_of",
     "weight_words",
@@ -67,10 +69,22 @@ def predict(schedule: Schedule) -> Prediction:
         O=allocated_outputs * schedule.bits.acc // 8,
     )
     iterations = 1
-    for dim in DIMS:
+    for dim in LOOP_DIMS:
         iterations *= len(ranges_of(schedule, dim, len(schedule.loops)))
     counts = Counts({**inputs, **weights, **outputs})
     return Prediction(counts, need, need_bytes, allocated, iterations, biases_kept(schedule))
+
+
+def operand_traffic(schedule: Schedule, array: ArrayName) -> tuple[dict[Direction, Access], int]:
+    """What one operand moves by direction, and the elements that its buffer must hold; its marker alone matters."""
+    match array:
+        case "I":
+            accesses, need, _ = _inputs(schedule)
+        case "W":
+            accesses, need = _weights(schedule)
+        case "O":
+            accesses, need, _ = _outputs(schedule)
+    return {way: access for (_, operand, way), access in accesses.items() if operand == array}, need
 
 
 def allocation(schedule: Schedule) -> PerOperand:
@@ -123,7 +137,7 @@ def ranges_of(schedule: Schedule, dim: Dim, depth: int) -> Ranges:
 
     If that loop runs over another dimension, every range is a first one.
     """
-    ranges = Ranges(np.zeros(1, np.int64), np.array([schedule.layer.extents[dim]]), np.ones(1, np.bool_))
+    ranges = Ranges(np.zeros(1, np.int64), np.array([schedule.layer.loop_extents[dim]]), np.ones(1, np.bool_))
     for loop in schedule.loops[:depth]:
         if loop.dim == dim:
             ranges = ranges.split(loop.step)
@@ -148,10 +162,10 @@ def _moving(schedule: Schedule, array: ArrayName) -> Dim | None:
 
 
 def _weights(schedule: Schedule) -> tuple[Accesses, int]:
-    """All weights once per range of the map: a loop over the map reuses its tile, any other loop replaces it."""
+    """All weights once per range of maps and images: a loop over these reuses its tile, any other one replaces it."""
     execution, iteration = depths(schedule, "W")
     tiles = [ranges_of(schedule, dim, iteration).sizes for dim in WEIGHT_DIMS]
-    times = len(ranges_of(schedule, "y", execution)) * len(ranges_of(schedule, "x", execution))
+    times = prod(len(ranges_of(schedule, dim, execution)) for dim in (IMAGE, "y", "x"))
     elements, size = times * schedule.layer.weight_elements, schedule.bits.W // 8
     lines = WeightLines.of(schedule.lanes, size)
     words = times * (line_words(schedule, lines) if lines else weight_words(tiles, size))
@@ -212,15 +226,15 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
     swapped = Access(returned, returned * partial, returned * -(-partial // WORD_BYTES))
     around = bias_depth(schedule)
-    biases = layer.output_channels * len(ranges_of(schedule, "y", around)) * len(ranges_of(schedule, "x", around))
+    biases = layer.output_channels * prod(len(ranges_of(schedule, dim, around)) for dim in (IMAGE, "y", "x"))
     need = allocated = 1
-    for dim in OUTPUT_DIMS:
+    for dim in (IMAGE, *OUTPUT_DIMS):
         need *= int(ranges_of(schedule, dim, iteration).sizes.max())
         allocated *= _most_vectors(schedule, dim, iteration) * schedule.lanes.along(dim)
     accesses: Accesses = {
         ("tcdm", "O", "read_partial"): swapped,
         ("tcdm", "O", "write_partial"): swapped,
-        ("tcdm", "O", "write"): Access(total, total * final, row_words * layer.output_channels * layer.output_height),
+        ("tcdm", "O", "write"): Access(total, total * final, row_words * (total // layer.output_width)),
         ("tcdm", "B", "read"): Access(biases, SUM_BYTES * biases, biases),
     }
     return accesses, need, allocated
@@ -251,12 +265,13 @@ def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     channels = _channels(schedule)
     fetched_columns = columns.fetched()
     size = schedule.bits.I // 8
-    lines = channels.fetched * int(rows.fetched().lengths.sum())
+    lines = layer.batch * channels.fetched * int(rows.fetched().lengths.sum())
     elements = lines * int(fetched_columns.lengths.sum())
     words = lines * column_words(fetched_columns, size)
-    tile = channels.largest * int(rows.lengths.sum(axis=0).max())
+    images = int(ranges_of(schedule, IMAGE, depths(schedule, "I")[1]).sizes.max())
+    tile = images * channels.largest * int(rows.lengths.sum(axis=0).max())
     need = tile * int(columns.lengths.sum(axis=0).max())
-    channels_stored = -(-channels.largest // schedule.lanes.c)
+    channels_stored = images * -(-channels.largest // schedule.lanes.c)
     stored = channels_stored * int(rows.lengths.sum(axis=0).max()) * _stored_columns(layer, columns)
     return {("tcdm", "I", "read"): Access(elements, elements * size, words)}, need, stored
 

@@ -1,5 +1,6 @@
 """Where in the nest an HWC keeps its biases: within which loops each one is fetched only once."""
 
+from hwgen.ir.layer import IMAGE
 from hwgen.ir.schedule import Schedule
 
 __all__ = ["bias_depth", "biases_kept"]
@@ -23,5 +24,5 @@ def biases_kept(schedule: Schedule) -> int:
     """Biases that the store holds at a time, at most; 0 where none is used again."""
     marked, depth = schedule.marked_loop("O"), bias_depth(schedule)
     innermost = len(schedule.loops) if marked is None else marked + 1
-    again = any(loop.dim in ("y", "x") for loop in schedule.loops[depth:innermost])
+    again = any(loop.dim in (IMAGE, "y", "x") for loop in schedule.loops[depth:innermost])
     return schedule.iteration_size(depth)["m"] if again else 0

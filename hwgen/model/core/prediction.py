@@ -6,10 +6,11 @@ from typing import Any, Literal
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
-from hwgen.ir.level import LOCAL
+from hwgen.ir.layer import IMAGE
+from hwgen.ir.level import LEVELS, LOCAL
 from hwgen.ir.schedule import Bits, Marker, Schedule
 
-__all__ = ["PerOperand", "Prediction", "require_one_level"]
+__all__ = ["PerOperand", "Prediction", "require_one_image", "require_one_level"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,16 @@ def require_one_level(schedule: Schedule) -> None:
     """Refuse what a model with one memory level cannot count: ``tcdm`` markers and loops spread over HWCs."""
     for item in schedule.nest:
         if isinstance(item, Marker) and item.level != LOCAL:
-            raise InputError(f"schedule: buffer: {item.level}: expected markers of one memory level only")
+            hint = "" if item.level.name in LEVELS else "; levels of a hierarchy need --hierarchy"
+            raise InputError(f"schedule: buffer: {item.level}: expected markers of one memory level only{hint}")
         if not isinstance(item, Marker) and item.over is not None:
             raise InputError(f"schedule: {item.dim}: over: {item.over}: expected a nest for one HWC")
+
+
+def require_one_image(schedule: Schedule) -> None:
+    """Refuse a batch of several images, and loops over images: the hardware runs one image at a time."""
+    where, batch = schedule.layer.name, schedule.layer.batch
+    if batch > 1:
+        raise InputError(f"{where}: batch: expected 1: the hardware runs one image at a time, got {batch}")
+    if any(loop.dim == IMAGE for loop in schedule.loops):
+        raise InputError(f"{where}: nest: {IMAGE}: expected no loop over images: the hardware runs one at a time")

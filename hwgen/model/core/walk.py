@@ -89,7 +89,7 @@ def walk(schedule: Schedule) -> Walk:
 
 def whole(layer: Layer) -> Tile:
     """The whole layer as one tile."""
-    return {dim: range(extent) for dim, extent in layer.extents.items()}
+    return {dim: range(extent) for dim, extent in layer.loop_extents.items()}
 
 
 def split(tile: Tile, loop: Loop) -> Iterator[Tile]:
@@ -126,9 +126,14 @@ def executions(schedule: Schedule, array: ArrayName) -> Iterator[tuple[Tile, lis
 
 
 def touched_inputs(layer: Layer, tile: Tile) -> set[Element]:
-    """(channel, row, column) of the input feature map; padding is not part of it."""
+    """(channel, row, column) of the input feature maps, channels counted over all images; without padding."""
     top, left = layer.padding[0], layer.padding[1]
-    channels = {m // layer.outputs_per_group * layer.channels_per_group + c for m in tile["m"] for c in tile["c"]}
+    channels = {
+        n * layer.input_channels + m // layer.outputs_per_group * layer.channels_per_group + c
+        for n in tile["n"]
+        for m in tile["m"]
+        for c in tile["c"]
+    }
     rows = {y * layer.stride[0] + k - top for y in tile["y"] for k in tile["k"]}
     columns = {x * layer.stride[1] + l - left for x in tile["x"] for l in tile["l"]}  # noqa: E741
     return {
@@ -146,9 +151,10 @@ def touched_weights(tile: Tile) -> set[Element]:
     return {(m, c, k, l) for m in tile["m"] for c in tile["c"] for k in tile["k"] for l in tile["l"]}  # noqa: E741
 
 
-def touched_outputs(tile: Tile) -> set[Element]:
-    """(channel, row, column) of the output feature map."""
-    return {(m, y, x) for m in tile["m"] for y in tile["y"] for x in tile["x"]}
+def touched_outputs(layer: Layer, tile: Tile) -> set[Element]:
+    """(channel, row, column) of the output feature maps, channels counted over all images."""
+    channels = [n * layer.output_channels + m for n in tile["n"] for m in tile["m"]]
+    return {(channel, y, x) for channel in channels for y in tile["y"] for x in tile["x"]}
 
 
 def _row_words(elements: Iterable[Element], size: int) -> int:
@@ -242,7 +248,7 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
     for tally, iterations in executions:
         held: set[Element] = set()
         for tile in iterations:
-            touched = touched_outputs(tile)
+            touched = touched_outputs(schedule.layer, tile)
             drop(held - touched, tally)
             read_back(touched - held, tally)
             for element in touched:

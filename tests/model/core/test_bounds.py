@@ -12,7 +12,7 @@ from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
-from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.layer import LOOP_DIMS, Layer
 from hwgen.ir.schedule import Bits
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import bounds, communication_bound, compulsory, work_of
@@ -106,7 +106,7 @@ def test_a_layer_that_meets_only_padding() -> None:
 def macs_of(layer: Layer) -> Iterator[Tile]:
     """Each multiply-accumulate that meets no padding, as a tile."""
     for place in product(*whole(layer).values()):
-        tile: Tile = {dim: range(at, at + 1) for dim, at in zip(DIMS, place, strict=True)}
+        tile: Tile = {dim: range(at, at + 1) for dim, at in zip(LOOP_DIMS, place, strict=True)}
         if touched_inputs(layer, tile):
             yield tile
 
@@ -134,8 +134,9 @@ def test_every_set_of_macs_meets_the_inequality_and_the_limits() -> None:
         chosen = (np.arange(1 << len(macs))[:, None] >> np.arange(len(macs)) & 1).astype(bool)
         weight = chosen @ np.array([weight_of(layer, mac) for mac in macs])
         touched = []
-        for number, touch in enumerate((lambda mac: touched_inputs(layer, mac), touched_weights, touched_outputs)):  # noqa: B023
-            names = [next(iter(touch(mac))) for mac in macs]
+        elements = [(touched_inputs(layer, mac), touched_weights(mac), touched_outputs(layer, mac)) for mac in macs]
+        for number in range(3):
+            names = [next(iter(of_mac[number])) for of_mac in elements]
             using = np.array([[name == other for other in names] for name in dict.fromkeys(names)])
             touched.append((chosen @ using.T.astype(int) > 0).sum(axis=1))
             assert (weight <= work.most[number] * touched[-1] + 1e-9).all(), layer

@@ -1,0 +1,1 @@
+"""Memory hierarchies of any depth, and the energy and area of their memories."""

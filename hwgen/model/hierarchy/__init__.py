@@ -1,0 +1,1 @@
+"""Nests on hierarchies of any depth: counts by the level that serves, needs, energy."""
