@@ -9,7 +9,10 @@
 `timescale 1ns / 1ps
 
 module harness #(
-    parameter int DepthLog2 = 23  // the memory's size in 32-bit words, as a power of two
+    parameter int DepthLog2 = 23,  // the memory's size in 32-bit words, as a power of two
+    parameter int WidthI = 32,  // bits of a word of each port
+    parameter int WidthW = 32,
+    parameter int WidthO = 32
 );
 
   // Driven by the test bench.
@@ -98,10 +101,13 @@ module harness #(
   wire i_req, i_gnt, i_wen, i_r_valid, i_r_opc;
   wire w_req, w_gnt, w_wen, w_r_valid, w_r_opc;
   wire o_req, o_gnt, o_wen, o_r_valid, o_r_opc;
-  wire [3:0] i_be, w_be, o_be;
-  wire [31:0] i_add, i_wdata, i_r_rdata;
-  wire [31:0] w_add, w_wdata, w_r_rdata;
-  wire [31:0] o_add, o_wdata, o_r_rdata;
+  wire [31:0] i_add, w_add, o_add;
+  wire [WidthI/8-1:0] i_be;
+  wire [WidthW/8-1:0] w_be;
+  wire [WidthO/8-1:0] o_be;
+  wire [WidthI-1:0] i_wdata, i_r_rdata, i_word;
+  wire [WidthW-1:0] w_wdata, w_r_rdata, w_word;
+  wire [WidthO-1:0] o_wdata, o_r_rdata, o_word;
 
   hwc dut (
       .clk(clk),
@@ -145,9 +151,12 @@ module harness #(
       .tcdm_o__r_rdata(o_r_rdata)
   );
 
-  wire [31:0] i_word = memory[i_add[DepthLog2+1:2]];
+  for (genvar n = 0; n < WidthI / 32; n++)
+    assign i_word[32*n+:32] = memory[i_add[DepthLog2+1:2]|DepthLog2'(n)];
   wire        i_missing = i_add[31:DepthLog2+2] != 0;
-  tcdm_port port_i (
+  tcdm_port #(
+      .Width(WidthI)
+  ) port_i (
       .clk(clk),
       .clear(clear_now),
       .req(i_req),
@@ -172,9 +181,12 @@ module harness #(
       .region_end(region_to)
   );
 
-  wire [31:0] w_word = memory[w_add[DepthLog2+1:2]];
+  for (genvar n = 0; n < WidthW / 32; n++)
+    assign w_word[32*n+:32] = memory[w_add[DepthLog2+1:2]|DepthLog2'(n)];
   wire        w_missing = w_add[31:DepthLog2+2] != 0;
-  tcdm_port port_w (
+  tcdm_port #(
+      .Width(WidthW)
+  ) port_w (
       .clk(clk),
       .clear(clear_now),
       .req(w_req),
@@ -199,9 +211,12 @@ module harness #(
       .region_end(region_to)
   );
 
-  wire [31:0] o_word = memory[o_add[DepthLog2+1:2]];
+  for (genvar n = 0; n < WidthO / 32; n++)
+    assign o_word[32*n+:32] = memory[o_add[DepthLog2+1:2]|DepthLog2'(n)];
   wire        o_missing = o_add[31:DepthLog2+2] != 0;
-  tcdm_port port_o (
+  tcdm_port #(
+      .Width(WidthO)
+  ) port_o (
       .clk(clk),
       .clear(clear_now),
       .req(o_req),
@@ -227,11 +242,12 @@ module harness #(
   );
 
   // Only O is ever written. A write on another port is counted, and is a failure; it need not happen.
-  wire [31:0] o_used = {{8{o_be[3]}}, {8{o_be[2]}}, {8{o_be[1]}}, {8{o_be[0]}}};
-  always_ff @(posedge clk) begin
-    if (o_req && o_gnt && !o_wen && !o_missing)
-      memory[o_add[DepthLog2+1:2]] <= (o_word & ~o_used) | (o_wdata & o_used);
-  end
+  wire [WidthO-1:0] o_used;
+  for (genvar n = 0; n < WidthO / 8; n++) assign o_used[8*n+:8] = {8{o_be[n]}};
+  wire [WidthO-1:0] o_written = (o_word & ~o_used) | (o_wdata & o_used);
+  for (genvar n = 0; n < WidthO / 32; n++)
+    always_ff @(posedge clk)
+      if (o_req && o_gnt && !o_wen && !o_missing) memory[o_add[DepthLog2+1:2]|DepthLog2'(n)] <= o_written[32*n+:32];
 
   configuration configuration (
       .*,
@@ -254,12 +270,12 @@ module harness #(
       .r_rdata(cfg_r_rdata)
   );
 
-  // When asked for, a trace of one port: a line per access with address and {write, be}, from access `trace_first` on.
+  // When asked for, a trace of one port: a line per access with address, write and be, from access `trace_first` on.
   integer      trace = 0;
   logic [47:0] trace_number;
   wire         traced = traced_port == 2'd0 ? i_req && i_gnt : traced_port == 2'd1 ? w_req && w_gnt : o_req && o_gnt;
-  wire  [36:0] access = traced_port == 2'd0 ? {i_add, !i_wen, i_be}
-                      : traced_port == 2'd1 ? {w_add, !w_wen, w_be} : {o_add, !o_wen, o_be};
+  wire  [96:0] access = traced_port == 2'd0 ? {i_add, !i_wen, 64'(i_be)}
+                      : traced_port == 2'd1 ? {w_add, !w_wen, 64'(w_be)} : {o_add, !o_wen, 64'(o_be)};
   always @(posedge clk) begin
     if (clear_now) begin
       if (trace != 0) $fclose(trace);
@@ -267,7 +283,8 @@ module harness #(
       trace_number = 48'd0;
     end else if (tracing && traced) begin
       if (trace == 0) trace = $fopen("trace.hex", "w");
-      if (trace_number >= trace_first && trace_number < trace_end) $fwrite(trace, "%h %h\n", access[36:5], access[4:0]);
+      if (trace_number >= trace_first && trace_number < trace_end)
+        $fwrite(trace, "%h %h %h\n", access[96:65], access[64], access[63:0]);
       trace_number = trace_number + 48'd1;
     end
   end

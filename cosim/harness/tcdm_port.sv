@@ -10,7 +10,9 @@
 `default_nettype none
 `timescale 1ns / 1ps
 
-module tcdm_port (
+module tcdm_port #(
+    parameter int Width = 32  // bits of a word of the port
+) (
     input wire clk,
     input wire clear,                  // forget everything: queue, counters, violations; loads `random_start`
 
@@ -19,14 +21,14 @@ module tcdm_port (
     output wire        gnt,
     input  wire [31:0] add,            // byte address
     input  wire        wen,            // 1: read, 0: write
-    input  wire [ 3:0] be,             // bytes that are written, or (read) used
-    input  wire [31:0] wdata,
+    input  wire [Width/8-1:0] be,      // bytes that are written, or (read) used
+    input  wire [  Width-1:0] wdata,
     output wire        r_valid,
     output wire        r_opc,          // 1: error response
-    output wire [31:0] r_rdata,
+    output wire [  Width-1:0] r_rdata,
 
     // The memory.
-    input  wire [31:0] word,           // what the memory holds at `add`
+    input  wire [  Width-1:0] word,    // what the memory holds at `add`
     input  wire        missing,        // there is no memory at `add`
 
     // Controls, constant while an HWC runs.
@@ -35,12 +37,13 @@ module tcdm_port (
     input wire [  7:0] delay_rate,     // so many cycles in 256 are without response
     input wire [  2:0] more_latency,   // from a grant to its response, less one
     input wire [  1:0] write_answers,  // 0: writes have responses, 1: those that fail have, 2: no write has
-    input wire         error_enable,   // answer accesses to `error_address` with an error
+    input wire         error_enable,   // answer accesses to the word with `error_address` with an error
     input wire [ 31:0] error_address,
     input wire [159:0] region_base,    // byte addresses: input, weights, bias, partial, output from bit 0 up
     input wire [159:0] region_end      // the first byte address behind each
 );
 
+  localparam int Bytes = Width / 8;
   localparam int Regions = 6;  // the five and `elsewhere`
 
   // Counters, index {region, write}: accesses, and bytes marked by `be`. Reads and writes of each region apart, so that
@@ -52,13 +55,13 @@ module tcdm_port (
   // What the HWC sees of this port comes from registers. `ready` may be 1 while there is no request.
   logic        ready;
   logic        answering;
-  logic [32:0] answer;  // error bit and data
+  logic [Width:0] answer;  // error bit and data
 
   wire accept = req && ready;
   assign gnt     = ready;
   assign r_valid = answering;
-  assign r_opc   = answering && answer[32];
-  assign r_rdata = answer[31:0];
+  assign r_opc   = answering && answer[Width];
+  assign r_rdata = answer[Width-1:0];
 
   // Random numbers: xorshift (Marsaglia 2003), once a cycle while they are needed; the low byte stalls grants, the next
   // one responses. Bytes that the HWC did not ask for hold `noise` (a generator of Numerical Recipes).
@@ -75,8 +78,8 @@ module tcdm_port (
 
   // Responses to come: {whether there is one, response}, the next cycle's first. Then those that wait, in order. Never
   // more than eight together: `ready` falls when they may become as many.
-  logic [33:0] coming[7];
-  logic [32:0] queue[8];
+  logic [Width+1:0] coming[7];
+  logic [Width:0] queue[8];
   logic [ 2:0] first;
   logic [ 3:0] level;
   logic [ 3:0] unanswered;
@@ -91,21 +94,26 @@ module tcdm_port (
          : 3'd5;
   endfunction
 
-  function automatic logic [32:0] response(input logic failed, input logic [31:0] held, input logic [31:0] rest);
-    logic [31:0] used;
-    used = wen ? {{8{be[3]}}, {8{be[2]}}, {8{be[1]}}, {8{be[0]}}} : 32'd0;
-    return {failed, (held & used) | ((rest ^ (rest >> 15)) & ~used)};
+  function automatic logic [Width:0] response(input logic failed, input logic [Width-1:0] held, input logic [31:0] rest);
+    logic [Width-1:0] used;
+    for (int i = 0; i < Bytes; i++) used[8*i+:8] = {8{wen && be[i]}};
+    return {failed, (held & used) | ({(Width / 32) {rest ^ (rest >> 15)}} & ~used)};
+  endfunction
+
+  function automatic logic [47:0] marked(input logic [Bytes-1:0] enable);
+    marked = 48'd0;
+    for (int i = 0; i < Bytes; i++) marked = marked + 48'(enable[i]);
   endfunction
 
   // The request of the last cycle, if it was not granted.
   logic        waiting;
-  logic [68:0] kept;
+  logic [Width+Bytes+32:0] kept;
 
   // Only what has to happen in every cycle stands outside the branches: simulation speed is part of the contract.
   logic [ 3:0] index;
-  logic [32:0] fresh;
+  logic [Width:0] fresh;
   logic        responds;
-  logic [33:0] come;
+  logic [Width+1:0] come;
   logic [ 2:0] place;
   logic        pushes;
   logic        pops;
@@ -119,7 +127,7 @@ module tcdm_port (
       level      <= 4'd0;
       unanswered <= 4'd0;
       waiting    <= 1'b0;
-      for (int i = 0; i < 7; i++) coming[i] <= 34'd0;
+      for (int i = 0; i < 7; i++) coming[i] <= '0;
       violations <= 32'd0;
       for (int i = 0; i < 2 * Regions; i++) begin
         accesses[i] <= 48'd0;
@@ -128,12 +136,12 @@ module tcdm_port (
     end else begin
       if (accept) begin
         index = {region_of(add), !wen};
-        fresh = response(missing || (error_enable && add == error_address), word, noise);
+        fresh = response(missing || (error_enable && add == (error_address & ~32'(Bytes - 1))), word, noise);
         accesses[index] <= accesses[index] + 48'd1;
-        bytes[index]    <= bytes[index] + 48'(be[0]) + 48'(be[1]) + 48'(be[2]) + 48'(be[3]);
+        bytes[index]    <= bytes[index] + marked(be);
         noise           <= noise * 32'd1664525 + 32'd1013904223;
         if (calm) answer <= fresh;
-        if (add[1:0] != 2'd0) violations <= violations + 32'd1;
+        if ((add & 32'(Bytes - 1)) != 32'd0) violations <= violations + 32'd1;
       end
 
       if (calm) begin
@@ -141,17 +149,17 @@ module tcdm_port (
         answering <= accept;
       end else begin
         random <= xorshift(random);
-        responds = accept && (wen || write_answers == 2'd0 || (write_answers == 2'd1 && fresh[32]));
+        responds = accept && (wen || write_answers == 2'd0 || (write_answers == 2'd1 && fresh[Width]));
         for (int i = 0; i < 6; i++) coming[i] <= coming[i+1];
-        coming[6] <= 34'd0;
+        coming[6] <= '0;
         if (more_latency != 3'd0) coming[more_latency-3'd1] <= {responds, fresh};
         come   = more_latency == 3'd0 ? {responds, fresh} : coming[0];
-        pops   = random[15:8] >= delay_rate && (come[33] || level != 0);
-        pushes = come[33] && !(pops && level == 0);
-        if (pops) answer <= level == 0 ? come[32:0] : queue[first];
+        pops   = random[15:8] >= delay_rate && (come[Width+1] || level != 0);
+        pushes = come[Width+1] && !(pops && level == 0);
+        if (pops) answer <= level == 0 ? come[Width:0] : queue[first];
         if (pops && level != 0) first <= first + 3'd1;
         place = first + level[2:0];  // wraps; as an index it would not under Icarus
-        if (pushes) queue[place] <= come[32:0];
+        if (pushes) queue[place] <= come[Width:0];
         level      <= level + 4'(pushes) - 4'(pops && level != 0);
         unanswered <= unanswered + 4'(responds) - 4'(pops);
         ready      <= random[7:0] >= stall_rate && unanswered < 4'd7;
@@ -160,7 +168,7 @@ module tcdm_port (
 
       waiting <= req && !ready;
       if (req && !ready) kept <= {wen, be, add, wdata};
-      if (waiting && (!req || {wen, be, add} != kept[68:32] || (!wen && wdata != kept[31:0])))
+      if (waiting && (!req || {wen, be, add} != kept[Width+:Bytes+33] || (!wen && wdata != kept[Width-1:0])))
         violations <= violations + 32'd1;
 `ifndef VERILATOR
       if (req === 1'bx || (req && ^{wen, be, add} === 1'bx)) violations <= violations + 32'd1;

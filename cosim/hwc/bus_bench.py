@@ -13,7 +13,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from cosim.hwc.harness_bench import HEARTBEAT, PATIENCE, PERIOD, PORTS
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 
 __all__ = ["BusBench"]
 
@@ -43,6 +43,7 @@ class Slave:
         names = ("req", "gnt", "add", "wen", "be", "wdata", "r_valid", "r_opc", "r_rdata")
         handles: list[Any] = [getattr(bench.dut, f"tcdm_{port}__{name}") for name in names]
         self.req, self.gnt, self.add, self.wen, self.be, self.wdata, self.r_valid, self.r_opc, self.r_rdata = handles
+        self.bytes = len(self.be)
         self.restart(Random(0), 0, 0, 1, "all")
 
     def restart(self, random: Random, stall_rate: int, delay_rate: int, latency: int, write_answers: str) -> None:
@@ -85,7 +86,7 @@ class Slave:
             signal.value = 0
 
     def _noise(self) -> int:
-        return self.random.getrandbits(32)
+        return self.random.getrandbits(8 * self.bytes)
 
     def _request(self) -> tuple[int, ...] | None:
         if self.req.value != 1:
@@ -98,15 +99,19 @@ class Slave:
         count = self.counters[2 * place + write]
         count[0] += 1
         count[1] += enable.bit_count()
-        self.violations += address % WORD_BYTES != 0
-        mask = sum(0xFF << 8 * byte for byte in range(4) if enable >> byte & 1)
+        self.violations += address % self.bytes != 0
+        mask = sum(0xFF << 8 * byte for byte in range(self.bytes) if enable >> byte & 1)
         words, error, answer = self.bench.memory.words, 0, self._noise()
-        if address // WORD_BYTES >= len(words) or (self.port, address) == self.bench.error:
+        first, number = address // WORD_BYTES, self.bytes // WORD_BYTES
+        held = sum(int(word) << WORD_BITS * i for i, word in enumerate(words[first : first + number]))
+        if first >= len(words) or (self.port, address) == self.bench.error:
             error = 1
         elif write and self.port == "o":
-            words[address // WORD_BYTES] = int(words[address // WORD_BYTES]) & ~mask | data & mask
+            held = held & ~mask | data & mask
+            for i in range(min(number, len(words) - first)):
+                words[first + i] = held >> WORD_BITS * i & 0xFFFFFFFF
         elif not write:
-            answer = int(words[address // WORD_BYTES]) & mask | answer & ~mask
+            answer = held & mask | answer & ~mask
         if not write or self.write_answers == "all" or (error and self.write_answers == "failing"):
             self.answers.append((self.cycle + self.latency - 1, error, answer))
 

@@ -45,8 +45,8 @@ def _traced(
     for first in range(0, total, window):
         trace = Trace(port, first, min(first + window, total))
         seen = again(replace(job, reset=True, trace=trace)).trace
-        rows = np.empty((0, 2), np.uint32) if seen is None else seen
-        yield [Access(address, bool(marks >> 4), marks & 15) for address, marks in rows.tolist()]
+        rows = np.empty((0, 3), np.uint64) if seen is None else seen
+        yield [Access(address, bool(write), be) for address, write, be in rows.tolist()]
 
 
 class _Beside:

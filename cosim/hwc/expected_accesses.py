@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import row_pitch
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.arch.weights.packing import PackedWeights
@@ -79,18 +79,18 @@ def _executions(schedule: Schedule, array: ArrayName) -> Iterator[Iterator[Tile]
 
 
 @lru_cache(maxsize=4096)
-def _row_words(columns: tuple[int, ...], bits: int) -> list[tuple[int, int]]:
+def _row_words(columns: tuple[int, ...], bits: int, word: int) -> list[tuple[int, int]]:
     """Byte offset and byte enables of the words of a row that hold these columns, elements of ``bits`` bits."""
     words: dict[int, int] = defaultdict(int)
     size = bits // 8
     for column in columns:
-        words[column * size // WORD_BYTES * WORD_BYTES] |= ((1 << size) - 1) << column * size % WORD_BYTES
+        words[column * size // word * word] |= ((1 << size) - 1) << column * size % word
     return sorted(words.items())
 
 
 def _input_groups(program: Program) -> Iterator[Group]:
     layer, base, bits = program.schedule.layer, program.layout.input.base, program.schedule.bits.I
-    pitch = row_pitch(layer.input_width, bits)
+    pitch = row_pitch(layer.input_width, bits, program.schedule.ports)
     top, left = layer.padding[0], layer.padding[1]
 
     def touched(tile: Tile) -> tuple[set[int], set[int], set[int]]:
@@ -107,7 +107,7 @@ def _input_groups(program: Program) -> Iterator[Group]:
             # From one iteration to the next only one axis changes, so that what is new is a product again.
             changed = [axis for axis in range(3) if not now[axis] <= held[axis]]
             new = [now[axis] - held[axis] if changed == [axis] else now[axis] for axis in range(3)]
-            words = _row_words(tuple(sorted(new[2])), bits)
+            words = _row_words(tuple(sorted(new[2])), bits, program.schedule.ports.input_bytes)
             accesses = [
                 Access(base + (channel * layer.input_height + row) * pitch + offset, False, be)
                 for channel in sorted(new[0])
@@ -121,7 +121,8 @@ def _input_groups(program: Program) -> Iterator[Group]:
 def _weight_groups(program: Program) -> Iterator[Group]:
     schedule = program.schedule
     packed, extents = PackedWeights(schedule, 0), schedule.layer.extents
-    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8)
+    port = schedule.ports.weight_bytes
+    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8, port)
     marked = schedule.marked_loop("W")
     inside = () if marked is None else schedule.loops[marked + 1 :]
     whole = tuple(extents[dim] for dim in WEIGHT_DIMS)
@@ -133,8 +134,8 @@ def _weight_groups(program: Program) -> Iterator[Group]:
         used = range(size) if lines is None else lines.used(len(tile["m"]), len(tile["c"]))
         enabled: dict[int, int] = {}
         for byte in used:
-            word = byte - byte % WORD_BYTES
-            enabled[word] = enabled.get(word, 0) | 1 << byte % WORD_BYTES
+            word = byte - byte % port
+            enabled[word] = enabled.get(word, 0) | 1 << byte % port
         base = program.layout.weights.base + offset
         return [Access(base + word, False, be) for word, be in enabled.items()]
 
@@ -171,7 +172,7 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
     extents, layout = program.schedule.layer.extents, program.layout
     reduction = extents["c"] * extents["k"] * extents["l"]
     bits = program.schedule.bits.O
-    pitch = row_pitch(extents["x"], bits)
+    pitch = row_pitch(extents["x"], bits, program.schedule.ports)
     done: dict[tuple[range, ...], int] = defaultdict(int)
     for iterations in _executions(program.schedule, "O"):
         tiles_ = list(iterations)
@@ -186,7 +187,7 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
                 Access(layout.output.base + (m * extents["y"] + y) * pitch + offset, True, be)
                 for m in first["m"]
                 for y in first["y"]
-                for offset, be in _row_words(tuple(first["x"]), bits)
+                for offset, be in _row_words(tuple(first["x"]), bits, program.schedule.ports.output_bytes)
             ]
         elif (kind == "partial read" and before) or (kind == "partial write" and not final):
             accesses = [

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hwgen.arch.bus import WORD_BITS
+
 __all__ = [
     "DIRECTIONS",
     "PORTS",
@@ -67,6 +69,7 @@ class Job:
         one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), a ``reset`` (of HWC and
         counters).
     trace : which accesses to write down.
+    ports : bits of a word of the ports I, W and O, the same for all jobs of a call.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Job:
     reads: tuple[int, ...] = ()
     meanwhile: tuple[tuple[int, Literal["write", "end", "reset"], int, int], ...] = ()
     trace: Trace | None = None
+    ports: tuple[int, int, int] = (WORD_BITS, WORD_BITS, WORD_BITS)
 
     def __post_init__(self) -> None:
         if self.image.dtype != np.uint32 or self.image.ndim != 1:
@@ -135,7 +139,7 @@ class JobResult:
     memory : the memory after the run, as many words as the image had.
     unknown_words : how many of them have unknown bits (0 in ``memory``), which is possible under Icarus only.
     seconds, cpu_seconds : wall clock and processor time from the start write to the interrupt.
-    trace : (byte address, write and be bits) of each traced access.
+    trace : (byte address, whether it is a write, be bits) of each traced access.
     """
 
     name: str

@@ -87,7 +87,7 @@ def prepare(
     if folder is not None:
         np.save(folder / f"{index}.npy", image)
         image = np.load(folder / f"{index}.npy", mmap_mode="r")
-    addresses = hwc_registers(program.parameters).addresses
+    addresses, ports = hwc_registers(program.parameters).addresses, program.parameters.ports
     job = Job(
         name=f"{index}:{layer.name}",
         registers=program.registers,
@@ -99,6 +99,7 @@ def prepare(
         cycle_limit=100_000 + 40 * (prediction.iterations + prediction.counts.total_words()),
         random=int(rng.integers(1, 1 << 32)),
         reads=tuple(addresses[f"stall_{name}"] for name in STALLS),
+        ports=(ports.I, ports.W, ports.O),
     )
     if stalls:
         job = _stalled(job, rng)

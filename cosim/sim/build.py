@@ -12,6 +12,7 @@ from typing import Any
 
 import cosim.sim.compiling
 from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
+from hwgen.arch.bus import WORD_BITS
 from hwgen.tools.cache import sources_digest
 from hwgen.tools.kept import kept_folder
 from hwgen.tools.processes import stop
@@ -42,6 +43,7 @@ class Build:
     harness : inside the harness that counts and serves the memory; else ``hwc`` itself is the top, all its ports open
         to a bus that the test bench drives.
     depth_log2 : words of the harness' memory, as a power of two.
+    ports : bits of a word of the ports I, W and O.
     waves : with waveforms (FST).
     fast : optimised for long runs; else built in less time, with the design's assertions on.
     """
@@ -50,6 +52,7 @@ class Build:
     simulator: Simulator = "verilator"
     harness: bool = True
     depth_log2: int = 23
+    ports: tuple[int, int, int] = (WORD_BITS, WORD_BITS, WORD_BITS)
     waves: bool = False
     fast: bool = True
 
@@ -82,6 +85,14 @@ class Build:
         return [HARNESS / name for name in SOURCES] if self.harness else []
 
     @property
+    def _parameters(self) -> dict[str, int]:
+        """Parameters of the top."""
+        if not self.harness:
+            return {}
+        widths = {f"Width{port}": width for port, width in zip("IWO", self.ports, strict=True)}
+        return {"DepthLog2": self.depth_log2, **widths}
+
+    @property
     def _arguments(self) -> list[str]:
         """Options and control files for Verilator."""
         arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal"]
@@ -97,7 +108,7 @@ class Build:
             launch(self._request(folder), folder)
             return
         log, sources = folder / "build.log", [str(file) for file in (design, *self._sources)]
-        parameters = [f"-GDepthLog2={self.depth_log2}"] if self.harness else []
+        parameters = [f"-G{name}={value}" for name, value in self._parameters.items()]
         try:
             verilate(folder / "sim", self.top, [*self._arguments, *parameters, *sources], log)
             flags = FAST_COMPILED if self.fast else QUICK_COMPILED
@@ -119,7 +130,7 @@ class Build:
             "step": "build",
             "sources": [str(folder / "hwc.v"), *map(str, self._sources)],
             "build_args": arguments,
-            "parameters": {"DepthLog2": self.depth_log2} if self.harness else {},
+            "parameters": self._parameters,
             "hdl_toplevel": self.top,
             "build_dir": str(folder / "sim"),
             "timescale": ["1ns", "1ps"],

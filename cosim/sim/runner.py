@@ -66,7 +66,8 @@ def run_jobs(
         return []
     depth = depth_for(simulator, max(len(job.image) for job in jobs))
     harness = bench != "bus"
-    wanted = Build(verilog, simulator, harness=harness, depth_log2=depth, waves=waves is not None)
+    ports = jobs[0].ports
+    wanted = Build(verilog, simulator, harness=harness, depth_log2=depth, ports=ports, waves=waves is not None)
     if fast is False or (fast is None and not wanted.is_there):
         wanted = replace(wanted, fast=False)
     simulation = build(wanted)
@@ -173,15 +174,19 @@ class _Collection:
 
 
 def _trace(file: Path) -> np.ndarray:
-    """The lines ``AAAAAAAA MM`` of a trace, in hexadecimal, as numbers; unknown digits (Icarus) become 0."""
+    """The lines ``AAAAAAAA W BBBBBBBBBBBBBBBB`` of a trace, in hexadecimal, as numbers: address, whether it is a
+    write, byte enables. Unknown digits (Icarus) become 0."""
     if not file.exists():
-        return np.empty((0, 2), np.uint32)
-    digits = np.zeros(256, np.uint32)
+        return np.empty((0, 3), np.uint64)
+    digits = np.zeros(256, np.uint8)
     for value in range(16):
         digits[ord(f"{value:x}")] = value
-    lines = digits[np.fromfile(file, np.uint8).reshape(-1, len("AAAAAAAA MM\n"))]
-    addresses = sum(lines[:, place] << (28 - 4 * place) for place in range(8))
-    return np.stack([addresses, lines[:, 9] << 4 | lines[:, 10]], axis=1).astype(np.uint32)
+    lines = digits[np.fromfile(file, np.uint8).reshape(-1, len("AAAAAAAA W BBBBBBBBBBBBBBBB\n"))]
+    addresses, enables = (
+        sum(lines[:, place + i].astype(np.uint64) << np.uint64(4 * (number - 1 - i)) for i in range(number))
+        for place, number in ((0, 8), (11, 16))
+    )
+    return np.stack([addresses, lines[:, 9].astype(np.uint64), enables], axis=1)
 
 
 def _stands_still(folder: Path) -> bool:

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES, WORD_BITS, WORD_BYTES
 from hwgen.arch.latency import FEWER_WORDS_AHEAD, WORDS_AHEAD
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights.lines import WeightLines
-from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, Ports
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.schedule import MOST_BIAS_WORDS
 
@@ -44,18 +44,19 @@ INDIFFERENT = frozenset({"read_back", "second_settings"})
 """Parameters that change neither the addresses of settings nor what they mean."""
 
 
-def memory_units(lanes: Lanes, operand_bits: int = 8) -> tuple[int, int, int]:
+def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:
     """Bytes by which the input, weight and output memories of such lanes grow.
 
     The input memory holds every element as often as there are lanes along y, which read rows of their own. A copy is
     one memory for each lane along c, with a byte-wide bank for each byte that the lanes along x read. The weight
-    memory has a bank for each byte that the lanes along m and c read. All have at least the four banks that a word is
-    written to. The output memory has a 32-bit sum for each lane along m, y and x.
+    memory has a bank for each byte that the lanes along m and c read. All have at least the banks that a word of its
+    port is written to, but for weights in lines, of which the memory holds what is used. The output memory has a
+    32-bit sum for each lane along m, y and x.
     """
     weights = lanes.m * lanes.c if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
     return (
         lanes.y * lanes.c * max(WORD_BYTES, lanes.x),
-        max(WORD_BYTES, weights),
+        max(WORD_BYTES if WeightLines.of(lanes) else ports.weight_bytes, weights),
         SUM_BYTES * lanes.sums,
     )
 
@@ -101,6 +102,8 @@ class HwcParameters:
         kernel are narrower: it has at most `MAX_KERNEL` rows and columns.
     bias_words
         Biases that are kept for later tiles: a power of two, or 0.
+    ports
+        Widths of the ports to the shared memory.
     cluster
         One of several HWCs that share a memory through which layers stream: operands are in rings, at any byte; a
         layer may be a part of the reduction; the HWC can be halted.
@@ -121,6 +124,7 @@ class HwcParameters:
     operand_bits: int = 8
     position_bits: int = 16
     bias_words: int = 0
+    ports: Ports = NARROW_PORTS
     cluster: bool = False
     read_back: bool = False
     second_settings: bool = False
@@ -140,11 +144,15 @@ class HwcParameters:
         if self.operand_bits not in (8, 16):
             raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
         check_lanes(self.lanes)
-        units = memory_units(self.lanes, self.operand_bits)
+        units = memory_units(self.lanes, self.operand_bits, self.ports)
         if self.lanes.c > 1 and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
         if self.cluster and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
+        if self.cluster and not self.ports.narrow:
+            raise ParameterError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
+        if (self.ports.I, self.ports.O) != (WORD_BITS, WORD_BITS):
+            raise ParameterError(f"ports: expected I and O of {WORD_BITS} bits, got {self.ports.as_data()}")
         if self.cluster and self.second_settings:
             raise ParameterError("second_settings: expected none in a cluster: its program waits for the HWCs")
         if not 8 <= self.position_bits <= 16:
@@ -164,7 +172,8 @@ class HwcParameters:
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `dataclasses.asdict`; raises `ParameterError`."""
         try:
-            return cls(**{**data, "loops": tuple(data["loops"]), "lanes": Lanes(**data["lanes"])})
+            fields = {"loops": tuple(data["loops"]), "lanes": Lanes(**data["lanes"]), "ports": Ports(**data["ports"])}
+            return cls(**{**data, **fields})
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(str(error)) from None
 
@@ -233,12 +242,12 @@ class HwcParameters:
     @property
     def weight_banks(self) -> int:
         """Byte-wide banks of the weight memory, where weights are packed densely."""
-        return max(WORD_BYTES, self.weight_reads)
+        return max(self.ports.weight_bytes, self.weight_reads)
 
     @property
     def weight_lines(self) -> WeightLines | None:
         """How weights are packed in lines, one for each operation; None where they are packed densely."""
-        return WeightLines.of(self.lanes)
+        return WeightLines.of(self.lanes, word=self.ports.weight_bytes)
 
     @property
     def input_depth(self) -> int:
@@ -247,8 +256,8 @@ class HwcParameters:
 
     @property
     def weight_depth(self) -> int:
-        """Units of the weight memory's ring: lines, or 32-bit words where weights are packed densely."""
-        return self.weight_bytes // (self.weight_lines.stored if self.weight_lines else WORD_BYTES)
+        """Units of the weight memory's ring: lines, or words of the port where weights are packed densely."""
+        return self.weight_bytes // (self.weight_lines.stored if self.weight_lines else self.ports.weight_bytes)
 
     @property
     def output_depth(self) -> int:

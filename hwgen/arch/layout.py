@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
 from hwgen.arch.weights.packing import pack_weights, packed_size, unpack_weights
+from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import REDUCTION_DIMS
 from hwgen.ir.schedule import Schedule
 
@@ -52,8 +53,9 @@ class Region:
 class MemoryLayout:
     """The regions of one layer.
 
-    Input and output are planar ``[channel][row][column]`` with rows rounded up to words; weights are packed in the
-    order in which the schedule fetches them, every tile starting on a word; biases and partial sums are 32-bit words.
+    Input and output are planar ``[channel][row][column]`` with rows rounded up to words of the wider of their ports;
+    weights are packed in the order in which the schedule fetches them, every tile starting on a word of their port;
+    biases and partial sums are 32-bit words.
     """
 
     schedule: Schedule
@@ -109,13 +111,13 @@ class MemoryLayout:
 
     def _input_row(self, dtype: np.dtype[np.signedinteger]) -> int:
         """Elements from row to row of the input."""
-        return row_pitch(self.schedule.layer.input_width, self.schedule.bits.I) // dtype.itemsize
+        return row_pitch(self.schedule.layer.input_width, self.schedule.bits.I, self.schedule.ports) // dtype.itemsize
 
     def output_of(self, words: Words) -> Elements:
         """The output [M, E, F] that a run left in the memory, int8 or int16."""
         layer, bits = self.schedule.layer, self.schedule.bits
         dtype = element_type(bits.O)
-        in_row = row_pitch(layer.output_width, bits.O) // dtype.itemsize
+        in_row = row_pitch(layer.output_width, bits.O, self.schedule.ports) // dtype.itemsize
         shape = (layer.output_channels, layer.output_height, in_row)
         first = self.output.base // WORD_BYTES
         rows = np.ascontiguousarray(words[first : first + self.output.size // WORD_BYTES]).view(dtype)
@@ -159,19 +161,19 @@ def consecutive(sizes: Mapping[str, int], unit: int) -> tuple[dict[str, int], in
     return bases, at
 
 
-def row_pitch(width: int, bits: int) -> int:
-    """Bytes from row to row of ``width`` elements of ``bits`` bits, rounded up to words."""
-    return aligned(width * bits // 8, WORD_BYTES)
+def row_pitch(width: int, bits: int, ports: Ports) -> int:
+    """Bytes from row to row of ``width`` elements of ``bits`` bits, rounded up to words of the wider map port."""
+    return aligned(width * bits // 8, ports.map_bytes)
 
 
 def layout_of(schedule: Schedule) -> MemoryLayout:
     """Regions one after the other, each aligned, in the order input, weights, bias, output, partial sums."""
     layer, bits = schedule.layer, schedule.bits
     sizes = {
-        "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I),
+        "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I, schedule.ports),
         "weights": packed_size(schedule),
         "bias": SUM_BYTES * layer.output_channels,
-        "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width, bits.O),
+        "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width, bits.O, schedule.ports),
         "partial": SUM_BYTES * layer.output_elements if spills(schedule) else 0,
     }
     bases, _ = consecutive(sizes, ALIGNMENT)

@@ -286,10 +286,11 @@ def generate_task(
 def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], None]) -> tuple[tuple[Row, str], ...]:
     """A build that runs these rows, optimised if they take long; several, if some need more memory than others."""
     words = {compile_layer(row.entry.schedule, row.entry.hardware).layout.size // 4 for row, _ in wanted}
-    text = generated(wanted[0][0].parameters)
+    parameters = wanted[0][0].parameters
+    text, ports = generated(parameters), parameters.ports
     fast = sum(row.least_cycles for row, _ in wanted) > LONG
     for depth in sorted({depth_for("verilator", size) for size in words}):
-        build(Build(text, depth_log2=depth, fast=fast))
+        build(Build(text, depth_log2=depth, ports=(ports.I, ports.W, ports.O), fast=fast))
     return wanted
 
 

@@ -17,7 +17,7 @@ from hwgen.ir.document import (
     write_atomically,
     written,
 )
-from hwgen.ir.lanes import LANE_DIMS, Lanes, LanesField
+from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, LanesField, PortsField
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.level import LEVELS
 from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, check_markers, item_data, parse_item
@@ -138,10 +138,10 @@ class Hardware(Value):
     ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
     ``order`` the loop order and marker places it was generated for. Without ``lanes``, ``order`` or ``buffers`` they
     are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes.
-    ``bias_words`` biases are kept
-    beside them: a power of two, or none; with 64 nearly every network's biases are below 1 % of its traffic, for
-    memories up to 16 KiB. Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs
-    layers of 16-bit operands too, on half of the lanes: along x, else along m, else along y. With ``read_back``
+    ``bias_words`` biases are kept beside them: a power of two, or none; with 64 nearly every network's biases are
+    below 1 % of its traffic, for memories up to 16 KiB. ``ports`` are the widths of the ports to the shared memory.
+    Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs layers of 16-bit operands
+    too, on half of the lanes: along x, else along m, else along y. With ``read_back``
     software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
     With ``cluster`` it is what schedules of two memory levels run on.
     """
@@ -155,6 +155,7 @@ class Hardware(Value):
     order: Order | None = None
     operand_bits: Literal[8, 16] = 8
     bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
+    ports: PortsField = NARROW_PORTS
     position_bits: int = Field(default=16, ge=8, le=16)
     read_back: bool = False
     second_settings: bool = False
@@ -189,6 +190,8 @@ class Hardware(Value):
             )
         if self.cluster is not None and self.operand_bits != 8:
             raise ValueError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
+        if self.cluster is not None and not self.ports.narrow:
+            raise ValueError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
         if self.cluster is not None and (self.read_back or self.second_settings):
             raise ValueError(
                 "read_back and second_settings: expected neither in a cluster: its program writes settings"

@@ -1,4 +1,4 @@
-"""The lanes of a datapath: how many iterations of each loop dimension it does in one cycle."""
+"""The shape of a datapath: iterations of each loop dimension in one cycle, and how wide its ports are."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,26 @@ from pydantic import BeforeValidator, PlainSerializer
 from hwgen.ir.document import written
 from hwgen.ir.layer import DIMS, IMAGE, Dim
 
-__all__ = ["LANE_DIMS", "ONE_LANE", "OUTPUT_LANE_DIMS", "Lanes", "LanesField"]
+__all__ = [
+    "LANE_DIMS",
+    "NARROW_PORTS",
+    "ONE_LANE",
+    "OUTPUT_LANE_DIMS",
+    "PORT_WIDTHS",
+    "Lanes",
+    "LanesField",
+    "Ports",
+    "PortsField",
+]
 
 LANE_DIMS: tuple[Dim, ...] = ("m", "c", "y", "x")
 """Dimensions along which the lanes of the generated datapath may lie. A schedule for the model alone may have lanes
 along any dimension."""
 OUTPUT_LANE_DIMS: tuple[Dim, ...] = ("m", "y", "x")
 """Those of them along which each lane has a sum of its own; the products of lanes along c are added."""
+
+PORT_WIDTHS = (32, 64, 128, 256, 512)
+"""Widths in bits that a port to the shared memory may have."""
 
 _HALVED_FIRST: tuple[Dim, ...] = ("x", "m", "y")
 
@@ -131,3 +144,72 @@ ONE_LANE = Lanes()
 
 LanesField = Annotated[Lanes, BeforeValidator(Lanes.from_data), PlainSerializer(Lanes.as_data)]
 """The type of a field of a file-backed value: read from plain data and written as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Widths of an HWC's ports to the shared memory.
+
+    Members
+    -------
+    I, W, O : bits that one access moves: 32 to 512, a power of two.
+    """
+
+    I: int = PORT_WIDTHS[0]  # noqa: E741 - the operand's name
+    W: int = PORT_WIDTHS[0]
+    O: int = PORT_WIDTHS[0]  # noqa: E741
+
+    def __post_init__(self) -> None:
+        for port in ("I", "W", "O"):
+            width = getattr(self, port)
+            if isinstance(width, bool) or width not in PORT_WIDTHS:
+                raise ValueError(f"{port}: expected {', '.join(map(str, PORT_WIDTHS))} bits, got {written(width)}")
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes that one access of the input's port moves."""
+        return self.I // 8
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes that one access of the weights' port moves: tiles or lines of weights begin at multiples of it."""
+        return self.W // 8
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes that one access of the output's port moves."""
+        return self.O // 8
+
+    @property
+    def map_bytes(self) -> int:
+        """Rows of feature maps begin at multiples of it: a layer reads what the one before wrote."""
+        return max(self.input_bytes, self.output_bytes)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether all have the width of a word."""
+        return self == Ports()
+
+    def as_data(self) -> dict[str, int]:
+        """Plain data in the file format: the ports that are wider than a word."""
+        widths = {"I": self.I, "W": self.W, "O": self.O}
+        return {port: width for port, width in widths.items() if width != PORT_WIDTHS[0]}
+
+    @classmethod
+    def from_data(cls, data: object) -> "Ports":
+        """The ports of a mapping from operands to bits, or ports themselves; raises ValueError."""
+        if isinstance(data, Ports):
+            return data
+        if not isinstance(data, Mapping):
+            raise ValueError(f"expected a mapping of I, W, O to bits, got {written(data)}")
+        unknown = [key for key in data if key not in ("I", "W", "O")]
+        if unknown:
+            raise ValueError(f"{unknown[0]}: expected I, W or O")
+        return cls(**data)
+
+
+NARROW_PORTS = Ports()
+"""A word in each access."""
+
+PortsField = Annotated[Ports, BeforeValidator(Ports.from_data), PlainSerializer(Ports.as_data)]
+"""The type of a field of a file-backed value, as `LanesField`."""

@@ -21,7 +21,7 @@ from hwgen.ir.document import (
     write_atomically,
     written,
 )
-from hwgen.ir.lanes import ONE_LANE, LanesField
+from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, LanesField, PortsField
 from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named
 
@@ -72,7 +72,8 @@ class Bits(Value):
 class Schedule(Value):
     """The nest of one layer, outermost first. Every check that the format makes is made here.
 
-    ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.core.biases`.
+    ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.core.biases`. ``ports`` are the widths of the
+    HWC's accesses, by which `words` are counted.
     """
 
     called = "schedule"
@@ -82,6 +83,7 @@ class Schedule(Value):
     nest: tuple[Loop | Marker, ...]
     lanes: LanesField = ONE_LANE
     bias_words: int = Field(default=0, ge=0, le=MOST_BIAS_WORDS)
+    ports: PortsField = NARROW_PORTS
 
     @field_validator("nest", mode="before")
     @classmethod
@@ -105,6 +107,8 @@ class Schedule(Value):
             if rest > most:
                 raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
         check_markers(self.nest, "nest")
+        if not self.ports.narrow and any(isinstance(item, Marker) and item.level.shared for item in self.nest):
+            raise ValueError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
         if self.layer.requantisation is not None:
             self.layer.requantisation.check(self.bits.O)
         return self
@@ -150,6 +154,7 @@ class Schedule(Value):
             "nest": [item_data(item) for item in self.nest],
             "lanes": self.lanes.as_data(),
             **({"bias_words": self.bias_words} if self.bias_words else {}),
+            **({} if self.ports.narrow else {"ports": self.ports.as_data()}),
         }
 
     @classmethod

@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, DmaCost, Dram, Hardware, load_hardware, order_of, save_hardware
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from tests.ir.test_schedule import fig_8
 
@@ -32,6 +32,9 @@ def test_round_trip(tmp_path: Path) -> None:
     assert save_hardware(hardware, path)
     assert not save_hardware(hardware, path)
     assert load_hardware(path) == hardware
+    wide = Hardware(name="wide", ports=Ports(W=128))
+    assert wide.as_data()["ports"] == {"W": 128}
+    assert Hardware.from_data(wide.as_data()) == wide
     free = Hardware.from_data(PLAIN)
     assert free.lanes is None
     assert "lanes" not in free.as_data()
@@ -51,6 +54,13 @@ REJECTED = [
     ({**PLAIN, "clock": 1}, "h.yaml: clock: unknown key"),
     ({**PLAIN, "name": "../h"}, "h.yaml: name: expected letters, digits and any of _ . + -, got '../h'"),
     ({**PLAIN, "lanes": {"x": 0}}, "h.yaml: lanes: x: expected at least 1, got 0"),
+    ({**PLAIN, "ports": {"W": 48}}, "h.yaml: ports: W: expected 32, 64, 128, 256, 512 bits, got 48"),
+    ({**PLAIN, "ports": {"B": 64}}, "h.yaml: ports: B: expected I, W or O"),
+    ({**PLAIN, "ports": 64}, "h.yaml: ports: expected a mapping of I, W, O to bits, got 64"),
+    (
+        {**PLAIN, "ports": {"W": 64}, "cluster": {}},
+        "h.yaml: ports: expected 32 bits each in a cluster, got {'W': 64}",
+    ),
     ({**PLAIN, "budget": 0}, "h.yaml: budget: expected at least 1, got 0"),
     ({**PLAIN, "buffers": {"I": 4}}, "h.yaml: buffers: expected bytes for I, W and O"),
     (

@@ -10,7 +10,7 @@ import numpy as np
 from cosim.hwc.layer_data import randomly_requantised
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
-from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.lanes import LANE_DIMS, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import DIMS, Dim, Layer
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
@@ -84,6 +84,7 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         order=tuple(order),
         operand_bits=bits,
         bias_words=Random(str(order)).choice(BIAS_WORDS),
+        ports=Ports(W=Random(f"ports {order}").choice(PORT_WIDTHS)),
     )
 
 
@@ -158,7 +159,9 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None
         nest.append(Loop(item, left[item]))
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
-    schedule = Schedule(layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes)
+    schedule = Schedule(
+        layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes, ports=hardware.ports
+    )
     return with_biases(schedule, hardware.bias_words)
 
 

@@ -13,24 +13,26 @@ __all__ = ["WeightLines"]
 class WeightLines:
     """A line holds the weights of one operation: channel lane by channel lane, those of lanes along m side by side.
 
-    In the shared memory each line begins on a word and ends with the last word of its last channel lane; an operation
-    at an edge, with fewer output channels than lanes, leaves gaps that are not fetched. In the HWC's memory each line
-    has its full length, so that an operation reads one line and nothing has to be shifted.
+    In the shared memory each line begins on a word of the weights' port and ends with the last word of its last
+    channel lane; an operation at an edge, with fewer output channels than lanes, leaves gaps that are not fetched. In
+    the HWC's memory each line has its full length, so that an operation reads one line and nothing has to be shifted.
 
     Members
     -------
     outputs, channels : lanes along m and c.
     element : bytes of a weight.
+    word : bytes of a word of the port.
     """
 
     outputs: int
     channels: int
     element: int = 1
+    word: int = WORD_BYTES
 
     @classmethod
-    def of(cls, lanes: Lanes, element: int = 1) -> Self | None:
+    def of(cls, lanes: Lanes, element: int = 1, word: int = WORD_BYTES) -> Self | None:
         """The lines of a datapath with these lanes; None where weights are packed densely."""
-        return cls(lanes.m, lanes.c, element) if lanes.c > 1 and lanes.k == lanes.l == 1 else None
+        return cls(lanes.m, lanes.c, element, word) if lanes.c > 1 and lanes.k == lanes.l == 1 else None
 
     @property
     def stored(self) -> int:
@@ -44,11 +46,11 @@ class WeightLines:
 
     def packed(self, channels: int) -> int:
         """Bytes of a line of ``channels`` input channels in the shared memory."""
-        return -(-channels * self.pitch // WORD_BYTES) * WORD_BYTES
+        return -(-channels * self.pitch // self.word) * self.word
 
     def words(self, outputs: int, channels: int) -> int:
         """Accesses that fetch a line of ``outputs`` output and ``channels`` input channels."""
-        return len({byte // WORD_BYTES for byte in self.used(outputs, channels)})
+        return len({byte // self.word for byte in self.used(outputs, channels)})
 
     def used(self, outputs: int, channels: int) -> list[int]:
         """The bytes of a line that hold weights of ``outputs`` output and ``channels`` input channels."""

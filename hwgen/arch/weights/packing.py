@@ -1,8 +1,9 @@
 """Weights in the order in which a nest first fetches them: sizes, places, and the blocks at regular distances.
 
 Weights are dense ``[m][c][k][l]`` in DRAM. In the TCDM they are in fetch order: the tiles at W's local marker one
-after the other, each on a word, and inside a tile in the order of first use: densely, or, with lanes along c, in
-lines of `hwgen.arch.weights.lines`. Loops over the map use the same weights again and leave no trace in this order.
+after the other, each on a word of W's port, and inside a tile in the order of first use: densely, or, with lanes
+along c, in lines of `hwgen.arch.weights.lines`. Loops over the map use the same weights again and leave no trace in
+this order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,8 @@ class PackedWeights:
         )
         self._tile_loops = sum(loop.dim in WEIGHT_DIMS for loop in loops[depth:inner])
         self._element = schedule.bits.W // 8
-        self._lines = WeightLines.of(schedule.lanes, self._element)
+        self._word = schedule.ports.weight_bytes
+        self._lines = WeightLines.of(schedule.lanes, self._element, self._word)
         if self._lines:
             self._tile_loops = len(self._loops)
         extents = schedule.layer.extents
@@ -58,7 +60,7 @@ class PackedWeights:
             return self._lines.packed(sizes[1])
         if at >= self._tile_loops:
             elements = sizes[0] * sizes[1] * sizes[2] * sizes[3]
-            return -(-elements * self._element // WORD_BYTES) * WORD_BYTES
+            return -(-elements * self._element // self._word) * self._word
         return sum(number * self.size(part, at + 1) for number, part in self._parts(sizes, at))
 
     def _parts(self, sizes: Sizes, at: int) -> list[tuple[int, Sizes]]:

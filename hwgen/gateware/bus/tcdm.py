@@ -5,57 +5,70 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, WRITE_ANSWER_LIMIT
 
-__all__ = ["ACCESSES", "Request", "TcdmMaster", "TcdmRegister", "TcdmSignature", "WriteAnswers", "read_request"]
+__all__ = [
+    "ACCESSES",
+    "Request",
+    "TcdmMaster",
+    "TcdmRegister",
+    "TcdmSignature",
+    "WriteAnswers",
+    "read_request",
+    "request_layout",
+    "response_signature",
+]
 
 ACCESSES = "accesses"
 """Name of the memory of the accesses that are not complete."""
 ANSWER = ("r_valid", "r_opc", "r_rdata")
-WORD_SHIFT = 2
-"""Lower bits of a byte address that a word does not need."""
 
 
 class TcdmSignature(wiring.Signature):
-    """One 32-bit port, seen from the master.
+    """One port, seen from the master.
 
     A request (``req`` with its payload) is stable until ``gnt``. Every granted read is answered by one ``r_valid``,
     in order, in a later cycle; ``r_opc`` marks an error. Either every granted write is answered so too, or none is.
+
+    Parameters
+    ----------
+    width
+        Bits of a word: what one access moves.
 
     Members
     -------
     req : Out(1)
     gnt : In(1)
     add : Out(32)
-        Byte address, word aligned.
+        Byte address, a multiple of the word's bytes.
     wen : Out(1)
         1 reads, 0 writes.
-    be : Out(4)
+    be : Out(width // 8)
         Bytes that are written, or that the reader uses.
-    wdata : Out(32)
+    wdata : Out(width)
     r_valid, r_opc : In(1)
-    r_rdata : In(32)
+    r_rdata : In(width)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = WORD_BITS) -> None:
         super().__init__(
             {
                 "req": Out(1),
                 "gnt": In(1),
                 "add": Out(32),
                 "wen": Out(1),
-                "be": Out(4),
-                "wdata": Out(32),
+                "be": Out(width // 8),
+                "wdata": Out(width),
                 "r_valid": In(1),
                 "r_opc": In(1),
-                "r_rdata": In(32),
+                "r_rdata": In(width),
             }
         )
 
 
 class Request(data.Struct):
-    """One access: word-aligned byte address, direction, used bytes, data to write."""
+    """One access of a 32-bit port: word-aligned byte address, direction, used bytes, data to write."""
 
     address: 32
     write: 1
@@ -63,9 +76,19 @@ class Request(data.Struct):
     data: 32
 
 
-def read_request(address: ValueLike, enable: ValueLike) -> Value:
+def request_layout(width: int) -> data.StructLayout:
+    """The same for a port of so many bits."""
+    return data.StructLayout({"address": 32, "write": 1, "enable": width // 8, "data": width})
+
+
+def response_signature(width: int = WORD_BITS) -> wiring.Signature:
+    """Data of a read, in the cycle in which it comes."""
+    return wiring.Signature({"valid": Out(1), "data": Out(width)})
+
+
+def read_request(address: ValueLike, enable: ValueLike, width: int = WORD_BITS) -> Value:
     """The whole payload of a read, so that no part of it is a constant of its own."""
-    return Cat(Value.cast(address)[:32], C(0, 1), Value.cast(enable)[:4], C(0, 32))
+    return Cat(Value.cast(address)[:32], C(0, 1), Value.cast(enable)[: width // 8], C(0, width))
 
 
 class TcdmRegister(wiring.Component):
@@ -127,6 +150,8 @@ class TcdmMaster(wiring.Component):
         Whether requests read, whether they write: what is not needed is not there.
     tag
         Bits that accompany a request to the port.
+    width
+        Bits of a word of the port.
 
     Members
     -------
@@ -150,20 +175,28 @@ class TcdmMaster(wiring.Component):
     """
 
     def __init__(
-        self, *, in_flight: int = ACCESSES_IN_FLIGHT, reads: bool = True, writes: bool = False, tag: int = 0
+        self,
+        *,
+        in_flight: int = ACCESSES_IN_FLIGHT,
+        reads: bool = True,
+        writes: bool = False,
+        tag: int = 0,
+        width: int = WORD_BITS,
     ) -> None:
         if not reads and not writes:
             raise ValueError("reads, writes: expected one of them at least")
         if in_flight < 1:
             raise ValueError(f"in_flight: expected 1 or more, got {in_flight}")
-        self._reads, self._writes, self._tag = reads, writes, tag
+        self._reads, self._writes, self._tag, self._width = reads, writes, tag, width
+        # Lower bits of a byte address that a word does not need.
+        self._shift = (width // 8 - 1).bit_length()
         self._limit = in_flight + ACCESSES_BESIDE
         tags = {"i_tag": In(tag), "o_tag": Out(tag)} if tag else {}
         super().__init__(
             {
-                "i_request": In(stream.Signature(Request)),
-                "o_response": Out(wiring.Signature({"valid": Out(1), "data": Out(32)})),
-                "port": Out(TcdmSignature()),
+                "i_request": In(stream.Signature(request_layout(width))),
+                "o_response": Out(response_signature(width)),
+                "port": Out(TcdmSignature(width)),
                 "finishes": Out(1),
                 "idle": Out(1),
                 "fault": Out(1),
@@ -225,11 +258,11 @@ class TcdmMaster(wiring.Component):
         """The request on the port, and the next one, which waits for its grant."""
         port, request = self.port, self.i_request.payload
         parts: dict[str, tuple[int, Value]] = {
-            "address": (32 - WORD_SHIFT, request.address[WORD_SHIFT:]),
-            "enable": (WORD_BYTES, request.enable),
+            "address": (32 - self._shift, request.address[self._shift :]),
+            "enable": (self._width // 8, request.enable),
         }
         if self._writes:
-            parts["data"] = 32, request.data
+            parts["data"] = self._width, request.data
         if self._mixed:
             parts["reads"] = 1, ~request.write
             parts["tracked"] = 1, self._tracks
@@ -243,7 +276,7 @@ class TcdmMaster(wiring.Component):
             *(getattr(offered, name).eq(value) for name, (_, value) in parts.items()),
             moves.eq(~port.req | port.gnt),
             has_place.eq(~spare_full),
-            port.add.eq(shown.address << WORD_SHIFT),
+            port.add.eq(shown.address << self._shift),
             port.be.eq(shown.enable),
             port.wen.eq(shown.reads if self._mixed else int(self._reads)),
             # Of the accesses that are tracked.
@@ -267,16 +300,17 @@ class TcdmMaster(wiring.Component):
     def _remember(self, m: Module) -> tuple[Value, Value]:
         """Direction and byte address of the oldest access that is tracked and not complete."""
         request, mixed = self.i_request.payload, self._mixed
-        m.submodules[ACCESSES] = accesses = Memory(shape=32 - WORD_SHIFT + mixed, depth=self._limit, init=[])
+        address = 32 - self._shift
+        m.submodules[ACCESSES] = accesses = Memory(shape=address + mixed, depth=self._limit, init=[])
         write, read = accesses.write_port(), accesses.read_port(domain="comb")
-        kept = Cat(request.address[WORD_SHIFT:], request.write)
-        m.d.comb += [write.en.eq(self._tracks), write.data.eq(kept[: 32 - WORD_SHIFT + mixed])]
+        kept = Cat(request.address[self._shift :], request.write)
+        m.d.comb += [write.en.eq(self._tracks), write.data.eq(kept[: address + mixed])]
         with m.If(self._tracks):
             m.d.sync += write.addr.eq(self._following(write.addr))
         with m.If(self.finishes):
             m.d.sync += read.addr.eq(self._following(read.addr))
         writes = read.data[-1] if mixed else C(int(self._writes), 1)
-        return writes, Cat(C(0, WORD_SHIFT), read.data[: 32 - WORD_SHIFT])
+        return writes, Cat(C(0, self._shift), read.data[:address])
 
     def _following(self, place: Value) -> Value:
         """The next place in the memory of accesses."""

@@ -58,9 +58,9 @@ class Hwc(wiring.Component):
         return wiring.Signature(
             {
                 "cfg": In(TcdmSignature()),
-                "tcdm_i": Out(TcdmSignature()),
-                "tcdm_w": Out(TcdmSignature()),
-                "tcdm_o": Out(TcdmSignature()),
+                "tcdm_i": Out(TcdmSignature(parameters.ports.I)),
+                "tcdm_w": Out(TcdmSignature(parameters.ports.W)),
+                "tcdm_o": Out(TcdmSignature(parameters.ports.O)),
                 "irq": Out(1),
                 **(shared if parameters.cluster else {}),
             }
@@ -86,9 +86,11 @@ class Hwc(wiring.Component):
             "output": OutputStream(p),
             "sequencer": Sequencer(p),
             "datapath": Datapath(p),
-            "master_i": TcdmMaster(),
-            "master_w": TcdmMaster(),
-            "master_o": TcdmMaster(writes=True, tag=Shape.cast(VectorMove).width if p.cluster else 0),
+            "master_i": TcdmMaster(width=p.ports.I),
+            "master_w": TcdmMaster(width=p.ports.W),
+            "master_o": TcdmMaster(
+                width=p.ports.O, writes=True, tag=Shape.cast(VectorMove).width if p.cluster else 0
+            ),
         }
         begins_or_works = Signal()
         m.d.comb += begins_or_works.eq(registers.start | (busy & ~registers.ended & ~registers.locked))

@@ -1,13 +1,12 @@
 """The weights' stream of a datapath with lanes along c: lines in fetch order, kept in a ring of lines."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
-from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.settings import nest_of, settings_signature
 from hwgen.gateware.hwc.token import weight_address_bits
 from hwgen.gateware.lib.nest import LoopNest
@@ -55,8 +54,8 @@ class LineWeightStream(wiring.Component):
             {
                 "settings": In(settings_signature(parameters)),
                 "start": In(1),
-                "o_request": Out(stream.Signature(Request)),
-                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_request": Out(stream.Signature(request_layout(parameters.ports.W))),
+                "i_response": In(response_signature(parameters.ports.W)),
                 "o_token": Out(stream.Signature(self.index)),
                 "release": In(1),
                 "read_address": In(weight_address_bits(parameters)),
@@ -70,7 +69,7 @@ class LineWeightStream(wiring.Component):
         p = self.parameters
         m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
         place = data.StructLayout({"word": range(self._words), "ends_line": 1})
-        m.submodules.words = words = WordQueue(place=place, waits=False)
+        m.submodules.words = words = WordQueue(place=place, waits=False, width=p.ports.W)
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, boxes.o_token, flipped(self.o_token))
         m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
@@ -79,9 +78,14 @@ class LineWeightStream(wiring.Component):
         return m
 
     @property
+    def _in_word(self) -> int:
+        """Bits of a byte's place in a word."""
+        return (self._lines.word - 1).bit_length()
+
+    @property
     def _words(self) -> int:
-        """Words of a full line."""
-        return self._lines.stored // WORD_BYTES
+        """Words of the port that a full line has."""
+        return max(1, self._lines.stored // self._lines.word)
 
     def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue) -> None:
         """A word a cycle. With the last one of a tile the next tile is pushed, if it can be."""
@@ -98,7 +102,7 @@ class LineWeightStream(wiring.Component):
         address = self._address(m, nest, advance, fetches, channels)
         m.d.comb += [
             request.valid.eq(on & fetches & pushed & (boxes.free != 0) & entry.ready),
-            request.payload.eq(read_request(address + (word << 2), enable)),
+            request.payload.eq(read_request(address + (word << self._in_word), enable, p.ports.W)),
             goes.eq(request.valid & request.ready),
             pushes_next.eq(goes & ends_line & ends_tile & ~nest.finished & ~again),
             taken.eq(boxes.i_box.valid & boxes.i_box.ready),
@@ -140,16 +144,16 @@ class LineWeightStream(wiring.Component):
         Words without used bytes are left out: those of output channels that do not exist.
         """
         lines = self._lines
-        in_lane = max(1, lines.pitch // WORD_BYTES)
-        together = max(1, WORD_BYTES // lines.pitch)
+        in_lane = max(1, lines.pitch // lines.word)
+        together = max(1, lines.word // lines.pitch)
         part, lane = Signal(range(in_lane)), Signal(range(max(1, lines.channels // together)))
-        enable, ends_lane, ends_line = Signal(WORD_BYTES), Signal(), Signal()
+        enable, ends_lane, ends_line = Signal(lines.word), Signal(), Signal()
         first_lane = lane * together
-        for byte in range(WORD_BYTES):
-            channel, output = divmod(byte, lines.pitch) if together > 1 else (0, part * WORD_BYTES + byte)
+        for byte in range(lines.word):
+            channel, output = divmod(byte, lines.pitch) if together > 1 else (0, part * lines.word + byte)
             m.d.comb += enable[byte].eq((first_lane + channel < channels) & (output < outputs))
         m.d.comb += [
-            ends_lane.eq((part + 1) * WORD_BYTES >= outputs),
+            ends_lane.eq((part + 1) * lines.word >= outputs),
             ends_line.eq(ends_lane & (first_lane + together >= channels)),
         ]
         with m.If(goes):
@@ -167,7 +171,7 @@ class LineWeightStream(wiring.Component):
             for j, dim in enumerate(nest.loops)
             if dim in "yx" and j != p.weight_marker
         }
-        length = ((channels * lines.pitch)[:32] + WORD_BYTES - 1) & ~(WORD_BYTES - 1)
+        length = ((channels * lines.pitch)[:32] + lines.word - 1) & ~(lines.word - 1)
         m.d.comb += following.eq(address + Mux(fetches, length, 0))
         for j, begin in begins.items():
             with m.If(nest.turning[j]):
@@ -201,15 +205,17 @@ class LineWeightStream(wiring.Component):
         """The ring: words in, lines out."""
         p = self.parameters
         m.submodules.memory = memory = Memory(shape=8 * self._lines.stored, depth=p.weight_depth, init=[])
-        write, read = memory.write_port(granularity=32), memory.read_port()
+        # A word may be longer than the line that it holds.
+        held = 8 * min(self._lines.word, self._lines.stored)
+        write, read = memory.write_port(granularity=held), memory.read_port()
         word = words.o_word
         m.d.comb += [
             word.ready.eq(1),
-            write.data.eq(word.payload.data.replicate(self._words)),
+            write.data.eq(word.payload.data[:held].replicate(self._words)),
             read.addr.eq(self.read_address),
             self.read_data.eq(read.data),
         ]
         with m.If(word.valid):
-            m.d.comb += write.en.bit_select(word.payload.place.word, 1).eq(1)
+            m.d.comb += write.en.eq(C(1, self._words) << word.payload.place.word)
             with m.If(word.payload.place.ends_line):
                 m.d.sync += write.addr.eq(Mux(write.addr == p.weight_depth - 1, 0, write.addr + 1))

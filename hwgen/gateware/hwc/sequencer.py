@@ -339,7 +339,7 @@ class Sequencer(wiring.Component):
                 with m.Elif(fresh):
                     m.d.sync += begin.eq(0)
         address = Signal(bits)
-        m.d.comb += address.eq((base if used is None else base << 2) + offset)
+        m.d.comb += address.eq((base if used is None else base << (p.ports.weight_bytes - 1).bit_length()) + offset)
         return Mux(address >= places, address - places, address)
 
 

@@ -1,12 +1,11 @@
-"""The weights' stream: packed boxes in fetch order, kept in a ring of words."""
+"""The weights' stream: packed boxes in fetch order, kept in a ring of words of the port."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
-from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.settings import in_bytes, nest_of, settings_signature
 from hwgen.gateware.lib.byte_memory import ByteMemory
 from hwgen.gateware.lib.nest import LoopNest
@@ -18,12 +17,12 @@ __all__ = ["WeightStream"]
 class _Box:
     """The next box: whether it is fetched, where from, and how large it is in a number of bits."""
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, words: int, in_word: int) -> None:
         self.fetches = Signal(init=1)
         self.address = Signal(32)
         self.words, self.fits = Signal(words), Signal()
         # Bytes of the last word; 0: all of them.
-        self.rest = Signal(2)
+        self.rest = Signal(in_word)
 
 
 class WeightStream(wiring.Component):
@@ -58,13 +57,16 @@ class WeightStream(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
+        self._port = parameters.ports.weight_bytes
+        # Bits of a byte's place in a word.
+        self._in_word = (self._port - 1).bit_length()
         self.index = max(1, (parameters.weight_depth - 1).bit_length())
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
                 "start": In(1),
-                "o_request": Out(stream.Signature(Request)),
-                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_request": Out(stream.Signature(request_layout(parameters.ports.W))),
+                "i_response": In(response_signature(parameters.ports.W)),
                 "o_token": Out(stream.Signature(self.index)),
                 "release": In(1),
                 "read_address": In((parameters.weight_bytes - 1).bit_length()),
@@ -77,7 +79,7 @@ class WeightStream(wiring.Component):
         m = Module()
         p = self.parameters
         m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
-        m.submodules.words = words = WordQueue(place=None, waits=False)
+        m.submodules.words = words = WordQueue(place=None, waits=False, width=p.ports.W)
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, boxes.o_token, flipped(self.o_token))
         m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]
@@ -85,7 +87,7 @@ class WeightStream(wiring.Component):
         order = range(min(p.weight_marker + 1, len(p.loops)))
         nest, sizes = nest_of(m, p, self.settings, order, WEIGHT_DIMS)
         m.submodules.nest = nest
-        box, offered, taken = _Box(p.weight_bytes.bit_length() - 1), Signal(), Signal()
+        box, offered, taken = _Box(p.weight_bytes.bit_length() - 1, self._in_word), Signal(), Signal()
         self._place(m, nest, sizes, box, offered, taken)
         self._announce(m, boxes, box)
         self._fetch(m, boxes, words, box, offered, taken)
@@ -119,7 +121,7 @@ class WeightStream(wiring.Component):
                         m.next = f"Size-{i + 1}"
                     else:
                         m.d.sync += [
-                            box.words.eq((value + WORD_BYTES - 1) >> 2),
+                            box.words.eq((value + self._port - 1) >> self._in_word),
                             box.rest.eq(value),
                         ]
                         m.next = "Offer"
@@ -157,7 +159,7 @@ class WeightStream(wiring.Component):
             m.d.sync += [begin.eq(self.settings.weight_base) for begin in begins.values()]
         with m.Elif(nest.advance):
             following = Signal(32)
-            m.d.comb += following.eq(Mux(box.fetches, box.address + (box.words << 2), box.address))
+            m.d.comb += following.eq(Mux(box.fetches, box.address + (box.words << self._in_word), box.address))
             for j, begin in begins.items():
                 with m.If(nest.turning[j]):
                     m.d.comb += following.eq(begin)
@@ -185,8 +187,8 @@ class WeightStream(wiring.Component):
 
     def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue, box: _Box, offered: Signal, taken: Signal) -> None:
         """A word a cycle; with the last one of a box the next box is taken."""
-        entry, request = words.i_entry, self.o_request
-        address, words_left, last_enable = Signal(32), Signal(boxes.free.shape()), Signal(4)
+        entry, request, whole = words.i_entry, self.o_request, (1 << self._port) - 1
+        address, words_left, last_enable = Signal(32), Signal(boxes.free.shape()), Signal(self._port)
         active, is_last, goes, takes = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             active.eq(words_left != 0),
@@ -198,30 +200,32 @@ class WeightStream(wiring.Component):
             boxes.claims.eq(goes),
             boxes.claim.eq(1),
             request.valid.eq(active & (boxes.free != 0) & entry.ready),
-            request.payload.eq(read_request(address, Mux(is_last, last_enable, 0xF))),
+            request.payload.eq(read_request(address, Mux(is_last, last_enable, whole), self.parameters.ports.W)),
             entry.valid.eq(goes | (~active & taken & ~box.fetches)),
             entry.payload.word.eq(active),
             entry.payload.end.eq(~active | is_last),
         ]
         with m.If(goes):
-            m.d.sync += [address.eq(address + WORD_BYTES), words_left.eq(words_left - 1)]
+            m.d.sync += [address.eq(address + self._port), words_left.eq(words_left - 1)]
         with m.If(taken & box.fetches):
             m.d.sync += [
                 address.eq(box.address),
                 words_left.eq(box.words),
-                last_enable.eq(Mux(box.rest == 0, 0xF, (1 << box.rest) - 1)),
+                last_enable.eq(Mux(box.rest == 0, whole, (C(1, self._port) << box.rest) - 1)),
             ]
 
     def _hold(self, m: Module, words: WordQueue) -> None:
         """The ring: words in, bytes out."""
         p = self.parameters
         depth = p.weight_bytes // p.weight_banks
-        m.submodules.memory = memory = ByteMemory(depth=depth, banks=p.weight_banks, lanes=p.weight_reads)
+        m.submodules.memory = memory = ByteMemory(
+            depth=depth, banks=p.weight_banks, lanes=p.weight_reads, writes=self._port, aligned=True
+        )
         place = Signal(self.index)
         m.d.comb += [
             words.o_word.ready.eq(1),
-            memory.write_enable.eq(words.o_word.valid.replicate(WORD_BYTES)),
-            memory.write_address.eq(place << 2),
+            memory.write_enable.eq(words.o_word.valid.replicate(self._port)),
+            memory.write_address.eq(place << self._in_word),
             memory.write_data.eq(words.o_word.payload.data),
             memory.read_address.eq(self.read_address),
             self.read_data.eq(memory.read_data),

@@ -9,10 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BYTES
 
-__all__ = ["WRITES", "ByteMemory"]
-
-WRITES = WORD_BYTES
-"""Most bytes written in one cycle."""
+__all__ = ["ByteMemory"]
 
 
 class ByteMemory(wiring.Component):
@@ -26,9 +23,13 @@ class ByteMemory(wiring.Component):
     depth
         Lines, at least 2.
     banks
-        A power of two, at least `WRITES`.
+        A power of two, at least ``writes``.
     lanes
         Consecutive bytes that are read in one cycle: at most ``banks``.
+    writes
+        Consecutive bytes that are written in one cycle, at most.
+    aligned
+        Writes begin at multiples of ``writes``.
 
     Members
     -------
@@ -37,20 +38,23 @@ class ByteMemory(wiring.Component):
     read_data : Out
     write_address : In
         First byte; where ``write_enable[i]`` is set, byte ``write_address + i`` becomes ``write_data[i]``.
-    write_enable : In(4)
+    write_enable : In(writes)
     write_data : In
     """
 
-    def __init__(self, *, depth: int, banks: int, lanes: int) -> None:
+    def __init__(
+        self, *, depth: int, banks: int, lanes: int, writes: int = WORD_BYTES, aligned: bool = False
+    ) -> None:
         self._depth, self._banks, self._lanes = depth, banks, lanes
+        self._writes, self._aligned = writes, aligned
         address = (depth * banks - 1).bit_length() + 1
         super().__init__(
             {
                 "read_address": In(address),
                 "read_data": Out(data.ArrayLayout(8, lanes)),
                 "write_address": In(address),
-                "write_enable": In(WRITES),
-                "write_data": In(data.ArrayLayout(8, WRITES)),
+                "write_enable": In(writes),
+                "write_data": In(data.ArrayLayout(8, writes)),
             }
         )
 
@@ -74,7 +78,7 @@ class ByteMemory(wiring.Component):
             with m.If(self.write_enable.any()):
                 m.d.comb += write.addr.eq(self._line(bank, write_bank, write_line, write_next))
                 with m.Switch(offset):
-                    for i in range(WRITES):
+                    for i in [bank % self._writes] if self._aligned else range(self._writes):
                         with m.Case(i):
                             m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
         # A barrel shifter, one stage for each bit of the bank number; the last stages compute only the bytes that are

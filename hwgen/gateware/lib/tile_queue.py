@@ -6,6 +6,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.latency import TILES_AHEAD, WORDS_AHEAD
 
 __all__ = ["BoxQueue", "WordQueue"]
@@ -121,6 +122,8 @@ class WordQueue(wiring.Component):
         an accepted word follow three cycles later.
     ahead
         Entries that wait, at most.
+    width
+        Bits of a word.
 
     Members
     -------
@@ -136,15 +139,17 @@ class WordQueue(wiring.Component):
         A tile is complete: all of its words have been accepted.
     """
 
-    def __init__(self, *, place: ShapeLike | None, waits: bool, ahead: int = WORDS_AHEAD) -> None:
-        self._waits, self._ahead = waits, ahead
+    def __init__(
+        self, *, place: ShapeLike | None, waits: bool, ahead: int = WORDS_AHEAD, width: int = WORD_BITS
+    ) -> None:
+        self._waits, self._ahead, self._width = waits, ahead, width
         where: dict[str, ShapeLike] = {} if place is None else {"place": place}
         self._entry = data.StructLayout({"word": 1, "end": 1, **where})
         super().__init__(
             {
                 "i_entry": In(stream.Signature(self._entry)),
-                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
-                "o_word": Out(stream.Signature(data.StructLayout({"data": 32, **where}))),
+                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(width)})),
+                "o_word": Out(stream.Signature(data.StructLayout({"data": width, **where}))),
                 "expected": Out(1),
                 "completes": Out(1),
             }
@@ -180,7 +185,7 @@ class WordQueue(wiring.Component):
         accepted word is not overwritten before the end of the third cycle after: its entry is free in the next cycle,
         and a word arrives at least two cycles after its request.
         """
-        m.submodules.answers = words = Memory(shape=32, depth=self._ahead, init=[])
+        m.submodules.answers = words = Memory(shape=self._width, depth=self._ahead, init=[])
         write, read = words.write_port(), words.read_port(domain="comb")
         oldest, level = Signal(range(self._ahead)), Signal(range(self._ahead + 1))
         taken_before = [Signal(range(self._ahead), name=f"taken_{age}") for age in (1, 2)]

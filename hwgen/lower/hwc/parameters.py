@@ -35,7 +35,12 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         check_lanes(lanes)
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
-    units = memory_units(lanes, operand_bits)
+    if hardware is not None and schedule.ports != hardware.ports:
+        raise InputError(
+            f"{where}: ports: expected {hardware.ports.as_data()} of hardware {hardware.name}, "
+            f"got {schedule.ports.as_data()}"
+        )
+    units = memory_units(lanes, operand_bits, schedule.ports)
     buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}
     if hardware is not None and hardware.buffers is not None:
         for array in ARRAYS:
@@ -68,6 +73,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             lanes=lanes,
             operand_bits=operand_bits,
             bias_words=bias_words,
+            ports=schedule.ports,
             position_bits=HwcParameters.position_bits if hardware is None else hardware.position_bits,
             read_back=hardware is not None and hardware.read_back,
             second_settings=hardware is not None and hardware.second_settings,

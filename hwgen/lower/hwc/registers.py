@@ -40,7 +40,9 @@ class Placement:
     def of(cls, layout: MemoryLayout) -> "Placement":
         """The regions of one layer, dense but for rows that begin on words."""
         layer, bits = layout.schedule.layer, layout.schedule.bits
-        in_row, out_row = row_pitch(layer.input_width, bits.I), row_pitch(layer.output_width, bits.O)
+        ports = layout.schedule.ports
+        in_row = row_pitch(layer.input_width, bits.I, ports)
+        out_row = row_pitch(layer.output_width, bits.O, ports)
         return cls(
             input_base=layout.input.base,
             input_pitch=in_row,

@@ -121,7 +121,7 @@ def _inputs(spread: _Spread) -> Shares:
     channels = (beyond - lowest - kept) * nest.layer.channels_per_group
     lines = spread.shared(outputs, channels, rows.map_ranges, rows.fetched().lengths.sum(axis=(0, 2)))
     elements, size = lines * int(columns.lengths.sum()), nest.bits.I // 8
-    return [("I", "read", (elements, elements * size, lines * column_words(columns, size)))]
+    return [("I", "read", (elements, elements * size, lines * column_words(columns, size, WORD_BYTES)))]
 
 
 def _weights(spread: _Spread) -> Shares:
@@ -140,7 +140,7 @@ def _words_by_range(nest: Schedule, outputs: Ranges) -> Ints:
     iteration = depths(nest, "W")[1]
     rest = [ranges_of(nest, dim, iteration).sizes for dim in REDUCTION_DIMS]
     sizes, at = np.unique(outputs.sizes, return_inverse=True)
-    words = [weight_words([np.array([size]), *rest], nest.bits.W // 8) for size in sizes]
+    words = [weight_words([np.array([size]), *rest], nest.bits.W // 8, WORD_BYTES) for size in sizes]
     return np.array(words, np.int64)[at.ravel()]
 
 
@@ -196,7 +196,7 @@ def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
                 groups[:, None, :, None] * rows[None, :, None, :],
             )
             words += tiles_m * tiles_y * int((reads.sum(axis=0) - reads.max(axis=0)).sum())
-    return words * nest.layer.channels_per_group * column_words(columns, nest.bits.I // 8)
+    return words * nest.layer.channels_per_group * column_words(columns, nest.bits.I // 8, WORD_BYTES)
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,9 @@ def predict(schedule: Schedule) -> Prediction:
     outputs, needed_outputs, allocated_outputs = _outputs(schedule)
     need = PerOperand(needed_inputs, needed_weights, needed_outputs)
     need_bytes = need.in_bytes(schedule.bits)
-    unit_i, unit_w, _ = memory_units(schedule.lanes)
+    unit_i, unit_w, _ = memory_units(schedule.lanes, ports=schedule.ports)
     copies = schedule.lanes.y * schedule.lanes.c
-    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8)
+    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8, schedule.ports.weight_bytes)
     allocated = PerOperand(
         I=_round_up(stored_inputs * schedule.bits.I // 8 * copies, unit_i),
         W=_weight_lines(schedule) * lines.stored if lines else _round_up(need_bytes.W, unit_w),
@@ -167,8 +167,9 @@ def _weights(schedule: Schedule) -> tuple[Accesses, int]:
     tiles = [ranges_of(schedule, dim, iteration).sizes for dim in WEIGHT_DIMS]
     times = prod(len(ranges_of(schedule, dim, execution)) for dim in (IMAGE, "y", "x"))
     elements, size = times * schedule.layer.weight_elements, schedule.bits.W // 8
-    lines = WeightLines.of(schedule.lanes, size)
-    words = times * (line_words(schedule, lines) if lines else weight_words(tiles, size))
+    port = schedule.ports.weight_bytes
+    lines = WeightLines.of(schedule.lanes, size, port)
+    words = times * (line_words(schedule, lines) if lines else weight_words(tiles, size, port))
     need = 1
     for sizes in tiles:
         need *= int(sizes.max())
@@ -195,17 +196,17 @@ def _weight_lines(schedule: Schedule) -> int:
     return number
 
 
-def weight_words(tiles: Sequence[Ints], size: int) -> int:
+def weight_words(tiles: Sequence[Ints], size: int, word: int) -> int:
     """Words of all tiles, the products of one extent of each dimension, each starting on a word.
 
-    ``size`` is the number of bytes of an element.
+    ``size`` is the number of bytes of an element, ``word`` that of a word.
     """
     words = 0
     for combination in product(*(Counter(sizes.tolist()).items() for sizes in tiles)):
         volume, number = size, 1
         for extent, occurrences in combination:
             volume, number = volume * extent, number * occurrences
-        words += number * -(-volume // WORD_BYTES)
+        words += number * -(-volume // word)
     return words
 
 
@@ -223,7 +224,8 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     columns = ranges_of(schedule, "x", iteration)
     final, partial = bits.O // 8, bits.acc // 8
     total, returned = layer.output_elements, (rounds - 1) * layer.output_elements
-    row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
+    port = schedule.ports.output_bytes
+    row_words = int(((columns.stop * final - 1) // port - columns.start * final // port + 1).sum())
     swapped = Access(returned, returned * partial, returned * -(-partial // WORD_BYTES))
     around = bias_depth(schedule)
     biases = layer.output_channels * prod(len(ranges_of(schedule, dim, around)) for dim in (IMAGE, "y", "x"))
@@ -267,7 +269,7 @@ def _inputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     size = schedule.bits.I // 8
     lines = layer.batch * channels.fetched * int(rows.fetched().lengths.sum())
     elements = lines * int(fetched_columns.lengths.sum())
-    words = lines * column_words(fetched_columns, size)
+    words = lines * column_words(fetched_columns, size, schedule.ports.input_bytes)
     images = int(ranges_of(schedule, IMAGE, depths(schedule, "I")[1]).sizes.max())
     tile = images * channels.largest * int(rows.lengths.sum(axis=0).max())
     need = tile * int(columns.lengths.sum(axis=0).max())
@@ -348,8 +350,8 @@ def window_of(schedule: Schedule, over_map: Dim, over_kernel: Dim) -> Window:
     return Window(start, stop, stride, padding, outputs, taps, along)
 
 
-def column_words(window: Window, size: int) -> int:
-    """Aligned words that hold a byte of the window's columns, summed over its iterations.
+def column_words(window: Window, size: int, word: int) -> int:
+    """Aligned words of ``word`` bytes that hold a byte of the window's columns, summed over its iterations.
 
     A run of columns is a matter of its two ends. Sets with gaps recur at every whole number of words, so only those
     that differ by more than a shift are looked at column by column.
@@ -363,12 +365,12 @@ def column_words(window: Window, size: int) -> int:
     low = np.where(some, start * window.stride + offset, np.iinfo(np.int64).max).min(axis=1)
     high = np.where(some, (stop - 1) * window.stride + offset, -1).max(axis=1) + 1
     runs = np.where(some, stop - start, 0).sum(axis=1) == high - low
-    words = int(((high[runs] * size - 1) // WORD_BYTES - low[runs] * size // WORD_BYTES + 1).sum())
+    words = int(((high[runs] * size - 1) // word - low[runs] * size // word + 1).sum())
     if runs.all():
         return words
     start, stop, low = start[~runs], stop[~runs], low[~runs]
     some = stop > start
-    period = np.lcm(window.stride, WORD_BYTES)
+    period = np.lcm(window.stride, word)
     shift = low // period * (period // window.stride)
     shapes = np.hstack([np.where(some, start - shift[:, None], 0), np.where(some, stop - shift[:, None], 0)])
     distinct, occurrences = np.unique(shapes, axis=0, return_counts=True)
@@ -380,7 +382,7 @@ def column_words(window: Window, size: int) -> int:
             ]
         )
         touched = columns[:, None] * size + np.arange(size)
-        words += int(number) * len(np.unique(touched // WORD_BYTES))
+        words += int(number) * len(np.unique(touched // word))
     return words
 
 

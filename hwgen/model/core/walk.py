@@ -157,19 +157,19 @@ def touched_outputs(layer: Layer, tile: Tile) -> set[Element]:
     return {(channel, y, x) for channel in channels for y in tile["y"] for x in tile["x"]}
 
 
-def _row_words(elements: Iterable[Element], size: int) -> int:
+def _row_words(elements: Iterable[Element], size: int, word: int) -> int:
     """Aligned words that hold a byte of the elements; rows (all but the last coordinate) start on a word."""
     return len(
         {
-            (*element[:-1], byte // WORD_BYTES)
+            (*element[:-1], byte // word)
             for element in elements
             for byte in range(element[-1] * size, (element[-1] + 1) * size)
         }
     )
 
 
-def _words(size: int) -> int:
-    return -(-size // WORD_BYTES)
+def _words(size: int, word: int = WORD_BYTES) -> int:
+    return -(-size // word)
 
 
 # --- the three operands ---
@@ -183,7 +183,8 @@ def walk_inputs(schedule: Schedule, executions: Executions) -> int:
         for tile in iterations:
             touched = touched_inputs(schedule.layer, tile)
             new = touched - held
-            tally["I", "read"] += Access(len(new), len(new) * size, _row_words(new, size))
+            words = _row_words(new, size, schedule.ports.input_bytes)
+            tally["I", "read"] += Access(len(new), len(new) * size, words)
             need = max(need, len(touched))
             held = touched
     return need
@@ -192,14 +193,15 @@ def walk_inputs(schedule: Schedule, executions: Executions) -> int:
 def walk_weights(schedule: Schedule, executions: Executions) -> int:
     """Count what the executions of one marked loop move. Returns the most elements that an iteration touches."""
     size, need = schedule.bits.W // 8, 0
-    lines = WeightLines.of(schedule.lanes, size)
+    port = schedule.ports.weight_bytes
+    lines = WeightLines.of(schedule.lanes, size, port)
     line_of = _lines_of(schedule) if lines else {}
     for tally, iterations in executions:
         held: set[Element] = set()
         for tile in iterations:
             touched = touched_weights(tile)
             new = touched - held
-            words = _words(len(new) * size) if lines is None else _line_words(new, line_of, lines)
+            words = _words(len(new) * size, port) if lines is None else _line_words(new, line_of, lines)
             tally["W", "read"] += Access(len(new), len(new) * size, words)
             need = max(need, len(touched))
             held = touched
@@ -221,7 +223,7 @@ def _line_words(weights: set[Element], line_of: dict[Element, Element], lines: W
     for weight in weights:
         first = line_of[weight]
         place = (weight[1] - first[1]) * lines.pitch + (weight[0] - first[0]) * lines.element
-        words |= {(first, byte // WORD_BYTES) for byte in range(place, place + lines.element)}
+        words |= {(first, byte // lines.word) for byte in range(place, place + lines.element)}
     return len(words)
 
 
@@ -242,7 +244,8 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
         written_partial.update(unfinished)
         number = len(unfinished)
         tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
-        tally["O", "write"] += Access(len(finished), len(finished) * final, _row_words(finished, final))
+        words = _row_words(finished, final, schedule.ports.output_bytes)
+        tally["O", "write"] += Access(len(finished), len(finished) * final, words)
 
     need = 0
     for tally, iterations in executions:

@@ -65,6 +65,7 @@ class Timed:
     ) -> None:
         self._words_ahead = words_ahead
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
+        self._ports = schedule.ports
         self._loops, self._markers = _as_in_hardware(schedule)
         spills = resumes or any(len(self._pieces(dim, self._markers[2])[0]) > 1 for dim in REDUCTION_DIMS)
         self.depth = 0 if spills else self._tile_depth()
@@ -159,7 +160,7 @@ class Timed:
         layer, loops = self._layer, self._loops
         marker_i, marker_w, marker_o = self._markers
         sums = self._lanes.sums
-        lines = WeightLines.of(self._lanes, self._bits.W // 8)
+        lines = WeightLines.of(self._lanes, self._bits.W // 8, self._ports.weight_bytes)
         line, slab = self._slab()
         return Block(
             marker_i=marker_i - self.depth,
@@ -180,7 +181,8 @@ class Timed:
             slab=slab,
             element=self._bits.I // 8,
             ring=buffers.I // (self._lanes.y * self._lanes.c),
-            weight_units=buffers.W // (lines.stored if lines else WORD_BYTES),
+            weight_units=buffers.W // (lines.stored if lines else self._ports.weight_bytes),
+            weight_word=self._ports.weight_bytes,
             line_pitch=lines.pitch if lines else 0,
             weights_stay=marker_w < len(loops) and loops[marker_w].dim in ("y", "x"),
             vectors=buffers.O * 8 // (self._bits.acc * sums),

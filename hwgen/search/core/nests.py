@@ -102,4 +102,11 @@ def fixed_items(
 
 
 def _schedule(layer: Layer, bits: Bits, target: Target, nest: list[Item]) -> Schedule:
-    return Schedule(layer=layer, bits=bits, nest=tuple(nest), lanes=target.lanes, bias_words=target.bias_words)
+    return Schedule(
+        layer=layer,
+        bits=bits,
+        nest=tuple(nest),
+        lanes=target.lanes,
+        bias_words=target.bias_words,
+        ports=target.ports,
+    )

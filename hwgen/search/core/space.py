@@ -12,7 +12,7 @@ from hwgen.arch.hwc import memory_units
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.lanes import ONE_LANE, Lanes
+from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, Lanes, Ports
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Ranges, Window, channels, ranges, window
@@ -48,18 +48,20 @@ class Target:
     lanes : what one innermost iteration covers.
     hardware : whether needs are allocations and only what the hardware runs counts.
     bias_words : biases that the hardware keeps.
+    ports : widths of its ports.
     """
 
     lanes: Lanes = ONE_LANE
     hardware: bool = False
     bias_words: int = 0
+    ports: Ports = NARROW_PORTS
 
     @classmethod
     def of(cls, hardware: Hardware | None) -> "Target":
         """The target of a search; the hardware's lanes are not free."""
         if hardware is None:
             return cls()
-        return cls(hardware.shape, True, hardware.bias_words)
+        return cls(hardware.shape, True, hardware.bias_words, hardware.ports)
 
     @property
     def lane_dims(self) -> frozenset[Dim]:
@@ -69,12 +71,12 @@ class Target:
     @property
     def lines(self) -> WeightLines | None:
         """How the hardware has weights in lines; None where they are packed densely, and for the pure model."""
-        return WeightLines.of(self.lanes) if self.hardware else None
+        return WeightLines.of(self.lanes, word=self.ports.weight_bytes) if self.hardware else None
 
     @property
     def units(self) -> tuple[int, int, int]:
         """Multiples, in bytes, in which the I, W and O memories come."""
-        return memory_units(self.lanes) if self.hardware else (1, 1, 1)
+        return memory_units(self.lanes, ports=self.ports) if self.hardware else (1, 1, 1)
 
     @property
     def least(self) -> tuple[int, int, int]:

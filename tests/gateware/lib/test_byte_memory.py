@@ -6,25 +6,35 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hwgen.gateware.lib.byte_memory import WRITES, ByteMemory
+from hwgen.gateware.lib.byte_memory import ByteMemory
 
 
 @pytest.mark.parametrize(
-    ("depth", "banks", "lanes"),
-    [(2, 4, 1), (5, 4, 2), (3, 4, 4), (2, 8, 8), (7, 8, 3), (3, 16, 16), (2, 16, 1), (8, 4, 4)],
+    ("depth", "banks", "lanes", "writes", "aligned"),
+    [
+        *((*sizes, 4, False) for sizes in [(2, 4, 1), (5, 4, 2), (3, 4, 4), (2, 8, 8), (7, 8, 3), (3, 16, 16)]),
+        (2, 16, 1, 4, False),
+        (8, 4, 4, 4, True),
+        (3, 8, 2, 8, False),
+        (2, 16, 3, 8, True),
+        (3, 16, 16, 16, False),
+    ],
 )
-def test_reads_what_was_written_wherever_a_run_begins_and_ends(depth: int, banks: int, lanes: int) -> None:
-    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes)
+def test_reads_what_was_written_wherever_a_run_begins_and_ends(
+    depth: int, banks: int, lanes: int, writes: int, aligned: bool
+) -> None:
+    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, writes=writes, aligned=aligned)
+    apart = writes if aligned else 1
     size, rng = depth * banks, random.Random(depth * banks + lanes)
     expected = [0] * size
 
     async def bench(ctx: Any) -> None:
         async def write(address: int, enable: int) -> None:
-            values = [rng.randrange(256) for _ in range(WRITES)]
+            values = [rng.randrange(256) for _ in range(writes)]
             ctx.set(memory.write_address, address)
             ctx.set(memory.write_enable, enable)
             ctx.set(memory.write_data, values)
-            for i in range(WRITES):
+            for i in range(writes):
                 if enable >> i & 1:
                     expected[(address + i) % size] = values[i]
             await ctx.tick()
@@ -35,10 +45,10 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(depth: int, banks
             await ctx.tick()
             return [ctx.get(memory.read_data[lane]) for lane in range(lanes)]
 
-        for address in range(size):
-            await write(address, 0b1111)
+        for address in range(0, size, apart):
+            await write(address, (1 << writes) - 1)
         for _ in range(100):
-            await write(rng.randrange(size), rng.randrange(16))
+            await write(rng.randrange(0, size, apart), rng.randrange(1 << writes))
             at = rng.randrange(size)
             assert await read(at) == [expected[(at + lane) % size] for lane in range(lanes)]
         for at in range(size):

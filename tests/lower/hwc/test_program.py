@@ -9,6 +9,7 @@ from hwgen.arch.layout import layout_of
 from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.lanes import Ports
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer, with_output_at_reduction
 from hwgen.model.core.access import predict
@@ -67,6 +68,17 @@ def test_columns_that_slide_move_along_the_ring() -> None:
     assert (values["input_phase_1"], values["input_line"]) == (5, 9)
     values = registers(compile_layer(schedule(nest, lanes, stride=[1, 2], kernel=[3, 2])))
     assert (values["input_slides"], values["input_shift"], values["input_line"]) == (0, 0, 8)
+
+
+def test_a_schedule_and_its_hardware_have_the_same_ports() -> None:
+    wide = Hardware(name="wide", ports=Ports(W=128))
+    with pytest.raises(InputError, match=r"small: ports: expected \{.W.: 128\} of hardware wide, got \{\}"):
+        compile_layer(schedule(FIG_8), wide)
+    program = compile_layer(schedule(FIG_8).model_copy(update={"ports": wide.ports}), wide)
+    assert program.parameters.ports == wide.ports
+    assert program.parameters.weight_bytes % 16 == 0
+    with pytest.raises(InputError, match=r"small: ports: expected I and O of 32 bits, got \{.I.: 64\}"):
+        compile_layer(schedule(FIG_8).model_copy(update={"ports": Ports(I=64)}))
 
 
 @pytest.mark.parametrize(("words", "stays", "store"), [(0, 0b00, None), (2, 0b10, 2), (3, 0b10, 2), (4, 0b11, 4)])

@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, 
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.settings import in_bytes
-from hwgen.gateware.lib.byte_memory import WRITES
 from hwgen.gateware.lib.stride import phase_base, quotient_and_phase, times_stride
 
 __all__ = ["InputFill", "input_place", "is_one_phase"]
@@ -44,7 +44,7 @@ class _Run:
     first column at phase 0, and that column's phase."""
 
     def __init__(self, line: ShapeLike, channel_lanes: int) -> None:
-        self.first, self.enable = Signal(2), Signal(WRITES)
+        self.first, self.enable = Signal(2), Signal(WORD_BYTES)
         self.channel_lane = Signal(range(max(channel_lanes, 2)))
         self.line, self.phase = Signal(line), Signal(2)
 
@@ -80,8 +80,8 @@ class InputFill(wiring.Component):
                 "expected": In(1),
                 "i_word": In(stream.Signature(word)),
                 "address": Out(flat),
-                "enable": Out(WRITES),
-                "data": Out(data.ArrayLayout(8, WRITES)),
+                "enable": Out(WORD_BYTES),
+                "data": Out(data.ArrayLayout(8, WORD_BYTES)),
                 **({"channel_lane": Out(range(parameters.lanes.c))} if parameters.lanes.c > 1 else {}),
             }
         )
@@ -106,7 +106,7 @@ class InputFill(wiring.Component):
             m.d.sync += [run.first.eq(lowest), run.line.eq(place.address), run.phase.eq(place.phase)]
             if p.lanes.c > 1:
                 m.d.sync += run.channel_lane.eq(place.channel_lane)
-            for i in range(WRITES):
+            for i in range(WORD_BYTES):
                 position = self._position(lowest, i)
                 with m.If(position < 4):
                     m.d.comb += taken.bit_select(position[:2], 1).eq(1)
@@ -121,7 +121,7 @@ class InputFill(wiring.Component):
         p, elements = self.parameters, self.parameters.input_elements
         placed = _Run(run.line.shape(), p.lanes.c)
         quotient, base = Signal(3), Signal.like(self.input_phase_1)
-        enable, first = Signal(WRITES), Signal(2)
+        enable, first = Signal(WORD_BYTES), Signal(2)
         m.d.sync += [placed.enable.eq(run.enable), enable.eq(placed.enable)]
         with m.If(run.enable.any()):
             column = Mux(self.wide, run.first >> 1, run.first) if p.wide else run.first
@@ -149,7 +149,7 @@ class InputFill(wiring.Component):
         """The bytes of a run, of the word that is seen now."""
         with m.If(enable.any()):
             m.d.comb += self.enable.eq(enable)
-            for i in range(WRITES):
+            for i in range(WORD_BYTES):
                 position = self._position(first, i)[:2]
                 m.d.comb += self.data[i].eq(self.i_word.payload.data.word_select(position, 8))
 

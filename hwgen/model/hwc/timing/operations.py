@@ -4,7 +4,6 @@ import numpy as np
 from numba import njit
 
 from hwgen.arch import bus, latency
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import CAPTURE, OUTPUT_ROOM, ROW_ADDRESS
 from hwgen.model.core.compiled import digest
 from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weight_lines, weights
@@ -146,7 +145,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
                 arrived = line_tile(s.weight, block, nest, low, high, fetches)
             else:
                 size = (high[0] - low[0]) * (high[1] - low[1]) * (high[4] - low[4]) * (high[5] - low[5])
-                words = -(-size * block.element // WORD_BYTES)
+                words = -(-size * block.element // block.weight_word)
                 arrived = weight_tile(s.weight, block, nest.size_steps[turned], fetches, words)
             s.stall_w += max(arrived - now, 0)
             now = max(arrived, now)

@@ -61,8 +61,8 @@ class Block(NamedTuple):
     columns_slide : columns of a tile of I are kept for the next one; 2: also those of few kernel columns.
     element : bytes of an operand's element.
     line, slab, ring : bytes of a row of one channel, of all channels of a tile, of I's memory: for each lane along c.
-    weight_units, weights_stay : words of W's memory, or lines; a tile of W is kept from one iteration of its loop to
-        the next.
+    weight_units, weight_word : words of W's memory, or lines; bytes that an access of W's port moves.
+    weights_stay : a tile of W is kept from one iteration of its loop to the next.
     line_pitch : bytes of a channel lane in a line of weights; 0: they are packed densely.
     vectors, tile_vectors : of O's memory, and of the largest tile.
     lane_c, lane_x, lanes : lanes along c and x; sums of a vector, as the output's port has them.
@@ -90,6 +90,7 @@ class Block(NamedTuple):
     slab: int
     ring: int
     weight_units: int
+    weight_word: int
     line_pitch: int
     weights_stay: bool
     vectors: int

@@ -3,7 +3,6 @@
 import numpy as np
 from numba import njit
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import FREED, REQUEST_TO_ANSWER, WEIGHT_TOKEN
 
 __all__ = ["line_tile"]
@@ -12,11 +11,11 @@ M, C, Y, X = range(4)
 
 
 @njit(error_model="numpy")
-def _words(pitch, outputs, channels):  # type: ignore[no-untyped-def]
+def _words(word, pitch, outputs, channels):  # type: ignore[no-untyped-def]
     """Words that a line of so many output and input channels is fetched with; see `hwgen.arch.weights.lines`."""
-    if pitch < WORD_BYTES:
-        return -(-channels * pitch // WORD_BYTES)
-    return channels * -(-outputs // WORD_BYTES)
+    if pitch < word:
+        return -(-channels * pitch // word)
+    return channels * -(-outputs // word)
 
 
 @njit(error_model="numpy")
@@ -42,7 +41,7 @@ def _first_lines(block, nest, low, high, most):  # type: ignore[no-untyped-def]
             elif dim == C:
                 channels = hi[j] - lo[j]
         lines += 1
-        words += _words(block.line_pitch, outputs, channels)
+        words += _words(block.weight_word, block.line_pitch, outputs, channels)
         turned = n - 1
         while turned >= first and (nest.loops[turned, 0] in (Y, X) or hi[turned] == end[turned]):
             turned -= 1
