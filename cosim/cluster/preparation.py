@@ -91,7 +91,8 @@ def prepare_cluster(
     program = compile_cluster(schedule, hardware, serial=serial)
     timing = timing or program.cluster.dram or Dram()
     port = DramPort(program.cluster.axi_bits, timing)
-    prediction = predict_two_levels(program.schedule, program.cluster.hwcs, port)
+    cluster = program.cluster
+    prediction = predict_two_levels(program.schedule, cluster.hwcs, port, multicast=cluster.multicast)
     size = WORD_BYTES * len(program.words)
     fetched = Counts({("dram", "P", "read"): program_access(program.layout, port, size)})
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)

@@ -8,9 +8,11 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.tcdm import TcdmParameters
 
-__all__ = ["ClusterParameters"]
+__all__ = ["HWC_PORTS", "SHARED_PORTS", "ClusterParameters"]
 
 HWC_PORTS = ("i", "w", "o")
+SHARED_PORTS = ("i", "w")
+"""The ports at which several HWCs may read together."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class ClusterParameters:
         The shared memory, see `TcdmParameters`.
     axi_bits
         Width of the AXI port's data.
+    multicast
+        Whether a program may let HWCs read I or W together, see `hwgen.arch.commands`.
     load_words, compute_words, store_words
         Words that each queue of commands holds; a command takes one more than it has.
     """
@@ -36,6 +40,7 @@ class ClusterParameters:
     tcdm_bytes: int = 1 << 18
     tcdm_banks: int = 16
     axi_bits: int = 64
+    multicast: bool = False
     load_words: int = 128
     compute_words: int = 256
     store_words: int = 128

@@ -21,6 +21,10 @@ CONFIGURE  compute  byte address of the      waits until all HWCs of ``mask`` re
                     values
 START      compute  none                     waits until all HWCs of ``mask`` rest, then starts them
 JOIN       compute  none                     waits until all HWCs of ``mask`` rest
+MULTICAST  compute  leaders of I, of W       waits until all HWCs of ``mask`` rest; from then on each of them reads I
+                                             and W together with its leader: a read of the TCDM at the leader's port
+                                             answers all HWCs that have this leader (`leaders_word`). Only in a
+                                             cluster that is generated with it
 SYNC       load,    none                     takes and posts tokens, nothing else
            compute,
            store
@@ -37,8 +41,10 @@ from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 
 __all__ = [
     "HEADER",
+    "LEADER_BITS",
     "MAX_HWCS",
     "MAX_PAYLOAD",
+    "SHORTEST_PAYLOAD",
     "TOKENS",
     "WORKING_QUEUES",
     "Command",
@@ -51,7 +57,9 @@ __all__ = [
     "encode",
     "end",
     "join",
+    "leaders_word",
     "load",
+    "multicast",
     "start",
     "store",
     "sync",
@@ -80,6 +88,7 @@ class Opcode(IntEnum):
     JOIN = 4
     SYNC = 5
     END = 6
+    MULTICAST = 7
 
 
 WORKING_QUEUES = (Queue.LOAD, Queue.COMPUTE, Queue.STORE)
@@ -90,11 +99,14 @@ QUEUES_OF = {
     Opcode.JOIN: (Queue.COMPUTE,),
     Opcode.SYNC: WORKING_QUEUES,
     Opcode.END: (Queue.PROGRAM,),
+    Opcode.MULTICAST: (Queue.COMPUTE,),
 }
 """The queues that each opcode may stand in."""
 
-WITH_PAYLOAD = (Opcode.MOVE, Opcode.CONFIGURE)
-WITH_MASK = (Opcode.CONFIGURE, Opcode.START, Opcode.JOIN)
+WITH_PAYLOAD = (Opcode.MOVE, Opcode.CONFIGURE, Opcode.MULTICAST)
+WITH_MASK = (Opcode.CONFIGURE, Opcode.START, Opcode.JOIN, Opcode.MULTICAST)
+SHORTEST_PAYLOAD = {Opcode.MOVE: 1, Opcode.CONFIGURE: 2, Opcode.MULTICAST: 2}
+"""Words that these commands have at least; MULTICAST has exactly as many."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,7 @@ class Field:
 
 HEADER = (
     Field("queue", 0, 2, "0 load, 1 compute, 2 store, 3 the program itself"),
-    Field("opcode", 2, 3, "1 MOVE, 2 CONFIGURE, 3 START, 4 JOIN, 5 SYNC, 6 END"),
+    Field("opcode", 2, 3, "1 MOVE, 2 CONFIGURE, 3 START, 4 JOIN, 5 SYNC, 6 END, 7 MULTICAST"),
     Field("takes", 5, 3, "takes a token from the load (bit 0), compute (1), store (2) queue; not from its own"),
     Field("posts", 8, 3, "posts a token to the load (bit 0), compute (1), store (2) queue; not to its own"),
     Field("reserved", 11, 5, "zero"),
@@ -130,6 +142,8 @@ HEADER = (
 _FIELDS = {entry.name: entry for entry in HEADER}
 MAX_PAYLOAD = _FIELDS["length"].limit - 1
 MAX_HWCS = _FIELDS["mask"].width
+LEADER_BITS = WORD_BITS // MAX_HWCS
+"""Bits of a word of leaders for each HWC: the number of the HWC at whose port it reads."""
 
 
 class CommandError(ValueError):
@@ -163,8 +177,8 @@ class Command:
         if not 0 <= self.mask < _FIELDS["mask"].limit or (self.mask != 0) != (self.opcode in WITH_MASK):
             wanted = "at least one HWC" if self.opcode in WITH_MASK else "none"
             raise CommandError(f"{name}: mask: expected {wanted} of {MAX_HWCS}, got {self.mask:#x}")
-        least = {Opcode.MOVE: 1, Opcode.CONFIGURE: 2}.get(self.opcode, 0)
-        most = MAX_PAYLOAD if self.opcode in WITH_PAYLOAD else 0
+        least = SHORTEST_PAYLOAD.get(self.opcode, 0)
+        most = MAX_PAYLOAD if self.opcode in WITH_PAYLOAD and self.opcode is not Opcode.MULTICAST else least
         if not least <= len(self.payload) <= most:
             raise CommandError(f"{name}: expected {least} to {most} payload words, got {len(self.payload)}")
         if any(not 0 <= word < WORDS for word in self.payload):
@@ -220,6 +234,16 @@ def start(mask: int, *, takes: Iterable[Queue] = (), posts: Iterable[Queue] = ()
 def join(mask: int, *, takes: Iterable[Queue] = (), posts: Iterable[Queue] = ()) -> Command:
     """Wait until every HWC in the mask has ended."""
     return Command(Queue.COMPUTE, Opcode.JOIN, frozenset(takes), frozenset(posts), mask)
+
+
+def leaders_word(leaders: Sequence[int]) -> int:
+    """The leader of each HWC as MULTICAST has them: that of HWC i in the bits from ``LEADER_BITS * i`` on."""
+    return sum(leader << LEADER_BITS * hwc for hwc, leader in enumerate(leaders))
+
+
+def multicast(mask: int, inputs: Sequence[int], weights: Sequence[int]) -> Command:
+    """Let every HWC in the mask read I and W together with its leader; ``inputs`` and ``weights`` name all HWCs'."""
+    return Command(Queue.COMPUTE, Opcode.MULTICAST, mask=mask, payload=(leaders_word(inputs), leaders_word(weights)))
 
 
 def sync(queue: Queue, *, takes: Iterable[Queue] = (), posts: Iterable[Queue] = ()) -> Command:

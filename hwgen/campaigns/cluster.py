@@ -79,7 +79,10 @@ class ClusterRegression:
 
 
 def regression_cases(
-    schedules: Sequence[Schedule], hardware: Hardware, against_one: Collection[str]
+    schedules: Sequence[Schedule],
+    hardware: Hardware,
+    against_one: Collection[str] = (),
+    together: Collection[str] = (),
 ) -> list[ClusterCase]:
     """Schedules with a slow DRAM, the last one also with random stalls; and the schedules that the search finds.
 
@@ -87,6 +90,7 @@ def regression_cases(
     ----------
     hardware : without a DRAM of its own: like DDR3.
     against_one : layers for which a nest is searched that then runs on all HWCs and on one, at full rate.
+    together : layers that also run on the same cluster with ``multicast``.
     """
     slow = load_hardware(named_file("hardware", "cluster_ddr3")).cluster
     timed = hardware
@@ -94,6 +98,11 @@ def regression_cases(
         timed = _with(hardware, dram=slow.dram)
     cases = [ClusterCase(schedule.layer.name, schedule, timed) for schedule in schedules]
     cases.append(ClusterCase(f"{cases[-1].name}, stalled", schedules[-1], timed, stalls=True))
+    cases += [
+        ClusterCase(f"{schedule.layer.name}, together", schedule, _with(timed, multicast=True))
+        for schedule in schedules
+        if schedule.layer.name in together
+    ]
     full = _with(hardware, dram=None)
     for layer in (schedule.layer for schedule in schedules if schedule.layer.name in against_one):
         in_time, runs = (judge_of(hardware, timed=timed) for timed in (True, False))

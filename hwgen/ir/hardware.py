@@ -104,8 +104,10 @@ class Cluster(Value):
     """The HWCs that share one memory, that memory, and the DRAM.
 
     ``tcdm`` is the size of the shared memory in bytes, ``banks`` the number of its word-interleaved banks;
-    ``axi_bits`` is the width of the port to the DRAM. ``dram`` is the timing of the DRAM, ``load`` and ``store`` are
-    the parameters that `hwgen calibrate` measured with it, ``energy`` the weights of the objective energy.
+    ``axi_bits`` is the width of the port to the DRAM. With ``multicast``, one read of the shared memory serves all
+    HWCs that need the same words of I or W at the same place of their loops. ``dram`` is the timing of the DRAM,
+    ``load`` and ``store`` are the parameters that `hwgen calibrate` measured with it, ``energy`` the weights of the
+    objective energy.
     """
 
     called = "cluster"
@@ -114,6 +116,7 @@ class Cluster(Value):
     tcdm: int = Field(default=1 << 18, ge=1 << 10, le=1 << 20)
     banks: int = Field(default=16, ge=1, le=64)
     axi_bits: Literal[32, 64, 128] = 64
+    multicast: bool = False
     dram: Dram | None = None
     load: DmaCost | None = None
     store: DmaCost | None = None

@@ -64,6 +64,8 @@ def commands(draw: st.DrawFn) -> Command:
         payload = tuple(draw(values))
     elif opcode is Opcode.CONFIGURE:
         payload = (4 * draw(st.integers(0, 1023)), *draw(values))
+    elif opcode is Opcode.MULTICAST:
+        payload = (draw(st.integers(0, (1 << 32) - 1)), draw(st.integers(0, (1 << 32) - 1)))
     mask = draw(st.integers(1, 255)) if opcode in WITH_MASK else 0
     return Command(queue, opcode, draw(others), draw(others), mask, payload)
 
@@ -80,7 +82,8 @@ def test_what_is_encoded_is_decoded_and_words_behind_the_end_are_ignored(
     ("words", "message"),
     [
         ([0], "word 0: 0x00000000: no opcode: 0"),
-        ([3 | 7 << 2], "no opcode: 7"),
+        ([3 | 7 << 2], "MULTICAST: expected in queue compute, got program"),
+        ([1 | 7 << 2 | 1 << 16 | 1 << 24, 0], "MULTICAST: expected 2 to 2 payload words, got 1"),
         ([3 | 6 << 2 | 1 << 11], "reserved bits are set"),
         ([0 | 1 << 2 | 2 << 16, 1], "the payload is cut off"),
         ([1 | 1 << 2 | 1 << 16, 1], "MOVE: expected in queue load or store, got compute"),

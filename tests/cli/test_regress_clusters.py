@@ -78,6 +78,18 @@ def test_all_hwcs_against_one(run: Run, arguments: list[object], simulated: Simu
     assert answer.status == (1 if gain["measured"] < 3.6 else 0)
 
 
+def test_layers_whose_hwcs_read_together(run: Run, arguments: list[object], simulated: Simulated) -> None:
+    answer = run("regress-clusters", *arguments, "--together", "rows", "--json")
+    assert simulated == [(4, True, False), (4, True, True), (4, True, False)]
+    apart, _, together = answer.json["results"]
+    assert together["case"] == "rows, together"
+    words = [result["measured"]["tcdm"]["W"]["read"]["words"] for result in (apart, together)]
+    assert words[1] < words[0]
+    table = run("regress-clusters", *arguments, "--together", "rows").out
+    assert "Words of I and W that HWCs read at the TCDM" in table
+    assert str(words[0] + apart["measured"]["tcdm"]["I"]["read"]["words"]) in table
+
+
 def test_a_run_that_takes_another_time(run: Run, arguments: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     pretending(monkeypatch, {4: {"cycles": 1000, "predicted_cycles": 1060}, 1: {"cycles": 3500}})
     answer = run("regress-clusters", *arguments, "--against-one", "rows")
@@ -98,6 +110,9 @@ def test_a_run_that_counts_otherwise(run: Run, arguments: list[object], monkeypa
 def test_wrong_options_are_refused(run: Run, arguments: list[object], tmp_path: Path) -> None:
     wrong = run("regress-clusters", *arguments, "--against-one", "conv9")
     refused(wrong, "--against-one: expected layers of the schedules, got 'conv9'")
+    refused(
+        run("regress-clusters", *arguments, "--together", "conv9"), "--together: expected layers of the schedules"
+    )
     file = tmp_path / "file"
     file.write_text("")
     refused(run("regress-clusters", *arguments[:-1], file), "-o: expected a folder, got the file")

@@ -5,13 +5,14 @@ from amaranth.lib import data, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.cluster import HWC_PORTS, ClusterParameters
+from hwgen.arch.cluster import HWC_PORTS, SHARED_PORTS, ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES, Queue
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.cluster.command_queues import CommandReader, ComputeQueue, MoveQueue
 from hwgen.gateware.cluster.control import CHANNELS, ClusterControl
+from hwgen.gateware.cluster.multicast import Multicast
 from hwgen.gateware.cluster.registers import ClusterRegisters
 from hwgen.gateware.cluster.tcdm_banks import TcdmPorts, join_port
 from hwgen.gateware.dma.dma import Dma
@@ -19,6 +20,9 @@ from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_port import VectorMove
 
 __all__ = ["ClusterCore", "HwcModule"]
+
+Ports = dict[str, list[wiring.PureInterface]]
+"""By the name of an operand, the ports of all HWCs."""
 
 
 class HwcModule(wiring.Component):
@@ -93,7 +97,8 @@ class ClusterCore(wiring.Component):
         # Between programs the queues and their state are held in reset.
         rests = Signal()
         control = ClusterControl(hwcs=p.hwcs)
-        reader, compute = CommandReader(hwcs=p.hwcs), ComputeQueue(hwcs=p.hwcs)
+        reader = CommandReader(hwcs=p.hwcs, multicast=p.multicast)
+        compute = ComputeQueue(hwcs=p.hwcs, multicast=p.multicast)
         moves = {Queue.LOAD: MoveQueue(), Queue.STORE: MoveQueue()}
         m.submodules.control = control
         m.submodules.reader = ResetInserter(rests)(reader)
@@ -122,7 +127,11 @@ class ClusterCore(wiring.Component):
         self._queue(m, reader, {**moves, Queue.COMPUTE: compute}, control, rests)
         self._move(m, registers, control, dma, moves)
         self._compute(m, compute, control, hwcs)
-        self._share(m, dma, hwcs)
+        ports = {name: [getattr(hwc, f"tcdm_{name}") for hwc in hwcs] for name in HWC_PORTS}
+        if p.multicast:
+            ports |= self._together(m, compute, control, ports)
+        self._share(m, dma, ports)
+        m.d.comb += [self.moves[i].eq(hwc.move) for i, hwc in enumerate(hwcs)]
         accepted = Cat(dma.i_load.valid & dma.i_load.ready, dma.i_store.valid & dma.i_store.ready)
         read = dma.o_program.valid & dma.o_program.ready
         granted = (self.tcdm.req & self.tcdm.gnt) != 0
@@ -212,13 +221,26 @@ class ClusterCore(wiring.Component):
                 control.hwc_fault[i].eq(hwc.fault),
             ]
 
-    def _share(self, m: Module, dma: Dma, hwcs: list[HwcModule]) -> None:
+    @staticmethod
+    def _together(m: Module, compute: ComputeQueue, control: ClusterControl, ports: "Ports") -> "Ports":
+        """The ports of I and W to the memory, behind what lets HWCs read together.
+
+        A halted HWC completes the accesses that it has begun, and waits for nobody.
+        """
+        found: Ports = {}
+        for name, leaders in zip(SHARED_PORTS, compute.leaders, strict=True):
+            m.submodules[f"multicast_{name}"] = multicast = Multicast(len(ports[name]))
+            m.d.comb += [multicast.leaders.eq(leaders), multicast.apart.eq(control.halt)]
+            for port, inner in zip(ports[name], multicast.hwcs, strict=True):
+                connect(m, port, inner)
+            found[name] = list(multicast.memory)
+        return found
+
+    def _share(self, m: Module, dma: Dma, ports: "Ports") -> None:
         """Connect the ports of all masters, in the order of ``parameters.masters``."""
-        ports = [getattr(hwc, f"tcdm_{name}") for hwc in hwcs for name in HWC_PORTS]
-        ports += [*dma.load, *dma.store]
-        for index, port in enumerate(ports):
+        of_hwcs = [port for hwc in zip(*(ports[name] for name in HWC_PORTS), strict=True) for port in hwc]
+        for index, port in enumerate([*of_hwcs, *dma.load, *dma.store]):
             join_port(m, port, self.tcdm, index)
-        m.d.comb += [self.moves[i].eq(hwc.move) for i, hwc in enumerate(hwcs)]
 
 
 def _members(interface: wiring.PureInterface) -> list[tuple[str, Signal]]:

@@ -5,7 +5,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.commands import HEADER, QUEUES_OF, WITH_MASK, WITH_PAYLOAD, WORKING_QUEUES, Opcode, Queue
+from hwgen.arch.cluster import SHARED_PORTS
+from hwgen.arch.commands import (
+    HEADER,
+    LEADER_BITS,
+    QUEUES_OF,
+    SHORTEST_PAYLOAD,
+    WITH_MASK,
+    WITH_PAYLOAD,
+    WORKING_QUEUES,
+    Opcode,
+    Queue,
+)
 from hwgen.arch.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS
 from hwgen.arch.latency import COMMANDS_UNDER_WAY
 from hwgen.arch.registers.control import CONTROL_ADDRESS, Control
@@ -71,6 +82,8 @@ class CommandReader(wiring.Component):
     ----------
     hwcs
         Number of HWCs.
+    multicast
+        Whether the command MULTICAST is legal.
 
     Members
     -------
@@ -90,8 +103,11 @@ class CommandReader(wiring.Component):
         Address of the current command.
     """
 
-    def __init__(self, *, hwcs: int) -> None:
+    def __init__(self, *, hwcs: int, multicast: bool = False) -> None:
         self._hwcs = hwcs
+        self._queues_of = {
+            opcode: queues for opcode, queues in QUEUES_OF.items() if multicast or opcode is not Opcode.MULTICAST
+        }
         super().__init__(
             {
                 "start": In(1),
@@ -194,11 +210,12 @@ class CommandReader(wiring.Component):
     def _illegal(self, header: data.View) -> Value:
         """Whether the word is no valid header."""
         legal: Value = Cat()
-        for opcode, queues in QUEUES_OF.items():
+        for opcode, queues in self._queues_of.items():
             here = Cat(header.queue == queue for queue in queues).any() & (header.opcode == opcode)
             here &= (header.mask != 0) if opcode in WITH_MASK else (header.mask == 0)
-            least = {Opcode.MOVE: 1, Opcode.CONFIGURE: 2}.get(opcode, 0)
-            here &= (header.length >= least) if opcode in WITH_PAYLOAD else (header.length == 0)
+            least = SHORTEST_PAYLOAD.get(opcode, 0)
+            longer = opcode in WITH_PAYLOAD and opcode is not Opcode.MULTICAST
+            here &= (header.length >= least) if longer else (header.length == least)
             legal = Cat(legal, here)
         own = Cat(header.queue == queue for queue in WORKING_QUEUES)
         tokens = header.takes | header.posts
@@ -282,6 +299,8 @@ class ComputeQueue(wiring.Component):
     ----------
     hwcs
         Number of HWCs.
+    multicast
+        Whether there is the command MULTICAST.
 
     Members
     -------
@@ -294,12 +313,17 @@ class ComputeQueue(wiring.Component):
     waits_for_hwcs : Out(1)
     cleared : Out(1)
         The state of the HWCs belongs to this program.
+    leaders : Out
+        With multicast: for I and for W, the leader of each HWC; itself until a command says otherwise.
     state : Out(QueueState)
     """
 
-    def __init__(self, *, hwcs: int) -> None:
+    def __init__(self, *, hwcs: int, multicast: bool = False) -> None:
+        self._multicast = multicast
+        leaders = Out(data.ArrayLayout(LEADER_BITS, hwcs), init=range(hwcs)).array(len(SHARED_PORTS))
         super().__init__(
             {
+                **({"leaders": leaders} if multicast else {}),
                 "i_word": In(stream.Signature(32)),
                 "write": Out(hwcs),
                 "register": Out(12),
@@ -365,11 +389,30 @@ class ComputeQueue(wiring.Component):
                 with m.If(~busy):
                     m.d.comb += ends.eq(1)
                     m.next = "Address"
+            if self._multicast:
+                with m.State("Leaders"):
+                    m.d.comb += self.waits_for_hwcs.eq(busy)
+                    with m.If(word.valid & ~busy):
+                        m.d.comb += word.ready.eq(1)
+                        m.d.sync += left.eq(left - 1)
+                        self._take_leaders(m, last=left == 0, mask=mask)
+                        with m.If(left == 0):
+                            m.d.comb += ends.eq(1)
+                            m.next = "Address"
         return m
 
-    @staticmethod
-    def _dispatch(m: Module, header: data.View) -> None:
+    def _take_leaders(self, m: Module, *, last: Value, mask: Value) -> None:
+        """The leaders of the HWCs in ``mask``: those of I come first, those of W are the ``last``."""
+        for leaders, here in zip(self.leaders, (~last, last), strict=True):
+            for hwc, leader in enumerate(leaders):
+                with m.If(here & mask[hwc]):
+                    m.d.sync += leader.eq(self.i_word.payload.word_select(hwc, LEADER_BITS))
+
+    def _dispatch(self, m: Module, header: data.View) -> None:
         with m.Switch(header.opcode):
+            if self._multicast:
+                with m.Case(Opcode.MULTICAST):
+                    m.next = "Leaders"
             with m.Case(Opcode.CONFIGURE):
                 m.next = "Register"
             with m.Case(Opcode.START):

@@ -34,7 +34,7 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
     """Counts, including the program's, and cycles; raises `InputError` where the given hardware cannot run it."""
     cluster = (hardware and hardware.cluster) or Cluster()
     port = DramPort.of(cluster)
-    found = predict_two_levels(schedule, cluster.hwcs, port)
+    found = predict_two_levels(schedule, cluster.hwcs, port, multicast=cluster.multicast)
     try:
         program = compile_cluster(schedule, hardware)
     except InputError as error:

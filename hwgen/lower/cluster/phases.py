@@ -7,12 +7,14 @@ from hwgen.arch.commands import Command, Opcode, Queue
 
 __all__ = ["Phase", "interleaved", "with_tokens"]
 
+SETS_UP = (Opcode.CONFIGURE, Opcode.MULTICAST)
+
 
 @dataclass(eq=False)
 class Phase:
     """Consecutive commands of one queue, and the phases of other queues that must have ended before.
 
-    The first command that is not a CONFIGURE waits, so that registers are written meanwhile.
+    The first command that is not there to set up the HWCs waits, so that they are set up meanwhile.
     """
 
     queue: Queue
@@ -41,7 +43,7 @@ def with_tokens(phases: Sequence[Phase]) -> None:
 
 
 def _take(phase: Phase, queue: Queue) -> None:
-    at = next(i for i, command in enumerate(phase.commands) if command.opcode is not Opcode.CONFIGURE)
+    at = next(i for i, command in enumerate(phase.commands) if command.opcode not in SETS_UP)
     phase.commands[at] = replace(phase.commands[at], takes=phase.commands[at].takes | {queue})
 
 

@@ -25,6 +25,7 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.cluster.configuration import Configuration
+from hwgen.lower.cluster.leaders import Leaders
 from hwgen.lower.cluster.parts import Parts
 from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
@@ -74,7 +75,9 @@ class ClusterProgram:
     def hardware(self) -> ClusterParameters:
         """The cluster to generate."""
         cluster = self.cluster
-        return ClusterParameters(self.parameters, cluster.hwcs, cluster.tcdm, cluster.banks, cluster.axi_bits)
+        return ClusterParameters(
+            self.parameters, cluster.hwcs, cluster.tcdm, cluster.banks, cluster.axi_bits, cluster.multicast
+        )
 
     @property
     def settings(self) -> dict[str, int]:
@@ -141,7 +144,7 @@ def compile_cluster(
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:
-        commands = _Writer(schedule, placement, layout, tiles, burst_window(cluster.axi_bits)).commands(serial=serial)
+        commands = _Writer(schedule, placement, layout, tiles, cluster).commands(serial=serial)
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
     return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands))
@@ -151,10 +154,11 @@ class _Writer:
     """The commands of a program, phase by phase."""
 
     def __init__(
-        self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, tiles: TileCommands, window: int
+        self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, tiles: TileCommands, cluster: Cluster
     ) -> None:
         self._placement, self._tiles = placement, tiles
-        self._parts = Parts(schedule, placement, layout, window)
+        self._parts = Parts(schedule, placement, layout, burst_window(cluster.axi_bits))
+        self._leaders = Leaders(schedule, cluster.hwcs) if cluster.multicast else None
         self._registers = layer_settings(hwc_registers(tiles.parameters))
         self._configuration = Configuration(self._registers)
         self._where = schedule.layer.name
@@ -250,6 +254,8 @@ class _Writer:
     def _wave(self, tile: int, wave: list[Slice]) -> Iterator[Command]:
         wanted = {part.hwc: self._checked(self._tiles.registers(tile, part)) for part in wave}
         yield from self._configuration.shared(wanted)
+        if self._leaders is not None:
+            yield from self._leaders.before(wave)
         for hwc, values in wanted.items():
             yield from self._configuration.own(hwc, values)
             yield start(1 << hwc)

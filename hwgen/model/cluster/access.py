@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import DramPort
 from hwgen.arch.weights.packing import PackedWeights
-from hwgen.ir.counts import Access, Counts
+from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
@@ -43,11 +43,11 @@ class TwoLevelPrediction:
     Members
     -------
     counts : accesses at ``dram``, at ``tcdm`` (of all HWCs) and at ``tcdm_dma``. Without the program.
-    hwcs : the accesses of each HWC's ports at ``tcdm``.
+    hwcs : the accesses of each HWC's ports at ``tcdm``; what several read together is at the port of one of them.
     tcdm_need, tcdm_need_bytes : what each operand needs in the TCDM. An element of O has ``acc`` bits if partial sums
         are spilled from the local buffer.
     local : the prediction for the local buffers, as for one level.
-    replicated : words that several HWCs read, counted once for each HWC but one.
+    replicated : words that several HWCs get, counted once for each HWC but one.
     """
 
     counts: Counts
@@ -77,13 +77,23 @@ class TwoLevelPrediction:
         }
 
 
-def predict_two_levels(schedule: Schedule, hwcs: int = 1, port: DramPort | None = None) -> TwoLevelPrediction:
-    """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels."""
+def predict_two_levels(
+    schedule: Schedule, hwcs: int = 1, port: DramPort | None = None, *, multicast: bool = False
+) -> TwoLevelPrediction:
+    """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels.
+
+    ``multicast``: slices that run side by side read the same words together.
+    """
     schedule = normalised(schedule, hwcs)
-    local, outer, hwc_counts = predict(local_level(schedule)), predict(outer_level(schedule)), shares(schedule, hwcs)
+    local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
+    hwc_counts = shares(schedule, hwcs, multicast=multicast)
     # An HWC keeps biases within its share of a tile at most.
-    biases = sum((counts["tcdm", "B", "read"] for counts in hwc_counts), Access())
-    local = replace(local, counts=Counts({**local.counts.accesses, ("tcdm", "B", "read"): biases}))
+    apart: tuple[Operand, ...] = ("I", "W", "B") if multicast else ("B",)
+    read: dict[Key, Access] = {
+        ("tcdm", operand, "read"): sum((counts["tcdm", operand, "read"] for counts in hwc_counts), Access())
+        for operand in apart
+    }
+    local = replace(local, counts=Counts({**local.counts.accesses, **read}))
     spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits
     return TwoLevelPrediction(

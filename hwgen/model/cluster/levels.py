@@ -11,7 +11,16 @@ from hwgen.ir.level import LEVELS, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
 from hwgen.model.core.prediction import require_one_image
 
-__all__ = ["is_two_level", "local_level", "normalised", "outer_level", "over_loops", "run_depth", "tile_depth"]
+__all__ = [
+    "is_two_level",
+    "local_level",
+    "normalised",
+    "outer_level",
+    "over_loops",
+    "run_depth",
+    "spread_side_by_side",
+    "tile_depth",
+]
 
 
 def is_two_level(schedule: Schedule) -> bool:
@@ -33,6 +42,12 @@ def run_depth(schedule: Schedule) -> int:
 def over_loops(schedule: Schedule) -> tuple[int, ...]:
     """Indices of the loops that are spread over HWCs, outermost first."""
     return tuple(index for index, loop in enumerate(schedule.loops) if loop.over)
+
+
+def spread_side_by_side(schedule: Schedule) -> bool:
+    """Whether no loop stands between two spread ones: a wave of slices goes on where the last one ended."""
+    over = over_loops(schedule)
+    return len(over) < 2 or over[1] == over[0] + 1
 
 
 def normalised(schedule: Schedule, hwcs: int) -> Schedule:

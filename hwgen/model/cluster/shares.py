@@ -2,6 +2,10 @@
 
 Slices are spread along m and y only. Sums over iterations factor into sums over the axes (m, c), (y, k) and (x, l),
 see `hwgen.model.core.access`. So the share of an HWC is the sum over the pairs of ranges of m and y in its slices.
+
+Slices of one wave run side by side, one on each HWC. With multicast, those of a wave that have the same extents and
+read the same words of I (their y is the same, and so are the groups of their m) read them together, at the port of
+the first of them; W likewise where their m is the same.
 """
 
 from collections import Counter
@@ -14,8 +18,8 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
-from hwgen.ir.schedule import Schedule
-from hwgen.model.cluster.levels import local_level, over_loops, run_depth, tile_depth
+from hwgen.ir.schedule import ArrayName, Schedule
+from hwgen.model.cluster.levels import local_level, over_loops, run_depth, spread_side_by_side, tile_depth
 from hwgen.model.core.access import (
     Ranges,
     Window,
@@ -34,9 +38,9 @@ __all__ = ["replicated_words", "shares"]
 Ints = NDArray[np.int64]
 
 
-def shares(schedule: Schedule, hwcs: int) -> tuple[Counts, ...]:
-    """The accesses of each HWC at `tcdm`; the nest is normalised."""
-    spread = _Spread(schedule, hwcs)
+def shares(schedule: Schedule, hwcs: int, *, multicast: bool = False) -> tuple[Counts, ...]:
+    """The accesses at the ports of each HWC at `tcdm`; the nest is normalised."""
+    spread = _Spread(schedule, hwcs, multicast=multicast)
     found = [*_inputs(spread), *_weights(spread), *_outputs(spread), *_biases(spread)]
     return tuple(
         Counts(
@@ -49,62 +53,97 @@ def shares(schedule: Schedule, hwcs: int) -> tuple[Counts, ...]:
     )
 
 
+Slices = NDArray[np.int64]
+"""Slices of m, or of y: in three rows, for each its number among the slices of its tile, how many these are, and the
+first one whose I (of slices of m) or W (of slices of y) is the same at the same place of the loops."""
+
+
 class _Spread:
     """The HWC that a range of m and a range of y belong to."""
 
-    def __init__(self, schedule: Schedule, hwcs: int) -> None:
+    def __init__(self, schedule: Schedule, hwcs: int, *, multicast: bool = False) -> None:
         self.nest, self.hwcs = local_level(schedule), hwcs
         self.around_biases = bias_depth(schedule, run_depth(schedule))
-        self.places: dict[Dim, tuple[Ints, Ints, Ints]] = {}
+        self._multicast = multicast and spread_side_by_side(schedule)
+        self._places: dict[Dim, tuple[Ints, Slices]] = {}
         over = over_loops(schedule)
         for index in over:
             dim = schedule.loops[index].dim
             ranges = ranges_of(schedule, dim, index + 1)
             begins = np.flatnonzero(ranges.first)
             numbers = np.diff(np.append(begins, len(ranges)))
-            place = np.arange(len(ranges)) - np.repeat(begins, numbers)
-            self.places[dim] = ranges.start, place, np.repeat(numbers, numbers)
-        self.outer: Dim = schedule.loops[over[0]].dim if over else "m"
+            parent = np.repeat(begins, numbers)
+            place = np.arange(len(ranges)) - parent
+            alike = _first_alike(ranges, parent, schedule.layer.outputs_per_group if dim == "m" else None)
+            self._places[dim] = ranges.start, np.stack([place, np.repeat(numbers, numbers), alike - parent])
+        self._outer: Dim = schedule.loops[over[0]].dim if over else "m"
 
-    def slices(self, dim: Dim, ranges: Ranges) -> tuple[Ints, Ints]:
-        """For each range of a dimension, the number of its slice and the number of slices."""
-        if dim not in self.places:
-            return np.zeros(len(ranges), np.int64), np.ones(len(ranges), np.int64)
-        start, place, number = self.places[dim]
-        at = np.searchsorted(start, ranges.start, "right") - 1
-        return place[at], number[at]
+    def slices(self, dim: Dim, ranges: Ranges) -> Slices:
+        """The slice of each range of a dimension."""
+        if dim not in self._places:
+            return np.repeat(np.array([[0], [1], [0]]), len(ranges), axis=1)
+        start, slices = self._places[dim]
+        return slices[:, np.searchsorted(start, ranges.start, "right") - 1]
 
-    def distinct(self, dim: Dim, ranges: Ranges, start: int, stop: int) -> tuple[tuple[Ints, Ints], Ints]:
+    def distinct(self, dim: Dim, ranges: Ranges, start: int, stop: int) -> tuple[Slices, Ints]:
         """The distinct slices of some ranges, and the index of the slice of each range."""
-        place, number = self.slices(dim, ranges)
-        return _distinct((place[start:stop], number[start:stop]))
+        return _distinct(self.slices(dim, ranges)[:, start:stop])
 
-    def hwc(self, m: tuple[Ints, Ints], y: tuple[Ints, Ints]) -> Ints:
-        """The HWC of every pair of a slice of m and a slice of y, each given as (number, number of slices)."""
-        (place_m, number_m), (place_y, number_y) = (m[0][:, None], m[1][:, None]), (y[0][None], y[1][None])
-        place: Ints = (
-            place_m * number_y + place_y if self.outer == "m" else place_y * number_m + place_m
-        ) % self.hwcs
+    def _place(self, m: Slices, y: Slices) -> Ints:
+        """The number of every pair of a slice of m and a slice of y, in program order."""
+        (place_m, number_m, _), (place_y, number_y, _) = m[:, :, None], y[:, None]
+        place: Ints = place_m * number_y + place_y if self._outer == "m" else place_y * number_m + place_m
         return place
 
-    def shared(self, m: Ranges, of_m: Ints, y: Ranges, of_y: Ints) -> Ints:
-        """For each HWC, the sum of products over its pairs of ranges."""
+    def hwc(self, m: Slices, y: Slices) -> Ints:
+        """The HWC of every pair of a slice of m and a slice of y."""
+        return self._place(m, y) % self.hwcs
+
+    def _leads(self, m: Slices, y: Slices, array: ArrayName) -> Ints:
+        """Whether the HWC of a pair reads at its own port: 1 or 0."""
+        wave = self._place(m, y) // self.hwcs * self.hwcs
+        along, across = (m[:, :, None], y[:, None]) if array == "I" else (y[:, None], m[:, :, None])
+        outer = self._outer == ("m" if array == "I" else "y")
+        # The first slice along the spread loop, at this place of the other one, that is in the wave.
+        first = -(-(wave - across[0]) // across[1]) if outer else wave - across[0] * along[1]
+        leads: Ints = (along[0] == np.maximum(first, along[2])).astype(np.int64)
+        return leads
+
+    def shared(self, m: Ranges, of_m: Ints, y: Ranges, of_y: Ints, array: ArrayName | None = None) -> Ints:
+        """For each HWC, the sum of products over its pairs of ranges; of an array that may be read together: over
+        those pairs that are read at its port."""
         slices_m, sum_m = _summed(self.slices("m", m), of_m)
         slices_y, sum_y = _summed(self.slices("y", y), of_y)
+        products = sum_m[:, None] * sum_y[None]
+        if array is not None and self._multicast:
+            products *= self._leads(slices_m, slices_y, array)
         sums = np.zeros(self.hwcs, np.int64)
-        np.add.at(sums, self.hwc(slices_m, slices_y), sum_m[:, None] * sum_y[None])
+        np.add.at(sums, self.hwc(slices_m, slices_y), products)
         return sums
 
 
-def _distinct(slices: tuple[Ints, Ints]) -> tuple[tuple[Ints, Ints], Ints]:
-    distinct, at = np.unique(np.stack(slices), axis=1, return_inverse=True)
-    return (distinct[0], distinct[1]), at.ravel()
+def _first_alike(ranges: Ranges, parent: Ints, group: int | None) -> Ints:
+    """For each slice the index of the first one of its tile that has its size and the same groups of channels.
+
+    ``parent``: index of the first slice of its tile. ``group``: output channels of a group; None along y.
+    """
+    kinds = [parent, ranges.sizes]
+    if group is not None:
+        kinds += [ranges.start // group, (ranges.stop - 1) // group]
+    _, first, at = np.unique(np.stack(kinds), axis=1, return_index=True, return_inverse=True)
+    found: Ints = first[at.ravel()]
+    return found
 
 
-def _summed(slices: tuple[Ints, Ints], values: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+def _distinct(slices: Slices) -> tuple[Slices, Ints]:
+    distinct, at = np.unique(slices, axis=1, return_inverse=True)
+    return distinct, at.ravel()
+
+
+def _summed(slices: Slices, values: Ints) -> tuple[Slices, Ints]:
     """Each distinct slice with the sum of the values of its ranges."""
     distinct, at = _distinct(slices)
-    sums = np.zeros(len(distinct[0]), np.int64)
+    sums = np.zeros(distinct.shape[1], np.int64)
     np.add.at(sums, at, values)
     return distinct, sums
 
@@ -119,7 +158,7 @@ def _inputs(spread: _Spread) -> Shares:
     lowest, beyond, kept = new_groups(nest)
     outputs = ranges_of(nest, "m", depths(nest, "I")[1])
     channels = (beyond - lowest - kept) * nest.layer.channels_per_group
-    lines = spread.shared(outputs, channels, rows.map_ranges, rows.fetched().lengths.sum(axis=(0, 2)))
+    lines = spread.shared(outputs, channels, rows.map_ranges, rows.fetched().lengths.sum(axis=(0, 2)), "I")
     elements, size = lines * int(columns.lengths.sum()), nest.bits.I // 8
     return [("I", "read", (elements, elements * size, lines * column_words(columns, size, WORD_BYTES)))]
 
@@ -130,8 +169,10 @@ def _weights(spread: _Spread) -> Shares:
     outputs, rows = ranges_of(nest, "m", iteration), ranges_of(nest, "y", execution)
     times = len(ranges_of(nest, "x", execution)) * np.ones(len(rows), np.int64)
     size, layer = nest.bits.W // 8, nest.layer
-    elements = spread.shared(outputs, outputs.sizes * (layer.weight_elements // layer.output_channels), rows, times)
-    words = spread.shared(outputs, _words_by_range(nest, outputs), rows, times)
+    elements = spread.shared(
+        outputs, outputs.sizes * (layer.weight_elements // layer.output_channels), rows, times, "W"
+    )
+    words = spread.shared(outputs, _words_by_range(nest, outputs), rows, times, "W")
     return [("W", "read", (elements, elements * size, words))]
 
 
@@ -201,21 +242,20 @@ def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
 
 @dataclass(frozen=True)
 class _Reads:
-    """How often each slice of a tile reads each group or row; slices as (number, number of slices)."""
+    """How often each slice of a tile reads each group or row."""
 
     slice_bytes: bytes
     read_bytes: bytes
 
     @classmethod
-    def of(cls, slices: tuple[Ints, Ints], reads: Ints) -> "_Reads":
-        return cls(np.stack(slices).tobytes(), reads.tobytes())
+    def of(cls, slices: Slices, reads: Ints) -> "_Reads":
+        return cls(slices.tobytes(), reads.tobytes())
 
-    def slices(self) -> tuple[Ints, Ints]:
-        both = np.frombuffer(self.slice_bytes, np.int64).reshape(2, -1)
-        return both[0], both[1]
+    def slices(self) -> Slices:
+        return np.frombuffer(self.slice_bytes, np.int64).reshape(3, -1)
 
     def reads(self) -> Ints:
-        return np.frombuffer(self.read_bytes, np.int64).reshape(len(self.slices()[0]), -1)
+        return np.frombuffer(self.read_bytes, np.int64).reshape(self.slices().shape[1], -1)
 
 
 def _group_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Reads]:
@@ -225,7 +265,7 @@ def _group_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Re
     for start, stop in _within(tiles, ranges):
         slices, at = spread.distinct("m", ranges, start, stop)
         first = int(lowest[start])
-        reads = np.zeros((len(slices[0]), int(beyond[stop - 1]) - first), np.int64)
+        reads = np.zeros((slices.shape[1], int(beyond[stop - 1]) - first), np.int64)
         for index in range(start, stop):
             reads[at[index - start], lowest[index] + kept[index] - first : beyond[index] - first] += 1
         found[_Reads.of(slices, reads)] += 1
@@ -243,7 +283,7 @@ def _row_reads(schedule: Schedule, spread: _Spread, depth: int) -> Counter[_Read
             if not (high > low).any():
                 continue
             first, residues = int(low[high > low].min()), low.shape[0]
-            reads = np.zeros((len(slices[0]), residues, int(high.max()) - first), np.int64)
+            reads = np.zeros((slices.shape[1], residues, int(high.max()) - first), np.int64)
             for residue, index, tap in zip(*np.nonzero(high > low), strict=True):
                 interval = slice(low[residue, index, tap] - first, high[residue, index, tap] - first)
                 reads[at[index], residue, interval] += 1

@@ -10,6 +10,9 @@ Slow and obvious on purpose. Both levels use the rules of `hwgen.model.core.walk
   two consecutive iterations of its loop touch together, also across executions; in halves, for twice the largest.
 - An HWC keeps biases within its share of a tile, not from one to the next.
 - Replicated words: of each word of a tile, all reads but those of the HWC that reads it most often.
+- With multicast, those slices of a wave that have the same extents and the same y (for W: the same m), and read the
+  same words of I (of W), read them once, at the port of the first one's HWC. A wave is slices one after another, one
+  for each HWC.
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +24,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
-from hwgen.model.cluster.levels import normalised, over_loops, run_depth, tile_depth
+from hwgen.model.cluster.levels import normalised, over_loops, run_depth, spread_side_by_side, tile_depth
 from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.core.walk import (
@@ -41,6 +44,9 @@ from hwgen.model.core.walk import (
 )
 
 __all__ = ["TwoLevelWalk", "walk_two_levels"]
+
+READ: tuple[ArrayName, ...] = ("I", "W")
+"""What several HWCs may read together."""
 
 _WALKS = {"I": walk_inputs, "W": walk_weights, "O": walk_outputs}
 
@@ -76,7 +82,7 @@ class TwoLevelWalk:
         return total
 
 
-def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
+def walk_two_levels(schedule: Schedule, hwcs: int = 1, *, multicast: bool = False) -> TwoLevelWalk:
     """Execute the nest once per operand and level; raises `InputError` if the nest has not two levels."""
     schedule = normalised(schedule, hwcs)
     dram: Tally = defaultdict(Access)
@@ -90,6 +96,9 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1) -> TwoLevelWalk:
         for array in ARRAYS
     }
     around = bias_depth(schedule, run_depth(schedule))
+    if multicast and spread_side_by_side(schedule):
+        for array in READ:
+            _read_together(schedule, array, tallies)
     parts = _spread(whole(schedule.layer), schedule.loops[:around], 0)
     walk_biases(schedule, ((tallies[place % hwcs], part) for place, part in parts), around)
     spilled = any(tally["O", "write_partial"].elements for tally in tallies)
@@ -127,12 +136,13 @@ def _tcdm_executions(schedule: Schedule, array: ArrayName) -> Iterator[list[Tile
             yield list(iterations)
 
 
-def _local(schedule: Schedule, array: ArrayName, within: Tile | None = None) -> Iterator[tuple[int, list[Tile]]]:
+def _local(
+    schedule: Schedule, array: ArrayName, within: Tile | None = None, begin: int = 0
+) -> Iterator[tuple[int, list[Tile]]]:
     """For each execution of the loop at which an array is in the local buffer: its HWC, and its iterations.
 
-    All of them, or those of one tile.
+    All of them, or those within the ranges of the first ``begin`` loops.
     """
-    begin = 0 if within is None else tile_depth(schedule)
     marked = schedule.marked_loop(array)
     inner = schedule.loops[begin : len(schedule.loops) if marked is None else marked]
     for place, tile in _spread(within or whole(schedule.layer), inner, 0):
@@ -202,13 +212,33 @@ def _input_words(schedule: Schedule) -> int:
 # --- words that several HWCs read ---
 
 
+def _read_together(schedule: Schedule, array: ArrayName, tallies: list[Tally]) -> None:
+    """Take away what slices do not read for themselves, since another one of their wave reads it."""
+    slices, alike = schedule.loops[: run_depth(schedule)], set[object]()
+    for place, part in _spread(whole(schedule.layer), slices, 0):
+        if place % len(tallies) == 0:
+            alike.clear()
+        runs = [run for _, run in _local(schedule, array, part, len(slices))]
+        words = [sorted(_fetched_words(schedule, array, run), key=repr) for run in runs]
+        name = repr(([len(indices) for indices in part.values()], words, part["y" if array == "I" else "m"]))
+        if name in alike:
+            spared: Tally = defaultdict(Access)
+            _WALKS[array](schedule, ((spared, run) for run in runs))
+            for key, access in spared.items():
+                had = tallies[place % len(tallies)][key]
+                tallies[place % len(tallies)][key] = Access(
+                    had.elements - access.elements, had.bytes - access.bytes, had.words - access.words
+                )
+        alike.add(name)
+
+
 def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
     if not over_loops(schedule):
         return 0
     words = 0
     for tile in tiles(whole(schedule.layer), schedule.loops[: tile_depth(schedule)]):
         reads = [Counter[object]() for _ in range(hwcs)]
-        for place, iterations in _local(schedule, array, tile):
+        for place, iterations in _local(schedule, array, tile, tile_depth(schedule)):
             reads[place % hwcs].update(_fetched_words(schedule, array, iterations))
         words += sum(read.total() for read in reads)
         most: Counter[object] = Counter()

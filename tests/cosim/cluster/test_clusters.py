@@ -15,9 +15,11 @@ from cosim.cluster.run import run_cluster
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.commands import Opcode
 from hwgen.arch.dram import Dram
+from hwgen.arch.registers.errors import ClusterError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cost import judge_of
+from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.cluster.levels import over_loops, tile_depth
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
@@ -34,7 +36,9 @@ MOST_ERROR, MEAN_ERROR = 0.10, 0.025
 
 
 def hardware(name: str) -> Hardware:
-    return hwc(name).model_copy(update={"operand_bits": 8, "cluster": Cluster(tcdm=1 << 16)})
+    """On the one that every run simulates, HWCs read together; on the others each reads for itself."""
+    cluster = Cluster(tcdm=1 << 16, multicast=name == "fig8")
+    return hwc(name).model_copy(update={"operand_bits": 8, "cluster": cluster})
 
 
 @cache
@@ -122,6 +126,39 @@ def test_the_cases_reach_every_corner() -> None:
             )
     assert min(seen.values()) >= 3, seen
     assert {"slices over m", "slices over y", "slices over my", "slices over ym"} <= set(seen)
+
+
+def spared(task: ClusterTask) -> dict[str, int]:
+    """The words of each operand that are not read at the TCDM, since HWCs read them together: as predicted."""
+    alone = predict_two_levels(task.program.schedule, task.program.cluster.hwcs).counts
+    return {array: alone["tcdm", array, "read"].words - task.counts["tcdm", array, "read"].words for array in ARRAYS}
+
+
+def test_hwcs_that_read_together_read_fewer_words() -> None:
+    """That they read as many as predicted, and that the outputs are right, is tested above."""
+    seen: Counter[str] = Counter()
+    for case in cases("fig8"):
+        task = prepare_cluster(case, hardware("fig8"))
+        fewer = spared(task)
+        assert fewer["O"] == 0
+        told = any(command.opcode is Opcode.MULTICAST for command in task.program.commands)
+        assert told == any(fewer.values())
+        seen += Counter(array for array, words in fewer.items() if words > 0)
+    assert min(seen["I"], seen["W"]) >= 4
+
+
+def test_an_error_of_one_who_reads_for_others_stops_all_of_them() -> None:
+    """None waits for those that have stopped; and the next program runs as if nothing had been."""
+    tasks = [prepare_cluster(case, hardware("fig8")) for case in cases("fig8")]
+    task = next(task for task in tasks if spared(task)["W"] > 0)
+    model = load_cluster(task.program.hardware, dram_log2=dram_depth(len(task.job.image)), fast=False)
+    weights = task.program.placement.W
+    first = weights.physical(weights.stays[0].low)
+    outcome = run_cluster(model, replace(task.job, tcdm_error=("hwc0_w", first)))
+    assert ClusterError(outcome.error) is ClusterError.HWC
+    assert outcome.irq == (True, False)
+    assert not outcome.violations
+    assert run(task)
 
 
 def steps(schedule: Schedule, loops: int) -> list[tuple[int, int]]:

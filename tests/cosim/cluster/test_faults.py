@@ -21,6 +21,7 @@ from hwgen.arch.commands import (
     end,
     join,
     load,
+    multicast,
     start,
     sync,
 )
@@ -261,7 +262,7 @@ def test_what_is_no_command_is_refused_with_its_address() -> None:
     moved = Descriptor(4, OperandTag.I, RingSelect.I, 0, PROGRAM.rings["I"].start).encode()
     wrong = {
         "zero": [0],
-        "opcode 7": [3 | 7 << 2],
+        "MULTICAST in a cluster without it": multicast(3, [0, 0], [0, 1]).words,
         "reserved": [Queue.LOAD | Opcode.SYNC << 2 | 1 << 11],
         "own token": [Queue.LOAD | Opcode.SYNC << 2 | 1 << 5],
         "END with tokens": [Queue.PROGRAM | Opcode.END << 2 | 1 << 8],

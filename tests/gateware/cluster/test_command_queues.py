@@ -21,6 +21,7 @@ from hwgen.arch.commands import (
     end,
     join,
     load,
+    multicast,
     start,
     sync,
 )
@@ -38,10 +39,10 @@ def headers(rng: Random) -> Iterator[int]:
         tokens = (rng.getrandbits(3) & others) if rng.random() < 0.6 else 0
         posts = (rng.getrandbits(3) & others) if rng.random() < 0.6 else 0
         mask = rng.getrandbits(8) if (opcode in WITH_MASK) == (rng.random() < 0.9) else 0
-        length = {Opcode.MOVE: 8, Opcode.CONFIGURE: rng.randint(2, 5)}.get(opcode, 0)
+        length = {Opcode.MOVE: 8, Opcode.CONFIGURE: rng.randint(2, 5), Opcode.MULTICAST: 2}.get(opcode, 0)
         if rng.random() < 0.15:
             length = rng.choice((0, 1, 8))
-        value = rng.choice((opcode, opcode, opcode, opcode, 0, 7))
+        value = rng.choice((*(4 * [opcode]), 0, *Opcode))
         extra = rng.choice((0, 0, 0, 0, 1 << rng.randrange(11, 16)))
         yield queue | value << 2 | tokens << 5 | posts << 8 | length << 16 | mask << 24 | extra
 
@@ -62,7 +63,7 @@ def as_decoded(words: list[int]) -> tuple[list[list[int]], int | None]:
 
 def test_the_reader_agrees_with_the_decoder() -> None:
     rng, reset = Random(3), Signal()
-    reader = CommandReader(hwcs=MAX_HWCS)
+    reader = CommandReader(hwcs=MAX_HWCS, multicast=True)
     dut = ResetInserter(reset)(reader)
     drawn = headers(rng)
     seen = {True: 0, False: 0}
@@ -203,6 +204,31 @@ def test_the_compute_queue_writes_starts_and_joins() -> None:
     ends = max(max(span) for span in busy.values())
     assert [value for _, value in posts] == [0b001, 0b100]
     assert posts[0][0] == ends + 1
+
+
+def test_the_compute_queue_sets_leaders_when_the_hwcs_of_the_mask_rest() -> None:
+    commands = [
+        multicast(0b0111, [0, 0, 0, 1], [0, 1, 1, 0]),
+        start(0b0001),
+        multicast(0b1100, [3, 3, 1, 2], [0] * 4),
+    ]
+    dut = ComputeQueue(hwcs=4, multicast=True)
+    found: list[tuple[int, list[list[int]]]] = []
+
+    def cycle(ctx: Any, now: int) -> None:
+        ctx.set(dut.hwc_busy, 0b1000 if now < 40 else 0)
+        leaders = [[ctx.get(one) for one in of_operand] for of_operand in dut.leaders]
+        if not found or leaders != found[-1][1]:
+            found.append((now, leaders))
+
+    run_queue(dut, placed(commands), cycle, 60)
+    own, first = [0, 1, 2, 3], [0, 0, 0, 3]
+    # The fourth one is not in the mask of the first command; the second command waits for it.
+    assert [leaders for _, leaders in found] == [
+        [own, own], [first, own], [first, [0, 1, 1, 3]], [[0, 0, 1, 2], [0, 1, 1, 3]], [[0, 0, 1, 2], [0, 1, 0, 0]],
+    ]  # fmt: skip
+    assert found[2][0] < 20
+    assert found[3][0] > 40
 
 
 def test_programs_by_hand() -> None:

@@ -1,5 +1,6 @@
 """``hwgen regress-clusters``: full-size layers on clusters in the simulator, kept line by line."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import load_hardware
+from hwgen.ir.schedule import Schedule
 
 __all__ = ["regress_clusters"]
 
@@ -35,6 +37,14 @@ AgainstOne = Annotated[
         f"at full rate on all HWCs at least {LEAST_SPEEDUP} times as fast as on one.",
     ),
 ]
+Together = Annotated[
+    str,
+    typer.Option(
+        "--together",
+        metavar="LAYER[,LAYER...]",
+        help="Layers that also run on the same cluster with multicast: HWCs read together what they need alike.",
+    ),
+]
 Folder = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="DIR", help="Where results go; what is there is not simulated again."),
@@ -47,6 +57,7 @@ def regress_clusters(
     hardware: Cluster,
     output: Folder,
     against_one: AgainstOne = "",
+    together: Together = "",
     as_json: Json = False,
 ) -> int:
     """Run two-level schedules on a cluster with a DRAM that takes its time, and compare counts, outputs and cycles.
@@ -56,12 +67,11 @@ def regress_clusters(
     require_folder(output)
     given = load_hardware(named_file("hardware", hardware))
     found = [file.schedule for file in load_schedules(schedules, given)]
-    names = [name.strip() for name in against_one.split(",") if name.strip()]
-    for name in names:
-        if name not in {schedule.layer.name for schedule in found}:
-            raise InputError(f"--against-one: expected layers of the schedules, got {name[:40]!r}")
+    names, beside = (
+        _layers(option, text, found) for option, text in (("--against-one", against_one), ("--together", together))
+    )
     note("the first run of each cluster builds its simulator")
-    cases = regression_cases(found, given, names)
+    cases = regression_cases(found, given, names, beside)
     with progress(len(cases), "simulating") as step:
         results = ClusterRegression(cases, output).run(lambda result: step())
     gains = _speedups(results)
@@ -78,6 +88,15 @@ def regress_clusters(
         for case, line in wrong:
             typer.echo(f"{case}: {line}")
     return 1 if wrong else 0
+
+
+def _layers(option: str, text: str, schedules: Sequence[Schedule]) -> list[str]:
+    """The names of layers that an option lists; raises `InputError` at one that no schedule has."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in {schedule.layer.name for schedule in schedules}:
+            raise InputError(f"{option}: expected layers of the schedules, got {name[:40]!r}")
+    return names
 
 
 def _error(result: dict[str, Any]) -> float:
@@ -106,6 +125,19 @@ def _speedups(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def _read_words(result: dict[str, Any], kind: str) -> int:
+    at_tcdm = result[kind]["tcdm"]
+    return sum(int(at_tcdm[operand]["read"]["words"]) for operand in ("I", "W"))
+
+
+def _spared(apart: dict[str, Any], together: dict[str, Any]) -> bool:
+    """Whether the reads are fewer by as many words as predicted."""
+    predicted, measured = (
+        _read_words(apart, kind) - _read_words(together, kind) for kind in ("predicted", "measured")
+    )
+    return predicted == measured
+
+
 def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
     rows: list[list[object]] = [
         [
@@ -124,4 +156,13 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
     print_table("Clusters, measured in the RTL, against the model", columns, rows, wide=["HWCs", "seconds"])
     speeds: list[list[object]] = [[gain["case"], gain["predicted"], gain["measured"]] for gain in gains]
     print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)
+    apart = {result["case"]: result for result in results}
+    pairs = [(apart[name], apart[f"{name}, together"]) for name in apart if f"{name}, together" in apart]
+    reads: list[list[object]] = [
+        [one["case"], *(_read_words(each, "measured") for each in (one, other)), _spared(one, other)]
+        for one, other in pairs
+    ]
+    if reads:
+        columns = ["row", "each for itself", "together", "fewer as predicted"]
+        print_table("Words of I and W that HWCs read at the TCDM", columns, reads)
     print_cycles_note()

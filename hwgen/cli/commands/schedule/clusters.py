@@ -78,7 +78,8 @@ def schedule_on_cluster(
         path = None if output is None else output / f"{layer.name}.yaml"
         if path is not None:
             save_schedule(found.schedule, path, _remarks(found, cluster, min_utilisation))
-        counts = predict_two_levels(found.schedule, cluster.hwcs, DramPort(cluster.axi_bits)).counts
+        port = DramPort(cluster.axi_bits)
+        counts = predict_two_levels(found.schedule, cluster.hwcs, port, multicast=cluster.multicast).counts
         entries.append(_entry(layer, found, path, cluster, counts, timed=timed))
         rows.append(_row(layer, found, timed=timed))
     if output is not None:

@@ -1,0 +1,60 @@
+"""Which HWCs read I and W together: the leaders that a program sets before each wave of slices."""
+
+from collections.abc import Iterator, Sequence
+
+from hwgen.arch.commands import Command, multicast
+from hwgen.ir.layer import DIMS
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.tiles import Slice
+from hwgen.model.cluster.levels import spread_side_by_side
+
+__all__ = ["Leaders"]
+
+M, Y = DIMS.index("m"), DIMS.index("y")
+
+
+class Leaders:
+    """The leaders of a cluster's HWCs as the program has set them; at its start each HWC is its own.
+
+    The rule is that of `hwgen.model.cluster.shares`: of the slices of a wave, those that have the same extents and
+    the same y read the same I if the groups of their m are the same, and those of the same m read the same W.
+    """
+
+    def __init__(self, schedule: Schedule, hwcs: int) -> None:
+        self._group = schedule.layer.outputs_per_group
+        self._applies = spread_side_by_side(schedule)
+        self._inputs = self._weights = tuple(range(hwcs))
+
+    def before(self, wave: Sequence[Slice]) -> Iterator[Command]:
+        """What sets the leaders for a wave. HWCs without a slice in it follow nobody: they would never ask.
+
+        Leaders change while all HWCs of the wave rest: one that is still at work must not wait for others.
+        """
+        if not self._applies:
+            return
+        inputs = self._led([(part.hwc, (_extents(part), part.ranges[Y], self._groups(part))) for part in wave])
+        weights = self._led([(part.hwc, (_extents(part), part.ranges[M])) for part in wave])
+        changed = {
+            hwc
+            for held, wanted in ((self._inputs, inputs), (self._weights, weights))
+            for hwc, (one, other) in enumerate(zip(held, wanted, strict=True))
+            if one != other
+        }
+        if changed:
+            self._inputs, self._weights = inputs, weights
+            yield multicast(sum(1 << hwc for hwc in changed | {part.hwc for part in wave}), inputs, weights)
+
+    def _groups(self, part: Slice) -> tuple[int, int]:
+        low, high = part.ranges[M]
+        return low // self._group, (high - 1) // self._group
+
+    def _led(self, reads: Sequence[tuple[int, object]]) -> tuple[int, ...]:
+        """The leader of each HWC: the first one of the wave that reads the same."""
+        leaders, first = list(range(len(self._inputs))), dict[object, int]()
+        for hwc, what in reads:
+            leaders[hwc] = first.setdefault(what, hwc)
+        return tuple(leaders)
+
+
+def _extents(part: Slice) -> tuple[int, ...]:
+    return tuple(high - low for low, high in part.ranges)
