@@ -10,7 +10,8 @@ from hwgen.arch.commands import WORKING_QUEUES, Queue
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.tcdm import TcdmSignature
-from hwgen.gateware.cluster.command_queues import CommandReader, ComputeQueue, MoveQueue
+from hwgen.gateware.cluster.command_queues import CommandReader, MoveQueue
+from hwgen.gateware.cluster.compute_queue import ComputeQueue
 from hwgen.gateware.cluster.control import CHANNELS, ClusterControl
 from hwgen.gateware.cluster.multicast import Multicast
 from hwgen.gateware.cluster.registers import ClusterRegisters

@@ -25,7 +25,8 @@ from hwgen.arch.commands import (
     start,
     sync,
 )
-from hwgen.gateware.cluster.command_queues import CommandReader, ComputeQueue, MoveQueue
+from hwgen.gateware.cluster.command_queues import CommandReader, MoveQueue
+from hwgen.gateware.cluster.compute_queue import ComputeQueue
 
 BASE = 0x1000
 
