@@ -3,7 +3,8 @@
 from hwgen.arch.cluster import HWC_PORTS
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import HwcModule
-from hwgen.gateware.cluster.command_queues import CommandReader, ComputeQueue, MoveQueue
+from hwgen.gateware.cluster.command_queues import CommandReader, MoveQueue
+from hwgen.gateware.cluster.compute_queue import ComputeQueue
 from hwgen.gateware.cluster.control import ClusterControl
 from hwgen.gateware.cluster.registers import ClusterRegisters
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
