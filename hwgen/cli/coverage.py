@@ -20,14 +20,15 @@ Partial = Annotated[
 ]
 
 
-def covered(name: str, *, partial: bool) -> Coverage:
+def covered(name: str, *, partial: bool, batches: bool = False) -> Coverage:
     """What becomes of the layers of a set.
 
-    Raises `InputError` if work is lost, unless ``partial``: then its share is said on standard error, always.
+    Raises `InputError` if work is lost, unless ``partial``: then its share is said on standard error, always; and for
+    batches of several images, unless ``batches``.
     Rows without work are named in a note.
     """
     coverage = replace(load_layer_set(name).coverage(), where=name)
-    coverage.require(partial=partial)
+    coverage.require(partial=partial, batches=batches)
     if coverage.left_out:
         sys.stderr.write(printable(f"{coverage.where}: left out: {coverage.lost}") + "\n")
     if coverage.idle:

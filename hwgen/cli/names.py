@@ -2,7 +2,7 @@
 
 from hwgen.ir.builtin import builtin_names
 
-__all__ = ["hardware_names", "set_names"]
+__all__ = ["hardware_names", "hierarchy_names", "set_names"]
 
 
 def set_names(incomplete: str) -> list[str]:
@@ -13,3 +13,8 @@ def set_names(incomplete: str) -> list[str]:
 def hardware_names(incomplete: str) -> list[str]:
     """Built-in hardware that begins so."""
     return [name for name in builtin_names("hardware") if name.startswith(incomplete)]
+
+
+def hierarchy_names(incomplete: str) -> list[str]:
+    """Built-in hierarchies that begin so."""
+    return [name for name in builtin_names("hierarchies") if name.startswith(incomplete)]

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SUFFIX = ".hardware.yaml"
-OTHERS = ("hardware", "layer_list", "network", "depth_first", "depth_first_front")
+OTHERS = ("hardware", "hierarchy", "layer_list", "network", "depth_first", "depth_first_front")
 """Kinds of files that may lie among schedules."""
 
 
@@ -41,21 +41,26 @@ class ScheduleFile:
     hardware: Hardware | None
 
 
-def load_schedules(names: Iterable[str], hardware: Hardware | None = None) -> list[ScheduleFile]:
+def load_schedules(
+    names: Iterable[str],
+    hardware: Hardware | None = None,
+    read: Callable[[object, str], Schedule] = Schedule.from_data,
+) -> list[ScheduleFile]:
     """Schedules by file, or all of a folder (a built-in one by its name) and of the folders in it; each is read once.
 
-    With ``hardware`` all of them have this one, whatever lies beside them.
+    With ``hardware`` all of them have this one, whatever lies beside them. ``read`` makes a schedule of the data of a
+    file.
     """
     found: dict[Path, Schedule] = {}
     for name in names:
         path = _place(name)
         if not path.is_dir():
-            found[path] = Schedule.from_data(load_yaml(path), str(path))
+            found[path] = read(load_yaml(path), str(path))
             continue
         inside = {file: data for file, data in _documents(path) if _kind(data) not in OTHERS}
         if not inside:
             raise InputError(f"{path}: expected a folder with schedules (*.yaml)")
-        found.update({file: Schedule.from_data(data, str(file)) for file, data in inside.items()})
+        found.update({file: read(data, str(file)) for file, data in inside.items()})
     beside = cache(_hardware_of)
     return [ScheduleFile(path, one, hardware or beside(path.parent)) for path, one in found.items()]
 

@@ -11,7 +11,7 @@ import typer
 from hwgen.cli.cluster_search import search_clusters
 from hwgen.cli.console import buffer_sizes, is_given, note, progress, size_text
 from hwgen.cli.coverage import covered, tell_activations
-from hwgen.cli.names import hardware_names, set_names
+from hwgen.cli.names import hardware_names, hierarchy_names, set_names
 from hwgen.cli.schedules import (
     ScheduleFile,
     clear_earlier,
@@ -25,6 +25,7 @@ from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
 from hwgen.ir.layer import Layer
+from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.hwc.fitting import fitted
 from hwgen.model.cluster.levels import is_two_level
@@ -40,8 +41,10 @@ __all__ = [
     "MOST_SLACK",
     "SHARED",
     "BufferOption",
+    "FillsOption",
     "FittedOption",
     "HardwareOption",
+    "HierarchyOption",
     "ObjectiveOption",
     "PerLayer",
     "SetObjective",
@@ -57,6 +60,7 @@ __all__ = [
     "of_size",
     "one_for_all",
     "read_hardware",
+    "read_hierarchy",
     "save_works",
     "slack_of",
     "tell_balance",
@@ -85,6 +89,18 @@ HardwareOption = Annotated[
         help="A hardware file, or a built-in name: what the schedules run on.",
         autocompletion=hardware_names,
     ),
+]
+HierarchyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="FILE",
+        help="A hierarchy file, or a built-in name: the memories whose levels the markers name.",
+        autocompletion=hierarchy_names,
+    ),
+]
+FillsOption = Annotated[
+    bool, typer.Option("--fills", help="With --hierarchy: energy of the writes into the level that receives, too.")
 ]
 MOST_SLACK = 10.0
 SetObjective = Literal["balanced", "traffic"]
@@ -159,6 +175,11 @@ def left_out(works: Sequence[Work]) -> dict[str, object]:
     """The part of the JSON document that says what the schedules of a set leave out; empty for those from files."""
     known = [work.coverage for work in works if work.coverage is not None]
     return {"left_out": known[0].as_json()} if known else {}
+
+
+def read_hierarchy(name: str) -> Hierarchy:
+    """The hierarchy of a file or a built-in name."""
+    return load_hierarchy(named_file("hierarchies", name))
 
 
 def read_hardware(name: str | None) -> Hardware | None:

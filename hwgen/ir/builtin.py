@@ -7,7 +7,7 @@ from hwgen.ir.document import InputError
 __all__ = ["builtin_names", "builtin_path", "builtin_schedules", "named_file"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_TABLES = ("layersets", "hardware")
+_TABLES = ("layersets", "hardware", "hierarchies")
 _BESIDE_SCHEDULES = ".hardware"
 
 
@@ -23,7 +23,7 @@ def _files(kind: str) -> dict[str, Path]:
 
 
 def builtin_names(kind: str) -> list[str]:
-    """Names of the built-in files of one kind (``layersets`` or ``hardware``), sorted."""
+    """Names of the built-in files of one kind (``layersets``, ``hardware`` or ``hierarchies``), sorted."""
     return sorted(_files(kind))
 
 

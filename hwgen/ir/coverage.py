@@ -139,13 +139,19 @@ class Coverage:
                 lines.append(f"activations {meaning}: {_few(names)}")
         return tuple(lines)
 
-    def require(self, *, partial: bool) -> tuple[Layer, ...]:
-        """The layers to schedule. `InputError` if work is lost, unless ``partial``, and if there is no layer."""
+    def require(self, *, partial: bool, batches: bool = False) -> tuple[Layer, ...]:
+        """The layers to schedule. `InputError` if work is lost, unless ``partial``, and if there is no layer.
+
+        Also for a batch of several images, unless ``batches``: the hardware runs one image at a time.
+        """
         if self.left_out and (not partial or not self.layers):
             rest = "--partial leaves it out" if self.layers else "that is all there is"
             raise InputError(f"{self.where}: no schedule for {self.lost}; {rest}")
         if not self.layers:
             raise InputError(f"{self.where}: expected a layer with multiply-accumulates, got {self.idle or 'none'}")
+        for layer in self.layers:
+            if layer.batch > 1 and not batches:
+                raise InputError(f"{self.where}: {layer.name}: batch: expected 1, got {layer.batch}")
         return self.layers
 
     def as_json(self) -> dict[str, object]:

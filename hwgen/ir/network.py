@@ -233,11 +233,7 @@ class Network(Value):
         Raises `InputError` if there is none, and if other rows have multiply-accumulates, unless ``partial``; and for
         a batch of several images, unless ``batches``: the hardware runs one.
         """
-        layers = self.coverage().require(partial=partial)
-        for layer in layers:
-            if layer.batch > 1 and not batches:
-                raise InputError(f"{self.network}: {layer.name}: batch: expected 1, got {layer.batch}")
-        return layers
+        return self.coverage().require(partial=partial, batches=batches)
 
     def connected_input(self) -> Feature:
         """The input of a connected network. Raises `InputError` for a layer list."""

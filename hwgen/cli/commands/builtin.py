@@ -6,18 +6,25 @@ from typing import Annotated
 import typer
 
 from hwgen.cli.console import Json, print_json, print_table, size_text
-from hwgen.cli.names import hardware_names
+from hwgen.cli.names import hardware_names, hierarchy_names
 from hwgen.cli.schedules import load_schedules
 from hwgen.ir.builtin import builtin_names, builtin_path, builtin_schedules, named_file
+from hwgen.ir.document import load_yaml
 from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.memory.hierarchy import Hierarchy, MemoryLevel, load_hierarchy
 from hwgen.ir.network import Totals, load_layer_set
 from hwgen.ir.schedule import Marker
 
 __all__ = ["hardware", "sets"]
 
+
+def _names(incomplete: str) -> list[str]:
+    return [*hardware_names(incomplete), *hierarchy_names(incomplete)]
+
+
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", help="Print this file: built-in or of your own.", autocompletion=hardware_names),
+    typer.Argument(metavar="NAME", help="Print this file: built-in or of your own.", autocompletion=_names),
 ]
 
 
@@ -52,23 +59,42 @@ def sets(*, as_json: Json = False) -> None:
 
 
 def hardware(name: Name = None, *, as_json: Json = False) -> None:
-    """List the built-in hardware, or print one file of it, to be copied and changed."""
+    """List the built-in hardware and hierarchies, or print one file of them, to be copied and changed."""
     if name is not None:
-        path = named_file("hardware", name)
-        given = load_hardware(path)
+        path = builtin_path("hierarchies", name) or named_file("hardware", name)
+        data = load_yaml(path)
+        is_hierarchy = isinstance(data, dict) and data.get("kind") == "hierarchy"
+        given = (Hierarchy if is_hierarchy else Hardware).from_data(data, str(path))
         if as_json:
             print_json(given.as_data())
         else:
             sys.stdout.write(path.read_text(encoding="utf-8"))
         return
-    names = builtin_names("hardware")
-    found = [load_hardware(named_file("hardware", one)) for one in names]
+    found = {one: load_hardware(named_file("hardware", one)) for one in builtin_names("hardware")}
+    memories = {one: load_hierarchy(named_file("hierarchies", one)) for one in builtin_names("hierarchies")}
     if as_json:
-        files = [str(builtin_path("hardware", one)) for one in names]
-        print_json({"hardware": [{"file": file, **one.as_data()} for file, one in zip(files, found, strict=True)]})
+        print_json({
+            "hardware": [{"file": str(builtin_path("hardware", one)), **of.as_data()} for one, of in found.items()],
+            "hierarchies": [
+                {"file": str(builtin_path("hierarchies", one)), **of.as_data()} for one, of in memories.items()
+            ],
+        })  # fmt: skip
         return
     columns = ["name", "lanes", "budget", "order", "HWCs", "TCDM", "DRAM"]
-    print_table("Built-in hardware", columns, map(_row, found), wide=["budget"])
+    print_table("Built-in hardware", columns, map(_row, found.values()), wide=["budget"])
+    print_table("Built-in hierarchies", ["name", "levels", "lanes", "bits"], map(_levels_row, memories.values()))
+
+
+def _levels_row(one: Hierarchy) -> list[object]:
+    levels = (f"{level.name} {_size(level)}".strip() for level in one.levels)
+    bits = "" if one.bits is None else ", ".join(f"{key} {width}" for key, width in one.bits.model_dump().items())
+    return [one.name, " > ".join(levels), "" if one.lanes is None else str(one.lanes), bits]
+
+
+def _size(level: MemoryLevel) -> str:
+    if isinstance(level.bytes, dict):
+        return " + ".join(f"{operand} {size_text(size)}" for operand, size in level.bytes.items())
+    return "" if level.bytes is None else size_text(level.bytes)
 
 
 def _row(one: Hardware) -> list[object]:

@@ -62,7 +62,7 @@ COMMANDS = {
         Entry("sets", "builtin"),
         Entry("hardware", "builtin"),
         Entry("schedule", "schedule.schedule"),
-        Entry("predict", "predict"),
+        Entry("predict", "predict.predict"),
         Entry("generate", "generate.generate"),
         Entry("pack", "pack"),
         Entry("cosim", "cosim"),

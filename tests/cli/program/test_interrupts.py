@@ -34,7 +34,7 @@ def interrupted_at(module: str, *arguments: str, ignored: bool = False) -> "subp
     )
 
 
-@pytest.mark.parametrize("module", ["hwgen.cli.program.program", "hwgen.cli.commands.predict", "numba"])
+@pytest.mark.parametrize("module", ["hwgen.cli.program.program", "hwgen.cli.commands.predict.predict", "numba"])
 def test_it_ends_without_a_word(module: str) -> None:
     answer = interrupted_at(module, "predict", "none.yaml")
     assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")

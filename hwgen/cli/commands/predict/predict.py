@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
-from hwgen.cli.console import Json, print_json, print_table
+from hwgen.cli.commands.predict.hierarchies import predict_on_hierarchy
+from hwgen.cli.console import Json, is_given, print_json, print_table
 from hwgen.cli.pipelines import MacsOption, predict_stacks, solution_file
 from hwgen.cli.schedules import load_schedules
-from hwgen.cli.workload import HardwareOption, read_hardware
+from hwgen.cli.workload import FillsOption, HardwareOption, HierarchyOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -34,14 +35,25 @@ def predict(
     hardware: HardwareOption = None,
     elements: Elements = False,
     macs: MacsOption = None,
+    hierarchy: HierarchyOption = None,
+    fills: FillsOption = False,
     as_json: Json = False,
 ) -> None:
     """Print the exact counts, buffer needs and cycles of schedules: on a given HWC, or the smallest that runs them.
 
     Of a schedule that no HWC runs the cycles are the least that any hardware with three ports takes. A schedule of
     two memory levels is counted at both, on the given cluster or on four HWCs, its program included. A depth-first
-    solution: what each of its stacks holds, moves and takes.
+    solution: what each of its stacks holds, moves and takes. With --hierarchy: counts by the level that serves,
+    what each level has to hold, and energy.
     """
+    if hierarchy is not None:
+        for option, value in (("--hardware", hardware), ("--macs", macs)):
+            if is_given(value):
+                raise InputError(f"{option}: not with --hierarchy")
+        predict_on_hierarchy(schedules, hierarchy, fills=fills, elements=elements, as_json=as_json)
+        return
+    if fills:
+        raise InputError("--fills: expected with --hierarchy")
     solution = solution_file(schedules, macs, {"--hardware": hardware, "--elements": elements})
     if solution is not None:
         predict_stacks(solution, macs=macs, as_json=as_json)
