@@ -28,6 +28,7 @@ __all__ = [
     "check_lanes",
     "input_words_ahead",
     "memory_units",
+    "requantisers",
 ]
 
 REDUCTION = frozenset(REDUCTION_DIMS)
@@ -68,6 +69,11 @@ def input_words_ahead(lanes: Lanes) -> int:
     vector, and outputs that wait for a word, leave less of it to the input's queue.
     """
     return FEWER_WORDS_AHEAD if lanes.m == lanes.product == LANES else WORDS_AHEAD
+
+
+def requantisers(lanes: Lanes) -> int:
+    """Outputs of 8 bits that an HWC with such lanes makes in a cycle: as many as a row of lanes has, and a word."""
+    return min(WORD_BYTES, lanes.x)
 
 
 def check_lanes(lanes: Lanes) -> None:
@@ -303,6 +309,11 @@ class HwcParameters:
         """Lanes of a vector as the output's port has it: at least as many sums as a word has outputs."""
         fewer = max(1, WORD_BYTES // self.lanes.sums)
         return Lanes(m=fewer * self.lanes.m, y=self.lanes.y, x=self.lanes.x)
+
+    @property
+    def requantisers(self) -> int:
+        """Outputs of 8 bits that are made in a cycle."""
+        return requantisers(self.vector_lanes)
 
     @property
     def columns_slide(self) -> bool:

@@ -5,7 +5,6 @@ import json
 from dataclasses import asdict
 from functools import lru_cache
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
@@ -14,7 +13,8 @@ from hwgen.export.package import core_file, waivers
 from hwgen.export.registers import register_files
 from hwgen.gateware.bus.tcdm import ACCESSES
 from hwgen.gateware.hwc.hwc import Hwc
-from hwgen.gateware.hwc.output.vector_words import REST_BITS
+from hwgen.gateware.hwc.output.vector_port import held_lanes
+from hwgen.gateware.hwc.output.vector_words import TOTAL_BITS, value_bits
 
 __all__ = ["DIGEST", "PROGRAMS", "digest", "digest_in", "files_of", "hwc_memories", "program_digest", "storage",
            "verilog"]  # fmt: skip
@@ -24,6 +24,8 @@ DIGEST = "// Parameters and tools: "
 PROGRAMS = "// Runs programs for: "
 HEADING = 8
 """The lines with the two digests, and in how many first lines they are."""
+VECTOR_PORT = ("hwc", "output", "port")
+"""The instance that moves vectors."""
 
 
 @lru_cache(maxsize=32)
@@ -84,7 +86,7 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     operands = {
         ("hwc", "weight", "memory"): "W",
         ("hwc", "datapath"): "O",
-        ("hwc", "output", "port", "bias_store"): "B",
+        (*VECTOR_PORT, "bias_store"): "B",
     }
     operands |= {("hwc", "input", f"memory_{copy}"): "I" for copy in range(parameters.lanes.y * parameters.lanes.c)}
     bits: dict[str, int] = dict.fromkeys("IWOB", 0)
@@ -95,13 +97,14 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
             bits[operands[array.parent]] += array.bits
         elif array.path[-1] == ACCESSES:
             addresses[array.path[1]] = array.bits
-        else:
+        elif array.parent[:3] != VECTOR_PORT:  # its memories are among the vectors
             block = array.path[1]
             queues[block] = queues.get(block, 0) + array.bits
     vector = parameters.vector_lanes
     vectors = {
-        "drained_vector": 32 * vector.product,
-        "outgoing_word": WORD_BYTES * REST_BITS,
+        "drained_vector": 32 * len(held_lanes(parameters)),
+        "sums_with_biases": TOTAL_BITS * parameters.requantisers,
+        "outgoing_word": value_bits(parameters),
         "products": 16 * parameters.lanes.product,
         "biases": 32 * vector.m,
         "outputs_that_wait_for_a_word": 24 * vector.m * vector.y,

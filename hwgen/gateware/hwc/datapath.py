@@ -105,7 +105,7 @@ class Datapath(wiring.Component):
         # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
-        products = self._multiply(m, multiply_used) if p.lanes.c == 1 else self._sums(m, op, multiply_used)
+        products = self._multiply(m, multiply_used) if p.lanes.c == 1 else self._sums(m, op, used)
 
         # Accumulate: the sum was addressed with the operands, and stands in a register of its own.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes.sums, depth=p.output_depth, init=[])
@@ -123,7 +123,7 @@ class Datapath(wiring.Component):
             self.loaded.eq(accumulate.load),
             self.unloaded.eq(accumulate.unload),
         ]
-        befores = [Signal(signed(32), name=f"before_{lane}") for lane in range(p.lanes.sums)]
+        befores = [Signal(signed(32), name=f"before_{lane}", reset_less=True) for lane in range(p.lanes.sums)]
         for lane, before in enumerate(befores):
             begins = multiply.compute & multiply.fresh
             if p.wide:
@@ -134,7 +134,7 @@ class Datapath(wiring.Component):
         unloads: list[Value] = list(befores)
         for lane, before in enumerate(befores):
             after = Signal(signed(32), name=f"after_{lane}")
-            m.d.comb += after.eq(Mux(accumulate.load, self.load_data[lane], before + products[lane]))
+            m.d.comb += after.eq(self._or_loaded(accumulate, lane, before + products[lane]))
             afters.append(after)
         if p.wide:
             # Eight sums: those of one half of the vector change, the others stay.
@@ -143,7 +143,7 @@ class Datapath(wiring.Component):
                 after = Signal(signed(32), name=f"half_after_{lane}")
                 m.d.comb += [
                     before.eq(Mux(accumulate.half, befores[lane + 1], befores[lane])),
-                    after.eq(Mux(accumulate.load, self.load_data[lane // 2], before + products[lane])),
+                    after.eq(self._or_loaded(accumulate, lane // 2, before + products[lane])),
                 ]
                 unloads[lane // 2] = Mux(settings.wide, before, unloads[lane // 2])
                 for half in range(2):
@@ -157,6 +157,10 @@ class Datapath(wiring.Component):
         pending = [stage.compute | stage.load | stage.unload for stage in (op, multiply, accumulate)]
         m.d.comb += self.busy.eq(pending[0] | pending[1] | pending[2])
         return m
+
+    def _or_loaded(self, accumulate: Value, lane: int, total: Value) -> Value:
+        """What is written: the sum of a lane, or one that was fetched, where sums are."""
+        return Mux(accumulate.load, self.load_data[lane], total) if self.parameters.loads_sums else total
 
     def _multiply(self, m: Module, used: Value) -> list[Value]:
         """The products of all lanes. With 16-bit operands those of the even lanes, shifted: of their 32 bits the
@@ -183,18 +187,19 @@ class Datapath(wiring.Component):
         """For each lane along m, y and x the sum of the products of all lanes along c, by a tree of adders."""
         p = self.parameters
         across = p.lanes.y * p.lanes.x
-        channels = Signal(p.lanes.c)
-        m.d.sync += channels.eq(Cat(c < op.channels for c in range(p.lanes.c)))
         products: dict[tuple[int, int], list[Value]] = {}
         for c, n in itertools.product(range(p.lanes.c), range(across)):
             row, column = divmod(n, p.lanes.x)
-            byte = self.input_data[(row * p.lanes.c + c) * p.input_reads + column]
-            pixel = Signal(signed(8), name=f"pixel_{c}_{n}")
-            m.d.comb += pixel.eq(Mux(used[n] & channels[c], byte, 0))
+            pixel = self.input_data[(row * p.lanes.c + c) * p.input_reads + column].as_signed()
+            counts = Signal(name=f"counts_{c}_{n}")
+            m.d.sync += counts.eq(used[n] & (c < op.channels))
             for output in range(p.lanes.m):
                 weight = self.weight_data[c * p.lanes.m + output].as_signed()
-                product = Signal(signed(16), name=f"product_{c}_{output * across + n}")
+                # The multiplier is the longest part of the way: what counts nothing is cleared behind it.
+                product = Signal(signed(16), name=f"product_{c}_{output * across + n}", reset_less=True)
                 m.d.sync += product.eq(pixel * weight)
+                with m.If(~counts):
+                    m.d.sync += product.eq(0)
                 products.setdefault((output, n), []).append(product)
         return [_tree(values) for _, values in sorted(products.items())]
 

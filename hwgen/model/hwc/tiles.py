@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.hwc import requantisers
 from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
@@ -188,8 +189,7 @@ class Timed:
             vectors=buffers.O * 8 // (self._bits.acc * sums),
             tile_vectors=vectors,
             lane_c=self._lanes.c,
-            lane_x=self._lanes.x,
-            lanes=max(WORD_BYTES, sums),
+            requantisers=requantisers(self._lanes),
             words_ahead=self._words_ahead,
             spills=spills,
             resumes=False,

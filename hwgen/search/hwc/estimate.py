@@ -7,9 +7,9 @@ It adds up tiles; tiles of equal shape are taken together. What it models:
   place. This overlaps with the use of the tile before, as far as the memory has room beyond one tile; the part
   without room is fetched while nothing computes.
 - A word of a strided row takes as many cycles to write as the number of its columns that are stored separately.
-- A vector of O is drained in as many cycles as its tile has words for each vector, and takes one cycle from the
-  datapath unless that stalls. The next tile may touch a vector for the first time after the vectors whose place in
-  the memory it takes are drained.
+- A vector of O is drained in as many cycles as its tile has words for each vector, at least one for each row of
+  lanes, and takes one cycle from the datapath unless that stalls. The next tile may touch a vector for the first time
+  after the vectors whose place in the memory it takes are drained.
 
 What it neglects: the first tile and the last drain of a layer; prefetch by more than one tile, which would balance
 large and small tiles; stalls for I, W and O at the same time (they are added up); spills of partial sums; biases; the
@@ -38,7 +38,7 @@ LATENCY = 6
 DRAIN_LATENCY = 5
 """Cycles from the last operation on a tile of O to the drain of its first vector."""
 LEAST_DRAIN = 4
-"""Cycles to requantise the outputs of a vector, four at a time."""
+"""Cycles from one vector that is drained to the next one, at least."""
 KINDS = 12
 """Most kinds of tiles along one axis."""
 
@@ -72,7 +72,7 @@ class Waiting(NamedTuple):
     k_size, l_size, c_size : iterations of k, l and c.
     weight_tile : kernel elements of a tile of W.
     fill_cycles : cycles to write a word.
-    drain : words of a vector, for each word along its row.
+    drain : rows of lanes of a vector: each of them takes a cycle for each word along the row, at least one.
     copies : copies of the input.
     vector_bytes : bytes of a vector of partial sums.
     """
@@ -351,7 +351,7 @@ def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
                         if q.inner[d, other]:
                             steps[d] *= sizes[other]
                 number = sizes[0] * sizes[1] * sizes[2]
-                drain = max(q.drain * b.o_x[x, k, 3] / sizes[2], LEAST_DRAIN)
+                drain = max(q.drain * max(b.o_x[x, k, 3] / sizes[2], 1.0), LEAST_DRAIN)
                 wait = max(number * drain + DRAIN_LATENCY - number * reduction, 0.0)
                 at = 0
                 for v_m in range(int(sizes[0])):

@@ -4,11 +4,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import FIRST_VECTOR
 from hwgen.gateware.hwc.output.address import RowAddress
-from hwgen.gateware.hwc.output.vector_steps import together
 from hwgen.gateware.hwc.output.walk import OutputWalk
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 
@@ -51,9 +49,9 @@ class DrainedVectors(wiring.Component):
     address : Out(32)
         Byte address of its first element.
     steps, beats : Out
-        Cycles that it takes to store it, and those for one row of lanes. A cycle for an element, or for up to four
-        outputs of 8 bits: ``tail`` has a bit for each of the last ones, after which it ``overflows`` into one more
-        word. If it ``merges`` its outputs, which fill no word, all of them go to where they wait.
+        Cycles that it takes to store it, and those for one row of lanes. A cycle for an element, or for as many
+        outputs of 8 bits as are requantised together: ``tail`` has a bit for each of the last ones, after which it
+        ``overflows`` into one more word.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -83,10 +81,9 @@ class DrainedVectors(wiring.Component):
                 "needs_fetch": Out(1),
                 "address": Out(32),
                 "steps": Out(range(p.vector_lanes.product + 1)),
-                "beats": Out(range(p.vector_lanes.product + 1)),
-                "tail": Out(WORD_BYTES),
+                "beats": Out(range(p.vector_lanes.x + 1)),
+                "tail": Out(p.requantisers),
                 "overflows": Out(1),
-                "merges": Out(1),
             }
         )
 
@@ -145,32 +142,29 @@ class DrainedVectors(wiring.Component):
     def _count(self, m: Module, counts: Signal, begin: Value) -> None:
         """How the vector is stored, from ``begin`` in a word on: counted while its address comes."""
         p = self.parameters
-        packs = self.is_final & ~self.settings.wide if p.wide else self.is_final
-        lines, reach, words = (
-            Signal(range(p.vector_lanes.product + 1)),
-            Signal(range(p.vector_lanes.product + 4)),
-            Signal(range(p.vector_lanes.product + 1)),
-        )
-        reaches, last = Signal(), Signal(range(WORD_BYTES + 1))
-        rest = self.columns[:2]
+        together = p.requantisers
+        bits = together.bit_length() - 1
+        packs: Value = self.is_final
+        if p.wide:
+            packs = packs & ~self.settings.wide
+        lines = Signal(range(p.vector_lanes.product + 1))
+        with m.If(counts):
+            m.d.sync += lines.eq(self.channels * self.rows if p.lanes.y > 1 else self.channels)
+        if p.vector_lanes.x == 1:
+            m.d.comb += [self.beats.eq(1), self.tail.eq(1)]
+            m.d.sync += self.steps.eq(lines)
+            return
+        # The words that a row's outputs reach into are one more than its steps at most: where the last step's outputs
+        # reach behind the word that they begin in.
+        reaches, words, rest = Signal(), Signal.like(self.beats), self.columns[:bits]
         m.d.comb += [
-            reach.eq(begin + self.columns),
-            words.eq((self.columns + WORD_BYTES - 1)[2:]),
-            # The words that a row's outputs reach into are one more than the steps of four outputs at most: where the
-            # last step's outputs reach behind the word that they begin in.
-            reaches.eq(packs & self.ends_row & (begin + (self.columns - 1)[:2])[2]),
-            last.eq(Mux(rest == 0, WORD_BYTES, rest)),
+            words.eq((self.columns + together - 1)[bits:]),
+            reaches.eq(packs & self.ends_row & (begin + (self.columns - 1)[:bits])[2]),
         ]
         with m.If(counts):
             m.d.sync += [
-                lines.eq(self.channels * self.rows),
                 self.beats.eq(Mux(packs, words + reaches, self.columns)),
                 self.overflows.eq(reaches),
-                self.tail.eq(Cat(last > i for i in range(WORD_BYTES))),
+                self.tail.eq(Cat(Mux(rest == 0, together, rest) > i for i in range(together))),
             ]
-            if together(p) > 1:
-                merges = packs & (reach < WORD_BYTES) & ~self.ends_row
-                m.d.sync += self.merges.eq(merges)
-                with m.If(merges):
-                    m.d.sync += [lines.eq(1), self.beats.eq(p.vector_lanes.product // WORD_BYTES)]
         m.d.sync += self.steps.eq(lines * self.beats)

@@ -103,7 +103,6 @@ class OutputStream(wiring.Component):
             port.kept.eq(self.load_done),
             move.tail.eq(drain.tail),
             move.overflows.eq(drain.overflows),
-            move.merges.eq(drain.merges),
             move.ends_row.eq(drain.ends_row),
             move.kept.eq(~drain.needs_fetch),
             move.channel.eq(drain.channel),
@@ -116,8 +115,8 @@ class OutputStream(wiring.Component):
             move.kind.eq(VectorMove.FETCH_BIAS),
             move.address.eq(drain.bias_address),
             move.rows.eq(1),
-            move.columns.eq(drain.channels),
-            move.beats.eq(drain.channels),
+            move.columns.eq(1),
+            move.beats.eq(1),
             move.steps.eq(drain.channels),
         ]
         wants_load: Value = Signal(name="no_load")
@@ -153,7 +152,7 @@ class OutputStream(wiring.Component):
                 & (move.steps <= CAPTURE + 1)
                 & ~wants_load
             ),
-            port.capture.eq(self.unload_done & port.takes),
+            port.arriving.eq(self.unload_done),
             taken.eq(~waits[-1] & port.takes),
             comes.eq((asks & (ended | self.box_ends)) | (taken & follows)),
             may_bias.eq(drain.valid & needs_biases & ~drain.moves & ~unloading & port.free & ~wants_load),

@@ -1,7 +1,8 @@
 """Moves one lane vector between its register and the shared memory: partial sums in and out, final outputs out."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, C, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
@@ -9,21 +10,28 @@ from hwgen.arch.latency import CAPTURE
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.bias_store import BiasStore
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
-from hwgen.gateware.hwc.output.vector_words import Leaving
+from hwgen.gateware.hwc.output.vector_words import IN_LUTS, TOTAL_BITS, Leaving
 from hwgen.gateware.hwc.settings import settings_signature
 
-__all__ = ["VectorMove", "VectorPort"]
+__all__ = ["VectorMove", "VectorPort", "held_lanes"]
+
+
+def held_lanes(parameters: HwcParameters) -> range:
+    """The lanes that the register of a vector has: without those that the first step takes at once, unless vectors
+    are loaded into it, or steps take these lanes one by one."""
+    p, together = parameters, parameters.requantisers
+    return range(0 if p.loads_sums or (p.wide and together > 1) else together, p.vector_lanes.product)
 
 
 class VectorPort(wiring.Component):
     """One register of a vector's width, the biases of its channels, and the moves that can be made.
 
-    A move that stores takes a cycle for each word; outputs are requantised up to four a cycle. Outputs that do not
-    fill a word wait for the next vector of their rows: one place for each row of lanes. The rows of a vector are
-    aligned alike, so that the same bytes of all of them wait.
+    A move that stores takes a cycle for each word; of a row of lanes up to four outputs are requantised in a cycle,
+    as many as it has. Outputs that do not fill a word wait for the next vector of their rows: one place for each row
+    of lanes. The rows of a vector are aligned alike, so that the same bytes of all of them wait.
 
-    There are three stages: biases are added where a vector is captured; what a step takes is chosen and shifted; a
-    cycle later it is clipped and packed, and a word leaves. All requests pass through the last stage, in order.
+    There are three stages: what the next step takes is chosen and gets its bias; it is shifted; a cycle later it is
+    clipped and packed, and a word leaves. All requests pass through the last stage, in order.
 
     Parameters
     ----------
@@ -37,10 +45,12 @@ class VectorPort(wiring.Component):
         Begin ``i_move``; only while ``free`` is set.
     i_move : In
         As `move_signature` has it; may change with every cycle.
-    capture : In(1)
-        Take ``captured`` as the vector, with the biases if ``i_move`` stores outputs; only while ``takes`` is set.
+    arriving : In(1)
+        A vector stands at ``captured``: it is taken if ``takes`` is set, with the biases if ``i_move`` stores
+        outputs.
     captured : In
     vector : Out
+        The vector that was loaded.
     loading : Out(1)
         The vector that is being loaded will be complete in four cycles, if nothing stalls.
     kept : In(1)
@@ -69,7 +79,7 @@ class VectorPort(wiring.Component):
                 "settings": In(settings_signature(p)),
                 "start": In(1),
                 "i_move": In(move_signature(p)),
-                "capture": In(1),
+                "arriving": In(1),
                 "captured": In(self._sums),
                 "vector": Out(self._sums),
                 "loading": Out(1),
@@ -90,18 +100,11 @@ class VectorPort(wiring.Component):
         p = self.parameters
         step, leaving = Step(p, self.settings), Leaving(p, self.settings)
         self._active, self._columns = Signal(), Signal.like(self.i_move.columns)
-        self._biases, self._received = Signal(32 * p.vector_lanes.m), Lanes(p, "received")
+        self._received = Lanes(p, "received")
         # Answers that are still to come.
         self._awaited, self._last_awaited = Signal(range(p.vector_lanes.product + 1)), Signal()
         # The vector is loaded; the lanes whose word has come. Nothing is under way, or the last bias is there.
         self._loads, self._arrives, self._open = Signal(), Signal(p.vector_lanes.product), Signal(init=1)
-        # A sum and its bias have a bit more than a sum: they are halved, as far as the shift allows. It is one bit
-        # less then; which bits it leaves above those that are wanted.
-        self._halves, shift = Signal(), Signal(range(31), name="shift_left_over")
-        m.d.sync += [
-            self._halves.eq(self.settings.shift >= 2),
-            shift.eq(Mux(self.settings.shift >= 2, self.settings.shift - 1, self.settings.shift)),
-        ]
         goes = Signal()
         m.d.comb += [
             # What asks depends on registers alone; that the word before leaves is known late.
@@ -113,7 +116,8 @@ class VectorPort(wiring.Component):
         self._capture(m)
         self._answer(m, step, goes)
         self._receive(m, step)
-        leaving.take(m, step, self.vector.as_value(), shift, goes=goes, active=self._active)
+        totals = self._choose(m, step, goes)
+        leaving.take(m, step, totals, goes=goes, active=self._active)
         leaving.leave(m, self.o_request, goes=goes)
         step.follow(m, start=self.start, move=self.i_move, goes=goes, active=self._active)
         with m.If(self.start):
@@ -127,30 +131,57 @@ class VectorPort(wiring.Component):
         return m
 
     def _capture(self, m: Module) -> None:
-        """A vector, with the biases of its channels if its outputs are wanted."""
+        """A vector, or a word of one that is loaded."""
+        capture = Signal()
+        m.d.comb += capture.eq(self.arriving & self.takes)
+        for lane in held_lanes(self.parameters):
+            if self.parameters.loads_sums:
+                with m.If(capture | self._arrives[lane]):
+                    m.d.sync += self.vector[lane].eq(Mux(self._loads, self.i_response.data, self.captured[lane]))
+            else:
+                with m.If(capture):
+                    m.d.sync += self.vector[lane].eq(self.captured[lane])
+
+    def _choose(self, m: Module, step: Step, goes: Value) -> list[Signal]:
+        """The sums of the step at hand, in registers: those of a vector that comes, or the next ones of its register,
+        each with the bias of its channel if outputs are wanted."""
         p = self.parameters
-        adds = Signal()
-        m.d.comb += adds.eq(self.i_move.kind == VectorMove.STORE_OUTPUTS)
-        biases: list[Value] = [
-            self._biases.word_select(channel, 32).as_signed() for channel in range(p.vector_lanes.m)
+        together = p.requantisers
+        totals = [Signal(signed(TOTAL_BITS), name=f"total_{i}") for i in range(together)]
+        # It is free for a vector unless its last step stays, and then nothing is taken.
+        comes, adds, bias = Signal(), Signal(), Signal(signed(32), name="bias")
+        m.d.comb += [
+            comes.eq(self.arriving & (self._open | step.is_final)),
+            adds.eq(Mux(comes, self.i_move.kind, step.kind) == VectorMove.STORE_OUTPUTS),
         ]
-        for lane in range(p.vector_lanes.product):
-            total = Signal(signed(33), name=f"total_{lane}")
-            chosen = biases[lane // (p.lanes.y * p.lanes.x)]
-            if p.wide and lane < p.vector_lanes.product // 2:
-                across = p.wide_lanes.y * p.wide_lanes.x
-                chosen = Mux(self.settings.wide, biases[lane // across], chosen)
-            m.d.comb += total.eq(self.captured[lane])
-            with m.If(adds):
-                m.d.comb += total.eq(self.captured[lane] + chosen)
-            # In 32 bits: the last one is not needed where it is shifted out beside the one that rounds. Else only
-            # outputs beyond all that are wanted have 33 bits, and stay beyond.
-            uppermost = Mux(total[31] ^ total[32], total[31], total[30])
-            kept = Mux(adds & self._halves, total[1:], Cat(total[:30], uppermost, total[32]))
-            if p.loads_sums:
-                kept = Mux(self._loads, self.i_response.data, kept)
-            with m.If(self.capture | self._arrives[lane] if p.loads_sums else self.capture):
-                m.d.sync += self.vector[lane].eq(kept)
+        biases = self._biases(m, step, Mux(comes, 0, step.following.channel))
+        m.d.comb += bias.eq(Mux(adds, biases, 0) if p.loads_sums else biases)
+        held = [self.vector[lane] if lane in held_lanes(p) else C(0) for lane in range(p.vector_lanes.product)]
+        with m.If(goes | ~step.on):
+            for i, total in enumerate(totals):
+                chosen = Signal(signed(32), name=f"chosen_{i}")
+                m.d.comb += chosen.eq(Mux(comes, self.captured[i], Array(held[i::together])[step.next_group]))
+                m.d.sync += total.eq(chosen + bias)
+        return totals
+
+    def _biases(self, m: Module, step: Step, channel: Value) -> Value:
+        """The bias of a channel of the vector."""
+        p = self.parameters
+        enable = self._answers & (step.kind == VectorMove.FETCH_BIAS)
+        if p.vector_lanes.m == 1:
+            bias = Signal(signed(32), name="only_bias")
+            with m.If(enable):
+                m.d.sync += bias.eq(self._answer_data)
+            return bias
+        m.submodules.biases = biases = Memory(shape=signed(32), depth=p.vector_lanes.m, init=[], attrs=IN_LUTS)
+        write, read = biases.write_port(), biases.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(enable),
+            write.addr.eq(self._received.channel),
+            write.data.eq(self._answer_data),
+            read.addr.eq(channel),
+        ]
+        return read.data
 
     def _end(self, m: Module, step: Step, goes: Signal) -> None:
         """When the move ends, and whether that is near."""
@@ -196,22 +227,25 @@ class VectorPort(wiring.Component):
                 m.d.comb += [self._answers.eq(store.answers), self._answer_data.eq(store.answer)]
 
     def _receive(self, m: Module, step: Step) -> None:
-        """Words that arrive go to their lanes, or to the biases."""
-        lanes = self._received
+        """Words that arrive go to their lanes, or are biases: one for each channel."""
+        lanes, shape = self._received, self.parameters.vector_lanes
         self._complete = Signal()
+        is_bias = step.kind == VectorMove.FETCH_BIAS
+        ends_line = C(1) if shape.x == 1 else is_bias | (lanes.column + 1 == self._columns)
+        ends_channel = ends_line & (is_bias | (lanes.row + 1 == step.rows)) if shape.y > 1 else ends_line
         with m.If(self._answers):
             m.d.sync += self._complete.eq(self._last_awaited)
             m.d.sync += [self._awaited.eq(self._awaited - 1), self._last_awaited.eq(self._awaited == 2)]
-            m.d.sync += lanes.column.eq(lanes.column + 1)
-            with m.If(lanes.column + 1 == self._columns):
-                m.d.sync += [lanes.column.eq(0), lanes.row.eq(lanes.row + 1)]
-                with m.If(lanes.row + 1 == step.rows):
-                    m.d.sync += [lanes.row.eq(0), lanes.channel.eq(lanes.channel + 1)]
+            if shape.x > 1:
+                m.d.sync += lanes.column.eq(Mux(ends_line, 0, lanes.column + 1))
+            if shape.y > 1:
+                with m.If(ends_line):
+                    m.d.sync += lanes.row.eq(Mux(ends_channel, 0, lanes.row + 1))
             with m.If(self._last_awaited):
                 m.d.sync += lanes.channel.eq(0)
-            with m.If(step.kind == VectorMove.FETCH_BIAS):
-                m.d.sync += self._biases.word_select(lanes.column, 32).eq(self._answer_data)
-            with m.Else():
+            with m.Elif(ends_channel):
+                m.d.sync += lanes.channel.eq(lanes.channel + 1)
+            with m.If(self._loads):
                 m.d.comb += self._arrives.bit_select(lanes.lane(self.settings), 1).eq(1)
         with m.If(self.start):
             m.d.sync += self._complete.eq(0)

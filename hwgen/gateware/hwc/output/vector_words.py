@@ -1,19 +1,28 @@
 """Between a vector and the words that it is made of: four outputs become bytes of a word, or one sum is a word."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from collections.abc import Sequence
+
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, group_bits, log2, stores, together
+from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores
 from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond, connected_clip
 
-__all__ = ["REST_BITS", "Leaving"]
+__all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
 
 WAITING_BYTES = WORD_BYTES - 1
 """Of a word that is not full yet, at most."""
 REST_BITS = 10
 """Of a sum that was shifted right and is to be clipped to 8 bits."""
+TOTAL_BITS = 33
+"""Of a sum with its bias."""
+FEW_LINES = 2
+"""Rows of lanes whose waiting outputs are in registers."""
+IN_LUTS = {"ram_style": "distributed"}
+"""A memory of a few words, read in the same cycle."""
 
 
 class _Word:
@@ -25,7 +34,7 @@ class _Word:
 
 
 class Leaving:
-    """The last stage: an access, and how its word is made of the outputs, or sum, that were chosen a cycle before.
+    """The last stage: an access, and how its word is made of the outputs, or sum, that were shifted a cycle before.
 
     Outputs that do not fill a word wait for the next vector of their rows.
 
@@ -40,56 +49,55 @@ class Leaving:
         lines = parameters.vector_lanes.m * parameters.vector_lanes.y
         self.asks, self._write, self.move = Signal(), Signal(), Signal(VectorMove)
         self._address, self._enable = Signal(30), Signal(WORD_BYTES)
-        # A sum, or what is left of four sums or of one that was shifted right: to be clipped.
-        self._value = Signal(WORD_BYTES * REST_BITS, name="outgoing")
-        self._outputs, self._half_output = Signal(8 * WORD_BYTES), Signal(16)
+        # What is left of sums, or of one, that were shifted right, to be clipped; or a sum.
+        self._value = Signal(value_bits(parameters), name="outgoing")
+        self._outputs, self._half_output = Signal(8 * parameters.requantisers), Signal(16)
         # Outputs of 8 bits are packed; those of 16 bits are halves, the upper one goes out with the other.
         self._packs, self._halves, self._upper = Signal(), Signal(), Signal()
         self._offset, self._before, self._kept = Signal(2), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
-        self._fills, self._merges = Signal(), Signal()
-        self._group, self._sub = Signal(group_bits(parameters)), Signal(2)
         self._line = Signal(max(1, log2(lines)))
-        # Up to three outputs of 8 bits, or one of 16 bits, for each row of lanes.
-        self._waiting = Signal(8 * WAITING_BYTES * lines, name="waiting")
 
-    def take(self, m: Module, step: Step, sums: Value, shift: Value, *, goes: Value, active: Value) -> None:
-        """What the step at hand takes of a vector: an output of 8 bits for each of four sums, else one sum or output.
+    def take(self, m: Module, step: Step, totals: Sequence[Value], *, goes: Value, active: Value) -> None:
+        """What the step at hand takes: outputs of 8 bits, else one sum or output.
 
         Parameters
         ----------
-        sums
-            The vector's, 32 bits each, with the biases if outputs are wanted of them.
-        shift
-            How far outputs are still to be shifted.
+        totals
+            The sums of the step, of 33 bits, with the biases if outputs are wanted of them.
         goes, active
             As `Step.follow`'s.
         """
-        wide = self._parameters.wide
-        asks, enable, value = Signal(), Signal(WORD_BYTES), Signal(WORD_BYTES * REST_BITS)
-        moves, four = Signal(), Signal(32 * WORD_BYTES)
-        m.d.comb += [moves.eq(step.on & goes), four.eq(sums.word_select(step.chosen, 32 * WORD_BYTES))]
-        one = four.word_select(step.lanes.lane(self._settings)[:2], 32)
-        rests = self._requantise(m, four, shift, step.packs & step.on)
+        p = self._parameters
+        asks, enable, value = Signal(), Signal(WORD_BYTES), Signal.like(self._value)
+        moves = Signal()
+        m.d.comb += moves.eq(step.on & goes)
+        one = totals[0]
+        if len(totals) > 1:
+            one = Array(totals)[step.lanes.lane(self._settings)[: log2(len(totals))]]
+        rests = self._requantise(m, totals, step.packs & step.on)
         word = self._pack(m, step, step.packs & active, goes)
         column: Value = step.lanes.column << 2
-        if wide:
+        if p.wide:
             half = self._pack_half(m, step, step.halves & active, goes)
-            rest = self._requantise_half(m, one, shift, step.halves & step.on)
+            rest = self._requantise_half(m, one, step.halves & step.on)
             column = Mux(step.halves, step.lanes.column << 1, column)
         with m.If(step.packs):
             m.d.comb += [asks.eq(word.leaves), enable.eq(word.enable), value.eq(rests)]
         with m.Else():
-            m.d.comb += [asks.eq(1), enable.eq(~0), value.eq(one)]
-            if wide:
+            m.d.comb += [asks.eq(1), enable.eq(~0)]
+            if p.loads_sums:
+                m.d.comb += value.eq(one)
+            if p.wide:
                 with m.If(step.halves):
                     m.d.comb += [asks.eq(half.leaves), enable.eq(half.enable), value.eq(rest)]
         with m.If(goes):
             m.d.sync += [self.asks.eq(moves & asks & ~step.kept), self._packs.eq(moves & step.packs)]
-            if wide:
+            if p.wide:
                 m.d.sync += self._halves.eq(moves & step.halves)
+            address = step.address + column if p.vector_lanes.x > 1 else step.address
             m.d.sync += [
                 self.move.eq(step.kind),
-                self._address.eq((step.address + column)[2:]),
+                self._address.eq(address[2:]),
                 self._write.eq(stores(step.kind)),
                 self._enable.eq(enable),
                 self._value.eq(value),
@@ -97,34 +105,31 @@ class Leaving:
 
     def leave(self, m: Module, request: stream.Interface, *, goes: Value) -> None:
         """Outputs, clipped, are moved to their place in the word, after those of the row that wait."""
-        p, waiting = self._parameters, self._waiting
-        across, rows = min(p.vector_lanes.x, WORD_BYTES), together(p)
-        word = Signal(32)
-        m.d.comb += word.eq(self._value)
+        p = self._parameters
+        word, stays, writes, waits = Signal(32), Signal(8 * WAITING_BYTES, name="stays"), Signal(), Signal()
+        m.d.comb += waits.eq(goes & writes)
+        old = self._waiting(m, stays, waits)
+        # Where outputs begin in a word they are turned, not shifted: those beyond its end come round to the next one.
+        together = p.requantisers
+        turned = [
+            Array(self._outputs.word_select(i, 8) for i in range(together))[(b - self._offset)[: log2(together)]]
+            if together > 1
+            else self._outputs
+            for b in range(WORD_BYTES)
+        ]
+        m.d.comb += [
+            word.eq(self._value if p.loads_sums else 0),
+            stays.eq(_bytes(self._before, old, turned)),
+        ]
         if p.wide:
-            half = waiting.word_select(self._line, 16)
             with m.If(self._halves):
-                m.d.comb += word.eq(Cat(Mux(self._upper, half, self._half_output), self._half_output))
-            with m.If(goes & self._halves):
-                m.d.sync += half.eq(self._half_output)
-        with m.If(self._packs):
-            for i in range(rows):
-                line = self._line if rows == 1 else Cat(C(i, log2(rows)), self._group)
-                waits = waiting.word_select(line, 8 * WAITING_BYTES)
-                old, merged = Signal(8 * WAITING_BYTES, name=f"old_{i}"), Signal(32, name=f"merged_{i}")
-                fresh = Signal(8 * (2 * WORD_BYTES - 1), name=f"fresh_{i}")
-                stays = Signal(8 * WAITING_BYTES, name=f"stays_{i}")
                 m.d.comb += [
-                    old.eq(waits),
-                    fresh.eq(self._outputs[8 * across * i : 8 * across * (i + 1)] << (self._offset << 3)),
-                    merged.eq(Cat(_bytes(self._kept, old, fresh), fresh[8 * WAITING_BYTES :])),
-                    stays.eq(Mux(self._fills, fresh[32:], _bytes(self._before, old, fresh))),
+                    word.eq(Cat(Mux(self._upper, old[:16], self._half_output), self._half_output)),
+                    stays.eq(self._half_output),
+                    writes.eq(1),
                 ]
-                here = self._sub == i if rows > 1 else self._packs
-                with m.If(here):
-                    m.d.comb += word.eq(merged)
-                with m.If(goes & (here | self._merges)):
-                    m.d.sync += waits.eq(stays)
+        with m.If(self._packs):
+            m.d.comb += [word.eq(Cat(_bytes(self._kept, old, turned), turned[-1])), writes.eq(1)]
         m.d.comb += [
             request.valid.eq(self.asks),
             request.payload.address.eq(self._address << 2),
@@ -133,25 +138,47 @@ class Leaving:
             request.payload.data.eq(word),
         ]
 
-    def _pack(self, m: Module, step: Step, enabled: Value, goes: Value) -> _Word:
-        """Up to four outputs of a row: which bytes of a word they are, with those of the row that wait.
+    def _waiting(self, m: Module, stays: Signal, writes: Signal) -> Value:
+        """What waits of the row of lanes at hand; ``stays`` takes its place. Up to three outputs of 8 bits, or one of
+        16 bits, for each row."""
+        shape = self._parameters.vector_lanes
+        if shape.m * shape.y <= FEW_LINES:
+            lines = [Signal(8 * WAITING_BYTES, name=f"waiting_{line}") for line in range(shape.m * shape.y)]
+            for number, line in enumerate(lines):
+                with m.If(writes & (self._line == number)):
+                    m.d.sync += line.eq(stays)
+            return lines[0] if len(lines) == 1 else Mux(self._line[0], lines[1], lines[0])
+        m.submodules.waiting = waiting = Memory(
+            shape=8 * WAITING_BYTES, depth=shape.m * shape.y, init=[], attrs=IN_LUTS
+        )
+        write, read = waiting.write_port(), waiting.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(writes),
+            write.addr.eq(self._line),
+            write.data.eq(stays),
+            read.addr.eq(self._line),
+        ]
+        return read.data
 
-        Where lanes along x are fewer than four, four outputs come from several rows: if they fill no word, all of
-        them go at once to where outputs wait, else one row after the other is written.
-        """
-        enable, used = Signal(2 * WORD_BYTES - 1), Signal(WORD_BYTES)
+    def _pack(self, m: Module, step: Step, enabled: Value, goes: Value) -> _Word:
+        """Outputs of a row of lanes: which bytes of a word they are, with those of the row that wait."""
+        reach = len(step.all_bytes)
+        enable, used = Signal(reach), Signal(WORD_BYTES)
         waiting_enable, carried = Signal(WAITING_BYTES), Signal(WAITING_BYTES)
         before, rest = Signal(WAITING_BYTES), Signal(WAITING_BYTES)
         flushes, has_tail = Signal(), Signal()
         word = _Word()
-        group, sub = step.group()
         with m.If(enabled):
-            # Of a row of fewer than four lanes all outputs are taken; the column then counts groups, or is a flush.
+            if reach == WORD_BYTES:  # a row of one lane: its output is inside the word
+                m.d.comb += [enable.eq(step.all_bytes), before.eq(waiting_enable)]
+            else:
+                m.d.comb += [
+                    flushes.eq(step.overflows & step.ends_line),
+                    has_tail.eq(Mux(step.overflows, step.beat == 2, step.ends_line)),
+                    enable.eq(Mux(has_tail, step.tail_bytes, step.all_bytes)),
+                    before.eq(Mux(step.begins_line, waiting_enable, carried)),
+                ]
             m.d.comb += [
-                flushes.eq(step.overflows & step.ends_line),
-                has_tail.eq(Mux(step.overflows, step.beat == 2, step.ends_line)),
-                enable.eq(Mux(has_tail | step.merges, step.tail_bytes, step.all_bytes)),
-                before.eq(Mux(step.begins_line | step.merges, waiting_enable, carried)),
                 used.eq(enable[:WORD_BYTES] | before),
                 word.leaves.eq(used[-1] | (step.ends_line & step.ends_row)),
                 rest.eq(Mux(used[-1], enable[WORD_BYTES:], used[:WAITING_BYTES])),
@@ -161,12 +188,8 @@ class Leaving:
                 m.d.sync += [
                     carried.eq(rest),
                     self._offset.eq(step.offset),
-                    self._before.eq(before),
+                    self._before.eq(before & ~used[-1].replicate(WAITING_BYTES)),
                     self._kept.eq(before | flushes.replicate(WAITING_BYTES)),
-                    self._fills.eq(used[-1]),
-                    self._merges.eq(step.merges),
-                    self._group.eq(group),
-                    self._sub.eq(sub),
                     self._line.eq(step.lanes.line),
                 ]
                 with m.If(step.on & step.is_last):
@@ -190,17 +213,17 @@ class Leaving:
                 m.d.sync += waits.eq(~is_upper & ~step.ends_row)
         return word
 
-    def _requantise(self, m: Module, sums: Value, shift: Value, enable: Value) -> Value:
-        """What is left of four sums; a cycle later it becomes their outputs."""
-        settings, rests, outputs, beyond_these = self._settings, [], [], Signal(33)
-        m.d.sync += beyond_these.eq(beyond(shift, 8, 32))
-        for i in range(WORD_BYTES):
-            m.submodules[f"rounding_{i}"] = rounding = RoundingShift()
+    def _requantise(self, m: Module, totals: Sequence[Value], enable: Value) -> Value:
+        """What is left of the sums; a cycle later it becomes their outputs."""
+        settings, rests, outputs, beyond_these = self._settings, [], [], Signal(TOTAL_BITS + 1)
+        m.d.sync += beyond_these.eq(beyond(settings.shift, 8, TOTAL_BITS))
+        for i, total in enumerate(totals):
+            m.submodules[f"rounding_{i}"] = rounding = RoundingShift(sum_bits=TOTAL_BITS)
             m.submodules[f"clip_{i}"] = clip = Clip()
             m.d.comb += [
                 rounding.enable.eq(enable),
-                rounding.sum.eq(sums.word_select(i, 32).as_signed()),
-                rounding.shift.eq(shift),
+                rounding.sum.eq(total),
+                rounding.shift.eq(settings.shift),
                 rounding.beyond.eq(beyond_these),
                 clip.enable.eq(self._packs),
                 clip.rest.eq(self._value.word_select(i, REST_BITS)),
@@ -211,15 +234,15 @@ class Leaving:
         m.d.comb += self._outputs.eq(Cat(*outputs))
         return Cat(*rests)
 
-    def _requantise_half(self, m: Module, total: Value, shift: Value, enable: Value) -> Value:
+    def _requantise_half(self, m: Module, total: Value, enable: Value) -> Value:
         """The same of one sum that becomes an output of 16 bits."""
-        m.submodules.rounding_wide = rounding = RoundingShift(bits=16)
+        m.submodules.rounding_wide = rounding = RoundingShift(bits=16, sum_bits=TOTAL_BITS)
         m.submodules.clip_wide = clip = Clip(bits=16)
-        m.d.sync += rounding.beyond.eq(beyond(shift, 16, 32))
+        m.d.sync += rounding.beyond.eq(beyond(self._settings.shift, 16, TOTAL_BITS))
         m.d.comb += [
             rounding.enable.eq(enable),
-            rounding.sum.eq(total.as_signed()),
-            rounding.shift.eq(shift),
+            rounding.sum.eq(total),
+            rounding.shift.eq(self._settings.shift),
             clip.enable.eq(self._halves),
             clip.rest.eq(self._value),
             *connected_clip(clip, self._settings),
@@ -228,6 +251,12 @@ class Leaving:
         return rounding.rest
 
 
-def _bytes(kept: Value, old: Value, fresh: Value) -> Value:
+def value_bits(parameters: HwcParameters) -> int:
+    """Width of what is left of the sums of a step: for each output, or a whole sum."""
+    whole = 32 if parameters.loads_sums else 18 if parameters.wide else 0
+    return max(REST_BITS * parameters.requantisers, whole)
+
+
+def _bytes(kept: Value, old: Value, fresh: Sequence[Value]) -> Value:
     """The bytes that are kept, and fresh ones."""
-    return Cat(*(Mux(keep, old.word_select(b, 8), fresh.word_select(b, 8)) for b, keep in enumerate(kept)))
+    return Cat(*(Mux(keep, old.word_select(b, 8), fresh[b]) for b, keep in enumerate(kept)))

@@ -70,20 +70,16 @@ def _vector(pieces, vector):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignore[no-untyped-def]
-    """Cycles for storing a vector of ``lines`` rows of lanes: one for a sum, a wide output, or up to four outputs.
+    """Cycles for storing a vector of ``lines`` rows of lanes: one for a sum, a wide output, or the outputs of a row
+    that are requantised together.
 
-    Outputs that do not fill a word wait for those of the next vector, unless the row ends. Rows of less than a word
-    that fill none are moved to the place where they wait, a word's width at a time.
+    Outputs that do not fill a word wait for those of the next vector, unless the row ends.
     """
     if not final or block.element > 1:
         return lines * columns
-    offset = begin % WORD_BYTES
-    steps = -(-columns // WORD_BYTES)
-    if ends_row:
-        return lines * max(steps, -(-(offset + columns) // WORD_BYTES))
-    if block.lane_x < WORD_BYTES and offset + columns < WORD_BYTES:
-        return block.lanes // WORD_BYTES
-    return lines * steps
+    together = block.requantisers
+    overflows = ends_row and begin % WORD_BYTES + (columns - 1) % together >= WORD_BYTES
+    return lines * (-(-columns // together) + overflows)
 
 
 @njit(error_model="numpy")

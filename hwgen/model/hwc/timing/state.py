@@ -65,7 +65,7 @@ class Block(NamedTuple):
     weights_stay : a tile of W is kept from one iteration of its loop to the next.
     line_pitch : bytes of a channel lane in a line of weights; 0: they are packed densely.
     vectors, tile_vectors : of O's memory, and of the largest tile.
-    lane_c, lane_x, lanes : lanes along c and x; sums of a vector, as the output's port has them.
+    lane_c, requantisers : lanes along c; outputs of 8 bits that the output's port makes in a cycle.
     words_ahead : of I that are requested before the first is written, at most.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
@@ -96,8 +96,7 @@ class Block(NamedTuple):
     vectors: int
     tile_vectors: int
     lane_c: int
-    lane_x: int
-    lanes: int
+    requantisers: int
     words_ahead: int
     spills: bool
     resumes: bool
