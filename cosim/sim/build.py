@@ -95,10 +95,8 @@ class Build:
     @property
     def _arguments(self) -> list[str]:
         """Options and control files for Verilator."""
-        arguments = [*(FAST if self.fast else QUICK), "-Wno-fatal"]
-        if self.harness:
-            arguments += ["--no-public-flat-rw", str(HARNESS / "hwc.vlt")]
-        return arguments
+        public = HARNESS / ("hwc.vlt" if self.harness else "bus.vlt")
+        return [*(FAST if self.fast else QUICK), "-Wno-fatal", "--no-public-flat-rw", str(public)]
 
     def make(self, folder: Path) -> None:
         """Build in a folder; `ToolError` if a tool refuses."""
