@@ -171,7 +171,8 @@ def _fill_window(masks, slides, extent, kernel, stride, padding, size, width, la
         taps = -(-kernel // tap_step)
         for step in range(1, extent + 1):
             if not mask & TILE and step > 1:
-                tables[:, state, step] = tables[:, state, 1]
+                for table in range(len(tables)):
+                    tables[table, state, step] = tables[table, state, 1]
                 continue
             tile = step if mask & TILE else extent
             part_size = min(lanes, tile) if mask & INNER else tile
@@ -246,7 +247,9 @@ def _fill_ranges(extent, lanes, width, first, tables, residues):  # type: ignore
                 tables[3, 2, step] += _words(first + part, first + end, width)
         if lanes == 1:
             vectors = extent
-            residues[2, step], tables[3, 2, step] = residues[2, 1], tables[3, 2, 1]
+            tables[3, 2, step] = tables[3, 2, 1]
+            for rest in range(4):
+                residues[2, step, rest] = residues[2, 1, rest]
         residues[0, step, extent % 4] = 1
         tables[3, 0, step] = _words(first, first + extent, width)
         tables[0, 0, step], tables[0, 1, step], tables[0, 2, step] = 1, -(-extent // step), vectors

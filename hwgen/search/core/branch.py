@@ -232,10 +232,15 @@ def _is_open(p, s, goal, m, c, y, x, exact, sizes, best):  # type: ignore[no-unt
 def _copied(dimension, combination):  # type: ignore[no-untyped-def]
     """Steps of one list, and their rows with the lowest factors as the last."""
     start, stop = dimension.start[combination], dimension.start[combination + 1]
-    rows = np.empty((stop - start + 1, dimension.rows.shape[1]))
-    rows[:-1] = dimension.rows[start:stop]
-    rows[-1] = dimension.lowest[combination]
-    return dimension.steps[start:stop].copy(), rows
+    number, factors = stop - start, dimension.rows.shape[1]
+    steps, rows = np.empty(number, np.int64), np.empty((number + 1, factors))
+    for n in range(number):
+        steps[n] = dimension.steps[start + n]
+        for factor in range(factors):
+            rows[n, factor] = dimension.rows[start + n, factor]
+    for factor in range(factors):
+        rows[number, factor] = dimension.lowest[combination, factor]
+    return steps, rows
 
 
 @njit(cache=True)
@@ -253,7 +258,9 @@ def _trim(p, s, goal, which, rows, steps, number, m, c, y, x, exact, sizes, best
         else:
             x = row
         if _is_open(p, s, goal, m, c, y, x, exact, sizes, best):
-            rows[left], steps[left] = row, steps[n]
+            steps[left] = steps[n]
+            for factor in range(rows.shape[1]):
+                rows[left, factor] = row[factor]
             left += 1
     for factor in range(rows.shape[1] if left > 0 else 0):
         low = rows[0, factor]
@@ -327,7 +334,7 @@ def improve(p, triples, sizes, goal, exact, best):  # type: ignore[no-untyped-de
         counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, goal, exact, sizes, best)
         if counts[0] == 0:
             continue
-        at[:4], at[4] = -1, 0
+        at[0], at[1], at[2], at[3], at[4] = -1, -1, -1, -1, 0
         while advance(p, s, goal, exact, sizes, best, counts, m, c, y, x, at):
             a, e, b, d = at[0], at[1], at[2], at[3]
             need = _need(p, s, m[a], c[e], y[b], x[d])

@@ -14,11 +14,12 @@ __all__ = ["frontier", "least_of_each", "roomy", "split", "with_room"]
 def least_of_each(p, triples, budget, goal, limits, found):  # type: ignore[no-untyped-def]
     """Make ``found`` [triple] the least goal of each triple within ``budget``; infinite above its limit."""
     costed = 0
+    no = np.int64(0)  # not a literal, for which numba would compile everything once more
     sizes, best = np.array([budget]), np.empty((1, 10))
     for n in range(len(triples)):
         best[0, :] = np.inf
         best[0, 0] = limits[n] + 0.5
-        costed += improve(p, triples[n : n + 1], sizes, goal, 0, best)
+        costed += improve(p, triples[n : n + 1], sizes, goal, no, best)
         found[n] = best[0, 0] if best[0, 0] <= limits[n] else np.inf
     return costed
 

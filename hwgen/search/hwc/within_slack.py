@@ -206,14 +206,16 @@ def _within(p, s, budget, limit, found):  # type: ignore[no-untyped-def]
     sizes, best = np.array([budget]), np.full((1, 10), np.inf)
     best[0, 0] = limit + 0.5
     number = 0
-    counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, 0, 0, sizes, best)
+    traffic = no = np.int64(0)  # not literals, for which numba would compile everything once more
+    cycles = np.int64(2)
+    counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, traffic, no, sizes, best)
     at = np.full(5, -1, np.int64)
-    while counts[0] > 0 and advance(p, s, 0, 0, sizes, best, counts, m, c, y, x, at):
+    while counts[0] > 0 and advance(p, s, traffic, no, sizes, best, counts, m, c, y, x, at):
         a, e, b, d = at[0], at[1], at[2], at[3]
         if number == len(found):
             return -1
         row = found[number]
-        row[0], row[1], _ = criteria(p.scale, s, 2, m[a], c[e], y[b], x[d], missing_bytes(p, s, ms[a], cs[e]))
+        row[0], row[1], _ = criteria(p.scale, s, cycles, m[a], c[e], y[b], x[d], missing_bytes(p, s, ms[a], cs[e]))
         if row[1] > limit:
             continue
         row[2], row[3], row[4] = memories(p, s, m[a], c[e], y[b], x[d])

@@ -117,7 +117,8 @@ def next_tile(block, nest, walk, pieces):  # type: ignore[no-untyped-def]
 def _go_back(output, block, nest, walk, pieces, saved):  # type: ignore[no-untyped-def]
     """Restore the walk of the loads, and the port, to what they were when the last tile had been drained."""
     taken, size = walk[L_TAKEN], len(walk)
-    walk[:] = saved[:size]
+    for i in range(size):
+        walk[i] = saved[i]
     walk[L_TAKEN] = taken
     output.free, output.near, output.idle = saved[size], saved[size + 1], saved[size + 2]
     low, high = np.zeros(6, np.int64), nest.extents.copy()
@@ -195,7 +196,8 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
     while True:
         if block.spills and vector == vectors and not has_saved:
             size = len(walk)
-            saved[:size] = walk
+            for i in range(size):
+                saved[i] = walk[i]
             saved[size], saved[size + 1], saved[size + 2] = output.free, output.near, output.idle
             has_saved = True
         wanted = at = NEVER

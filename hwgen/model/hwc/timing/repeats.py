@@ -86,8 +86,8 @@ def _relative_walk(out, at, block, nest, walk, now, taken, j, position):  # type
 def _relative(out, block, nest, state, walk, saved, j, position):  # type: ignore[no-untyped-def]
     """The state, relative to the present and to the position of loop j; returns its length."""
     now, head, count, capacity = state[0], state[HEAD], state[COUNT], (len(state) - SIZE) // 2
-    out[:SIZE] = state[:SIZE]
-    out[:NUMBERS] = 0
+    for i in range(SIZE):
+        out[i] = state[i] if i >= NUMBERS else 0
     for place in TIMES:
         out[place] = max(state[place] - now, -LONG_AGO)
     out[HEAD], out[COUNT] = 0, count - head
@@ -147,11 +147,14 @@ def repeat(block, nest, state, walk, saved, kept, now, j, position, left):  # ty
         if block.spills:
             _move_walk(block, nest, walk, cycles, j, distance)
             _move_walk(block, nest, saved, cycles, j, distance)
-            saved[len(walk) : len(walk) + 3] += cycles
+            for i in range(len(walk), len(walk) + 3):
+                saved[i] += cycles
         return times * period
     if kept[K_KEPT] == 0 or (kept[K_KEPT] == 1 and kept[K_SINCE] == kept[K_POWER]):
         kept[K_POWER] = 2 * kept[K_POWER] if kept[K_KEPT] else 1
         kept[K_KEPT], kept[K_SINCE], kept[K_LENGTH] = 1, 0, length
-        kept[K_COUNTERS:K_STATE] = state[:NUMBERS]
-        kept[K_STATE : K_STATE + length] = now[:length]
+        for i in range(NUMBERS):
+            kept[K_COUNTERS + i] = state[i]
+        for i in range(length):
+            kept[K_STATE + i] = now[i]
     return 0
