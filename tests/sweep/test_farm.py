@@ -127,7 +127,7 @@ def gone(folder: Path, seconds: float = 60) -> bool:
     return True
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_again_and_again_it_ends_as_if_undisturbed(tmp_path: Path, times: int) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     finished(started(undisturbed))
@@ -205,28 +205,27 @@ def test_an_interruption_where_errors_are_swallowed_is_not_lost(
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_worker_that_dies_costs_an_attempt(tmp_path: Path) -> None:
-    out = finished(started(tmp_path, "a,killer,b,c", "1024"))
-    assert out.count("its worker died; once more") >= 1
-    assert [(row["layer"], row["status"]) for row in rows(tmp_path)] == [
-        ("a", "ok"), ("killer", "ok"), ("b", "ok"), ("c", "ok")
-    ]  # fmt: skip
-    assert gone(tmp_path)
-
-
-def test_what_hangs_or_crashes_or_differs_is_one_row(tmp_path: Path) -> None:
-    out = finished(started(tmp_path, "a,slow,crash,differs", "32,1024", seconds=6, attempts=2))
+def test_what_hangs_or_crashes_or_differs_is_one_row_and_a_worker_that_dies_costs_an_attempt(tmp_path: Path) -> None:
+    names = ("a", "slow", "crash", "differs", "killer")
+    out = finished(started(tmp_path, ",".join(names), "32,1024", seconds=6, attempts=2))
     found = {(row["buffer_bytes"], row["layer"]): (row["status"], row["reason"]) for row in rows(tmp_path)}
     assert found == {
-        **{("32", name): ("infeasible", "nothing fits 32 bytes") for name in ("a", "slow", "crash", "differs")},
+        **{("32", name): ("infeasible", "nothing fits 32 bytes") for name in names},
         ("1024", "a"): ("ok", ""),
         ("1024", "slow"): ("failed", "simulation: not done after 6 s"),
         ("1024", "crash"): ("failed", "simulation: its process ended with status 3: out of luck"),
         ("1024", "differs"): ("differs", "I read at tcdm: 4 bytes more"),
+        ("1024", "killer"): ("ok", ""),
     }
-    assert "again 2" in out  # the hang and the crash, once more each; what differs is not tried again
+    assert out.count("its worker died; once more") >= 1
+    # The hang, the crash and the death, once more each, and perhaps another step of the worker that died; what
+    # differs is not tried again.
+    again = int(out.split()[-1])
+    assert again >= 3
     begun = Counter(line for line in journal(tmp_path) if line.startswith("simulate"))
-    assert sorted(begun.values()) == [1, 1, 2, 2]
+    assert len(begun) == 5
+    assert sum(begun.values()) == 5 + again
+    assert max(begun.values()) == 2
     assert gone(tmp_path)
 
 

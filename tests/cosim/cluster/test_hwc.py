@@ -129,8 +129,10 @@ def parameters_of(run: Run) -> HwcParameters:
     "name",
     [
         "two_tiles",
-        "columns",
-        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("fig8", "squares", "columns_of_kernel")),
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("columns", "fig8", "squares", "columns_of_kernel")
+        ),
     ],
 )
 def test_rings_at_any_byte_and_parts_of_the_reduction(name: str) -> None:

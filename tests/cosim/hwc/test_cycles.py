@@ -26,7 +26,9 @@ HWCS: dict[str, tuple[Lanes, str, tuple[int, int, int]]] = {
     "sums of channels": (Lanes(m=4, c=4), "m y x O c I k W l m y x c", (64, 128, 64)),
     "lines pass by": (Lanes(m=2, c=8), "m c x O k W y I l m y x c", (64, 128, 64)),
 }
-NIGHTLY = ("outputs stay", "rows slide", "input held", "no marker", "lines pass by")
+NIGHTLY = (
+    "outputs stay", "rows of lanes", "rows slide", "input held", "columns slide", "no marker", "lines pass by",
+)  # fmt: skip
 
 
 def hwc(name: str) -> Hardware:
@@ -53,6 +55,7 @@ def test_random_layers_in_tight_memories(name: str) -> None:
     assert len(exact) >= 0.75 * LAYERS, [r.as_json()["stalls"] for r in results if r not in exact]
 
 
+@pytest.mark.nightly
 def test_the_case_by_hand() -> None:
     lanes = Lanes(x=16)
     buffers = {"I": LEAST.I, "W": LEAST.W, "O": LEAST.O}

@@ -19,6 +19,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
+from tests.cosim.hwc.test_faults import RUN as ON_THE_BUS
 
 LANES = Lanes(m=8, x=2)
 HARDWARE = Hardware(
@@ -53,8 +54,8 @@ WEIGHTS = planned("weights", outputs=32, channels=16, size=4, kernel=3, at_a_tim
 SUMS = planned("sums", outputs=16, channels=4, size=8, at_a_time=1)
 
 
-def run(jobs: list[Job], bench: Bench = "native") -> list[JobResult]:
-    return run_jobs(generated(SUMS.program.parameters), jobs, bench=bench, fast=False)
+def run(jobs: list[Job], bench: Bench = "native", of: Run = SUMS) -> list[JobResult]:
+    return run_jobs(generated(of.program.parameters), jobs, bench=bench, fast=False)
 
 
 def more_cycles(of: Run) -> list[int]:
@@ -95,15 +96,16 @@ def test_a_sum_of_a_vector_in_every_cycle() -> None:
 def test_answers_to_writes_do_not_matter(bench: Bench) -> None:
     """Nor what the memory was when it was reset last: each kind of memory follows each other one after a reset."""
     kinds = ("all", "none", "failing") if bench == "native" else ("none", "all")
+    sums = SUMS if bench == "native" else ON_THE_BUS
     jobs, runs = [], []
     for latency, stalls in ((1, False), (3, False), (4, True)) if bench == "native" else ((2, True),):
         for answers in kinds:
-            of = prepare(SUMS.program, stalls=True) if stalls else SUMS
+            of = prepare(sums.program, stalls=True) if stalls else sums
             for reset in (True, False):
                 name = f"{answers} {latency} {reset}"
                 jobs.append(replace(of.job, name=name, latency=latency, write_answers=answers, reset=reset))
                 runs.append(of)
-    results = run(jobs, bench)
+    results = run(jobs, bench, sums)
     for of, result in zip(runs, results, strict=True):
         judged = judge(of, result, "verilator")
         assert judged.equal, (result.name, judged.failures)

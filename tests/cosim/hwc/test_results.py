@@ -33,7 +33,7 @@ from hwgen.model.core.access import predict
 from hwgen.tools.toolchain import ToolError
 from tests.random.layers import hwc, schedules_for
 
-HARDWARE = hwc("fig8")
+HARDWARE = hwc("two_tiles")
 SCHEDULES = schedules_for(HARDWARE, Random("results"), 4, most_macs=8000)
 
 
@@ -209,8 +209,8 @@ def test_what_the_hardware_cannot_run_is_refused_before_anything_runs() -> None:
     tiny = Hardware(name="tiny", budget=1024, buffers={"I": 32, "W": 8, "O": 128}, order=HARDWARE.order)
     with pytest.raises(InputError, match="hardware tiny has"):
         cosimulate(SCHEDULES, tiny)
-    with pytest.raises(InputError, match="expected the loop order and markers of hardware two_tiles"):
-        cosimulate(SCHEDULES, hwc("two_tiles"))
+    with pytest.raises(InputError, match="expected the loop order and markers of hardware fig8"):
+        cosimulate(SCHEDULES, hwc("fig8"))
 
 
 @pytest.mark.icarus

@@ -58,6 +58,7 @@ def test_streams_keep_up(of: Layer, rows: int) -> None:
     assert input_ + weight < 0.01 * iterations
 
 
+@pytest.mark.nightly
 def test_without_room_for_a_second_box_they_do_not() -> None:
     """So the counters do count."""
     iterations, input_, _ = stalls(

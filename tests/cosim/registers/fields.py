@@ -5,7 +5,7 @@ from collections.abc import Callable
 from systemrdl.node import AddrmapNode, FieldNode, RegNode
 from systemrdl.rdltypes import AccessType, OnWriteType
 
-from tests.cosim.registers.port import RegisterPort
+from tests.cosim.registers.port import Port
 
 __all__ = ["check_bank"]
 
@@ -18,7 +18,7 @@ FAULT_ADDRESS = "fault_address"
 """The register that has the address of the refused access."""
 
 
-def check_bank(port: RegisterPort, bank: AddrmapNode, set_flags: Callable[[int], None] | None = None) -> int:
+def check_bank(port: Port, bank: AddrmapNode, set_flags: Callable[[int], None] | None = None) -> int:
     """Raise `AssertionError` where a field's reset value or access is not what the bank says; the number of fields.
 
     ``set_flags`` has the hardware set bits of the ``w1c`` fields, which the caller knows how to do.
@@ -51,7 +51,7 @@ def _mask(field: FieldNode) -> int:
     return ((1 << field.width) - 1) << field.low
 
 
-def _check_holes(port: RegisterPort, registers: list[RegNode]) -> None:
+def _check_holes(port: Port, registers: list[RegNode]) -> None:
     """Where no register is, accesses are refused."""
     known = {register.address_offset for register in registers}
     for address in range(0, max(known) + 64, 4):
@@ -61,7 +61,7 @@ def _check_holes(port: RegisterPort, registers: list[RegNode]) -> None:
 
 
 def _check_field(
-    port: RegisterPort,
+    port: Port,
     bank: AddrmapNode,
     register: RegNode,
     field: FieldNode,
@@ -83,7 +83,7 @@ def _check_field(
     _check_bits_beside(port, register, field)
 
 
-def _check_held(port: RegisterPort, register: RegNode, field: FieldNode) -> None:
+def _check_held(port: Port, register: RegNode, field: FieldNode) -> None:
     """Every pattern that is written is read back, whatever was there before."""
     address, path = register.address_offset, field.get_path()
     others = port.read(address).data & ~_mask(field)
@@ -93,14 +93,14 @@ def _check_held(port: RegisterPort, register: RegNode, field: FieldNode) -> None
         assert port.read(address).data == others | value, path
 
 
-def _check_write_only(port: RegisterPort, register: RegNode, field: FieldNode) -> None:
+def _check_write_only(port: Port, register: RegNode, field: FieldNode) -> None:
     """Every pattern is accepted, and reads zero."""
     for pattern in PATTERNS:
         assert not port.write(register.address_offset, pattern & _mask(field)).refused, field.get_path()
         assert port.read(register.address_offset).data & _mask(field) == 0, field.get_path()
 
 
-def _check_read_only(port: RegisterPort, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:
+def _check_read_only(port: Port, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:
     """A write is refused and changes nothing; the bank writes down the error and its address, nothing else."""
     address, path = register.address_offset, field.get_path()
     before = port.read(address).data
@@ -113,7 +113,7 @@ def _check_read_only(port: RegisterPort, bank: AddrmapNode, register: RegNode, f
         assert port.write(address, before).refused, path
 
 
-def _clear(port: RegisterPort, bank: AddrmapNode) -> None:
+def _clear(port: Port, bank: AddrmapNode) -> None:
     control = bank.get_child_by_name(CLEAR[0])
     if isinstance(control, RegNode):
         pulse = control.get_child_by_name(CLEAR[1])
@@ -121,7 +121,7 @@ def _clear(port: RegisterPort, bank: AddrmapNode) -> None:
         assert not port.write(control.address_offset, _mask(pulse)).refused
 
 
-def _check_pulse(port: RegisterPort, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:
+def _check_pulse(port: Port, bank: AddrmapNode, register: RegNode, field: FieldNode) -> None:
     """A one is accepted and reads 0. A start or a load shows in the status, a clear forgets what is there, an abort
     of nothing is nothing."""
     address, path = register.address_offset, field.get_path()
@@ -139,9 +139,7 @@ def _check_pulse(port: RegisterPort, bank: AddrmapNode, register: RegNode, field
         assert (port.read(status.address_offset).data != 0) == shows, path
 
 
-def _check_cleared_by_ones(
-    port: RegisterPort, register: RegNode, field: FieldNode, set_flags: Callable[[int], None]
-) -> None:
+def _check_cleared_by_ones(port: Port, register: RegNode, field: FieldNode, set_flags: Callable[[int], None]) -> None:
     """A zero leaves a bit that the hardware has set, a one clears it, and software cannot set one."""
     address, path = register.address_offset, field.get_path()
     ones = (1 << field.width) - 1
@@ -157,7 +155,7 @@ def _check_cleared_by_ones(
         assert port.read(address).data & _mask(field) == _mask(field) & ~(1 << field.low + bit), path
 
 
-def _check_bits_beside(port: RegisterPort, register: RegNode, field: FieldNode) -> None:
+def _check_bits_beside(port: Port, register: RegNode, field: FieldNode) -> None:
     """A field ends where it says: ones beside it, in no other field that can be written, are refused."""
     writable = sum(_mask(one) for one in register.fields() if one.get_property("sw") is not AccessType.r)
     for bit in (field.low - 1, field.high + 1):

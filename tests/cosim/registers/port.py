@@ -1,14 +1,19 @@
-"""The configuration port of a generated design under Verilator: the design alone, all its other inputs are 0."""
+"""The configuration port of a generated design under Verilator: the design alone, all its other inputs are 0.
+
+That of a cluster is reached in the cluster's own harness, which other tests build, too.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+from cosim.cluster.model import ClusterModel
 from cosim.sim.build import HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import compile_library, verilate
 from cosim.sim.library import SimulatedLibrary
 
-__all__ = ["Answer", "RegisterPort", "build"]
+__all__ = ["Answer", "ClusterPort", "Port", "RegisterPort", "build"]
 
 TCDM = {
     "req": "selected",
@@ -20,22 +25,11 @@ TCDM = {
     "r_rdata": "answer",
     "r_opc": "refused",
 }
-APB = {
-    "psel": "selected || enabled",
-    "penable": "enabled",
-    "paddr": "address",
-    "pwrite": "writes",
-    "pstrb": "4'hf",
-    "pwdata": "data",
-    "pready": "answered",
-    "prdata": "answer",
-    "pslverr": "refused",
-}
 MOST_CYCLES = 3
 """From a request to its answer."""
 HARNESS_TEXT = """\
 module harness;
-  reg clk = 1'b0, rst = 1'b1, selected = 1'b0, enabled = 1'b0, writes = 1'b0;
+  reg clk = 1'b0, rst = 1'b1, selected = 1'b0, writes = 1'b0;
   reg [31:0] address = 32'd0, data = 32'd0, extra = 32'd0;
   wire answered, refused;
   wire [31:0] answer;
@@ -60,6 +54,38 @@ class Answer:
     refused: bool
 
 
+class Port(Protocol):
+    """Accesses to registers, and a reset."""
+
+    def reset(self) -> None: ...
+
+    def read(self, address: int) -> Answer: ...
+
+    def write(self, address: int, data: int) -> Answer: ...
+
+
+class ClusterPort:
+    """Accesses to the configuration port of a simulated cluster, in its own harness."""
+
+    def __init__(self, model: ClusterModel) -> None:
+        self._model = model
+
+    def reset(self) -> None:
+        """Reset the cluster and its harness."""
+        self._model.set(rst=1, clear=1)
+        self._model.run(3)
+        self._model.set(rst=0, clear=0)
+        self._model.run(2)
+
+    def read(self, address: int) -> Answer:
+        """Read the register at a byte address."""
+        return Answer(*self._model.transfer(address))
+
+    def write(self, address: int, data: int) -> Answer:
+        """Write the register at a byte address."""
+        return Answer(*self._model.transfer(address, data))
+
+
 class RegisterPort:
     """Accesses to the configuration port.
 
@@ -67,12 +93,10 @@ class RegisterPort:
     ----------
     library
         Made by `build`.
-    apb
-        The port is an APB port; else a TCDM port.
     """
 
-    def __init__(self, library: Path, *, apb: bool) -> None:
-        self._model, self._apb = SimulatedLibrary(library), apb
+    def __init__(self, library: Path) -> None:
+        self._model = SimulatedLibrary(library)
 
     def reset(self) -> None:
         """Reset the design."""
@@ -84,7 +108,7 @@ class RegisterPort:
     def power_up(self, seed: int) -> None:
         """Give every register a random value, as without a reset."""
         self._model.power_up(seed)
-        self._model.set(clk=0, rst=0, selected=0, enabled=0, writes=0, extra=0)
+        self._model.set(clk=0, rst=0, selected=0, writes=0, extra=0)
 
     def output(self, name: str) -> int:
         """The value of a watched output."""
@@ -113,7 +137,7 @@ class RegisterPort:
     def _access(self, address: int, *, writes: int, data: int) -> Answer:
         self._model.set(selected=1, address=address, writes=writes, data=data)
         self._model.run(1)
-        self._model.set(selected=0, enabled=int(self._apb))
+        self._model.set(selected=0)
         cycles = 1
         while not self._model.get("answered"):
             assert cycles < MOST_CYCLES, "no answer"
@@ -121,7 +145,6 @@ class RegisterPort:
             cycles += 1
         answer = Answer(self._model.get("answer"), bool(self._model.get("refused")))
         self._model.run(1)
-        self._model.set(enabled=0)
         return answer
 
 
@@ -131,7 +154,6 @@ def build(
     top: str,
     port: str,
     *,
-    apb: bool = False,
     extra: Mapping[str, str] | None = None,
     watch: Sequence[str] = (),
 ) -> Path:
@@ -141,11 +163,10 @@ def build(
     ----------
     verilog, top : the design's text and the name of its top module.
     port : the configuration port's prefix in the names of ports.
-    apb : it is an APB port.
     extra : inputs, each with the bits of ``extra`` that it is connected to: `RegisterPort.drive` sets them.
     watch : outputs that `RegisterPort.seen` looks at.
     """
-    connected = [f".{port}__{name}({value})" for name, value in (APB if apb else TCDM).items()]
+    connected = [f".{port}__{name}({value})" for name, value in TCDM.items()]
     connected += [f".{name}({bits})" for name, bits in (extra or {}).items()]
     connected += [f".{name}({name})" for name in watch]
     design, harness, control, log = (folder / name for name in ("design.v", "harness.v", "harness.vlt", "build.log"))

@@ -13,7 +13,6 @@ from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import WATCHDOG_PERIOD, hwc_registers, layer_settings
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.export.cluster import cluster_verilog
 from hwgen.export.conversion import converted
 from hwgen.export.hwc import verilog
 from hwgen.export.peakrdl import compiled
@@ -21,14 +20,13 @@ from hwgen.export.pipeline import pipeline_verilog
 from hwgen.export.rdl import system_rdl
 from hwgen.gateware.hwc.registers import ControlRegisters
 from hwgen.gateware.lib.register_bank import RegisterBank
+from tests.cosim.cluster.test_faults import PARAMETERS as CLUSTER
+from tests.cosim.cluster.test_faults import model as cluster_model
 from tests.cosim.registers.fields import check_bank
-from tests.cosim.registers.port import RegisterPort, build
-from tests.export.test_cluster import PARAMETERS as TWO_HWCS
+from tests.cosim.registers.port import ClusterPort, RegisterPort, build
 from tests.export.test_hwc import PARAMETERS as HWC
 from tests.gateware.lib.test_register_bank import sample
 from tests.gateware.pipeline.test_faults import PARAMETERS as PIPELINE
-
-CLUSTER = replace(TWO_HWCS, hwcs=1)
 
 
 def fields(bank: Bank) -> int:
@@ -38,7 +36,7 @@ def fields(bank: Bank) -> int:
 def test_hwc(tmp_path: Path) -> None:
     bank = hwc_registers(HWC)
     extra = {f"tcdm_{port}__{name}": f"extra[{i}]" for i, (name, port) in enumerate(product(ANSWERS, "iwo"))}
-    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg", watch=REQUESTS, extra=extra), apb=False)
+    port = RegisterPort(build(tmp_path, verilog(HWC), "hwc", "cfg", watch=REQUESTS, extra=extra))
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
     check_without_reset(port, bank)
     for stopped_by in (HwcError.WATCHDOG, HwcError.ABORTED):
@@ -114,19 +112,20 @@ def test_settings_that_can_be_read_back(tmp_path: Path) -> None:
     bank = hwc_registers(parameters)
     assert {field.access for register in bank.held for field in register.fields} == {Access.RW}
     text = converted(ControlRegisters(parameters), "registers")
-    port = RegisterPort(build(tmp_path, text, "registers", "port"), apb=False)
+    port = RegisterPort(build(tmp_path, text, "registers", "port"))
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 60
 
 
-def test_cluster(tmp_path: Path) -> None:
+def test_cluster() -> None:
     bank = cluster_registers(CLUSTER)
-    port = RegisterPort(build(tmp_path, cluster_verilog(CLUSTER), "cluster", "apb", apb=True), apb=True)
+    port = ClusterPort(cluster_model())
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 40
+    port.reset()  # the tests of faults use the same model
 
 
 def test_pipeline(tmp_path: Path) -> None:
     bank = pipeline_registers(PIPELINE)
-    port = RegisterPort(build(tmp_path, pipeline_verilog(PIPELINE), "pipeline", "cfg"), apb=False)
+    port = RegisterPort(build(tmp_path, pipeline_verilog(PIPELINE), "pipeline", "cfg"))
     assert check_bank(port, compiled(system_rdl(bank))) == fields(bank) > 20
 
 
@@ -134,7 +133,7 @@ def test_pipeline(tmp_path: Path) -> None:
 def sample_port(tmp_path_factory: pytest.TempPathFactory) -> RegisterPort:
     text = converted(RegisterBank(sample()), "sample")
     library = build(tmp_path_factory.mktemp("sample"), text, "sample", "port", extra={"events__mixed_flags": "extra"})
-    return RegisterPort(library, apb=False)
+    return RegisterPort(library)
 
 
 def test_every_kind_of_access_in_one_bank(sample_port: RegisterPort) -> None:
