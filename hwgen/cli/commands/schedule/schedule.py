@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 import typer
 
 from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
+from hwgen.cli.commands.schedule.hierarchies import Fills, HierarchyOption, schedule_on_hierarchy
 from hwgen.cli.commands.schedule.utilisation import print_plan
 from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, require_folder, size_text
 from hwgen.cli.coverage import Partial, covered, tell_activations
@@ -46,11 +47,13 @@ Buffers = Annotated[
 AnyObjective = Literal["balanced", "traffic", "words", "cycles", "dram-bytes", "dram-time", "energy"]
 OneLevel = Literal["balanced", "traffic", "words", "cycles"]
 Goal = Annotated[
-    AnyObjective | None,
+    str | None,
     typer.Option(
         "--objective",
+        metavar=f"[{'|'.join(get_args(AnyObjective))}|LEVEL]",
         help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
-        "traffic; without hardware traffic. On a cluster the same at the DRAM, or dram-bytes, dram-time, energy.",
+        "traffic; without hardware traffic. On a cluster the same at the DRAM, or dram-bytes, dram-time, energy. On "
+        "a hierarchy energy, or a level's bytes.",
     ),
 ]
 Folder = Annotated[
@@ -97,6 +100,8 @@ def schedule(
     *,
     buffer: Buffers = None,
     hardware: HardwareOption = None,
+    hierarchy: HierarchyOption = None,
+    fills: Fills = False,
     partial: Partial = False,
     objective: Goal = None,
     slack: SlackOption = None,
@@ -116,9 +121,24 @@ def schedule(
     traffic whose mean utilisation meets the demand, by estimated cycles. With the hardware of a cluster: schedules of
     two memory levels and the one cluster that runs them all, of fewest cycles within 1 % of the least bytes of the
     DRAM; or with --objective of the least bytes or time of the DRAM, or the least energy, and then the fewest bytes
-    at the TCDM. That search is bounded; it says where it may have left out something better.
+    at the TCDM. That search is bounded; it says where it may have left out something better. With --hierarchy:
+    schedules of least energy, or least bytes of a level, on memories of any depth, each with a proven lower bound.
     """
+    if hierarchy is not None:
+        others = [buffer, hardware, slack, energy, min_utilisation, lanes, max_ratio]
+        if shared or per_layer or any(one is not None for one in others):
+            raise InputError(
+                "--hierarchy: expected no options but --objective, --fills, --partial, -o, -j and --json beside it"
+            )
+        require_folder(output)
+        schedule_on_hierarchy(
+            covered(name, partial=partial), hierarchy, objective, output, fills=fills, jobs=jobs, as_json=as_json
+        )
+        return
+    if fills:
+        raise InputError("--fills: expected with --hierarchy")
     given = read_hardware(hardware)
+    goal = _known_objective(objective)
     sizes = [] if buffer is None else buffer_sizes(buffer)
     require_folder(output)
     coverage = covered(name, partial=partial)
@@ -131,7 +151,7 @@ def schedule(
             )
         if min_utilisation is not None and not 0 <= min_utilisation <= 1:
             raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
-        on_cluster = _cluster_objective(objective)
+        on_cluster = _cluster_objective(goal)
         demanded = "--min-utilisation" if min_utilisation is not None else objective or "balanced"
         near = cluster_slack(slack_of(demanded, slack))
         if objective == "balanced" and min_utilisation is not None:
@@ -147,7 +167,7 @@ def schedule(
         return
     if per_layer:
         raise InputError("--per-layer: expected with the hardware of a cluster")
-    one_level = _one_level_objective(objective, on_hardware=given is not None or shared)
+    one_level = _one_level_objective(goal, on_hardware=given is not None or shared)
     if energy is not None:
         raise InputError("--energy: expected with the hardware of a cluster and --objective energy")
     if buffer is None:
@@ -249,6 +269,15 @@ def _print_weighed(results: Sequence[Result]) -> None:
     if rows:
         columns = ["layer", "buffer", "lanes", "bytes", "cycles", "least bytes", "cycles ", "bytes ", "fewest cycles"]
         print_table("What was weighed: the choice, the least traffic, the fewest cycles", columns, rows)
+
+
+def _known_objective(objective: str | None) -> AnyObjective | None:
+    for known in get_args(AnyObjective):
+        if objective == known:
+            return cast(AnyObjective, objective)
+    if objective is not None:
+        raise InputError(f"--objective: expected one of {', '.join(get_args(AnyObjective))}, got {objective[:40]!r}")
+    return None
 
 
 def _cluster_objective(objective: AnyObjective | None) -> ClusterObjective | None:

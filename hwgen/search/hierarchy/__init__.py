@@ -1,0 +1,1 @@
+"""The best schedule of one layer on a hierarchy of any depth, with a proven lower bound."""
