@@ -10,6 +10,7 @@ from cosim.cluster.run import ClusterResult
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.descriptor import OperandTag
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.model.hierarchy.devices import prices_of
 from hwgen.tools.toolchain import Simulator
 
 __all__ = ["judge_cluster"]
@@ -85,6 +86,7 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
         failures=tuple(failures),
         stalls={name: value for name, value in outcome.registers.items() if name.startswith(STALLS)},
         hwcs=task.program.cluster.hwcs,
+        prices=prices_of(task.program.parameters, task.program.cluster),
     )
 
 

@@ -11,6 +11,7 @@ from cosim.hwc.preparation import Run
 from hwgen.arch.registers.control import Status
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.schedule import Schedule
+from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.tools.toolchain import Simulator
 
@@ -43,6 +44,7 @@ class LayerResult:
     stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.
     predicted_stalls : the same, predicted.
     hwcs : HWCs that worked on it together.
+    prices : what its accesses cost; None: not known.
     """
 
     schedule: Schedule
@@ -59,6 +61,7 @@ class LayerResult:
     stalls: Mapping[str, int] = field(default_factory=dict)
     predicted_stalls: Mapping[str, int] = field(default_factory=dict)
     hwcs: int = 1
+    prices: DevicePrices | None = None
 
     @property
     def layer(self) -> str:
@@ -92,11 +95,21 @@ class LayerResult:
             "macs": self.schedule.layer.macs,
             "cycles": {"predicted": self.predicted_cycles, "measured": self.cycles},
             "utilisation": round(self.utilisation, 4),
+            "energy": self._energy(),
             "stalls": {"predicted": dict(self.predicted_stalls), "measured": dict(self.stalls)},
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self.cpu_seconds, 3),
             "failures": list(self.failures),
         }
+
+    def _energy(self) -> dict[str, Any] | None:
+        """Energy of what was predicted and measured; the datapath's own accesses are predicted in both."""
+        if self.prices is None:
+            return None
+        return {
+            source: device_energy(self.schedule, counts, self.prices).as_json()
+            for source, counts in (("predicted", self.predicted), ("measured", self.measured))
+        } | {"datapath": "predicted"}
 
 
 def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
@@ -149,6 +162,7 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
         cpu_seconds=outcome.cpu_seconds,
         stalls=dict(zip(run.stalls, outcome.values, strict=True)),
         predicted_stalls=timed.stalls_by_name(),
+        prices=prices_of(run.program.parameters, None),
     )
 
 

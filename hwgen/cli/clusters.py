@@ -30,6 +30,7 @@ def cluster_document(path: Path, schedule: Schedule, found: OnCluster, *, elemen
         **found.prediction.as_json(elements=elements),
         "tcdm_rings": None if found.rings is None else {array: found.rings[array] for array in ARRAYS},
         "cycles": None if times is None else round(times.total),
+        "energy": None if found.energy is None else found.energy.as_json(),
         "busy": None if times is None else {queue: round(cycles) for queue, cycles in times.busy.items()},
         "waits": None if times is None else {f"{who} for {whom}": round(n) for (who, whom), n in times.waits.items()},
         "refused": found.refused,

@@ -7,6 +7,7 @@ from hwgen.arch.bus import SUM_BYTES
 from hwgen.ir.counts import DIRECTIONS, Counts, directions_at, quantities_at
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.bounds import bounds
+from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.sweep.clusters import WAITS, ClusterConfiguration, predicted_cluster
 from hwgen.sweep.columns import traffic_column
 from hwgen.sweep.rows import Cells, completed, order_text, status_of
@@ -61,9 +62,13 @@ def cluster_row(
         "bound_bytes": limit.largest,
         "schedule": file,
     }
+    prices = prices_of(parameters, configuration.cluster)
+    cells["energy_predicted"] = device_energy(schedule, found.prediction.counts, prices).total
     total, spent = cells["dram_total_bytes_predicted"], cells["cycles_predicted"]
     if simulated is not None:
-        cells |= _traffic(Counts.from_json(simulated["measured"]), "measured")
+        measured = Counts.from_json(simulated["measured"])
+        cells |= _traffic(measured, "measured")
+        cells["energy_measured"] = device_energy(schedule, measured, prices).total
         registers = simulated["stalls"]["measured"]
         cells |= {f"wait_{who}_measured": registers[f"wait_compute_for_{who}"] for who in WAITS}
         cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}

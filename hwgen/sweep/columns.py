@@ -135,6 +135,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("cycles_measured", "integer", "cycles", "from start to interrupt"),
     Column("utilisation", "number", "", "multiply-accumulates by what the lanes could do in the measured cycles, "
            "else in the predicted ones"),
+    Column("energy_predicted", "number", "pJ", "of all levels and of the multiply-accumulates, by the model; on a "
+           "cluster whose file has energies, in their unit"),
+    Column("energy_measured", "number", "pJ", "the same from the bytes counted on the buses; what the local buffers "
+           "serve to the datapath is predicted"),
     *_stalls(),
     Column("least_traffic_bytes", "integer", "bytes", "with balanced: the layer's traffic where that is least, of "
            "all layers of one HWC together; of a cluster, at the DRAM"),

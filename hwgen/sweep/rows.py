@@ -10,6 +10,7 @@ from hwgen.ir.counts import DIRECTIONS, OPERANDS, Counts
 from hwgen.ir.layer import Layer
 from hwgen.model.core.access import predict
 from hwgen.model.core.bounds import bounds
+from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.model.hwc.cycles import predicted_cycles
 from hwgen.search.core.optimal import Balance
 from hwgen.sweep.columns import COLUMNS, traffic_column
@@ -72,11 +73,14 @@ def row_of(
         "bound_bytes": limit.largest,
         "schedule": file,
     }
+    prices = prices_of(p, None)
+    cells["energy_predicted"] = device_energy(schedule, prediction.counts, prices).total
     total = cells["total_bytes_predicted"]
     spent = timed.total
     if simulated is not None:
         measured = Counts.from_json(simulated["measured"])
         cells |= _traffic(measured, "measured")
+        cells["energy_measured"] = device_energy(schedule, measured, prices).total
         cells |= {f"stall_{cause}_measured": number for cause, number in simulated["stalls"]["measured"].items()}
         cells |= {"equal": simulated["equal"], "output_exact": simulated["output_exact"]}
         cells["cycles_measured"] = spent = simulated["cycles"]["measured"]

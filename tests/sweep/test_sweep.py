@@ -217,6 +217,7 @@ def test_a_row_of_a_cluster_has_everything() -> None:
     assert (cells["status"], cells["wait_load_measured"], cells["wait_store_measured"]) == ("ok", 7, 5)
     assert (cells["utilisation"], cells["bound_ratio"]) == (1 / 32, 1.0)
     assert cells["dram_total_bytes_measured"] == cells["dram_total_bytes_predicted"]
+    assert 0 < cells["energy_measured"] < cells["energy_predicted"]  # without the program
 
 
 def test_a_row_has_everything() -> None:

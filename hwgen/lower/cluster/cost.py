@@ -15,6 +15,8 @@ from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
 from hwgen.model.cluster.cycles import ClusterTimes
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.dram.counts import program_access
+from hwgen.model.hierarchy.devices import device_energy, prices_of
+from hwgen.model.hierarchy.energy import Energy
 
 __all__ = ["OnCluster", "judge_of", "predicted_on_cluster"]
 
@@ -28,6 +30,7 @@ class OnCluster:
     times: ClusterTimes | None = None
     rings: PerOperand | None = None
     refused: str | None = None
+    energy: Energy | None = None
 
 
 def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnCluster:
@@ -43,7 +46,10 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
         return OnCluster(found, refused=str(error))
     counted = found.with_program(program_access(program.layout, port, WORD_BYTES * len(program.words)))
     rings = PerOperand(*(program.rings[array].size for array in ARRAYS))
-    return OnCluster(counted, program.parameters, cluster_cycles(program, port.dram), rings)
+    times, prices = cluster_cycles(program, port.dram), prices_of(program.parameters, cluster)
+    return OnCluster(
+        counted, program.parameters, times, rings, energy=device_energy(schedule, counted.counts, prices)
+    )
 
 
 def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:

@@ -15,6 +15,7 @@ __all__ = [
     "is_two_level",
     "local_level",
     "normalised",
+    "on_hierarchy",
     "outer_level",
     "over_loops",
     "run_depth",
@@ -88,11 +89,11 @@ def local_level(schedule: Schedule) -> Schedule:
     return schedule.model_copy(update={"nest": nest})
 
 
-def outer_level(schedule: Schedule) -> Schedule:
-    """The nest with the TCDM as its local buffers: it fetches what the DMA moves.
+def on_hierarchy(schedule: Schedule) -> Schedule:
+    """The nest on a hierarchy whose inner levels are the TCDM and the local buffers: all HWCs as one.
 
-    Double buffering in halves reuses nothing between iterations: its marker goes inside the loop, above a loop of one
-    iteration.
+    What is counted of a cluster in bytes is counted of this nest by `hwgen.model.hierarchy.access`. Double buffering
+    in halves reuses nothing between iterations: its marker goes inside the loop, above a loop of one iteration.
     """
     nest: list[Loop | Marker] = []
     halves: tuple[ArrayName, ...] = ()
@@ -100,14 +101,23 @@ def outer_level(schedule: Schedule) -> Schedule:
         if isinstance(item, Loop):
             nest.append(replace(item, over=None))
             if halves:
-                nest += [Marker(halves), Loop(item.dim, item.step)]
+                nest += [Marker(halves, TCDM), Loop(item.dim, item.step)]
             halves = ()
-        elif item.level.shared:
-            if item.double:
-                halves += item.arrays
-            else:
-                nest.append(Marker(item.arrays))
+        elif item.double:
+            halves += item.arrays
+        else:
+            nest.append(item)
     return schedule.model_copy(update={"nest": tuple(nest)})
+
+
+def outer_level(schedule: Schedule) -> Schedule:
+    """The nest with the TCDM as its local buffers: it fetches what the DMA moves."""
+    nest = tuple(
+        Marker(item.arrays) if isinstance(item, Marker) else item
+        for item in on_hierarchy(schedule).nest
+        if isinstance(item, Loop) or item.level.shared
+    )
+    return schedule.model_copy(update={"nest": nest})
 
 
 def _marked(schedule: Schedule, array: ArrayName) -> int:

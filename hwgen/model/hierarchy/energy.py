@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hwgen.ir.counts import Counts
+from hwgen.ir.counts import Counts, Operand
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.ir.schedule import ARRAYS, ArrayName
+from hwgen.ir.schedule import ARRAYS
 from hwgen.model.hierarchy.prediction import HierarchyCounts
 
 __all__ = ["Energy", "energy_of", "energy_of_accesses"]
@@ -22,7 +22,7 @@ class Energy:
     mac : of the multiply-accumulates.
     """
 
-    levels: Mapping[str, Mapping[ArrayName, float]]
+    levels: Mapping[str, Mapping[Operand, float]]
     mac: float
 
     @property

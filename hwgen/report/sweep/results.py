@@ -17,8 +17,8 @@ FORMAT = 4
 """Version of the tables of a sweep; see `hwgen.sweep.columns`."""
 BEFORE_OBJECTIVES = 3
 """Version of the tables in which every HWC was that of the least traffic, without a column that says so."""
-OBJECTIVES = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
-              "fewest_cycles")  # fmt: skip
+ADDED = ("objective", "traffic_slack", "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes",
+         "fewest_cycles", "energy_predicted", "energy_measured")  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -65,7 +65,7 @@ def load_results(path: Path) -> SweepResults:
 def _of_least_traffic(row: Row) -> Row:
     """A row from before there were objectives."""
     objective = None if row["configuration"] == "hwce" else "traffic"
-    return {**dict.fromkeys(OBJECTIVES), "objective": objective, **row}
+    return {**dict.fromkeys(ADDED), "objective": objective, **row}
 
 
 def _text(file: Path) -> str:

@@ -198,6 +198,8 @@ def test_json_and_dump_hold_what_was_run(tmp_path: Path) -> None:
     assert entry["cycles"] == {"predicted": timed.total, "measured": found[0].cycles}
     assert entry["stalls"] == {"predicted": timed.stalls_by_name(), "measured": found[0].stalls}
     assert 0 < entry["utilisation"] <= 1
+    assert entry["energy"]["predicted"] == entry["energy"]["measured"]
+    assert entry["energy"]["measured"]["total"] > entry["energy"]["measured"]["mac"] > 0
     for name, schedule in [("random_0", SCHEDULES[0]), ("random_3", SCHEDULES[3]), ("random_0-2", SCHEDULES[0])]:
         arrays = [np.load(tmp_path / f"{name}.{part}.npy") for part in ("I", "W", "bias", "O")]
         settings = json.loads((tmp_path / f"{name}.json").read_text())

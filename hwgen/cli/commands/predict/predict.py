@@ -21,6 +21,7 @@ from hwgen.lower.hwc import parameters_for
 from hwgen.model.cluster.levels import is_two_level
 from hwgen.model.core import access
 from hwgen.model.core.prediction import Prediction
+from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of
 from hwgen.model.hwc.cycles import Cycles, least_cycles, predicted_cycles
 
 __all__ = ["Schedules", "count_rows", "predict"]
@@ -90,7 +91,8 @@ def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Fo
     if is_two_level(schedule):
         return None
     prediction = _predicted(path, schedule)
-    cycles = _timed(path, schedule, given)
+    on_hwc = _on_hwc(path, schedule, given)
+    cycles, prices = (None, None) if on_hwc is None else on_hwc
     return _Found(
         lambda elements: {
             "layer": schedule.layer.name,
@@ -98,6 +100,7 @@ def _of_one_level(path: Path, schedule: Schedule, given: Hardware | None) -> _Fo
             **prediction.as_json(elements=elements),
             "cycles": least_cycles(prediction) if cycles is None else cycles.total,
             "stalls": None if cycles is None else cycles.stalls_by_name(),
+            "energy": None if prices is None else device_energy(schedule, prediction.counts, prices).as_json(),
         },
         lambda: _print(path, schedule, prediction, cycles),
     )
@@ -141,10 +144,11 @@ def _print_cycles(schedule: Schedule, prediction: Prediction, cycles: Cycles | N
     print_table("", columns, [row], wide=["drain", "start"])
 
 
-def _timed(path: Path, schedule: Schedule, hardware: Hardware | None) -> Cycles | None:
-    """The cycles on the given hardware; without one on the smallest that runs the schedule, None if there is none."""
+def _on_hwc(path: Path, schedule: Schedule, hardware: Hardware | None) -> tuple[Cycles, DevicePrices] | None:
+    """Cycles and prices on the given HWC; without one on the smallest that runs it, None if there is none."""
     try:
-        return predicted_cycles(schedule, parameters_for(schedule, hardware))
+        parameters = parameters_for(schedule, hardware)
+        return predicted_cycles(schedule, parameters), prices_of(parameters, None)
     except InputError as error:
         if hardware is not None:
             raise InputError(f"{path}: {error}") from None

@@ -22,6 +22,9 @@ function showNest(title, rows) {
       ]),
       ["cycles", `${whole(cycles(row))} ${row.cycles_measured === null ? "predicted" : "measured"}`],
       ["utilisation", `${row.utilisation.toFixed(3)}: ${(row.macs / cycles(row)).toFixed(2)} MACs a cycle`],
+      ...(row.energy_predicted ? [["energy, in pJ unless the hardware's file has another unit",
+        row.energy_measured ? `${whole(Math.round(row.energy_measured))}, from what was measured` :
+          `${whole(Math.round(row.energy_predicted))}, predicted`]] : []),
       ...choiceFacts([row]),
       ["lanes", row.lanes === "auto" ? `${row.hardware_lanes}, the best of all shapes` : `${row.hardware_lanes}, asked for`],
       ["loop order", row.hardware_order],

@@ -87,7 +87,7 @@ function drawTable(host, name, columns, shownColumns, rows, opens) {
 function drawTables() {
   const main = ["layer", "set", "configuration", "buffer_bytes", "lanes", "hardware_lanes", "order", "objective", "traffic_slack", "hwcs", "tcdm_bytes", "scale", "status",
     "dram_total_bytes_predicted", "dram_total_bytes_measured", "total_bytes_predicted", "total_bytes_measured",
-    "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation",
+    "optimum_ratio", "bound_ratio", "cycles_predicted", "cycles_measured", "utilisation", "energy_predicted", "energy_measured",
     "least_traffic_bytes", "least_traffic_cycles", "fewest_cycles_bytes", "fewest_cycles", "luts", "dsps", "clock_mhz", "reason"];
   const all = document.getElementById("all-columns").checked;
   const filled = data.columns.filter(({ name }) => data.rows.some((row) => row[name] !== null));
