@@ -113,7 +113,7 @@ def compare_with_enumeration(rng: random.Random, number: int) -> tuple[int, int,
     return joined, tiled, through
 
 
-@pytest.mark.parametrize("chunk", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, CHUNKS))])
+@pytest.mark.parametrize("chunk", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, CHUNKS))])
 def test_equals_enumeration(chunk: int) -> None:
     joined, tiled, through = compare_with_enumeration(random.Random(2003 + chunk), PER_CHUNK)
     assert min(joined, tiled) > PER_CHUNK // 2
