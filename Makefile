@@ -37,9 +37,9 @@ regress: $(STAMP)
 regress-hwce: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
 
-# Area and clock of the demo's HWC of 1 KiB on an ECP5.
+# Area and clock of HWCs of 16, 64 and 256 lanes on an ECP5; area by block of one, of a cluster and of a pipeline.
 synth: $(STAMP)
-	$(BIN)/hwgen synth stoutchinin_2019:alexnet --hardware alexnet_1KiB
+	$(BIN)/python -m benchmarks area
 
 # The documentation, as a site in build/site that works from disk. Warnings are errors.
 docs: $(STAMP)

@@ -43,6 +43,8 @@ MAX_KERNEL = 11
 ALONG_X = Lanes(x=LANES)
 INDIFFERENT = frozenset({"read_back", "second_settings"})
 """Parameters that change neither the addresses of settings nor what they mean."""
+FIT = ("constants", "setting_bits")
+"""Parameters that only hardware has that is fitted to its layers."""
 
 
 def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:
@@ -117,6 +119,11 @@ class HwcParameters:
         Software can read the settings; else they read zero.
     second_settings
         The settings of the next layer can be written, and its start, while a layer runs.
+    constants
+        Settings, by their names, that all its programs have alike: the value is in the hardware, in place of a
+        register.
+    setting_bits
+        Width of the register of other settings that are always smaller than those of any layer could be.
     """
 
     loops: tuple[str, ...]
@@ -134,6 +141,8 @@ class HwcParameters:
     cluster: bool = False
     read_back: bool = False
     second_settings: bool = False
+    constants: tuple[tuple[str, int], ...] = ()
+    setting_bits: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.loops or any(dim not in DIMS for dim in self.loops):
@@ -179,7 +188,8 @@ class HwcParameters:
         """The inverse of `dataclasses.asdict`; raises `ParameterError`."""
         try:
             fields = {"loops": tuple(data["loops"]), "lanes": Lanes(**data["lanes"]), "ports": Ports(**data["ports"])}
-            return cls(**{**data, **fields})
+            fit = {name: tuple((key, value) for key, value in data.get(name, ())) for name in FIT}
+            return cls(**{**data, **fields, **fit})
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(str(error)) from None
 
@@ -190,6 +200,7 @@ class HwcParameters:
         A program carries the digest of the HWC that it was made for; another HWC refuses to start it.
         """
         told = {name: value for name, value in asdict(self).items() if name not in INDIFFERENT}
+        told = {name: value for name, value in told.items() if name not in FIT or value}
         return int.from_bytes(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()[:4], "big")
 
     @property

@@ -128,7 +128,7 @@ PerLayer = Annotated[
 
 
 FittedOption = Annotated[
-    bool, typer.Option("--fitted", help="Coordinates as narrow as the layers allow, in place of 16 bits.")
+    bool, typer.Option("--fitted", help="As narrow as the layers allow; settings that they have alike are constants.")
 ]
 
 

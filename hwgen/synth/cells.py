@@ -3,11 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import takewhile
 from typing import Any, Self
 
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Area", "Gates", "cells_of", "gates_of"]
+__all__ = ["Area", "Gates", "blocks_of", "cells_of", "gates_of"]
 
 TRANSISTORS: dict[str, int] = {
     "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
@@ -39,6 +40,11 @@ class Area:
     dsps: int = 0
     block_rams: int = 0
 
+    @property
+    def lut4_equivalents(self) -> int:
+        """LUT4, and six for each memory of 16 words."""
+        return self.luts + 6 * self.lut_rams
+
     def __add__(self, other: Self) -> "Area":
         return Area(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
@@ -65,28 +71,51 @@ def _operand(name: str, memories: Mapping[str, str]) -> str | None:
     return next((operand[0] for operand, begin in memories.items() if name.startswith(begin)), None)
 
 
+KINDS = {
+    "LUT4": Area(luts=1),
+    "CCU2C": Area(luts=2),
+    "TRELLIS_DPR16X4": Area(lut_rams=1),
+    "TRELLIS_FF": Area(ffs=1),
+    "MULT18X18D": Area(dsps=1),
+    "DP16KD": Area(block_rams=1),
+    "PDPW16KD": Area(block_rams=1),
+    "PFUMX": Area(),  # multiplexers that every pair of LUTs brings along
+    "L6MUX21": Area(),
+    "$scopeinfo": Area(),  # a module that was flattened
+}
+"""What each type of cell takes."""
+PARTED = frozenset({"input", "output", "core", "dma"})
+"""Blocks that are so large that their parts are told."""
+
+
+def _area(name: str, cell: Mapping[str, Any]) -> Area:
+    if cell["type"] not in KINDS:
+        raise ToolError(f"synthesis: {name}: a cell of unknown type {cell['type']}")
+    return KINDS[cell["type"]]
+
+
+def blocks_of(cells: Mapping[str, Any]) -> dict[str, Area]:
+    """The cells of a flattened netlist by the block that they are in: the instances in their names. The top's own are
+    in the block of no name."""
+    found: dict[str, Area] = {}
+    for name, cell in cells.items():
+        # The fields of a signal have names like instances; such a signal is a port, or stands in brackets.
+        own = takewhile(lambda part: "__" not in part and "[" not in part, name.split(".")[:-1])
+        parts = [re.sub(r"\$\d+$", "", part) for part in own]
+        depth = next((i for i, part in enumerate(parts) if part not in PARTED), len(parts))
+        block = ".".join(parts[: depth + 1])
+        found[block] = found.get(block, Area()) + _area(name, cell)
+    return {block: found[block] for block in sorted(found)}
+
+
 def cells_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> tuple[Area, dict[str, Area]]:
     """Logic, and buffers by operand, of a netlist of ECP5 cells.
 
     A buffer's own are its memory cells; the registers and multiplexers around them are logic.
     """
-    kinds = {
-        "LUT4": Area(luts=1),
-        "CCU2C": Area(luts=2),
-        "TRELLIS_DPR16X4": Area(lut_rams=1),
-        "TRELLIS_FF": Area(ffs=1),
-        "MULT18X18D": Area(dsps=1),
-        "DP16KD": Area(block_rams=1),
-        "PDPW16KD": Area(block_rams=1),
-        "PFUMX": Area(),  # multiplexers that every pair of LUTs brings along
-        "L6MUX21": Area(),
-        "$scopeinfo": Area(),  # a module that was flattened
-    }
     logic, buffers = Area(), {operand[0]: Area() for operand in memories}
     for name, cell in cells.items():
-        if cell["type"] not in kinds:
-            raise ToolError(f"synthesis: {name}: a cell of unknown type {cell['type']}")
-        area = kinds[cell["type"]]
+        area = _area(name, cell)
         operand = _operand(name, memories)
         if operand is not None and (area.lut_rams or area.block_rams):
             buffers[operand] += area

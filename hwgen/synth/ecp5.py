@@ -27,7 +27,7 @@ from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.document import write_atomically
-from hwgen.synth.cells import Area, Gates, cells_of, gates_of
+from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gates_of
 from hwgen.synth.surroundings import surrounded
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.tools.cache import digest_of
@@ -42,6 +42,7 @@ __all__ = [
     "Device",
     "Gates",
     "Synthesis",
+    "areas",
     "synthesise",
     "synthesise_hwc",
     "synthesise_pipeline",
@@ -206,6 +207,41 @@ def synthesise(
         return Synthesis.from_data(kept)
 
 
+def areas(
+    verilog: str,
+    top: str,
+    *,
+    boxes: tuple[str, ...] = (),
+    seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
+) -> dict[str, Area]:
+    """The area of each block of a design that is flattened, by the names of its instances; nothing is placed.
+
+    What the tools optimise across blocks counts where its output's name is from: shares are right within some cells.
+
+    Parameters
+    ----------
+    verilog, top : the design's text and the name of its top module.
+    boxes : modules that are left out.
+    seconds : after which a tool is given up.
+    tell : called with the name of each stage before it begins.
+    """
+    key = digest_of([FORMAT, "areas", verilog, top, boxes, _versions()])
+    file = cache_folder() / "synthesis" / f"{key}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with locked(file.with_suffix(".lock")):
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+            mark_used(file)
+            return {block: Area(**area) for block, area in kept.items()}
+        except (OSError, ValueError, TypeError):
+            pass
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+            found = blocks_of(_Run(Path(name), top, Device(), seconds, tell, boxes).cells(verilog))
+        write_atomically(file, json.dumps({block: asdict(area) for block, area in found.items()}, indent=1) + "\n")
+        return found
+
+
 def _versions() -> dict[str, str]:
     try:
         return {package: version(package) for package in PACKAGES}
@@ -222,6 +258,14 @@ class _Run:
     device: Device
     seconds: float
     tell: Tell
+    boxes: tuple[str, ...] = ()
+
+    def cells(self, verilog: str) -> Mapping[str, Any]:
+        """The netlist's cells of ECP5; modules among ``boxes`` are left out of it, but for an instance each."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self._map()
+        cells: Mapping[str, Any] = self._json("ecp5.json")["modules"][self.top]["cells"]
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
 
     def of(self, verilog: str, memories: Mapping[str, str], tools: Mapping[str, str]) -> Synthesis:
         """Everything about one design."""
@@ -268,8 +312,9 @@ class _Run:
     def _map(self) -> str:
         """Write the netlist of ECP5 cells; returns the pass that mapped it."""
         self.tell("Yosys, cells of the ECP5 (tool 1 of 3)")
+        read = ["read_verilog design.v", *(f"blackbox {box}" for box in self.boxes)]
         try:
-            self._yosys("ecp5", ["read_verilog design.v", f"synth_ecp5 -top {self.top} -json ecp5.json"])
+            self._yosys("ecp5", [*read, f"synth_ecp5 -top {self.top} -json ecp5.json"])
         except ToolError:
             log = (self.folder / "ecp5.log").read_text(encoding="utf-8", errors="replace")
             if not re.search("(?i)abc|assert|trap", log):
@@ -280,7 +325,7 @@ class _Run:
         self._yosys(
             "ecp5",
             [
-                "read_verilog design.v",
+                *read,
                 f"synth_ecp5 -top {self.top} -run begin:map_luts",
                 "techmap -map +/lattice/latches_map.v",
                 "abc -lut 4 -dress",

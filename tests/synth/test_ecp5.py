@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import hwgen.synth.ecp5
-from hwgen.synth.cells import cells_of, gates_of
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, synthesise
+from hwgen.synth.cells import blocks_of, cells_of, gates_of
+from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, areas, synthesise
 from hwgen.synth.surroundings import INPUTS, OUTPUTS, surrounded
 from hwgen.synth.timing import signal_of, timing_of
 from hwgen.tools.toolchain import ToolError
@@ -227,3 +227,29 @@ def test_a_synthesis_survives_as_plain_data() -> None:
     )  # fmt: skip
     assert Synthesis.from_data(found.as_data()) == found
     assert found.total == Area(1, 3, 3, 4, 5)
+
+
+def test_cells_are_told_by_their_blocks(cache: Path) -> None:
+    names = {
+        "output.port.rounding_0.rest_LUT4_Z": "LUT4",
+        "output.drain.walk.left_CCU2C_S0": "CCU2C",
+        "watchdog$818.waited_TRELLIS_FF_Q": "TRELLIS_FF",
+        "output.o_request__payload.address_TRELLIS_FF_Q": "TRELLIS_FF",
+        "sequencer.fire_LUT4_Z": "LUT4",
+        "busy_LUT4_Z": "LUT4",
+        "master_i.accesses.0.0_DO": "TRELLIS_DPR16X4",
+    }
+    found = blocks_of({name: {"type": kind} for name, kind in names.items()})
+    assert found == {
+        "": Area(luts=1), "master_i": Area(lut_rams=1), "output": Area(ffs=1), "output.drain": Area(luts=2),
+        "output.port": Area(luts=1), "sequencer": Area(luts=1), "watchdog": Area(ffs=1),
+    }  # fmt: skip
+    assert sum(found.values(), Area()).lut4_equivalents == 5 + 6
+
+
+def test_a_design_by_block_and_without_a_module(cache: Path) -> None:
+    whole, rest = areas(DESIGN, "top"), areas(DESIGN, "top", boxes=("box.memory",))
+    assert whole["store"] == Area(lut_rams=4)
+    assert "store" not in rest
+    assert rest[""].dsps == whole[""].dsps == 1
+    assert areas(DESIGN, "top") == whole  # kept

@@ -1,6 +1,7 @@
 """The register bank of an HWC."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
 from hwgen.arch.registers.bank import (
@@ -20,7 +21,7 @@ from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
 __all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD",
-           "hwc_registers", "input_spans", "layer_settings"]  # fmt: skip
+           "hwc_registers", "input_spans", "layer_settings", "setting_widths"]  # fmt: skip
 
 HWC_IDENTITY = 0x48574331
 """Reads "HWC1"."""
@@ -66,13 +67,30 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
             *([] if parameters.cluster else [setting("watchdog", WATCHDOG_BITS, WATCHDOG_MEANING)]),
         ],
     )
-    settings = _settings(parameters)
+    settings: Iterable[Content] = _fitted(parameters, _settings(parameters))
     if not parameters.read_back:
         settings = map(write_only, settings)
     if parameters.second_settings:
         settings = map(queued, settings)
     builder.place(SETTINGS_BASE, settings)
     return builder.bank()
+
+
+def setting_widths(parameters: HwcParameters) -> dict[str, int]:
+    """The width of every setting of a layer as the blocks have it, whether it is a register or a constant."""
+    return {content.name: sum(field.width for field in content.fields) for content in _settings(parameters)}
+
+
+def _fitted(parameters: HwcParameters, settings: Iterable[Content]) -> Iterator[Content]:
+    """The settings that are registers, as wide as the programs need them."""
+    constants, bits = dict(parameters.constants), dict(parameters.setting_bits)
+    for content in settings:
+        if content.name in constants:
+            continue
+        if content.name in bits:
+            (field,) = content.fields
+            content = replace(content, fields=(replace(field, width=bits[content.name]),))
+        yield content
 
 
 def layer_settings(bank: Bank) -> tuple[Register, ...]:

@@ -1,10 +1,13 @@
 """``hwgen synth``: area and clock of the HWCs that schedules run on."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.cli.console import Json, print_json, print_table, size_text
@@ -18,6 +21,7 @@ from hwgen.cli.workload import (
     ObjectiveOption,
     PerLayer,
     SlackOption,
+    Work,
     Workload,
     fitted_works,
     left_out,
@@ -26,11 +30,14 @@ from hwgen.cli.workload import (
 )
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
+from hwgen.synth.blocks import cluster_blocks, hwc_blocks, pipeline_blocks
 from hwgen.synth.ecp5 import ABC9, Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
 
 Clock = Annotated[float, typer.Option("--clock", metavar="MHZ", min=1, max=1000, help="Target clock.")]
+Whole = HwcParameters | ClusterParameters | PipelineParameters
+CELLS = ("LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4")
 Seed = Annotated[int, typer.Option("--seed", min=1, max=(1 << 31) - 1, help="Seed of the placement.")]
 
 
@@ -47,17 +54,21 @@ def synth(
     clock: Clock = Device.wanted_mhz,
     seed: Seed = Device.seed,
     macs: MacsOption = None,
+    blocks: Annotated[
+        bool, typer.Option("--blocks", help="Area by block, of a cluster all of it; nothing is placed.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Synthesise the HWC that schedules run on for an ECP5 (a SET is scheduled first): area, clock, critical path.
 
-    Of a cluster one of its HWCs; of a depth-first solution the pipeline of each stack.
+    Of a cluster one of its HWCs, with --blocks all of it; of a depth-first solution the pipeline of each stack.
     """
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
              "--fitted": fitted, "--objective": objective, "--traffic-slack": slack}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
-        _synthesise_stacks(solution, macs, Device(wanted_mhz=clock, seed=seed), as_json=as_json)
+        device = Device(wanted_mhz=clock, seed=seed)
+        _synthesise_stacks(solution, macs, device, blocks=blocks, as_json=as_json)
         return
     works = work_of(
         workload, buffer=buffer, hardware=hardware, per_layer=per_layer, objective=objective, slack=slack,
@@ -65,6 +76,9 @@ def synth(
     )  # fmt: skip
     if fitted:
         works = fitted_works(works)
+    if blocks:
+        _print_blocks(_whole_hardware(works), as_json=as_json)
+        return
     layers: dict[HwcParameters, list[str]] = {}
     for work in works:
         compiled = compile_cluster if work.on_cluster else compile_layer
@@ -85,11 +99,49 @@ def synth(
     tell_set(works)
 
 
-def _synthesise_stacks(path: Path, macs: int | None, device: Device, *, as_json: bool) -> None:
+def _whole_hardware(works: Sequence[Work]) -> dict[Whole, list[str]]:
+    """What schedules run on, each with the names of their layers."""
+    found: dict[Whole, list[str]] = {}
+    for work in works:
+        for schedule in work.schedules:
+            whole: Whole
+            if work.on_cluster:
+                whole = compile_cluster(schedule, work.hardware).hardware
+            else:
+                whole = compile_layer(schedule, work.hardware).parameters
+            found.setdefault(whole, []).append(schedule.layer.name)
+    return found
+
+
+def _print_blocks(hardware: Mapping[Whole, list[str]], *, as_json: bool) -> None:
+    """Area by block of each."""
+    documents = []
+    for parameters, names in hardware.items():
+        with stages(f"area of the hardware of {_few(names)}") as tell:
+            if isinstance(parameters, HwcParameters):
+                what, found = "HWC", hwc_blocks(parameters, tell=tell)
+            elif isinstance(parameters, ClusterParameters):
+                what, found = "Cluster", cluster_blocks(parameters, tell=tell)
+            else:
+                what, found = "Pipeline", pipeline_blocks(parameters, tell=tell)
+        documents.append({"of": names, "blocks": {block: asdict(area) for block, area in found.items()}})
+        if not as_json:
+            rows = [[block or "(top)", area.lut4_equivalents, *_cells(area)] for block, area in found.items()]
+            total = sum(found.values(), Area())
+            rows.append(["together", total.lut4_equivalents, *_cells(total)])
+            print_table(f"{what} of {', '.join(names)}", ["block", "LUT4 equivalents", *CELLS], rows)
+    if as_json:
+        print_json({"hardware": documents})
+
+
+def _synthesise_stacks(path: Path, macs: int | None, device: Device, *, blocks: bool, as_json: bool) -> None:
     """The pipeline of each stack; equal ones once."""
     stacks: dict[PipelineParameters, list[str]] = {}
     for name, parameters in stack_parameters(path, macs):
         stacks.setdefault(parameters, []).append(name)
+    if blocks:
+        _print_blocks({one: names for one, names in stacks.items()}, as_json=as_json)  # noqa: C416
+        return
     found = []
     for parameters, names in stacks.items():
         with stages(f"synthesis of the pipeline of {_few(names)}") as tell:
@@ -122,7 +174,7 @@ def _print(what: str, found: Synthesis) -> None:
     rows.append(["together", *_cells(found.total)])
     print_table(
         f"{what}: ECP5 LFE5U-{device.size}, speed grade {device.speed}",
-        ["", "LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4"],
+        ["", *CELLS],
         rows,
     )
     gates, path = found.gates, found.critical

@@ -128,6 +128,7 @@ class ControlRegisters(wiring.Component):
         else:
             m.d.comb += [self.start.eq(accepts), run.begins.eq(accepts)]
             m.d.comb += [value.eq(getattr(bank.held, name)) for name, value in self._each_setting()]
+        m.d.comb += [getattr(self.settings, name).eq(value) for name, value in self.parameters.constants]
         fault_address = self._count(m, bank, run)
         if not self.parameters.cluster:
             m.d.comb += self.watchdog.eq(bank.held.watchdog)
@@ -136,20 +137,25 @@ class ControlRegisters(wiring.Component):
         return m
 
     def _each_setting(self) -> list[tuple[str, Signal]]:
-        return [(name, getattr(self.settings, name)) for name in self.settings.signature.members]
+        """The settings that are registers."""
+        constants = dict(self.parameters.constants)
+        names = (name for name in self.settings.signature.members if name not in constants)
+        return [(name, getattr(self.settings, name)) for name in names]
 
     def _judge(self, m: Module, bank: RegisterBank, locked: Signal, unsound: Signal) -> Value:
         """Whether the settings cannot be started, and the first reason.
 
         Whether a setting is sound is computed when it is written: a start has no time for it.
         """
+        constants = dict(self.parameters.constants)
         checks = [
             (check, Signal(init=check.least > 0, name=f"{check.name}_is_no_{check.code.name.lower()}"))
             for check in self._checks()
+            if check.name not in constants
         ]
         for check, wrong in checks:
             with m.If(getattr(bank.written, check.name)):
-                value = self.port.wdata[: len(getattr(self.settings, check.name))]
+                value = self.port.wdata[: len(getattr(bank.held, check.name))]
                 m.d.sync += wrong.eq(check.against(value))
         for check, wrong in reversed(checks):
             with m.If(wrong):

@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import ADDRESS_BITS, hwc_registers, layer_settings
-from hwgen.gateware.lib import register_bank
+from hwgen.arch.registers.hwc import ADDRESS_BITS, setting_widths
 from hwgen.gateware.lib.nest import LoopNest
 
 __all__ = ["in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
@@ -60,4 +60,4 @@ def output_capacity(parameters: HwcParameters, settings: wiring.PureInterface) -
 
 def settings_signature(parameters: HwcParameters) -> wiring.Signature:
     """The settings as ports, one each, seen from the register bank."""
-    return register_bank.settings_signature(layer_settings(hwc_registers(parameters)))
+    return wiring.Signature({name: Out(width) for name, width in setting_widths(parameters).items()})

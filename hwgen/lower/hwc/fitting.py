@@ -10,10 +10,15 @@ from hwgen.lower.hwc.program import compile_layer
 __all__ = ["fitted"]
 
 LEAST_BITS = 8
+PLACES = ("_base", "_last")
+"""How settings end that are addresses: where operands are is known when a program runs."""
+OWN = "program_digest"
+"""Not known before the hardware is, which it tells from others."""
 
 
 def fitted(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
-    """The same hardware with the narrowest coordinates that these schedules can be lowered with.
+    """The same hardware, as these schedules need it: the narrowest coordinates, settings that all have alike as
+    constants, the others as wide as their largest value. It runs other layers only if they agree with that.
 
     Raises `InputError` where the hardware itself cannot run one of them.
     """
@@ -22,7 +27,24 @@ def fitted(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
         compile_layer(schedule, hardware)
         while bits < hardware.position_bits and not _runs(schedule, _narrowed(hardware, bits)):
             bits += 1
-    return _narrowed(hardware, min(bits, hardware.position_bits))
+    return _with_settings(_narrowed(hardware, min(bits, hardware.position_bits)), schedules)
+
+
+def _with_settings(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
+    """The same with the settings that these schedules have."""
+    programs = [{name: value for name, _, value in compile_layer(one, hardware).registers} for one in schedules]
+    everywhere = set.intersection(*(set(program) for program in programs)) - {OWN}
+    found = {
+        name: {program[name] for program in programs} for name in sorted(everywhere) if not name.endswith(PLACES)
+    }
+    constants = {name: min(values) for name, values in found.items() if len(values) == 1}
+    bits = {name: max(values).bit_length() for name, values in found.items() if len(values) > 1}
+    return hardware.model_copy(
+        update={
+            "constants": {**(hardware.constants or {}), **constants},
+            "setting_bits": {**(hardware.setting_bits or {}), **bits},
+        }
+    )
 
 
 def _narrowed(hardware: Hardware, bits: int) -> Hardware:

@@ -1,5 +1,7 @@
 """The HWC that a schedule runs on: its generation parameters, and the schedule as it has it."""
 
+from collections.abc import Mapping
+
 from hwgen.arch.hwc import REDUCTION, HwcParameters, check_lanes, memory_units
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.ir.document import InputError
@@ -77,9 +79,15 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             position_bits=HwcParameters.position_bits if hardware is None else hardware.position_bits,
             read_back=hardware is not None and hardware.read_back,
             second_settings=hardware is not None and hardware.second_settings,
+            constants=_pairs(None if hardware is None else hardware.constants),
+            setting_bits=_pairs(None if hardware is None else hardware.setting_bits),
         )
     except ParameterError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def _pairs(values: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((values or {}).items()))
 
 
 def _bias_words(schedule: Schedule, hardware: Hardware | None) -> int:

@@ -70,6 +70,7 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
     require_agreement(parameters, values, schedule.layer.name)
     bank = hwc_registers(parameters)
     registers = []
+    _require_constants(parameters, values, schedule.layer.name)
     for register in layer_settings(bank):
         value = values.pop(register.name)
         if not 0 <= value < 1 << register.width:
@@ -86,6 +87,17 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
         status=bank["status"].address,
         layout=layout,
     )
+
+
+def _require_constants(parameters: HwcParameters, values: dict[str, int], where: str) -> None:
+    """Take the constants of the hardware out of ``values``; raises `InputError` unless they agree."""
+    unknown = {name for name, _ in (*parameters.constants, *parameters.setting_bits)} - set(values)
+    if unknown:
+        raise InputError(f"hardware: constants, setting_bits: expected settings of the HWC, got {min(unknown)}")
+    for name, constant in parameters.constants:
+        value = values.pop(name)
+        if value != constant:
+            raise InputError(f"{where}: {name}: the hardware is fitted to {constant}, got {value}")
 
 
 def _window(layout: MemoryLayout) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""HWCs of random loop orders, marker places, lanes and operand widths: what each runs is counted and right."""
+"""HWCs of random loop orders, marker places, lanes and operand widths, every second one fitted to its layers: what
+each runs is counted and right."""
 
 from random import Random
 
@@ -7,6 +8,7 @@ import pytest
 from cosim.hwc.results import cosimulate
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc.fitting import fitted
 from tests.random.layers import random_hwc, schedules_for
 
 LAYERS = 5
@@ -23,8 +25,12 @@ def drawn(seed: str) -> tuple[Hardware, list[Schedule]]:
             continue
 
 
-def check(seed: str) -> None:
+def check(seed: str, *, fits: bool) -> None:
     hardware, schedules = drawn(seed)
+    if fits:
+        hardware = fitted(hardware, schedules)
+        assert hardware.constants
+        assert hardware.setting_bits
     for stalls in (False, True):
         results = cosimulate(schedules, hardware, fast=False, seed=1, stalls=stalls)
         wrong = [f"{result.schedule.as_data()}: {result.failures}" for result in results if not result.passed]
@@ -33,10 +39,10 @@ def check(seed: str) -> None:
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 2, 3))])
 def test_a_few_random_hwcs(number: int) -> None:
-    check(f"few {number}")
+    check(f"few {number}", fits=number % 2 == 0)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("number", range(60))
 def test_many_random_hwcs(number: int) -> None:
-    check(f"many {number}")
+    check(f"many {number}", fits=number % 2 == 0)

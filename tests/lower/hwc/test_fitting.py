@@ -1,7 +1,12 @@
-"""The narrowest coordinates that layers can be lowered with."""
+"""Hardware that is no wider than its layers need."""
+
+import json
+from dataclasses import asdict
 
 import pytest
 
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.hwc import hwc_registers, setting_widths
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
@@ -44,3 +49,43 @@ def test_narrower_coordinates_refuse_the_layer() -> None:
         compile_layer(schedule(256, 20), narrow)
     with pytest.raises(InputError, match="expected below 256"):
         fitted(narrow, [schedule(256, 20)])
+
+
+def test_settings_that_layers_have_alike_are_constants() -> None:
+    schedules = [schedule(3, 20), schedule(5, 40)]
+    hardware = fitted(HARDWARE, schedules)
+    assert hardware.constants is not None
+    assert hardware.setting_bits is not None
+    assert hardware.constants["stride_x"] == 1
+    assert hardware.constants["step_0_x"] == 16
+    assert hardware.setting_bits["extent_x"] == 6
+    assert hardware.setting_bits["group_inputs"] == 3
+    both = {**hardware.constants, **hardware.setting_bits}
+    assert not [name for name in both if name.endswith("_base") or name == "program_digest"]
+    for one in schedules:
+        (wide, narrow) = (compile_layer(one, machine) for machine in (HARDWARE, hardware))
+        values = {name: value for name, _, value in narrow.registers}
+        expected = {name: value for name, _, value in wide.registers}
+        assert {**values, **hardware.constants} | {"program_digest": 0} == {**expected, "program_digest": 0}
+        assert hwc_registers(narrow.parameters)["extent_x"].width == 6
+        assert setting_widths(narrow.parameters)["extent_x"] == hardware.position_bits
+    assert fitted(hardware, schedules) == hardware
+
+
+def test_what_hardware_is_not_fitted_for_is_refused_with_the_reason() -> None:
+    hardware = fitted(HARDWARE, [schedule(3, 20), schedule(3, 40)])
+    with pytest.raises(InputError, match=r"row: (extent_c|group_inputs): the hardware is fitted to 3, got 5"):
+        compile_layer(schedule(5, 20), hardware)
+    with pytest.raises(InputError, match=r"row: .*: expected below \d+, got \d+"):
+        compile_layer(schedule(3, 200), hardware)
+    wrong = HARDWARE.model_copy(update={"constants": {"stride_z": 1}})
+    with pytest.raises(InputError, match="expected settings of the HWC, got stride_z"):
+        compile_layer(schedule(3, 20), wrong)
+
+
+def test_parameters_of_fitted_hardware_survive_their_document() -> None:
+    one = schedule(3, 20)
+    parameters = compile_layer(one, fitted(HARDWARE, [one])).parameters
+    assert parameters.constants
+    assert HwcParameters.from_data(json.loads(json.dumps(asdict(parameters)))) == parameters
+    assert parameters.digest != compile_layer(one, HARDWARE).parameters.digest

@@ -1,0 +1,100 @@
+"""Area and clock of HWCs of 16, 64 and 256 lanes on an ECP5; area by block of one, of a cluster and of a pipeline.
+
+LUT4-equivalents are LUT4, two for a carry cell and six for a memory of 16 words of 4 bits. Marks, with coordinates of
+12 bits and one set of settings:
+
+- 16 lanes at 1 KiB: at most 9,000 and at least 100 MHz, fitted to five layers of AlexNet at most 6,500;
+- 64 lanes: at most 13,000, at most 72 multipliers of 18 x 18 bits, at least 95 MHz;
+- 256 lanes: at most 100 for each multiplier, without the multipliers themselves.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hwgen.arch.hwc import HwcParameters
+from hwgen.cli.workload import fitted_works, work_of
+from hwgen.ir.lanes import Lanes
+from hwgen.lower.hwc import compile_layer
+from hwgen.synth.blocks import hwc_blocks
+from hwgen.synth.cells import Area
+from hwgen.synth.ecp5 import synthesise_hwc
+
+LAYERS = "stoutchinin_2019:alexnet"
+MULTIPLIERS = 72
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An HWC, whether it is placed, and its marks: most LUT4-equivalents and least MHz."""
+
+    name: str
+    parameters: HwcParameters
+    placed: bool = False
+    most: int | None = None
+    clock: float | None = None
+
+
+def parameters_of(hardware: str, *, fitted: bool = False) -> HwcParameters:
+    """The HWC of a built-in hardware file, with the schedules of the layers."""
+    works = work_of([LAYERS], buffer=None, hardware=hardware, per_layer=False, alone=True)
+    works = fitted_works(works) if fitted else works
+    (found,) = {compile_layer(one, work.hardware).parameters for work in works for one in work.schedules}
+    return found
+
+
+def variants() -> Iterator[Variant]:
+    """The rows of the table."""
+    general = parameters_of("m4c4_1KiB")
+    rows = replace(general, lanes=Lanes(m=4, x=4))
+    yield Variant("m4 c4", general, placed=True, most=9_000, clock=100.0)
+    yield Variant("m4 c4, fitted", parameters_of("m4c4_1KiB", fitted=True), placed=True, most=6_500, clock=100.0)
+    yield Variant("m4 c4, second settings", replace(general, second_settings=True))
+    yield Variant("m4 c4, settings that can be read", replace(general, read_back=True))
+    yield Variant("m4 c4, no biases kept", replace(general, bias_words=0))
+    yield Variant("m4 c4, coordinates of 16 bits", replace(general, position_bits=16))
+    yield Variant("m4 x4", rows)
+    yield Variant("m4 x4, operands of 16 bits", replace(rows, operand_bits=16))
+    yield Variant("x16, coordinates of 16 bits", parameters_of("alexnet_1KiB"), placed=True)
+    yield Variant("m8 c8, 4 KiB", parameters_of("m8c8_4KiB"), placed=True, most=13_000, clock=95.0)
+    yield Variant("m16 c16, 16 KiB", parameters_of("m16c16_16KiB"), most=256 * 100)
+
+
+def measured(variant: Variant) -> bool:
+    """Print a row; whether its marks are met."""
+    area, clock = sum(hwc_blocks(variant.parameters).values(), Area()), None
+    if variant.placed:
+        clock = synthesise_hwc(variant.parameters).clock_mhz
+    met = variant.most is None or area.lut4_equivalents <= variant.most
+    met = met and (variant.parameters.lanes.product != 64 or area.dsps <= MULTIPLIERS)
+    met = met and (variant.clock is None or (clock is not None and clock >= variant.clock))
+    marks = f"at most {variant.most:,}" if variant.most else ""
+    marks += f", {variant.clock:g} MHz" if variant.clock else ""
+    told = "" if not marks else marks + (": met" if met else ": missed")
+    frequency = "" if clock is None else f"{clock:.1f}"
+    figures = f"{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}"
+    print(f"{variant.name:34}{figures}{frequency:>8}  {told}", flush=True)
+    return met
+
+
+def hwgen(*arguments: object) -> None:
+    """A command; what it prints is shown."""
+    command = [sys.executable, "-c", "import sys; from hwgen.cli.main import main; sys.exit(main())"]
+    subprocess.run([*command, *map(str, arguments)], check=True, env={**os.environ, "COLUMNS": "120"})
+
+
+def main() -> bool:
+    """Everything; whether all marks are met."""
+    print(f"{'HWC':34}{'LUT4-eq':>8}{'FF':>8}{'DSP':>6}{'BRAM':>6}{'MHz':>8}", flush=True)
+    met = [measured(variant) for variant in variants()]
+    hwgen("synth", LAYERS, "--hardware", "m4c4_1KiB", "--blocks")
+    cluster = Path(__file__).parent.parent / "schedules" / "alexnet_cluster" / "alexnet_1.yaml"
+    hwgen("synth", cluster, "--hardware", "alexnet_cluster", "--blocks")
+    with TemporaryDirectory() as folder:
+        hwgen("depth-first", "lenet", "--memory", "16KiB", "-o", folder)
+        hwgen("synth", folder, "--blocks")
+    return all(met)
