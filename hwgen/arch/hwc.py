@@ -11,6 +11,7 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BITS, WORD_BYTES
 from hwgen.arch.latency import FEWER_WORDS_AHEAD, WORDS_AHEAD
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights.lines import WeightLines
+from hwgen.ir.hardware import MULTIPLIERS
 from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, Ports
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
 from hwgen.ir.schedule import MOST_BIAS_WORDS
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 REDUCTION = frozenset(REDUCTION_DIMS)
-LANES = 16
+LANES = MULTIPLIERS
 """Lanes of a datapath if nothing else is asked for."""
 LANE_RANGE = range(4, 257)
 """Lanes that a datapath may have together."""

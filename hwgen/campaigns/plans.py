@@ -11,7 +11,7 @@ import hwgen.ir
 import hwgen.lower
 import hwgen.model
 import hwgen.search
-from hwgen.arch.hwc import ALONG_X
+from hwgen.arch.hwc import ALONG_X, LANES
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
@@ -36,19 +36,24 @@ KINDS: dict[Kind, str] = {
     "published": "an HWC for each layer in the loop order of the paper's Fig. 8, lanes along x",
     "hwce": "the HWCE's nest, lanes along x",
 }
-BUSY: dict[Kind, tuple[float, float]] = {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)}
-"""For HWCs of high utilisation: the least mean utilisation, and the most traffic relative to the optima."""
+BUSY: dict[int, dict[Kind, tuple[float, float]]] = {
+    16: {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)},
+    64: {"per-layer": (0.92, 1.15), "shared": (0.88, 1.2)},
+    256: {"per-layer": (0.8, 1.15), "shared": (0.7, 1.2)},
+}
+"""For HWCs of high utilisation: by their multipliers at least, the least mean utilisation, by the estimate of the
+search, and the most traffic relative to the optima."""
 
 
 @dataclass(frozen=True)
 class Configuration:
     """A kind of HWC, and the bytes of its local memories.
 
-    With a demand on the mean utilisation the HWCs of the first two kinds have lanes of any shape, and as little
-    traffic as that allows, at most ``ratio`` times the optima; without, the least traffic, or with ``slack`` the
-    fewest cycles that traffic within this slack of the least allows. Then the lanes are the given ones, along x by
-    default (None: of any shape), and the loop order is the given one (as `hwgen.search.hwc.canonical` writes them) or
-    the best one. With ``room`` the memories of an HWC for one layer have what its schedule leaves of the budget,
+    With a demand on the mean utilisation the HWCs of the first two kinds have ``multipliers`` in any shape, and as
+    little traffic as that allows, at most ``ratio`` times the optima; without, the least traffic, or with ``slack``
+    the fewest cycles that traffic within this slack of the least allows. Then the lanes are the given ones, along x
+    by default (None: of any shape), and the loop order is the given one (as `hwgen.search.hwc.canonical` writes them)
+    or the best one. With ``room`` the memories of an HWC for one layer have what its schedule leaves of the budget,
     without only what it needs.
     """
 
@@ -60,16 +65,21 @@ class Configuration:
     order: str | None = None
     room: bool = False
     slack: float | None = None
+    multipliers: int = LANES
 
     @classmethod
-    def busy(cls, kind: Kind, budget: int) -> "Configuration":
+    def busy(cls, kind: Kind, budget: int, multipliers: int = LANES) -> "Configuration":
         """With the demands of `BUSY`, where the kind has any."""
-        return cls(kind, budget, *BUSY.get(kind, ()))
+        demands = BUSY[max([LANES, *(number for number in BUSY if number <= multipliers)])]
+        utilisation, ratio = demands.get(kind, (None, cls.ratio))
+        return cls(kind, budget, utilisation, ratio, multipliers=multipliers)
 
     @property
     def name(self) -> str:
         """Its name in results and tables."""
         name = f"{self.kind} {self.budget}"
+        if self.multipliers != LANES:
+            name += f" {self.multipliers} multipliers"
         if self.shape != "x16":
             name += f" {self.shape}"
         if self.order is not None:
@@ -191,13 +201,15 @@ Weighed = tuple[list[Entry], dict[str, Balance]]
 
 def _shared(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     if wanted.utilisation is not None:
-        hardware, schedules = shared(layers, wanted.budget, wanted.utilisation, wanted.ratio, jobs=1)
+        hardware, schedules = shared(
+            layers, wanted.budget, wanted.utilisation, wanted.ratio, multipliers=wanted.multipliers, jobs=1
+        )
         return [Entry(schedule, hardware) for schedule in schedules], {}
     budget, lanes, order = wanted.budget, wanted.lanes, wanted.items
     if wanted.slack is None:
-        best = least_shared(layers, budget, lanes, order=order)
+        best = least_shared(layers, budget, lanes, multipliers=wanted.multipliers, order=order)
     else:
-        best = balanced_shared(layers, budget, lanes, order=order, slack=wanted.slack)
+        best = balanced_shared(layers, budget, lanes, multipliers=wanted.multipliers, order=order, slack=wanted.slack)
     balances = {layer.name: part for layer, part in zip(layers, best.parts, strict=bool(best.parts))}
     return [Entry(result.schedule, best.hardware) for result in best.results], balances
 
@@ -205,9 +217,10 @@ def _shared(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
 def _per_layer(layers: Sequence[Layer], wanted: Configuration) -> Weighed:
     budget = wanted.budget
     if wanted.utilisation is not None:
-        chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, jobs=1)
+        chosen = per_layer(layers, budget, wanted.utilisation, wanted.ratio, multipliers=wanted.multipliers, jobs=1)
         return [Entry(schedule, hardware) for schedule, hardware in chosen], {}
-    own = Hardware(name="per_layer", lanes=wanted.lanes, budget=budget, order=wanted.items)
+    number = None if wanted.lanes or wanted.multipliers == LANES else wanted.multipliers
+    own = Hardware(name="per_layer", lanes=wanted.lanes, multipliers=number, budget=budget, order=wanted.items)
     request = Request((budget,), own) if wanted.slack is None else BalancedRequest((budget,), own, slack=wanted.slack)
     found = [results[0] for results in search_layers(layers, request, jobs=1)]
     balances = {layer.name: one.balance for layer, one in zip(layers, found, strict=True) if one.balance is not None}

@@ -16,11 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import MULTIPLIER_NUMBERS, MULTIPLIERS
 
 __all__ = [
     "CYCLES_NOTE",
     "Json",
     "buffer_sizes",
+    "checked_multipliers",
     "chosen_names",
     "is_given",
     "note",
@@ -225,6 +227,13 @@ def _bytes(text: str, option: str) -> int:
         limits = f"from 1 byte to {size_text(_LARGEST_BUFFER)}"
         raise InputError(f"{option}: expected sizes such as 512 or 1KiB,4KiB, {limits}, got {text[:40]!r}")
     return size
+
+
+def checked_multipliers(number: int | None) -> int:
+    """The multipliers asked for, or as many as an HWC has by default."""
+    if number is not None and number not in MULTIPLIER_NUMBERS:
+        raise InputError(f"--multipliers: expected a power of two from 4 to 256, got {number}")
+    return number or MULTIPLIERS
 
 
 def size_text(size: int) -> str:

@@ -23,7 +23,7 @@ from hwgen.cli.schedules import (
 from hwgen.ir.builtin import named_file
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError, load_yaml
-from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.ir.hardware import MULTIPLIERS, Hardware, load_hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy, load_hierarchy
 from hwgen.ir.schedule import Schedule, save_schedule
@@ -260,16 +260,18 @@ def of_size(hardware: Hardware, size: int) -> Hardware:
     return hardware if hardware.buffers is not None else hardware.model_copy(update={"budget": size})
 
 
-def one_for_all(layers: tuple[Layer, ...], size: int, slack: float | None, *, name: str = SHARED) -> Shared:
+def one_for_all(
+    layers: tuple[Layer, ...], size: int, slack: float | None, *, name: str = SHARED, multipliers: int = MULTIPLIERS
+) -> Shared:
     """The one HWC of some bytes that is best for all layers, and the schedules on it; its lanes are free.
 
     ``slack`` : by what share traffic may exceed the least, for the fewest cycles; None: the least traffic.
     """
     note(f"searching the best HWC of {size_text(size)} for {len(layers)} layers")
-    with progress(number_of_steps(slack), "searching") as step:
+    with progress(number_of_steps(layers, size, slack, multipliers=multipliers), "searching") as step:
         if slack is None:
-            return least_shared(layers, size, name=name, step=step)
-        return balanced_shared(layers, size, slack=slack, name=name, step=step)
+            return least_shared(layers, size, multipliers=multipliers, name=name, step=step)
+        return balanced_shared(layers, size, multipliers=multipliers, slack=slack, name=name, step=step)
 
 
 def balance_of(results: Sequence[Result]) -> Balance | None:

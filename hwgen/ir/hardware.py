@@ -24,6 +24,8 @@ from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, chec
 
 __all__ = [
     "BLOCK_BYTES",
+    "MULTIPLIERS",
+    "MULTIPLIER_NUMBERS",
     "Cluster",
     "DmaCost",
     "Dram",
@@ -131,14 +133,19 @@ class Cluster(Value):
         return self
 
 
-ALONG_ROWS = Lanes(x=16)
+MULTIPLIERS = 16
+"""Multipliers of a datapath if nothing else is asked for."""
+MULTIPLIER_NUMBERS = tuple(1 << n for n in range(2, 9))
+"""Multipliers that a datapath may have."""
+ALONG_ROWS = Lanes(x=MULTIPLIERS)
 """The lanes of a cluster on which a single layer is searched that leaves them free."""
 
 
 class Hardware(Value):
     """One HWC, or several of them in a cluster.
 
-    ``lanes`` is the datapath's shape, ``buffers`` the bytes of the I, W and O memories (fixed at generation),
+    ``lanes`` is the datapath's shape; where it is free, ``multipliers`` is how many there are (16 if it is absent).
+    ``buffers`` the bytes of the I, W and O memories (fixed at generation),
     ``order`` the loop order and marker places it was generated for. Without ``lanes``, ``order`` or ``buffers`` they
     are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes.
     ``bias_words`` biases are kept beside them: a power of two, or none; with 64 nearly every network's biases are
@@ -154,6 +161,7 @@ class Hardware(Value):
 
     name: Name
     lanes: LanesField | None = None
+    multipliers: int | None = None
     budget: int = Field(default=1024, ge=1, le=1 << 24)
     buffers: dict[ArrayName, Annotated[int, Field(ge=0)]] | None = None
     order: Order | None = None
@@ -183,6 +191,15 @@ class Hardware(Value):
             raise ValueError(
                 f"lanes: {outside[0]}: expected lanes along {', '.join(LANE_DIMS)}, as the datapath has them"
             )
+        if self.multipliers is not None:
+            if self.multipliers not in MULTIPLIER_NUMBERS:
+                raise ValueError(f"multipliers: expected a power of two from 4 to 256, got {self.multipliers}")
+            if self.lanes is not None and self.lanes.product != self.multipliers:
+                raise ValueError(f"multipliers: expected {self.lanes.product} as lanes has, got {self.multipliers}")
+            if self.cluster is not None and self.multipliers != MULTIPLIERS:
+                raise ValueError(
+                    f"multipliers: expected {MULTIPLIERS} in a cluster without lanes, got {self.multipliers}"
+                )
         if self.order is not None:
             check_markers(self.order, "order")
         if self.buffers is not None:
@@ -203,6 +220,11 @@ class Hardware(Value):
                 "read_back and second_settings: expected neither in a cluster: its program writes settings"
             )
         return self
+
+    @property
+    def number_of_multipliers(self) -> int:
+        """Multiply-accumulates in one cycle."""
+        return self.lanes.product if self.lanes is not None else self.multipliers or MULTIPLIERS
 
     @property
     def shape(self) -> Lanes:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hwgen.campaigns.hwc import rows_of
-from hwgen.campaigns.plans import Configuration, make_plan
+from hwgen.campaigns.plans import BUSY, Configuration, make_plan
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
@@ -234,3 +234,11 @@ def test_processes_that_build_the_same_build_it_once(tmp_path: Path, runtime_too
     assert len([path for path in builds.iterdir() if path.is_dir()]) == 1
     if runtime_too:
         assert len(list((tmp_path / "cache" / "runtime").glob("*.a"))) == 1
+
+
+def test_demands_are_those_of_the_number_of_multipliers() -> None:
+    few, many = Configuration.busy("shared", 4096), Configuration.busy("shared", 4096, 64)
+    assert "multipliers" not in few.name
+    assert "64 multipliers" in many.name
+    assert (many.utilisation, many.ratio) == BUSY[64]["shared"]
+    assert Configuration.busy("published", 1024, 64).utilisation is None

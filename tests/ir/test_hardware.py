@@ -61,6 +61,8 @@ REJECTED = [
         {**PLAIN, "ports": {"W": 64}, "cluster": {}},
         "h.yaml: ports: expected 32 bits each in a cluster, got {'W': 64}",
     ),
+    ({**PLAIN, "multipliers": 24}, "h.yaml: multipliers: expected a power of two from 4 to 256, got 24"),
+    ({**PLAIN, "lanes": {"x": 8}, "multipliers": 16}, "h.yaml: multipliers: expected 8 as lanes has, got 16"),
     ({**PLAIN, "budget": 0}, "h.yaml: budget: expected at least 1, got 0"),
     ({**PLAIN, "buffers": {"I": 4}}, "h.yaml: buffers: expected bytes for I, W and O"),
     (

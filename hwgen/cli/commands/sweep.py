@@ -51,7 +51,7 @@ LanesOption = Annotated[
     typer.Option(
         "--lanes",
         metavar="auto|SHAPE[,...]",
-        help="Shapes of the 16 lanes: x16, m8x2, m16, ...; auto, the default: the one that suits the layers. In a "
+        help="Shapes of the lanes: x16, m8x2, m16c4, ...; auto, the default: the one that suits the layers. In a "
         "cluster x16 by default.",
     ),
 ]

@@ -6,15 +6,15 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hwgen.ir.lanes import Lanes
 from hwgen.report.sweep.groups import groups_of, labels_of, pareto
 from hwgen.report.sweep.results import SweepResults
 
-__all__ = ["LANES", "PORT_BYTES", "figures_of"]
+__all__ = ["PORT_BYTES", "figures_of"]
 
 Row = Mapping[str, Any]
-LANES = 16
 PORT_BYTES = 12
-"""MACs of the lanes, and bytes of three 32-bit ports, in one cycle."""
+"""Bytes of three 32-bit ports in one cycle."""
 COLOURS = {"I": "#0072b2", "W": "#d55e00", "O": "#009e73", "total": "#33322f"}
 """After Okabe and Ito (2008): told apart by the colour-blind too."""
 SHAPES = {"I": "o", "W": "s", "O": "^", "total": "D"}
@@ -183,8 +183,10 @@ def _roofline(rows: Sequence[Row]) -> Figure:
             color=colour, label=label, markersize=5,
         )  # fmt: skip
     least, most = axes.get_xlim()
-    places = [min(least, 0.8) if least > 0 else 0.8, LANES / PORT_BYTES, max(most, 4.0)]
-    axes.plot(places, [min(LANES, PORT_BYTES * place) for place in places], color="#9a9890", label="roof")
+    for lanes in sorted({Lanes.parse(row["hardware_lanes"]).product for row in rows}):
+        places = [min(least, 0.8) if least > 0 else 0.8, lanes / PORT_BYTES, max(most, 4.0)]
+        roof = [min(lanes, PORT_BYTES * place) for place in places]
+        axes.plot(places, roof, color="#9a9890", label=f"roof of {lanes} lanes")
     axes.set(xscale="log", yscale="log", xlabel="MACs for each byte moved", ylabel="MACs a cycle")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize="small")

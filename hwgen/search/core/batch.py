@@ -22,7 +22,7 @@ from hwgen.search.core.optimal import Balance, Objective, Result, result_of, sea
 
 __all__ = ["ENGINE", "Alone", "Request", "follow_the_parent", "processors", "search_layers"]
 
-ENGINE = 1
+ENGINE = 2
 """Number of the search engine; results that another number stored are not used again."""
 
 

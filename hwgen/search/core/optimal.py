@@ -27,7 +27,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import LANES
 from hwgen.ir.counts import DIRECTIONS, Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware, Order
@@ -38,6 +37,7 @@ from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
 from hwgen.search.core.branch import FOUND, GOALS, Problem, improve
 from hwgen.search.core.dominance import Triples
+from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.nests import fixed_schedule, free_schedule
 from hwgen.search.core.orders import TILED, FixedOrder, Orders, all_orders, fixed_order
 from hwgen.search.core.problems import LayerProblems, with_memories
@@ -180,8 +180,8 @@ def search(
     buffer_bytes
         Buffer sizes in bytes: I, W and O together.
     hardware
-        Without it the pure model: no lanes, needs to the byte. With it its lanes (any shape where they are free),
-        allocation and rules, and if it has them its order and its three memories.
+        Without it the pure model: no lanes, needs to the byte. With it its lanes (where they are free,
+        those of `lane_shapes`), allocation and rules, and if it has them its order and its three memories.
     objective
         ``traffic`` (bytes), ``words`` or ``cycles`` (the busiest of datapath and ports).
     order
@@ -197,7 +197,11 @@ def search(
     """
     if hardware is not None and hardware.lanes is None:
         searches = [partial(_search_one, layer, size, objective, order, bits, interleaved) for size in buffer_bytes]
-        return [_over_shapes(hardware, search_one, objective) for search_one in searches]
+        sought = zip(searches, buffer_bytes, strict=True)
+        return [
+            _over_shapes(hardware, lane_shapes([layer], hardware.number_of_multipliers, size), search_one, objective)
+            for search_one, size in sought
+        ]
     started = time.perf_counter()
     problems = problems or LayerProblems(layer, bits or Bits(), Target.of(hardware))
     room = _room(problems, hardware, order, interleaved)
@@ -237,10 +241,12 @@ def _search_one(
     return search(layer, [size], hardware, objective, order, bits=bits, interleaved=interleaved)[0]
 
 
-def _over_shapes(hardware: Hardware, search_one: Callable[[Hardware], Result], objective: Objective) -> Result:
-    """The best over all shapes of the lanes; of equal ones, that of the first shape (most along x)."""
+def _over_shapes(
+    hardware: Hardware, shapes: Sequence[Lanes], search_one: Callable[[Hardware], Result], objective: Objective
+) -> Result:
+    """The best over some shapes of the lanes; of equal ones, that of the first shape."""
     found, refusal = [], None
-    for lanes in Lanes.shapes(LANES):
+    for lanes in shapes:
         try:
             found.append(search_one(hardware.model_copy(update={"lanes": lanes})))
         except InputError as error:

@@ -4,7 +4,7 @@
 order is free, one order for each triple of forms that no other one beats in bytes and words
 (`hwgen.search.core.dominance`), and the orders of `hwgen.search.hwc.canonical`. Where the memories are free, those
 that a schedule needs share the rest of the budget (`hwgen.search.hwc.memory_split.with_room`). Where the lanes are
-free, all their shapes.
+free, those of `hwgen.search.core.lane_shapes`.
 
 *What is proven*: the least traffic (`hwgen.search.core.optimal`). *What is judged*: cycles by the exact model
 (`hwgen.model.hwc.cycles`). Where few schedules are within the slack, all are judged. Else a short list is: of each
@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import LANES
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
@@ -30,6 +29,7 @@ from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
 from hwgen.search.core.batch import Request
+from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.optimal import Balance, Cost, Result, result_of, search
 from hwgen.search.core.orders import all_orders, fixed_order
 from hwgen.search.core.problems import LayerProblems
@@ -39,9 +39,9 @@ from hwgen.search.hwc.fewer_tiles import cycles_of, quick_cycles
 from hwgen.search.hwc.memory_split import roomy
 from hwgen.search.hwc.within_slack import AT, Found, Nests, Steps, found_within, given_nests, searched_nests
 
-__all__ = ["LEVELS", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of", "shapes_of_lanes"]
+__all__ = ["LEVELS", "TRAFFIC_SLACK", "BalancedRequest", "balanced", "memories_of"]
 
-ENGINE = 2
+ENGINE = 3
 """Number of this engine; results that another number stored are not used again."""
 
 TRAFFIC_SLACK = 0.01
@@ -53,11 +53,6 @@ FEW, MANY, LITTLE_WORK = 8, 100, 4e6
 """All schedules are judged if they are few, or not many that have no more iterations than this together."""
 
 Floats = NDArray[np.float64]
-
-
-def shapes_of_lanes(hardware: Hardware) -> list[Lanes]:
-    """The shapes that the hardware's lanes may have."""
-    return Lanes.shapes(LANES) if hardware.lanes is None else [hardware.lanes]
 
 
 def memories_of(schedule: Schedule, hardware: Hardware, budget: int) -> PerOperand:
@@ -149,7 +144,7 @@ class _Balancing:
     def least(self) -> dict[Lanes, Result]:
         """The schedule of least traffic for each shape of lanes that has any."""
         found, refusal = {}, None
-        for lanes in shapes_of_lanes(self.hardware):
+        for lanes in self._shapes:
             try:
                 shaped = self._shaped(lanes)
                 found[lanes] = search(self.layer, [self.budget], shaped, problems=self._problems(lanes))[0]
@@ -158,6 +153,11 @@ class _Balancing:
         if refusal is not None and not found:
             raise refusal
         return found
+
+    @property
+    def _shapes(self) -> list[Lanes]:
+        given = self.hardware
+        return [given.lanes] if given.lanes else lane_shapes([self.layer], given.number_of_multipliers, self.budget)
 
     def _shaped(self, lanes: Lanes) -> Hardware:
         return self.hardware.model_copy(update={"lanes": lanes})

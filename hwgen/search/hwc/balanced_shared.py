@@ -25,6 +25,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand
+from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.core.optimal import Balance, Cost, result_of
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
@@ -56,18 +57,20 @@ def balanced_shared(
     budget: int = 1024,
     lanes: Lanes | None = None,
     *,
+    multipliers: int = LANES,
     order: Order | None = None,
     slack: float = TRAFFIC_SLACK,
     name: str = "shared",
     step: Callable[[], None] = lambda: None,
 ) -> Shared:
-    """The HWC of ``budget`` bytes and the schedules on it; lanes and order are free if left out.
+    """The HWC of ``budget`` bytes and the schedules on it; lanes (of ``multipliers``) and order are free if
+    left out.
 
     ``step`` is called `number_of_steps` times. Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
     search = _Search(tuple(layers), budget, order, name, step)
-    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes], max(FAR, slack))
+    search.find_least(_shapes(layers, budget, lanes, multipliers), max(FAR, slack))
     found = search.within(slack)
     return replace(found, seconds=time.perf_counter() - started)
 
@@ -77,24 +80,36 @@ def least_shared(
     budget: int,
     lanes: Lanes | None = None,
     *,
+    multipliers: int = LANES,
     order: Order | None = None,
     name: str = "shared",
     step: Callable[[], None] = lambda: None,
 ) -> Shared:
-    """The HWC of ``budget`` bytes with the least traffic; lanes and order are free if left out.
+    """The HWC of ``budget`` bytes with the least traffic; lanes (of ``multipliers``) and order are free
+    if left out.
 
     ``step`` is called `number_of_steps` times. Raises `InputError` if no HWC of this size runs all layers.
     """
     started = time.perf_counter()
     search = _Search(tuple(layers), budget, order, name, step)
-    search.find_least(Lanes.shapes(LANES) if lanes is None else [lanes], 0.0)
+    search.find_least(_shapes(layers, budget, lanes, multipliers), 0.0)
     least = min(search.least.values(), key=lambda shared: shared.total_bytes)
     return replace(least, seconds=time.perf_counter() - started)
 
 
-def number_of_steps(slack: float | None = None, lanes: Lanes | None = None) -> int:
+def _shapes(layers: Sequence[Layer], budget: int, lanes: Lanes | None, multipliers: int) -> list[Lanes]:
+    return lane_shapes(layers, multipliers, budget) if lanes is None else [lanes]
+
+
+def number_of_steps(
+    layers: Sequence[Layer],
+    budget: int,
+    slack: float | None = None,
+    lanes: Lanes | None = None,
+    multipliers: int = LANES,
+) -> int:
     """Steps that a search reports: `balanced_shared` for a slack, `least_shared` without one."""
-    shapes = len(Lanes.shapes(LANES)) if lanes is None else 1
+    shapes = len(_shapes(layers, budget, lanes, multipliers))
     return shapes if slack is None else 2 * shapes + len(_levels(slack)) + 1
 
 

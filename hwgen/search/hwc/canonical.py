@@ -98,7 +98,8 @@ def splits_of(layers: Sequence[Layer], budget: int, target: Target, text: str) -
     if text.startswith(WEIGHT_STATIONARY):
         vectors, sizes = range(2, 5), set()
         for layer in layers:
-            filter_bytes = layer.channels_per_group * layer.kernel[0] * layer.kernel[1]
+            channels = target.lanes.vectors("c", layer.channels_per_group) * target.lanes.c
+            filter_bytes = channels * layer.kernel[0] * layer.kernel[1]
             for at_once in range(target.lanes.m, layer.output_channels + 1, target.lanes.m):
                 if at_once * filter_bytes >= budget:
                     break
@@ -129,9 +130,9 @@ def points(
 ) -> Points:
     """Undominated schedules for each split of the memories; ``t``: the layer's tables.
 
-    The steps of the tile loops are the multiples of the lanes and the whole extent (channels: `CHANNEL_STEPS` and
-    all channels). Kept are schedules of at most ``most_bytes`` traffic in which at least ``least_share`` of the
-    lanes have work.
+    The steps of the tile loops are the multiples of the lanes and the whole extent (channels: `CHANNEL_STEPS` lane
+    vectors and all channels). Kept are schedules of at most ``most_bytes`` traffic in which at least ``least_share``
+    of the lanes have work.
     """
     fixed = _fixed(text, target.lane_dims)
     t = t._replace(least=np.zeros(3))
@@ -166,10 +167,10 @@ def _steps(layer: Layer, target: Target, fixed: FixedOrder, dim: Dim) -> Ints:
     extent = layer.extents[dim]
     if dim in fixed.loop_set.whole:
         return np.array([extent])
-    if dim == "c":
-        return np.unique([*(step for step in CHANNEL_STEPS if step < extent), extent])
     lane = target.lanes.along(dim)
     most = lane if dim in fixed.loop_set.stepped else extent
+    if dim == "c":
+        return np.unique([*(lane * step for step in CHANNEL_STEPS if lane * step < most), min(most, extent)])
     return np.unique([*range(lane, most + 1, lane), min(most, extent)])
 
 

@@ -28,7 +28,7 @@ from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_tile, 
 from hwgen.search.core.orders import INPUT_STATES, OUTPUT_STATES, WEIGHT_STATES, Orders
 from hwgen.search.core.space import Target
 
-__all__ = ["Shapes", "Waiting", "estimate", "shapes_of", "waiting_of"]
+__all__ = ["Shapes", "Waiting", "estimate", "shapes_of", "waiting_of", "weight_words"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,8 +69,11 @@ class Waiting(NamedTuple):
     Members
     -------
     inner : [m y x, m y x c-tile c k l], whether the loop (below O's marker) is inside the vector loop.
-    k_size, l_size, c_size : iterations of k, l and c.
+    k_size, l_size, c_size : extents of k, l and c.
+    c_lanes : lanes along c.
     weight_tile : kernel elements of a tile of W.
+    line_pitch, line_bytes : of weights in lines (`hwgen.arch.weights.lines`), from one channel lane to the next and
+        of a whole line in the memory; 0 where they are packed densely.
     fill_cycles : cycles to write a word.
     drain : rows of lanes of a vector: each of them takes a cycle for each word along the row, at least one.
     copies : copies of the input.
@@ -81,7 +84,10 @@ class Waiting(NamedTuple):
     k_size: float
     l_size: float
     c_size: float
+    c_lanes: float
     weight_tile: float
+    line_pitch: float
+    line_bytes: float
     fill_cycles: float
     drain: float
     copies: float
@@ -104,7 +110,10 @@ def waiting_of(layer: Layer, target: Target, orders: Orders) -> Waiting:
         float(layer.kernel[0]),
         float(layer.kernel[1]),
         float(layer.channels_per_group),
+        float(target.lanes.c),
         float(weight_tile),
+        0.0 if target.lines is None else float(target.lines.pitch),
+        0.0 if target.lines is None else float(target.lines.stored),
         float(min(layer.stride[1], 4)),
         float(target.lanes.m * target.lanes.y),
         float(target.lanes.y),
@@ -268,7 +277,7 @@ def _input(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
         for j in range(4):
             if b.i_c[c, j, 0] == 0:
                 break
-            number, inside = b.i_m[m, i, 0] * b.i_c[c, j, 0], b.i_m[m, i, 2] * b.i_c[c, j, 1]
+            number, inside = b.i_m[m, i, 0] * b.i_c[c, j, 0], b.i_m[m, i, 2] * b.i_c[c, j, 2]
             for r in range(KINDS):
                 rows = b.rows[y, r]
                 if rows[0] == 0:
@@ -310,9 +319,8 @@ def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
             if b.w_c[c, j, 0] == 0:
                 break
             number = b.w_m[m, i, 0] * b.w_c[c, j, 0] * taps
-            inside = b.w_m[m, i, 2] * b.w_c[c, j, 1] * q.weight_tile
-            size = b.w_m[m, i, 1] * b.w_c[c, j, 1] * q.weight_tile
-            words = np.ceil(size / 4)
+            inside = b.w_m[m, i, 2] * b.w_c[c, j, 2] * q.weight_tile
+            words, new = weight_words(q, b.w_m[m, i], b.w_c[c, j])
             for r in range(4):
                 if b.w_y[y, r, 0] == 0:
                     break
@@ -321,18 +329,33 @@ def _weight(b, q, m, c, y, x, need, memory):  # type: ignore[no-untyped-def]
                         break
                     number_of_tiles = number * b.w_y[y, r, 0] * b.w_x[x, s, 0]
                     used = inside * b.w_y[y, r, 2] * b.w_x[x, s, 2]
-                    total += number_of_tiles * _wait(used, words, 4 * words, slack, WEIGHT_PLACING)
+                    total += number_of_tiles * _wait(used, words, new, slack, WEIGHT_PLACING)
     return total
+
+
+@njit(cache=True)
+def weight_words(q, m, c):  # type: ignore[no-untyped-def]
+    """Words of a tile of W, and bytes that it takes in the memory; ``m``, ``c``: its part of each, see `Shapes`."""
+    if q.line_bytes == 0:
+        words = np.ceil(m[1] * c[1] * q.weight_tile / 4)
+        return words, 4 * words
+    new = m[2] * c[2] * q.weight_tile * q.line_bytes
+    if q.line_pitch < 4:
+        vectors, rest = c[1] // q.c_lanes, c[1] % q.c_lanes
+        of_channels = vectors * np.ceil(q.c_lanes * q.line_pitch / 4) + np.ceil(rest * q.line_pitch / 4)
+        return m[2] * of_channels * q.weight_tile, new
+    vectors, rest = m[1] // q.line_pitch, m[1] % q.line_pitch
+    return (vectors * q.line_pitch / 4 + np.ceil(rest / 4)) * c[1] * q.weight_tile, new
 
 
 @njit(cache=True)
 def _output(b, q, m, c, y, x, slack):  # type: ignore[no-untyped-def]
     """Cycles that the drain of O takes from the datapath, and stall cycles of first touches that wait for it."""
-    reduction = q.c_size * q.k_size * q.l_size
+    reduction = np.ceil(q.c_size / q.c_lanes) * q.k_size * q.l_size
     tiles = np.ceil(q.c_size / c)
     total = 0.0
     sizes = np.empty(7)
-    sizes[3], sizes[4], sizes[5], sizes[6] = tiles, min(c, q.c_size), q.k_size, q.l_size
+    sizes[3], sizes[4], sizes[5], sizes[6] = tiles, np.ceil(min(c, q.c_size) / q.c_lanes), q.k_size, q.l_size
     steps = np.empty(3)
     for i in range(4):
         if b.o_m[m, i, 0] == 0:

@@ -25,9 +25,7 @@ from hwgen.search.core.optimal import search
 from hwgen.search.core.space import Target, tables
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text, points, schedule_of, splits_of
 
-__all__ = ["LANES", "Choice", "LayerFronts", "Point"]
-
-LANES = 16
+__all__ = ["Choice", "LayerFronts", "Point"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -75,6 +73,7 @@ class LayerFronts:
     Members
     -------
     weights : how often each layer occurs.
+    multipliers : of each HWC.
     hwcs : of each HWC the shape of the lanes, the order, and the bytes of I, W and O.
     fronts : of each layer.
     free : of each layer the least traffic without hardware.
@@ -83,6 +82,7 @@ class LayerFronts:
     layers: list[Layer]
     weights: Floats
     budget: int
+    multipliers: int
     hwcs: list[tuple[Target, str, tuple[int, int, int]]]
     fronts: list[_Front]
     free: Floats
@@ -110,7 +110,7 @@ class LayerFronts:
         most = free + np.maximum(0.6 * free, 0.01 * float(weights @ free))
         tasks = [(layer, families, float(bytes_), everywhere) for layer, bytes_ in zip(layers, most, strict=True)]
         fronts = _in_parallel(_front, tasks, jobs)
-        return cls(layers, weights, budget, hwcs, fronts, free)
+        return cls(layers, weights, budget, shapes[0].product, hwcs, fronts, free)
 
     @property
     def free_bytes(self) -> float:
@@ -143,7 +143,7 @@ class LayerFronts:
         return self._trade_surplus(self._points(best[1], min_utilisation), min_utilisation, most_hardware)
 
     def _utilisation(self, layer: int, cycles: Floats) -> Floats:
-        return self.layers[layer].macs / (LANES * cycles)
+        return self.layers[layer].macs / (self.multipliers * cycles)
 
     def _costs(self, price: float) -> Floats:
         """[layer, HWC]: traffic relative to the least traffic of all layers, plus the price of idle lanes."""
@@ -217,7 +217,7 @@ class LayerFronts:
             for n, front in enumerate(self.fronts):
                 others = {point.hardware for at, point in enumerate(chosen) if at != n}
                 saved = self.weights[n] * (chosen[n].traffic - front.traffic)
-                now = self.layers[n].macs / (LANES * chosen[n].cycles)
+                now = self.layers[n].macs / (self.multipliers * chosen[n].cycles)
                 lost = self.weights[n] * (now - self._utilisation(n, front.cycles))
                 allowed = lost <= spare
                 if len(others) >= most_hardware:
@@ -236,7 +236,9 @@ class LayerFronts:
     def _sums(self, chosen: list[Point]) -> tuple[float, float]:
         """Traffic and mean utilisation."""
         traffic = float(self.weights @ np.array([point.traffic for point in chosen]))
-        each = [layer.macs / (LANES * point.cycles) for layer, point in zip(self.layers, chosen, strict=True)]
+        each = [
+            layer.macs / (self.multipliers * point.cycles) for layer, point in zip(self.layers, chosen, strict=True)
+        ]
         return traffic, float(self.weights @ np.array(each) / self.weights.sum())
 
     def choice(self, layer: Layer, point: Point, number: int) -> Choice:

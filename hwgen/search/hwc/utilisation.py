@@ -19,18 +19,20 @@ from pathlib import Path
 
 import numpy as np
 
+from hwgen.arch.hwc import LANES
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.access import predict
+from hwgen.search.core.lane_shapes import lane_shapes
 from hwgen.search.hwc.canonical import CANONICAL
-from hwgen.search.hwc.layer_fronts import LANES, Choice, LayerFronts
+from hwgen.search.hwc.layer_fronts import Choice, LayerFronts
 
 __all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
-ENGINE = 4
+ENGINE = 5
 """Number of this engine; plans that another number stored are not used again."""
 MOST_HARDWARE = 20
 """HWCs that `per_layer` chooses at most."""
@@ -81,11 +83,14 @@ def per_layer(
     max_ratio: float,
     *,
     lanes: Lanes | None = None,
+    multipliers: int = LANES,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> list[tuple[Schedule, Hardware]]:
     """A schedule and an HWC for each layer: `plan_per_layer` without its figures."""
-    plan = plan_per_layer(layers, budget, min_utilisation, max_ratio, lanes=lanes, store=store, jobs=jobs)
+    plan = plan_per_layer(
+        layers, budget, min_utilisation, max_ratio, lanes=lanes, multipliers=multipliers, store=store, jobs=jobs
+    )
     return [(choice.schedule, choice.hardware) for choice in plan.choices]
 
 
@@ -96,11 +101,14 @@ def shared(
     max_ratio: float,
     *,
     lanes: Lanes | None = None,
+    multipliers: int = LANES,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> tuple[Hardware, list[Schedule]]:
     """One HWC and a schedule for each layer: `plan_shared` without its figures."""
-    plan = plan_shared(layers, budget, min_utilisation, max_ratio, lanes=lanes, store=store, jobs=jobs)
+    plan = plan_shared(
+        layers, budget, min_utilisation, max_ratio, lanes=lanes, multipliers=multipliers, store=store, jobs=jobs
+    )
     return plan.choices[0].hardware, [choice.schedule for choice in plan.choices]
 
 
@@ -111,6 +119,7 @@ def plan_per_layer(
     max_ratio: float,
     *,
     lanes: Lanes | None = None,
+    multipliers: int = LANES,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
@@ -127,7 +136,9 @@ def plan_per_layer(
     max_ratio
         The most traffic of all layers, relative to that of the best schedules without hardware.
     lanes
-        The shape of the lanes; any of 16 lanes if left out.
+        The shape of the lanes; if left out, any that `hwgen.search.core.lane_shapes` has for so many multipliers.
+    multipliers
+        Of the HWCs, where their lanes are free.
     store
         A folder that keeps plans; a plan for the same request is read from there.
     jobs
@@ -135,7 +146,7 @@ def plan_per_layer(
 
     Raises `InputError` if no choice that was searched satisfies both.
     """
-    return _plan(layers, budget, min_utilisation, max_ratio, lanes, MOST_HARDWARE, store, jobs)
+    return _plan(layers, budget, min_utilisation, max_ratio, lanes, multipliers, MOST_HARDWARE, store, jobs)
 
 
 def plan_shared(
@@ -145,11 +156,12 @@ def plan_shared(
     max_ratio: float,
     *,
     lanes: Lanes | None = None,
+    multipliers: int = LANES,
     store: Path | None = None,
     jobs: int | None = None,
 ) -> Plan:
     """One HWC of ``budget`` bytes for all layers; parameters as those of `plan_per_layer`."""
-    return _plan(layers, budget, min_utilisation, max_ratio, lanes, 1, store, jobs)
+    return _plan(layers, budget, min_utilisation, max_ratio, lanes, multipliers, 1, store, jobs)
 
 
 # --- the plan ---
@@ -161,6 +173,7 @@ def _plan(
     min_utilisation: float,
     max_ratio: float,
     lanes: Lanes | None,
+    multipliers: int,
     most_hardware: int,
     store: Path | None,
     jobs: int | None,
@@ -182,6 +195,7 @@ def _plan(
             "utilisation": min_utilisation,
             "ratio": max_ratio,
             "lanes": None if lanes is None else lanes.as_data(),
+            "multipliers": multipliers if lanes is None else lanes.product,
             "hardware": most_hardware,
         },
         sort_keys=True,
@@ -192,7 +206,7 @@ def _plan(
         return kept
     few = list(distinct.values())
     weights = np.array([float(keys.count(key)) for key in distinct])
-    shapes = [lanes] if lanes else Lanes.shapes(LANES)
+    shapes = [lanes] if lanes else lane_shapes(few, multipliers, budget)
     fronts = LayerFronts.of(few, weights, budget, shapes, everywhere=most_hardware == 1, jobs=jobs)
     chosen = fronts.choose(min_utilisation, max_ratio, most_hardware)
     by_key = dict(zip(distinct, chosen, strict=True))

@@ -10,16 +10,20 @@ from hwgen.model.core.access import predict
 from hwgen.search.core.orders import fixed_order
 from hwgen.search.core.space import Target
 from hwgen.search.hwc.canonical import CANONICAL, order_from_text, schedule_of
-from hwgen.search.hwc.estimate import DRAIN_LATENCY, LATENCY, estimate, shapes_of, waiting_of
+from hwgen.search.hwc.estimate import DRAIN_LATENCY, LATENCY, estimate, shapes_of, waiting_of, weight_words
 from tests.random.nests import random_layer
 
-SHAPES = tuple(Lanes.parse(text) for text in ("x16", "m8x2", "m4y2x2", "m16", "y16", "m2y4x2"))
+SHAPES = tuple(
+    Lanes.parse(text) for text in ("x16", "m8x2", "m4y2x2", "m16", "y16", "m2y4x2", "m4c4", "c2x8", "m8c8")
+)
 ROOMY = np.array([1e9, 1e9, 1e9])
 
 
-def random_steps(rng: Random, layer: Layer, text: str) -> tuple[int, int, int, int]:
+def random_steps(rng: Random, layer: Layer, text: str, lanes: int) -> tuple[int, int, int, int]:
+    """Steps of m, c, y, x; those of c are multiples of its lanes, or the whole extent."""
     m, c, y, x = (rng.randint(1, layer.extents[dim]) for dim in ("m", "c", "y", "x"))
-    return m, c if "C" in text else layer.extents["c"], y, x
+    whole = layer.extents["c"]
+    return m, min(-(-c // lanes) * lanes, whole) if "C" in text else whole if lanes == 1 else min(lanes, whole), y, x
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -31,7 +35,7 @@ def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
     text = rng.choice(CANONICAL)
     fixed = fixed_order(order_from_text(text), target.lane_dims)
     b, q = shapes_of(layer, Bits(), target, fixed.orders), waiting_of(layer, target, fixed.orders)
-    m, c, y, x = steps = random_steps(rng, layer, text)
+    m, c, y, x = steps = random_steps(rng, layer, text, target.lanes.c)
     if layer.groups > 1:
         return
     predicted = predict(schedule_of(layer, target, text, steps))
@@ -42,7 +46,7 @@ def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
                 for column in b.columns[x]:
                     tiles = i[0] * j[0] * row[0] * column[0]
                     words += tiles * j[1] * row[1] * column[1]
-                    iterations += tiles * i[2] * j[1] * row[2] * column[2]
+                    iterations += tiles * i[2] * j[2] * row[2] * column[2]
     assert iterations == pytest.approx(predicted.iterations)
     assert words == pytest.approx(predicted.counts["tcdm", "I", "read"].words)
     fetched = 0.0
@@ -51,8 +55,8 @@ def test_kinds_of_tiles_add_up_to_what_the_model_counts(seed: int) -> None:
             for row in b.w_y[y]:
                 for column in b.w_x[x]:
                     tiles = i[0] * j[0] * row[0] * column[0] * q.k_size * q.l_size / q.weight_tile
-                    fetched += tiles * np.ceil(i[1] * j[1] * q.weight_tile / 4)
-                    held += tiles * i[2] * j[1] * row[2] * column[2] * q.weight_tile
+                    fetched += tiles * weight_words(q, i, j)[0] if tiles else 0.0
+                    held += tiles * i[2] * j[2] * row[2] * column[2] * q.weight_tile
     assert fetched == pytest.approx(predicted.counts["tcdm", "W", "read"].words)
     assert held == pytest.approx(predicted.iterations)
 

@@ -165,3 +165,12 @@ def test_what_cannot_be_reached_is_said() -> None:
         plan_shared(layers, BUDGET, 0.3, 1.0, lanes=Lanes(x=16), jobs=1)
     with pytest.raises(InputError, match="small: utilisation: no schedule of the canonical orders fits"):
         plan_shared([small_layer(Random(1))], 100, 0.1, 9, lanes=Lanes(m=8, x=2), jobs=1)
+
+
+def test_plans_are_for_as_many_multipliers_as_asked_for() -> None:
+    layers = [small_layer(Random(seed), f"layer{seed}") for seed in range(2)]
+    plan = plan_shared(layers, 2048, 0.0, 9.0, multipliers=64, jobs=1)
+    (hardware,) = plan.hardware
+    assert hardware.shape.product == 64
+    for choice in plan.choices:
+        assert choice.utilisation == choice.schedule.layer.macs / (64 * choice.cycles) <= 1

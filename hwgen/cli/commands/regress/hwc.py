@@ -16,6 +16,7 @@ from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.console import (
     Json,
     buffer_sizes,
+    checked_multipliers,
     print_cycles_note,
     print_json,
     print_table,
@@ -52,11 +53,14 @@ Busy = Annotated[
     typer.Option(
         "--busy",
         help="Lanes of any shape that are always busy: "
-        + ", ".join(f"{kind} {utilisation:g} within {ratio:g}" for kind, (utilisation, ratio) in BUSY.items())
+        + ", ".join(f"{kind} {utilisation:g} within {ratio:g}" for kind, (utilisation, ratio) in BUSY[16].items())
         + ".",
     ),
 ]
 MaxRatio = Annotated[float, typer.Option(min=1, help="With --min-utilisation: traffic by that of the optima.")]
+Multipliers = Annotated[
+    int | None, typer.Option("--multipliers", metavar="N", help="With --busy or --min-utilisation: 4 to 256 (16).")
+]
 Jobs = Annotated[int, jobs_option("Processes.")]
 
 PROCESSORS = processors()
@@ -74,6 +78,7 @@ def regress(
     min_utilisation: MinUtilisation = None,
     max_ratio: MaxRatio = 1.2,
     busy: Busy = False,
+    multipliers: Multipliers = None,
     partial: Partial = False,
     seed: Seed = 0,
     jobs: Jobs = PROCESSORS,
@@ -86,11 +91,15 @@ def regress(
     if busy and min_utilisation is not None:
         raise InputError("--busy: expected without --min-utilisation")
 
+    number = checked_multipliers(multipliers)
+    if multipliers is not None and not busy and min_utilisation is None:
+        raise InputError("--multipliers: expected with --busy or --min-utilisation")
+
     def configuration(kind: Kind, size: int) -> Configuration:
         if busy:
-            return Configuration.busy(kind, size)
-        if min_utilisation is not None and kind in BUSY:
-            return Configuration(kind, size, min_utilisation, max_ratio)
+            return Configuration.busy(kind, size, number)
+        if min_utilisation is not None and kind in BUSY[16]:
+            return Configuration(kind, size, min_utilisation, max_ratio, multipliers=number)
         return Configuration(kind, size)
 
     configurations = [configuration(kind, size) for size in buffer_sizes(buffer) for kind in kinds]

@@ -10,7 +10,15 @@ from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.clusters import energy_cost, schedule_on_cluster
 from hwgen.cli.commands.schedule.hierarchies import Fills, HierarchyOption, schedule_on_hierarchy
 from hwgen.cli.commands.schedule.utilisation import print_plan
-from hwgen.cli.console import Json, buffer_sizes, print_json, print_table, require_folder, size_text
+from hwgen.cli.console import (
+    Json,
+    buffer_sizes,
+    checked_multipliers,
+    print_json,
+    print_table,
+    require_folder,
+    size_text,
+)
 from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.cli.schedules import clear_earlier, require_hardware, save_beside
@@ -78,8 +86,14 @@ Energy = Annotated[
 ]
 Lanes = Annotated[
     str | None,
+    typer.Option("--lanes", metavar="auto|SHAPE", help="With --min-utilisation: lanes such as m8x2; any by default."),
+]
+Multipliers = Annotated[
+    int | None,
     typer.Option(
-        "--lanes", metavar="auto|SHAPE", help="With --min-utilisation: 16 lanes such as m8x2; any by default."
+        "--multipliers",
+        metavar="N",
+        help="With --min-utilisation or --shared: of each HWC, 4 to 256 (16), where the lanes are free.",
     ),
 ]
 Ratio = Annotated[
@@ -108,6 +122,7 @@ def schedule(
     energy: Energy = None,
     min_utilisation: Busy = None,
     lanes: Lanes = None,
+    multipliers: Multipliers = None,
     max_ratio: Ratio = None,
     shared: OneForAll = False,
     per_layer: PerLayer = False,
@@ -144,7 +159,7 @@ def schedule(
     coverage = covered(name, partial=partial)
     layers = coverage.layers
     if given is not None and given.cluster is not None:
-        if buffer is not None or lanes is not None or max_ratio is not None or shared:
+        if buffer is not None or lanes is not None or max_ratio is not None or shared or multipliers:
             raise InputError(
                 f"--hardware: {hardware}: a cluster has its sizes: expected no options but --objective, "
                 "--traffic-slack, --energy, --min-utilisation, --per-layer, --partial, -o and --json beside it"
@@ -176,12 +191,15 @@ def schedule(
     if min_utilisation is None and (lanes is not None or max_ratio is not None):
         option = "lanes" if lanes is not None else "max-ratio"
         raise InputError(f"--{option}: expected together with --min-utilisation")
+    if multipliers is not None and min_utilisation is None and not shared:
+        raise InputError("--multipliers: expected with --min-utilisation or --shared; else in the hardware file")
+    number = checked_multipliers(multipliers)
     if min_utilisation is not None:
         if hardware is not None or objective not in (None, "traffic") or slack is not None:
             raise InputError("--min-utilisation: expected without --hardware, --objective and --traffic-slack")
         print_plan(
-            coverage, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, one_for_all=shared, output=output,
-            store=store, jobs=jobs, as_json=as_json,
+            coverage, sizes, min_utilisation, max_ratio=max_ratio, lanes=lanes, multipliers=multipliers,
+            one_for_all=shared, output=output, store=store, jobs=jobs, as_json=as_json,
         )  # fmt: skip
         return
     if shared and (given is not None or one_level not in ("balanced", "traffic")):
@@ -192,7 +210,7 @@ def schedule(
         for size in sizes:
             require_hardware(wanted, _folder(output, size, sizes))
     if shared:
-        best = [one_for_all(layers, size, allowed) for size in sizes]
+        best = [one_for_all(layers, size, allowed, multipliers=number) for size in sizes]
         runs_on = [one.hardware for one in best]
         balances = [one.balance for one in best]
         results = [result for same in zip(*(one.results for one in best), strict=True) for result in same]

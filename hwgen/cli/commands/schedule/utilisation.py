@@ -3,15 +3,18 @@
 import re
 from pathlib import Path
 
+from hwgen.arch.hwc import check_lanes
+from hwgen.arch.parameter_error import ParameterError
 from hwgen.cli.console import note, print_json, print_table, size_text
 from hwgen.cli.coverage import tell_activations
 from hwgen.cli.schedules import clear_earlier, save_beside
 from hwgen.ir.coverage import Coverage
 from hwgen.ir.document import InputError
+from hwgen.ir.hardware import MULTIPLIERS
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.schedule import save_schedule
 from hwgen.model.core.access import predict
-from hwgen.search.hwc.layer_fronts import LANES, Choice
+from hwgen.search.hwc.layer_fronts import Choice
 from hwgen.search.hwc.utilisation import Plan, plan_per_layer, plan_shared
 
 __all__ = ["lanes_of", "print_plan"]
@@ -19,19 +22,21 @@ __all__ = ["lanes_of", "print_plan"]
 DEFAULT_RATIO = 1.2
 
 
-def lanes_of(text: str | None) -> Lanes | None:
-    """The shape that ``auto``, ``m8x2`` or ``{m: 8, x: 2}`` stands for; None for any."""
+def lanes_of(text: str | None, multipliers: int | None = None) -> Lanes | None:
+    """The shape, of so many multipliers if that is given, that ``auto``, ``m8x2`` or ``{m: 8, x: 2}`` stands for;
+    None for any."""
     if text in (None, "auto"):
         return None
     try:
         lanes = Lanes.parse(re.sub(r"[{}:,\s]", "", str(text)))
-        if lanes in Lanes.shapes(LANES):
+        check_lanes(lanes)
+        if multipliers in (None, lanes.product):
             return lanes
-    except ValueError:
+    except (ValueError, ParameterError):
         pass
     raise InputError(
-        f"--lanes: expected auto or {LANES} lanes over {', '.join(LANE_DIMS)} such as m8x2 or {{m: 8, x: 2}}, "
-        f"got {str(text)[:40]!r}"
+        f"--lanes: expected auto, or {multipliers or '4 to 256'} lanes in powers of two over {', '.join(LANE_DIMS)} "
+        f"such as m8x2 or {{m: 8, x: 2}}, got {str(text)[:40]!r}"
     )
 
 
@@ -42,6 +47,7 @@ def print_plan(
     *,
     max_ratio: float | None,
     lanes: str | None,
+    multipliers: int | None,
     one_for_all: bool,
     output: Path | None,
     store: Path | None,
@@ -51,13 +57,22 @@ def print_plan(
     """Search, write the files (schedules in a folder for each HWC, beside its hardware file) and print."""
     if len(sizes) != 1:
         raise InputError("--min-utilisation: expected one buffer size")
-    shape = lanes_of(lanes)
+    shape = lanes_of(lanes, multipliers)
     if not 0 <= min_utilisation <= 1:
         raise InputError(f"--min-utilisation: expected 0 to 1, got {min_utilisation:g}")
     note(f"searching {'one HWC' if one_for_all else 'HWCs'} of {sizes[0]} bytes for {len(coverage.layers)} layers")
     search = plan_shared if one_for_all else plan_per_layer
     ratio = DEFAULT_RATIO if max_ratio is None else max_ratio
-    plan = search(coverage.layers, sizes[0], min_utilisation, ratio, lanes=shape, store=store, jobs=jobs)
+    plan = search(
+        coverage.layers,
+        sizes[0],
+        min_utilisation,
+        ratio,
+        lanes=shape,
+        multipliers=multipliers or MULTIPLIERS,
+        store=store,
+        jobs=jobs,
+    )
     files = [_save(choice, plan, min_utilisation, output) for choice in plan.choices]
     if output is not None:
         beside = [save_beside(hardware, output / hardware.name) for hardware in plan.hardware]
