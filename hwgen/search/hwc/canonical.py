@@ -130,9 +130,10 @@ def points(
 ) -> Points:
     """Undominated schedules for each split of the memories; ``t``: the layer's tables.
 
-    The steps of the tile loops are the multiples of the lanes and the whole extent (channels: `CHANNEL_STEPS` lane
-    vectors and all channels). Kept are schedules of at most ``most_bytes`` traffic in which at least ``least_share``
-    of the lanes have work.
+    The steps of the tile loops are, for each number of tiles, the least multiple of the lanes, and the whole extent
+    (channels: `CHANNEL_STEPS` lane vectors and all channels). A larger step of as many tiles would need more memory,
+    and leave a smaller last tile. Kept are schedules of at most ``most_bytes`` traffic in which at least
+    ``least_share`` of the lanes have work.
     """
     fixed = _fixed(text, target.lane_dims)
     t = t._replace(least=np.zeros(3))
@@ -171,7 +172,8 @@ def _steps(layer: Layer, target: Target, fixed: FixedOrder, dim: Dim) -> Ints:
     most = lane if dim in fixed.loop_set.stepped else extent
     if dim == "c":
         return np.unique([*(lane * step for step in CHANNEL_STEPS if lane * step < most), min(most, extent)])
-    return np.unique([*range(lane, most + 1, lane), min(most, extent)])
+    vectors = -(-most // lane)
+    return np.unique([min(lane * -(-vectors // tiles), most, extent) for tiles in range(1, vectors + 1)])
 
 
 def _factors(t: Tables, s: Ints, options: list[Ints]) -> tuple[Floats, Floats, Floats, Floats]:

@@ -5,10 +5,11 @@ HWC, and for each layer the steps of its tile loops. `shared` chooses one HWC fo
 layer running on the one that suits it.
 
 *What is proven*: counts and memories are exact. For one HWC, each layer's front of traffic and cycles covers every
-schedule of the canonical orders whose steps are multiples of the lanes. *What is not proven*: cycles are estimates;
-other orders and steps may be better; the choice of the HWCs of `per_layer` is greedy. One price for idle lanes trades
-utilisation for traffic in all layers, so that on the fronts of the chosen HWCs the total traffic is the least for the
-mean utilisation that it reaches. The remaining surplus of utilisation is traded layer by layer.
+schedule of the canonical orders whose steps are the least multiples of the lanes for their numbers of tiles. *What is
+not proven*: cycles are estimates; other orders and steps may be better; the choice of the HWCs of `per_layer` is
+greedy. One price for idle lanes trades utilisation for traffic in all layers, so that on the fronts of the chosen
+HWCs the total traffic is the least for the mean utilisation that it reaches. The remaining surplus of utilisation is
+traded layer by layer.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ from hwgen.search.hwc.layer_fronts import Choice, LayerFronts
 
 __all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
-ENGINE = 5
+ENGINE = 6
 """Number of this engine; plans that another number stored are not used again."""
 MOST_HARDWARE = 20
 """HWCs that `per_layer` chooses at most."""
