@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.cli.console import note, printable
-from hwgen.ir.builtin import builtin_schedules
+from hwgen.ir.builtin import builtin_path, builtin_schedules
 from hwgen.ir.document import InputError, load_yaml, write_atomically
 from hwgen.ir.hardware import Hardware, save_hardware
 from hwgen.ir.schedule import Schedule
@@ -30,6 +30,7 @@ __all__ = [
 SUFFIX = ".hardware.yaml"
 OTHERS = ("hardware", "hierarchy", "layer_list", "network", "depth_first", "depth_first_front")
 """Kinds of files that may lie among schedules."""
+TABLES = ("layer_list", "network")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def load_schedules(
     for name in names:
         path = _place(name)
         if not path.is_dir():
-            found[path] = read(load_yaml(path), str(path))
+            found[path] = read(_no_table(name, path), str(path))
             continue
         inside = {file: data for file, data in _documents(path) if _kind(data) not in OTHERS}
         if not inside:
@@ -63,6 +64,17 @@ def load_schedules(
         found.update({file: read(data, str(file)) for file, data in inside.items()})
     beside = cache(_hardware_of)
     return [ScheduleFile(path, one, hardware or beside(path.parent)) for path, one in found.items()]
+
+
+def _no_table(name: str, path: Path) -> object:
+    """The data of a file; `InputError` that says what makes schedules for layers, where it is a table of these."""
+    builtin = None if path.exists() else builtin_path("layersets", name.partition(":")[0])
+    data = None if builtin is not None else load_yaml(path)
+    if builtin is not None or _kind(data) in TABLES:
+        raise InputError(
+            f"{name}: expected schedules, got layers; to make some: hwgen schedule {name} --buffer 1KiB -o DIR"
+        )
+    return data
 
 
 def is_builtin_folder(name: str) -> bool:

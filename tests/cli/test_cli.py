@@ -115,6 +115,10 @@ def test_unreadable_schedules_are_refused(run: Run, tmp_path: Path) -> None:
     broken.write_text("format: [1\n", encoding="utf-8")
     refused(run("predict", broken), "broken.yaml:2: expected YAML")
     refused(run("predict", tmp_path / "two\nlines.yaml"), "cannot be read")
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(load_layer_set("lenet").as_data()), encoding="utf-8")
+    for layers in ("lenet:C3", tmp_path / "table.yaml"):
+        what = f"expected schedules, got layers; to make some: hwgen schedule {layers} --buffer 1KiB -o DIR"
+        refused(run("predict", layers), what)
 
 
 BAD_TABLES = [

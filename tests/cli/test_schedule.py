@@ -54,6 +54,21 @@ def test_the_same_files_again(run: Run, tmp_path: Path) -> None:
     assert (path.read_text(encoding="utf-8"), path.stat().st_mtime_ns) == (first, written)
 
 
+def test_least_with_biases(run: Run) -> None:
+    def schedule(objective: str) -> dict[str, Any]:
+        (found,) = run("schedule", "lenet:C3", "--buffer", "4KiB", "--objective", objective, "--json").json[
+            "schedules"
+        ]
+        return dict(found)
+
+    biased, plain = schedule("with-bias"), schedule("traffic")
+    assert biased["total_with_bias"] < plain["total_with_bias"]
+    assert biased["total_bytes"] >= plain["total_bytes"]
+    assert "with bias" in run("schedule", "lenet:C3", "--buffer", "4KiB", "--objective", "with-bias").out
+    kept = run("schedule", "lenet:C3", "--buffer", "4KiB", "--objective", "with-bias", "--hardware", "hwc")
+    refused(kept, "objective: with-bias: expected without hardware, or with hardware that keeps no biases")
+
+
 def test_an_interrupt_loses_no_finished_layer(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("schedule", "lenet:C", "--buffer", "512", "-o", tmp_path, "--json")
     plain = {entry["layer"]: entry["counts"] for entry in run(*command[:4], "--json").json["schedules"]}

@@ -102,7 +102,7 @@ def test_refusals(run: Run) -> None:
     )
     refused(
         run(*one_level, "--objective", "dram-time"),
-        "--objective: expected balanced, traffic, words or cycles without a cluster, got dram-time",
+        "--objective: expected balanced, traffic, with-bias, words or cycles without a cluster, got dram-time",
     )
 
 

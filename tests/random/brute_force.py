@@ -87,19 +87,35 @@ def best_schedules(
     for nest in every_nest(layer, lanes):
         costs = operand_costs(layer, nest, bits, lanes)
         iterations = _iterations(*_arrays(layer, nest))
+        biases = np.zeros(len(costs), np.int64)
+        if goal == "with-bias":
+            biases[:] = [bias_bytes(layer, nest[: place + 1]) for place in range(len(costs))]
         if hardware:
             tiles = len(nest) - sum(extent > 1 for extent in layer.extents.values())
             costs = np.concatenate([costs, above_idle_loops(layer, nest, bits, lanes, tiles)])
+            biases = np.concatenate([biases, biases[:-1]])
         _combine(
             costs,
             np.array(sizes, np.int64),
             hardware,
             lanes,
             iterations,
-            ("traffic", "words", "cycles").index(goal),
+            biases,
+            ("traffic", "words", "cycles", "with-bias").index(goal),
             best,
         )
     return [Best(*(int(value) for value in row)) for row in best]
+
+
+def bias_bytes(layer: Layer, around: Nest) -> int:
+    """Bytes of biases if O is drained in every iteration of these loops: each channel's for each part of its map."""
+    parts = 1
+    for dim in (DIMS.index("y"), DIMS.index("x")):
+        pieces = [(0, layer.extents[DIMS[dim]])]
+        for step in (step for other, step in around if other == dim):
+            pieces = [(at, min(at + step, stop)) for start, stop in pieces for at in range(start, stop, step)]
+        parts *= len(pieces)
+    return 4 * layer.output_channels * parts
 
 
 def above_idle_loops(layer: Layer, nest: Nest, bits: Bits, lanes: Shape, tiles: int) -> NDArray[np.int64]:
@@ -332,7 +348,7 @@ def _vectors(dims, steps, depth, dim, low, high):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def _combine(costs, sizes, hardware, lanes, iterations, goal, best):  # type: ignore[no-untyped-def]
+def _combine(costs, sizes, hardware, lanes, iterations, biases, goal, best):  # type: ignore[no-untyped-def]
     """Every combination of the three markers' places against the best of each size."""
     places = len(costs)
     units = _units(lanes)
@@ -351,6 +367,8 @@ def _combine(costs, sizes, hardware, lanes, iterations, goal, best):  # type: ig
                     first, second = words, total
                 elif goal == 2:
                     first, second, third = max(max(a[1], b[1]), max(c[1], iterations)), total, words
+                elif goal == 3:
+                    first = total + biases[o]
                 for n in range(len(sizes)):
                     if need > sizes[n]:
                         continue

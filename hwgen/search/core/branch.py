@@ -44,9 +44,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Lists = tuple[StepLists, StepLists, StepLists, StepLists]
-GOALS = {"traffic": 0, "words": 1, "cycles": 2, "need": 3}
+GOALS = {"traffic": 0, "words": 1, "cycles": 2, "need": 3, "with-bias": 4}
 """First criterion. Traffic: bytes, then words. Words: words, then bytes. Cycles: cycles, then bytes, then words.
-Need: nothing, so that the bytes of the memories decide."""
+Need: nothing, so that the bytes of the memories decide. With-bias: bytes with those of the biases, none of which is
+kept; then words."""
 CRITERIA = 5
 """Criteria of a candidate: three by goal, bytes of need, loops of more than one iteration."""
 FOUND = 10
@@ -55,8 +56,8 @@ FOUND = 10
 
 # Factors that a step contributes to a triple, one row for each step of a list.
 # m: fetched, groups, size, sums, iterations, loops.  c: channels, size, rounds, loops.
-# y: fetched, cuts, rows, sums, iterations, loops.
-# x: fetched, cuts, columns, sums, iterations, loops, words, output words.
+# y: fetched, cuts, rows, sums, iterations, loops, cuts of O.
+# x: fetched, cuts, columns, sums, iterations, loops, words, output words, cuts of O.
 
 
 class Dimension(NamedTuple):
@@ -118,10 +119,10 @@ def problem(t: Tables, lists: Lists) -> Problem:
                 factors = [t.c_sizes[i, n], t.c_sizes[w, n], t.c_cuts[o, n], _loops(t.c_cuts)[n]]
             case "y":
                 factors = [t.y_fetched[i, n], t.y_cuts[w, n], t.y_rows[i, n], t.y_sums[o, n], t.y_cuts[2, n]]
-                factors.append(_loops(t.y_cuts)[n])
+                factors += [_loops(t.y_cuts)[n], t.y_cuts[o, n]]
             case _:
                 factors = [t.x_fetched[i, n], t.x_cuts[w, n], t.x_columns[i, n], t.x_sums[o, n], t.x_cuts[2, n]]
-                factors += [_loops(t.x_cuts)[n], t.x_words[i, n], t.x_output_words[o, n]]
+                factors += [_loops(t.x_cuts)[n], t.x_words[i, n], t.x_output_words[o, n], t.x_cuts[o, n]]
         rows = np.ascontiguousarray(np.stack(factors, axis=1))
         lowest = np.full((len(one.start) - 1, len(factors)), np.inf)
         some = np.flatnonzero(np.diff(one.start))
@@ -179,6 +180,8 @@ def criteria(scale, s, goal, m, c, y, x, missing):  # type: ignore[no-untyped-de
     words = inputs + weights + outputs
     if goal == 0:
         return total, words, 0.0
+    if goal == 4:
+        return total + scale.b_bytes * y[6] * x[8], words, 0.0
     if goal == 1:
         return words, total, 0.0
     if goal == 3:

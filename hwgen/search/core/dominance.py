@@ -54,8 +54,10 @@ _KNOWN: dict[tuple[object, ...], NDArray[np.int64]] = {}
 """Outcomes by what beats what: layers of a network mostly agree in that."""
 
 
-def undominated(orders: Orders, layers: Sequence[Tables], *, words: bool, hardware: bool) -> Triples:
-    """Triples that no other triple beats for all of the layers at once.
+def undominated(
+    orders: Orders, layers: Sequence[Tables], *, words: bool, hardware: bool, biases: bool = False
+) -> Triples:
+    """Triples that no other triple beats for all of the layers at once; also in words, or in biases that are fetched.
 
     ``orders`` must live as long as the process (`orders.all_orders` sees to that) or offer a single triple.
     """
@@ -67,7 +69,7 @@ def undominated(orders: Orders, layers: Sequence[Tables], *, words: bool, hardwa
     if hardware:
         index = index[states[2][orders.triples[:, 2], 6] == 0]
     if len(index) > 1:
-        beats = _beats(states, layers, words)
+        beats = _beats(states, layers, words, biases)
         key = (id(orders), hardware, *(np.packbits(table).tobytes() for table in beats))
         if key not in _KNOWN:
             _KNOWN[key] = _unbeaten(orders, index, beats)
@@ -76,25 +78,26 @@ def undominated(orders: Orders, layers: Sequence[Tables], *, words: bool, hardwa
     return Triples(index, np.hstack([states[operand][chosen[:, operand]] for operand in range(3)]).astype(np.int64))
 
 
-def _beats(states: list[NDArray[np.int64]], layers: Sequence[Tables], words: bool) -> list[Bools]:
+def _beats(states: list[NDArray[np.int64]], layers: Sequence[Tables], words: bool, biases: bool) -> list[Bools]:
     """For I, W, O: [f, g], f beats g: no worse in every factor of every layer, and better or of smaller number."""
     result = []
     for operand in range(3):
         columns = states[operand]
         no_worse = np.ones((len(columns),) * 2, dtype=np.bool_)
         for layer in layers:
-            for column, axis in zip(columns.T, _factors(layer, words)[operand], strict=True):
+            for column, axis in zip(columns.T, _factors(layer, words, biases)[operand], strict=True):
                 no_worse &= _no_worse(axis)[column[:, None], column[None, :]]
         smaller = np.arange(len(columns))[:, None] < np.arange(len(columns))[None, :]
         result.append(no_worse & (~no_worse.T | smaller))
     return result
 
 
-def _factors(t: Tables, words: bool) -> tuple[list[list[Floats]], ...]:
+def _factors(t: Tables, words: bool, biases: bool) -> tuple[list[list[Floats]], ...]:
     """For I, W, O and each of their states: the tables [state, step] that are their factors."""
     k_tile, l_tile = np.array([[t.scale.k_size], [1.0]]), np.array([[t.scale.l_size], [1.0]])
     k_cuts, l_cuts = np.array([[1.0], [t.scale.k_size]]), np.array([[1.0], [t.scale.l_size]])
     i_words, o_words = ([t.x_words], [t.x_output_words]) if words else ([], [])
+    y_biases, x_biases = ([t.y_cuts], [t.x_cuts]) if biases else ([], [])
     # Boxes of W that are cut otherwise are rounded otherwise: only equal cuts compare.
     w_tiles = [[table[:, 1:]] for table in (t.m_sizes, t.c_sizes)]
     w_tiles += [[k_tile], [l_tile]]
@@ -111,8 +114,8 @@ def _factors(t: Tables, words: bool) -> tuple[list[list[Floats]], ...]:
         [*w_tiles, [t.y_cuts[:, steps]], [t.x_cuts[:, steps]]],
         [
             [t.m_sums[:, steps]],
-            [t.y_sums[:, steps]],
-            [table[:, steps] for table in (t.x_sums, *o_words)],
+            [table[:, steps] for table in (t.y_sums, *y_biases)],
+            [table[:, steps] for table in (t.x_sums, *o_words, *x_biases)],
             [t.c_cuts[:, steps]],
             [k_cuts],
             [l_cuts],
@@ -198,7 +201,7 @@ class StepLists:
     steps: NDArray[np.int64]
 
 
-def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool) -> StepLists:
+def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool, biases: bool = False) -> StepLists:
     """The lists of one dimension: m, c, y or x."""
     match dim:
         case "m":
@@ -210,10 +213,12 @@ def step_list(t: Tables, dim: Dim, allowed: Bools, *, words: bool) -> StepLists:
             weights += _waste(t.c_residues) if words else []
         case "y":
             inputs, weights, outputs, cuts = [t.y_fetched, t.y_rows], [t.y_cuts], [t.y_sums], [t.y_cuts[2]]
+            outputs += [t.y_cuts] if biases else []
         case _:
             inputs, weights, outputs, cuts = [t.x_fetched, t.x_columns], [t.x_cuts], [t.x_sums], [t.x_cuts[2]]
             inputs += [t.x_words] if words else []
             outputs += [t.x_output_words] if words else []
+            outputs += [t.x_cuts] if biases else []
     return _lists(inputs, weights, outputs, cuts if words else [], allowed)
 
 

@@ -45,7 +45,7 @@ from hwgen.search.core.space import Target, steps_allowed
 
 __all__ = ["Balance", "Cost", "Objective", "Result", "goal_of", "result_of", "search"]
 
-Objective = Literal["traffic", "words", "cycles"]
+Objective = Literal["traffic", "words", "cycles", "with-bias"]
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ class _Room:
     covered: int
     allowed: dict[Dim, NDArray[np.bool_]]
 
-    def pruned_space(self, *, words: bool) -> tuple[Problem, Triples]:
-        found = self.problems.problem(self.allowed, words=words)
-        return with_memories(found, self.memories), self.problems.triples(self.orders, words=words)
+    def pruned_space(self, *, words: bool, biases: bool = False) -> tuple[Problem, Triples]:
+        found = self.problems.problem(self.allowed, words=words, biases=biases)
+        return with_memories(found, self.memories), self.problems.triples(self.orders, words=words, biases=biases)
 
     def schedule(self, triples: Triples, found: NDArray[np.float64]) -> Schedule:
         steps = {dim: int(found[6 + n]) for n, dim in enumerate(TILED)}
@@ -183,7 +183,8 @@ def search(
         Without it the pure model: no lanes, needs to the byte. With it its lanes (where they are free,
         those of `lane_shapes`), allocation and rules, and if it has them its order and its three memories.
     objective
-        ``traffic`` (bytes), ``words`` or ``cycles`` (the busiest of datapath and ports).
+        ``traffic`` (bytes), ``words`` or ``cycles`` (the busiest of datapath and ports). ``with-bias``: bytes with
+        those of the biases, which no store keeps.
     order
         Only schedules with exactly these loops and markers.
     bits
@@ -207,8 +208,10 @@ def search(
     room = _room(problems, hardware, order, interleaved)
     sizes = sorted(set(buffer_bytes))
     goal = GOALS[objective]
+    if objective == "with-bias" and room.target.bias_words:
+        raise InputError("objective: with-bias: expected without hardware, or with hardware that keeps no biases")
     best = np.full((len(sizes), FOUND), np.inf)
-    pruned, triples = room.pruned_space(words=objective != "traffic")
+    pruned, triples = room.pruned_space(words=objective != "traffic", biases=objective == "with-bias")
     costed = improve(pruned, triples.states, np.array(sizes, dtype=np.float64), goal, 0, best)
     if not np.isfinite(best[0, 0]):
         raise InputError(_too_small(room, sizes[0]))
@@ -309,7 +312,13 @@ def _replayed(
         seconds=seconds,
     )
     total, words = result.total_bytes, result.counts.total_words()
-    believed = {0: (total, words), 1: (words, total), 2: (result.cycles, total)}[goal]
+    believed = (
+        (total, words),
+        (words, total),
+        (result.cycles, total),
+        (),
+        (result.counts.total_with_bias(), words),
+    )[goal]
     memories = sum(max(result.need[array], least) for array, least in zip(ARRAYS, room.target.least, strict=True))
     if (found[0], found[1]) != believed or memories != found[3]:
         raise RuntimeError(
@@ -326,6 +335,8 @@ def goal_of(result: Result, objective: Objective) -> int:
             return result.total_bytes
         case "words":
             return result.counts.total_words()
+        case "with-bias":
+            return result.counts.total_with_bias()
     return result.cycles
 
 

@@ -24,37 +24,36 @@ class LayerProblems:
     layer: Layer
     bits: Bits
     target: Target
-    _lists: dict[tuple[Dim, bytes, bool], StepLists] = field(default_factory=dict)
+    _lists: dict[tuple[Dim, bytes, bool, bool], StepLists] = field(default_factory=dict)
     _problems: dict[tuple[bytes, ...], Problem] = field(default_factory=dict)
-    _triples: dict[tuple[int, bool], Triples] = field(default_factory=dict)
+    _triples: dict[tuple[int, bool, bool], Triples] = field(default_factory=dict)
 
     @cached_property
     def tables(self) -> Tables:
         """The tables, for memories of any size. Raises `InputError` for a huge map."""
         return tables(self.layer, self.bits, self.target)
 
-    def problem(self, allowed: Mapping[Dim, NDArray[np.bool_]], *, words: bool) -> Problem:
-        """The problem with those of the allowed steps that no other one beats."""
-        key = (*(allowed[dim].tobytes() for dim in TILED), b"words" if words else b"")
+    def problem(self, allowed: Mapping[Dim, NDArray[np.bool_]], *, words: bool, biases: bool = False) -> Problem:
+        """The problem with those of the allowed steps that no other one beats; also in words, or in biases."""
+        key = (*(allowed[dim].tobytes() for dim in TILED), b"words" if words else b"", b"biases" if biases else b"")
         if key not in self._problems:
-            lists = [self._list(dim, allowed[dim], words=words) for dim in TILED]
+            lists = [self._list(dim, allowed[dim], words=words, biases=biases) for dim in TILED]
             self._problems[key] = problem(self.tables, lists_of(lists))
         return self._problems[key]
 
-    def _list(self, dim: Dim, allowed: NDArray[np.bool_], *, words: bool) -> StepLists:
-        key = (dim, allowed.tobytes(), words)
+    def _list(self, dim: Dim, allowed: NDArray[np.bool_], *, words: bool, biases: bool) -> StepLists:
+        key = (dim, allowed.tobytes(), words, biases)
         if key not in self._lists:
-            self._lists[key] = step_list(self.tables, dim, allowed, words=words)
+            self._lists[key] = step_list(self.tables, dim, allowed, words=words, biases=biases)
         return self._lists[key]
 
-    def triples(self, orders: Orders, *, words: bool) -> Triples:
+    def triples(self, orders: Orders, *, words: bool, biases: bool = False) -> Triples:
         """The triples of forms that no other one beats; see `undominated` for which orders may be asked for."""
-        if len(orders.triples) == 1:
-            return undominated(orders, [self.tables], words=words, hardware=self.target.hardware)
-        key = (id(orders), words)
-        if key not in self._triples:
-            self._triples[key] = undominated(orders, [self.tables], words=words, hardware=self.target.hardware)
-        return self._triples[key]
+        key = (id(orders), words, biases)
+        if key in self._triples and len(orders.triples) > 1:  # a single one may not live as long
+            return self._triples[key]
+        found = undominated(orders, [self.tables], words=words, hardware=self.target.hardware, biases=biases)
+        return self._triples.setdefault(key, found) if len(orders.triples) > 1 else found
 
 
 def with_memories(one: Problem, memories: Mapping[ArrayName, int] | None) -> Problem:

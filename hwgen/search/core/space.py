@@ -89,7 +89,8 @@ class Scale(NamedTuple):
 
     Bytes of I = ``i_bytes * m_fetched * y_fetched * x_fetched``; of W = ``w_bytes * y_cuts * x_cuts``; of O =
     ``o_bytes + o_partial_bytes * (rounds - 1)``, where rounds = ``c_cuts``, times the kernel's extents where O
-    returns for each iteration of k or l. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
+    returns for each iteration of k or l; of biases, where none is kept, = ``b_bytes * y_cuts * x_cuts`` in the state
+    of O. Words of I = ``i_lines * m_fetched * y_fetched * x_words``; words of W are
     its bytes and what every tile lacks to a full word, by 4, or where weights are packed in lines ``w_lines *
     m_lines`` for each time they are read; those of O = ``o_rows * x_output_words + o_partial_words * (rounds - 1)``.
     Innermost iterations = ``taps`` times the cuts by the inner loops of m, y and x. Needs are products, by bytes an
@@ -110,6 +111,7 @@ class Scale(NamedTuple):
     k_size: float
     l_size: float
     w_lines: float
+    b_bytes: float
 
 
 class Lines(NamedTuple):
@@ -258,6 +260,7 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
         k_size=sizes["k"],
         l_size=sizes["l"],
         w_lines=0 if target.lines is None else _lines(target.lines, sizes["c"]) * sizes["k"] * sizes["l"],
+        b_bytes=WORD_BYTES * layer.output_channels,
     )
     return Scale(*(float(value) for value in scale))
 

@@ -64,6 +64,8 @@ def criteria(result: Result, hardware: Hardware | None, objective: Objective) ->
             return Best(prediction.total_bytes, words, 0, need)
         case "words":
             return Best(words, prediction.total_bytes, 0, need)
+        case "with-bias":
+            return Best(prediction.total_with_bias, words, 0, need)
     ports = [
         sum(prediction.counts["tcdm", operand, way].words for way in ways)
         for operand, ways in (("I", ("read",)), ("W", ("read",)), ("O", ("read_partial", "write_partial", "write")))
@@ -127,6 +129,25 @@ def test_optimum_for_hardware_is_that_of_brute_force(part: int) -> None:
         objective: Objective = ("traffic", "traffic", "words", "cycles")[number % 4]  # type: ignore[assignment]
         layer = layer_of_few_loops(rng, most_x=13)
         check(layer, random_sizes(rng, layer, hardware), hardware, objective, Bits())
+
+
+@pytest.mark.parametrize("hardware", [None, *SHAPES[:2]], ids=str)
+def test_the_least_with_biases_is_that_of_brute_force(hardware: Lanes | None) -> None:
+    rng, fewer = Random(3000), 0
+    given = None if hardware is None else Hardware(name="small", lanes=hardware, bias_words=0)
+    for _ in range(6):
+        layer = layer_of_few_loops(rng)
+        sizes = random_sizes(rng, layer, given)
+        check(layer, sizes, given, "with-bias", Bits())
+        biased, plain = (search(layer, sizes[-1:], given, goal)[0] for goal in ("with-bias", "traffic"))
+        fewer += biased.counts.total_with_bias() < plain.counts.total_with_bias()
+    assert fewer > 0
+
+
+def test_biases_that_are_kept_are_no_part_of_that_objective() -> None:
+    kept = Hardware(name="kept", lanes=Lanes(x=16), bias_words=8)
+    with pytest.raises(InputError, match="with-bias: expected without hardware, or with hardware that keeps no"):
+        search(SQUARE, [1024], kept, "with-bias")
 
 
 # --- given orders and memories ---

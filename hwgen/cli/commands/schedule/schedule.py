@@ -52,16 +52,16 @@ Buffers = Annotated[
         "--buffer", metavar="SIZE[,SIZE...]", help="Sizes such as 512 or 1KiB,4KiB; none with a cluster's hardware."
     ),
 ]
-AnyObjective = Literal["balanced", "traffic", "words", "cycles", "dram-bytes", "dram-time", "energy"]
-OneLevel = Literal["balanced", "traffic", "words", "cycles"]
+AnyObjective = Literal["balanced", "traffic", "with-bias", "words", "cycles", "dram-bytes", "dram-time", "energy"]
+OneLevel = Literal["balanced", "traffic", "with-bias", "words", "cycles"]
 Goal = Annotated[
     str | None,
     typer.Option(
         "--objective",
         metavar=f"[{'|'.join(get_args(AnyObjective))}|LEVEL]",
         help="What to have least of. On an HWC balanced by default: the fewest cycles within the slack of the least "
-        "traffic; without hardware traffic. On a cluster the same at the DRAM, or dram-bytes, dram-time, energy. On "
-        "a hierarchy energy, or a level's bytes.",
+        "traffic; without hardware traffic, or with-bias: with the biases, none of which is kept. On a cluster the "
+        "same at the DRAM, or dram-bytes, dram-time, energy. On a hierarchy energy, or a level's bytes.",
     ),
 ]
 Folder = Annotated[
@@ -264,6 +264,11 @@ def schedule(
     ]
     fewest = "Schedules of the fewest cycles found within the slack of the least traffic"
     title = fewest if one_level == "balanced" else f"Schedules of least {one_level}"
+    if one_level == "with-bias":
+        title = "Schedules of least traffic with biases"
+        columns.insert(4, "with bias")
+        for row, result in zip(rows, results, strict=True):
+            row.insert(4, result.counts.total_with_bias())
     wide = ["words", "/ compulsory", "seconds", "pruned", "schedules covered"]
     print_table(title, columns, rows, wide=wide)
     _print_weighed(results)
@@ -319,11 +324,12 @@ def _one_level_objective(objective: AnyObjective | None, *, on_hardware: bool) -
             return "balanced" if on_hardware else "traffic"
         case "balanced" if not on_hardware:
             raise InputError("--objective: balanced: expected with --hardware or --shared, which have cycles")
-        case "balanced" | "traffic" | "words" | "cycles":
+        case "balanced" | "traffic" | "with-bias" | "words" | "cycles":
             return objective
         case _:
             raise InputError(
-                f"--objective: expected balanced, traffic, words or cycles without a cluster, got {objective}"
+                "--objective: expected balanced, traffic, with-bias, words or cycles without a cluster, "
+                f"got {objective}"
             )
 
 
@@ -340,7 +346,8 @@ def _folder(folder: Path, size: int, sizes: Sequence[int]) -> Path:
 
 def _remarks(result: Result, hardware: Sequence[Hardware], objective: str) -> list[str]:
     runs_on = f"hardware {hardware[0].name}" if hardware else "the pure model: no lanes, exact buffer need"
-    what = "Fewest cycles found near the least traffic" if objective == "balanced" else f"Least {objective}"
+    names = {"balanced": "Fewest cycles found near the least traffic", "with-bias": "Least traffic with biases"}
+    what = names.get(objective, f"Least {objective}")
     return [
         f"{what} with {size_text(result.buffer_bytes)} of local buffers, for {runs_on}:",
         f"{result.total_bytes} bytes, out of {result.covered} schedules.",
