@@ -40,24 +40,21 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
     m_state, t_state = np.zeros((len(maps), 8), np.int64), np.zeros((len(stages), 16), np.int64)
     b_state, s_state = np.zeros((len(branches), 10), np.int64), np.zeros((len(sources), 7), np.int64)
     port_in, port_out = np.zeros(7, np.int64), np.zeros(7, np.int64)
-    m_state[:, COMPLETE] = (maps[:, M_LINE] == 0) | (maps[:, M_LINES] == 0)
+    for m in range(len(maps)):
+        m_state[m, COMPLETE] = maps[m, M_LINE] == 0 or maps[m, M_LINES] == 0
     for s in range(len(stages)):
         t_state[s, AT_LINE], t_state[s, AT_COLUMN] = stages[s, T_LINE0], stages[s, T_COLUMN0]
         t_state[s, LEFT_LINES], t_state[s, LEFT_COLUMNS] = stages[s, T_LINES], stages[s, T_COLUMNS]
-    b_state[:, B_CREDIT] = branches[:, R_QUEUE]
-    s_state[:, S_LINES] = sources[:, Q_LINES]
-    lines_in = lines_out = still = 0
-    cycles = 1
+    for b in range(len(branches)):
+        b_state[b, B_CREDIT] = branches[b, R_QUEUE]
+    for q in range(len(sources)):
+        s_state[q, S_LINES] = sources[q, Q_LINES]
+    lines_in, lines_out, still, cycles = 0, 0, 0, 1
     while still < STILL:
         cycles += 1
         if _ended(maps, branches, m_state, b_state):
             return cycles
-        t_state[:, VALID] = t_state[:, LEVEL] > 0
-        s_state[:, S_VALID] = s_state[:, S_LEVEL] > 0
-        b_state[:, B_VALID] = b_state[:, B_LEVEL] > 0
-        b_state[:, B_ROOM] = b_state[:, B_LEVEL] < branches[:, R_QUEUE]
-        m_state[:, M_VALID] = m_state[:, OVERLAP_LEVEL] > 0
-        m_state[:, RELEASED] = m_state[:, IN_FLIGHT]
+        _registered(branches, m_state, t_state, b_state, s_state)
         moved = 0
         for s in range(len(stages)):
             moved += _stage(stages[s], t_state[s], maps, m_state, s, branches, b_state, sources, s_state)
@@ -73,6 +70,20 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
             moved += _outgoing(maps, branches, b_state, port_out, order_out)
         still = 0 if moved else still + 1
     return -1
+
+
+@njit
+def _registered(branches, m_state, t_state, b_state, s_state):  # type: ignore[no-untyped-def]
+    """What the parts see of each other in a cycle: the levels at its beginning."""
+    for s in range(len(t_state)):
+        t_state[s, VALID] = t_state[s, LEVEL] > 0
+    for q in range(len(s_state)):
+        s_state[q, S_VALID] = s_state[q, S_LEVEL] > 0
+    for b in range(len(branches)):
+        b_state[b, B_VALID], b_state[b, B_ROOM] = b_state[b, B_LEVEL] > 0, b_state[b, B_LEVEL] < branches[b, R_QUEUE]
+    for m in range(len(m_state)):
+        m_state[m, M_VALID] = m_state[m, OVERLAP_LEVEL] > 0
+        m_state[m, RELEASED] = m_state[m, IN_FLIGHT]
 
 
 @njit

@@ -159,6 +159,7 @@ def test_one_hwc_for_all_layers() -> None:
         assert found.total_bytes == balance.chosen.total_bytes <= min(least) * (1 + slack)
         memories = PerOperand(**hardware.buffers)
         assert balance.chosen.cycles == sum(cycles(one.schedule, memories).total for one in found.results)
-        assert balance.fewest_cycles.cycles <= balance.chosen.cycles <= balance.least_traffic.cycles
+        assert balance.fewest_cycles.cycles < balance.chosen.cycles < balance.least_traffic.cycles
+        assert hardware.shape != Lanes.shapes(16)[0]  # another one is faster at the same traffic
         spent.append(balance.chosen.cycles)
     assert spent == sorted(spent, reverse=True)
