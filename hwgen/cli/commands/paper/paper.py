@@ -9,6 +9,7 @@ from hwgen.cli.commands.paper.cecconi import cecconi
 from hwgen.cli.commands.paper.goetschalckx import goetschalckx
 from hwgen.cli.commands.paper.sousa import sousa
 from hwgen.cli.commands.paper.stoutchinin import stoutchinin, stoutchinin_measured
+from hwgen.cli.commands.paper.yang import yang
 from hwgen.cli.console import Json, buffer_sizes
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.ir.document import InputError
@@ -17,11 +18,11 @@ from hwgen.report.stoutchinin.rows import TABLE
 __all__ = ["paper"]
 
 Publication = Annotated[
-    Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022"],
+    Literal["stoutchinin-2019", "goetschalckx-2019", "cecconi-2017", "sousa-2022", "yang-2016"],
     typer.Argument(
         metavar="PAPER",
         help="The paper: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 and "
-        "sousa-2022 (these with --hardware and --rtl too).",
+        "sousa-2022 (these with --hardware and --rtl too) and yang-2016 (with -j too).",
     ),
 ]
 Folder = Annotated[
@@ -84,6 +85,8 @@ def paper(
             return cecconi(output, networks, hardware, rtl=rtl, as_json=as_json)
         if name == "sousa-2022":
             return sousa(output, networks, hardware, rtl=rtl, as_json=as_json)
+        if name == "yang-2016":
+            return yang(output, networks, jobs=jobs, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)
     if layer_set != TABLE and not rtl:
         raise InputError("--layers: expected with --rtl")
