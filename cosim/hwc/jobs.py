@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hwgen.arch import bus
 from hwgen.arch.bus import WORD_BITS
 
 __all__ = [
@@ -70,6 +71,8 @@ class Job:
         counters).
     trace : which accesses to write down.
     ports : bits of a word of the ports I, W and O, the same for all jobs of a call.
+    tells_memory : byte address of the register that is told first whether the memory answers writes; None: the HWC
+        has to find out.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Job:
     meanwhile: tuple[tuple[int, Literal["write", "end", "reset"], int, int], ...] = ()
     trace: Trace | None = None
     ports: tuple[int, int, int] = (WORD_BITS, WORD_BITS, WORD_BITS)
+    tells_memory: int | None = None
 
     def __post_init__(self) -> None:
         if self.image.dtype != np.uint32 or self.image.ndim != 1:
@@ -109,7 +113,11 @@ class Job:
 
     def as_data(self) -> dict[str, Any]:
         """Plain data for the test bench, without the image."""
-        fields = asdict(replace(self, image=np.empty(0, np.uint32)))
+        registers = self.registers
+        if self.tells_memory is not None:
+            answers = bus.WriteAnswers.GIVEN if self.write_answers == "all" else bus.WriteAnswers.NOT_GIVEN
+            registers = (("write_answers", self.tells_memory, int(answers)), *registers)
+        fields = asdict(replace(self, registers=registers, image=np.empty(0, np.uint32)))
         del fields["image"]
         return fields
 

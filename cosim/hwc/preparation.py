@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.hwc.jobs import Job
+from cosim.hwc.jobs import WRITE_ANSWERS, Job
 from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.registers.control import Control
@@ -64,7 +64,7 @@ def prepare(
     program : the schedule, compiled once.
     index : place among the schedules of a call.
     seed, stream : of the random numbers; two calls with both alike give the same. Without ``stream``: ``index``.
-    stalls : grants and responses are to be withheld at random.
+    stalls : grants and responses are to be withheld at random, by a memory of random latency.
     images : bytes of the regions input, weights and bias; what is not there is random.
     references : computes the reference output meanwhile; without, it is computed here and now.
     folder : where the memory image is kept, a layer set's images together being more than the memory may hold;
@@ -100,6 +100,7 @@ def prepare(
         random=int(rng.integers(1, 1 << 32)),
         reads=tuple(addresses[f"stall_{name}"] for name in STALLS),
         ports=(ports.I, ports.W, ports.O),
+        tells_memory=addresses.get("write_answers"),
     )
     if stalls:
         job = _stalled(job, rng)
@@ -112,11 +113,16 @@ def prepare(
 
 
 def _stalled(job: Job, rng: np.random.Generator) -> Job:
-    """The same with random rates of stalls on each port; runs take longer, at worst by the factor given here."""
+    """The same with a memory of random latency, answers to writes and rates of stalls on each port.
+
+    Runs take longer, at worst by the factor given here.
+    """
     grants, responses = ([int(rate) for rate in rng.integers(0, 200, 3)] for _ in range(2))
     return replace(
         job,
         stall_rates=(grants[0], grants[1], grants[2]),
         delay_rates=(responses[0], responses[1], responses[2]),
-        cycle_limit=16 * job.cycle_limit,
+        latency=int(rng.integers(1, 6)),
+        write_answers=WRITE_ANSWERS[rng.integers(len(WRITE_ANSWERS))],
+        cycle_limit=24 * job.cycle_limit,
     )

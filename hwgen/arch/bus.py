@@ -5,6 +5,8 @@ multiple of `PAGE_BYTES`, as AXI4 demands of INCR bursts. The DMA cuts what it m
 bytes, which keeps both limits, whatever the address.
 """
 
+from enum import IntEnum
+
 __all__ = [
     "AXI_WIDTHS",
     "BURST_BEATS",
@@ -12,6 +14,7 @@ __all__ = [
     "SUM_BYTES",
     "WORD_BITS",
     "WORD_BYTES",
+    "WriteAnswers",
     "beat_bytes",
     "burst_window",
 ]
@@ -27,6 +30,14 @@ BURST_BEATS = 256
 """Most beats of an AXI4 burst."""
 PAGE_BYTES = 4096
 """No AXI4 burst crosses a multiple of it. Regions of the DRAM begin on one."""
+
+
+class WriteAnswers(IntEnum):
+    """What is known of a memory: whether it answers writes, all of them or none but those that fail."""
+
+    UNKNOWN = 0
+    GIVEN = 1
+    NOT_GIVEN = 2
 
 
 def beat_bytes(axi_bits: int) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BITS, WORD_BYTES
-from hwgen.arch.latency import FEWER_WORDS_AHEAD, WORDS_AHEAD
+from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, FEWER_WORDS_AHEAD, MOST_IN_FLIGHT
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.hardware import MULTIPLIERS
@@ -42,7 +42,7 @@ MOST_MEMORY = 1 << 16
 MAX_KERNEL = 11
 """Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
-INDIFFERENT = frozenset({"read_back", "second_settings"})
+INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight"})
 """Parameters that change neither the addresses of settings nor what they mean."""
 FIT = ("constants", "setting_bits")
 """Parameters that only hardware has that is fitted to its layers."""
@@ -59,19 +59,20 @@ def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORT
     """
     weights = lanes.m * lanes.c if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
     return (
-        lanes.y * lanes.c * max(WORD_BYTES, lanes.x),
+        lanes.y * lanes.c * max(ports.input_bytes, lanes.x),
         max(WORD_BYTES if WeightLines.of(lanes) else ports.weight_bytes, weights),
         SUM_BYTES * lanes.sums,
     )
 
 
-def input_words_ahead(lanes: Lanes) -> int:
+def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
     """Words of the input that are requested before the first is written, at most, on an HWC with such lanes.
 
     Registers and queues beside the memories stay within 256 bytes: with all of 16 lanes along m the biases of a
-    vector, and outputs that wait for a word, leave less of it to the input's queue.
+    vector, and outputs that wait for a word, leave less of it to the input's queue, unless more is asked for.
     """
-    return FEWER_WORDS_AHEAD if lanes.m == lanes.product == LANES else WORDS_AHEAD
+    fewer = lanes.m == lanes.product == LANES and in_flight == ACCESSES_IN_FLIGHT
+    return FEWER_WORDS_AHEAD if fewer else in_flight + ACCESSES_BESIDE
 
 
 def requantisers(lanes: Lanes) -> int:
@@ -113,6 +114,8 @@ class HwcParameters:
         Biases that are kept for later tiles: a power of two, or 0.
     ports
         Widths of the ports to the shared memory.
+    in_flight
+        Cycles from a grant to its answer up to which each port makes an access in every cycle.
     cluster
         One of several HWCs that share a memory through which layers stream: operands are in rings, at any byte; a
         layer may be a part of the reduction; the HWC can be halted.
@@ -139,6 +142,7 @@ class HwcParameters:
     position_bits: int = 16
     bias_words: int = 0
     ports: Ports = NARROW_PORTS
+    in_flight: int = ACCESSES_IN_FLIGHT
     cluster: bool = False
     read_back: bool = False
     second_settings: bool = False
@@ -167,8 +171,10 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if self.cluster and not self.ports.narrow:
             raise ParameterError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
-        if (self.ports.I, self.ports.O) != (WORD_BITS, WORD_BITS):
-            raise ParameterError(f"ports: expected I and O of {WORD_BITS} bits, got {self.ports.as_data()}")
+        if self.ports.O != WORD_BITS:
+            raise ParameterError(f"ports: O: expected {WORD_BITS} bits, got {self.ports.O}")
+        if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
+            raise ParameterError(f"in_flight: expected 1 to {MOST_IN_FLIGHT}, got {self.in_flight}")
         if self.cluster and self.second_settings:
             raise ParameterError("second_settings: expected none in a cluster: its program waits for the HWCs")
         if not 8 <= self.position_bits <= 16:
@@ -203,6 +209,16 @@ class HwcParameters:
         told = {name: value for name, value in asdict(self).items() if name not in INDIFFERENT}
         told = {name: value for name, value in told.items() if name not in FIT or value}
         return int.from_bytes(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()[:4], "big")
+
+    @property
+    def input_words_ahead(self) -> int:
+        """Words of the input that are requested before the first is written, at most."""
+        return input_words_ahead(self.lanes, self.in_flight)
+
+    @property
+    def weight_words_ahead(self) -> int:
+        """The same of the weights."""
+        return self.in_flight + ACCESSES_BESIDE
 
     @property
     def loads_sums(self) -> bool:
@@ -250,7 +266,7 @@ class HwcParameters:
     @property
     def input_banks(self) -> int:
         """Byte-wide banks of the input memory of one lane row and one channel lane."""
-        return max(WORD_BYTES, self.lanes.x)
+        return max(self.ports.input_bytes, self.lanes.x)
 
     @property
     def input_elements(self) -> int:

@@ -36,6 +36,8 @@ __all__ = [
     "LINE_READ",
     "LINE_WRITTEN",
     "LOAD_ADDRESS_REGISTERS",
+    "MOST_IN_FLIGHT",
+    "MOST_WORDS_AHEAD",
     "MOVE_LEAD",
     "NEXT_BIASES",
     "OUTPUT_ROOM",
@@ -71,7 +73,9 @@ REQUEST_TO_ANSWER = 2
 """From a request at a port's stream to its answer: the register of `bus.tcdm.TcdmMaster`, and the memory."""
 
 ACCESSES_IN_FLIGHT = 4
-"""Cycles from a grant to its answer up to which a port makes an access in every cycle."""
+"""Cycles from a grant to its answer up to which a port makes an access in every cycle, if not said otherwise."""
+MOST_IN_FLIGHT = 13
+"""The most that may be asked for."""
 ACCESSES_BESIDE = 2
 """Accesses that a port has accepted and not completed besides, for that: one in the register of
 `bus.tcdm.TcdmMaster`, and one whose answer it has not counted yet."""
@@ -84,7 +88,10 @@ of the watchdog."""
 TILES_AHEAD = 2
 """Most tiles that are pushed to a queue of `lib.tile_queue` before the sequencer has taken the first of them."""
 WORDS_AHEAD = ACCESSES_IN_FLIGHT + ACCESSES_BESIDE
-"""Most words that a stream requests before the first is written: just enough for a word in every cycle."""
+"""Most words that a stream requests before the first is written, unless another latency is asked for: just enough
+for a word in every cycle."""
+MOST_WORDS_AHEAD = MOST_IN_FLIGHT + ACCESSES_BESIDE
+"""The same for the longest latency."""
 FEWER_WORDS_AHEAD = REQUEST_TO_ANSWER + 1
 """The same for the input where other registers take the room: a word in every cycle of a memory that answers in the
 next one."""

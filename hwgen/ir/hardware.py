@@ -149,7 +149,8 @@ class Hardware(Value):
     ``order`` the loop order and marker places it was generated for. Without ``lanes``, ``order`` or ``buffers`` they
     are free: taken from the schedule that the HWC is generated for, the memories within ``budget`` bytes.
     ``bias_words`` biases are kept beside them: a power of two, or none; with 64 nearly every network's biases are
-    below 1 % of its traffic, for memories up to 16 KiB. ``ports`` are the widths of the ports to the shared memory.
+    below 1 % of its traffic, for memories up to 16 KiB. ``ports`` are the widths of the ports to the shared memory,
+    which make an access in every cycle if it answers within ``in_flight`` cycles.
     Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs layers of 16-bit operands
     too, on half of the lanes: along x, else along m, else along y. With ``read_back``
     software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
@@ -168,6 +169,7 @@ class Hardware(Value):
     operand_bits: Literal[8, 16] = 8
     bias_words: int = Field(default=64, ge=0, le=MOST_BIAS_WORDS)
     ports: PortsField = NARROW_PORTS
+    in_flight: int = Field(default=4, ge=1, le=13)
     position_bits: int = Field(default=16, ge=8, le=16)
     read_back: bool = False
     second_settings: bool = False

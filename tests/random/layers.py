@@ -76,6 +76,7 @@ def random_hwc(rng: Random, name: str) -> Hardware:
     lanes = rng.choice(Lanes.shapes(rng.choice((4, 8, 16, 16, 32, 64)), LANE_DIMS))
     bits: Literal[8, 16] = rng.choice((8, 16)) if lanes.c == 1 else 8
     buffers = {"I": 1536 * lanes.y * lanes.c, "W": 512 * lanes.c, "O": 512 * max(16, lanes.sums)}
+    ports = Random(f"ports {order}")
     return Hardware(
         name=name,
         lanes=lanes,
@@ -84,7 +85,8 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         order=tuple(order),
         operand_bits=bits,
         bias_words=Random(str(order)).choice(BIAS_WORDS),
-        ports=Ports(W=Random(f"ports {order}").choice(PORT_WIDTHS)),
+        in_flight=ports.choice((4, 4, 1, 2, 7)),
+        ports=Ports(I=ports.choice(PORT_WIDTHS), W=ports.choice(PORT_WIDTHS)),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.hwc import DIMS, OUTPUT_DIMS, HwcParameters
 from hwgen.arch.registers.bank import (
     Access,
@@ -20,7 +21,7 @@ from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import SHIFT, clip_settings
 
-__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD",
+__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD", "WRITE_ANSWERS_BITS",
            "hwc_registers", "input_spans", "layer_settings", "setting_widths"]  # fmt: skip
 
 HWC_IDENTITY = 0x48574331
@@ -31,6 +32,12 @@ WATCHDOG_BITS = 16
 KEY_BITS = 16
 KEY = 0x5AC3
 """Value of ``key`` after reset. A register that comes up at random, all zeros or all ones hardly holds it."""
+WRITE_ANSWERS_BITS = 2
+WRITE_ANSWERS_MEANING = (
+    f"Whether the memory answers writes: {WriteAnswers.GIVEN} it does, "
+    f"{WriteAnswers.NOT_GIVEN} it does not, or only those that fail; "
+    f"{WriteAnswers.UNKNOWN}: found out with the first write after a reset"
+)
 WATCHDOG_MEANING = f"Periods of {WATCHDOG_PERIOD} cycles without progress after which a layer has failed; 0: no limit"
 SETTINGS_BASE = 0x40
 ADDRESS_BITS = 32
@@ -64,7 +71,7 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
                 constant=True,
             ),
             setting("key", KEY_BITS, "Set by reset; with any other value nothing starts and no access is made", KEY),
-            *([] if parameters.cluster else [setting("watchdog", WATCHDOG_BITS, WATCHDOG_MEANING)]),
+            *([] if parameters.cluster else _surroundings()),
         ],
     )
     settings: Iterable[Content] = _fitted(parameters, _settings(parameters))
@@ -74,6 +81,12 @@ def hwc_registers(parameters: HwcParameters) -> Bank:
         settings = map(queued, settings)
     builder.place(SETTINGS_BASE, settings)
     return builder.bank()
+
+
+def _surroundings() -> Iterator[Content]:
+    """What an HWC that stands alone is told once."""
+    yield setting("watchdog", WATCHDOG_BITS, WATCHDOG_MEANING)
+    yield setting("write_answers", WRITE_ANSWERS_BITS, WRITE_ANSWERS_MEANING)
 
 
 def setting_widths(parameters: HwcParameters) -> dict[str, int]:

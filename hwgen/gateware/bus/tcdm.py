@@ -1,11 +1,11 @@
 """The port to the tightly coupled data memory: the PULP handshake, and a master for it."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import WORD_BITS
+from hwgen.arch.bus import WORD_BITS, WriteAnswers
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, WRITE_ANSWER_LIMIT
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "TcdmMaster",
     "TcdmRegister",
     "TcdmSignature",
-    "WriteAnswers",
     "read_request",
     "request_layout",
     "response_signature",
@@ -116,14 +115,6 @@ class TcdmRegister(wiring.Component):
         return m
 
 
-class WriteAnswers(enum.Enum, shape=2):
-    """What is known of a memory: whether it answers writes."""
-
-    UNKNOWN = 0
-    GIVEN = 1
-    NOT_GIVEN = 2
-
-
 class TcdmMaster(wiring.Component):
     """Turns a stream of requests into accesses, and returns the data of reads.
 
@@ -135,11 +126,11 @@ class TcdmMaster(wiring.Component):
 
     *Answers to writes.* PULP's memories answer every read; whether they answer writes is a parameter of the
     interconnect. Answers carry no name, so that an answer after a write and a read can be told only by who knows
-    which kind of memory it is: this component finds out with the first write. It lets no read follow until that
-    write has been answered, or has not been for `WRITE_ANSWER_LIMIT` cycles after its grant. From then on a write is
-    complete with its answer, or with its grant. Errors of writes are seen if their answers say so. A memory that
-    answers only those writes that fail counts as one that answers none: the error is seen, its address may be that
-    of another access. Where there are reads, an answer that none of them waits for is an error, too.
+    which kind of memory it is: unless it is told, this component finds out with the first write. It lets no read
+    follow until that write has been answered, or has not been for `WRITE_ANSWER_LIMIT` cycles after its grant. From
+    then on a write is complete with its answer, or with its grant. Errors of writes are seen if their answers say so.
+    A memory that answers only those writes that fail counts as one that answers none: the error is seen, its address
+    may be that of another access. Where there are reads, an answer that none of them waits for is an error, too.
 
     Parameters
     ----------

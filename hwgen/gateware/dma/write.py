@@ -4,8 +4,9 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.dma import DmaParameters
-from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature, WriteAnswers
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmSignature
 
 __all__ = ["LineWriter", "write_layout"]
 

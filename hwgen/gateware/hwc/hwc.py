@@ -4,9 +4,10 @@ from amaranth.hdl import Cat, Module, ResetInserter, Shape, Signal, Value, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
-from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister, TcdmSignature, WriteAnswers
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister, TcdmSignature
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.gateware.hwc.input.stream import InputStream
 from hwgen.gateware.hwc.line_weight_stream import LineWeightStream
@@ -86,10 +87,13 @@ class Hwc(wiring.Component):
             "output": OutputStream(p),
             "sequencer": Sequencer(p),
             "datapath": Datapath(p),
-            "master_i": TcdmMaster(width=p.ports.I),
-            "master_w": TcdmMaster(width=p.ports.W),
+            "master_i": TcdmMaster(width=p.ports.I, in_flight=p.in_flight),
+            "master_w": TcdmMaster(width=p.ports.W, in_flight=p.in_flight),
             "master_o": TcdmMaster(
-                width=p.ports.O, writes=True, tag=Shape.cast(VectorMove).width if p.cluster else 0
+                width=p.ports.O,
+                in_flight=p.in_flight,
+                writes=True,
+                tag=Shape.cast(VectorMove).width if p.cluster else 0,
             ),
         }
         begins_or_works = Signal()
@@ -124,17 +128,30 @@ class Hwc(wiring.Component):
                 master.i_request.valid.eq(stream_block.o_request.valid & ~halting),
                 stream_block.o_request.ready.eq(master.i_request.ready & ~halting),
             ]
-        # What is known of the memory outlasts a layer.
-        write_answers = Signal(WriteAnswers)
-        m.d.comb += masters[2].answers.eq(write_answers)
-        with m.If(masters[2].finds != WriteAnswers.UNKNOWN):
-            m.d.sync += write_answers.eq(masters[2].finds)
+        self._know_memory(m, registers, masters[2])
         if p.cluster:
             self._share(m, registers, masters, blocks)
 
         self._join(m, source, weight, output, sequencer, datapath)
         self._control(m, registers, checks, busy, halting, starting, masters, blocks)
         return m
+
+    def _know_memory(self, m: Module, registers: ControlRegisters, master: TcdmMaster) -> None:
+        """Whether the memory answers writes: as software says, else as was found out, which outlasts a layer.
+
+        A cluster's own memory does.
+        """
+        if self.parameters.cluster:
+            m.d.comb += master.answers.eq(WriteAnswers.GIVEN)
+            return
+        found, told = Signal(WriteAnswers), registers.write_answers
+        with m.If(master.finds != WriteAnswers.UNKNOWN):
+            m.d.sync += found.eq(master.finds)
+        m.d.comb += master.answers.eq(found)
+        with m.If(told[0]):
+            m.d.comb += master.answers.eq(WriteAnswers.GIVEN)
+        with m.Elif(told[1]):
+            m.d.comb += master.answers.eq(WriteAnswers.NOT_GIVEN)
 
     def _share(
         self,

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.hwc import DIMS, HwcParameters
 from hwgen.arch.registers.control import status_register
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import KEY, STALLS, WATCHDOG_BITS, hwc_registers
+from hwgen.arch.registers.hwc import KEY, STALLS, WATCHDOG_BITS, WRITE_ANSWERS_BITS, hwc_registers
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of
@@ -69,6 +69,8 @@ class ControlRegisters(wiring.Component):
         A pulse: software wanted the layer to stop in the cycle before.
     watchdog : Out
         Periods that the watchdog waits, unless in a cluster.
+    write_answers : Out
+        What the memory is said to be, unless in a cluster.
     counting : In(3)
         For each of `STALLS`: it stalls the datapath in this cycle.
     irq : Out(1)
@@ -89,7 +91,7 @@ class ControlRegisters(wiring.Component):
                 "ended": In(1),
                 "gives_up": In(1),
                 "abort": Out(1),
-                **({} if parameters.cluster else {"watchdog": Out(WATCHDOG_BITS)}),
+                **({} if parameters.cluster else self._surroundings()),
                 "error": In(ERROR),
                 "error_address": In(32),
                 "counting": In(len(STALLS)),
@@ -97,6 +99,10 @@ class ControlRegisters(wiring.Component):
                 **({"state": Out(STATUS), "fault": Out(32)} if parameters.cluster else {}),
             }
         )
+
+    @staticmethod
+    def _surroundings() -> dict[str, wiring.Member]:
+        return {"watchdog": Out(WATCHDOG_BITS), "write_answers": Out(WRITE_ANSWERS_BITS)}
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -131,7 +137,7 @@ class ControlRegisters(wiring.Component):
         m.d.comb += [getattr(self.settings, name).eq(value) for name, value in self.parameters.constants]
         fault_address = self._count(m, bank, run)
         if not self.parameters.cluster:
-            m.d.comb += self.watchdog.eq(bank.held.watchdog)
+            m.d.comb += [getattr(self, name).eq(getattr(bank.held, name)) for name in self._surroundings()]
         else:
             m.d.comb += [self.state.eq(run.status), self.fault.eq(fault_address)]
         return m

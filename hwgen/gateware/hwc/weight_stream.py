@@ -79,7 +79,7 @@ class WeightStream(wiring.Component):
         m = Module()
         p = self.parameters
         m.submodules.boxes = boxes = BoxQueue(token=self.index, capacity=p.weight_depth)
-        m.submodules.words = words = WordQueue(place=None, waits=False, width=p.ports.W)
+        m.submodules.words = words = WordQueue(place=None, waits=False, ahead=p.weight_words_ahead, width=p.ports.W)
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, boxes.o_token, flipped(self.o_token))
         m.d.comb += [boxes.release.eq(self.release), boxes.completes.eq(words.completes)]

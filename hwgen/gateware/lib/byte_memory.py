@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -65,6 +65,7 @@ class ByteMemory(wiring.Component):
         read_line, read_next = self._lines(m, self.read_address[select:], "read")
         write_line, write_next = self._lines(m, self.write_address[select:], "write")
         banks: list[Value] = []
+        turned = self._turned_writes(m, write_bank) if self._writes > WORD_BYTES and not self._aligned else None
         for bank in range(self._banks):
             m.submodules[f"bank_{bank}"] = memory = Memory(shape=8, depth=self._depth, init=[])
             read, write = memory.read_port(domain="comb"), memory.write_port()
@@ -77,6 +78,9 @@ class ByteMemory(wiring.Component):
             # Most cycles write nothing, and a simulator skips this branch.
             with m.If(self.write_enable.any()):
                 m.d.comb += write.addr.eq(self._line(bank, write_bank, write_line, write_next))
+                if turned is not None:
+                    m.d.comb += Cat(write.data, write.en).eq(turned[bank])
+                    continue
                 with m.Switch(offset):
                     for i in [bank % self._writes] if self._aligned else range(self._writes):
                         with m.Case(i):
@@ -93,6 +97,18 @@ class ByteMemory(wiring.Component):
         m.d.sync += [turned.eq(read_bank[0]), *(byte.eq(value) for byte, value in zip(held, rotated, strict=True))]
         m.d.comb += self.read_data.eq(Cat(*self._rotated(m, held, 0, turned)))
         return m
+
+    def _turned_writes(self, m: Module, first: Value) -> list[Value]:
+        """What each bank gets if the first byte goes to bank ``first``: a byte and its enable."""
+        given = [Cat(self.write_data[i], self.write_enable[i]) for i in range(self._writes)]
+        stage: list[Value] = [*given, *(C(0, 9) for _ in range(self._banks - self._writes))]
+        for bit in range(len(first)):
+            turned = [Signal(9, name=f"turned_{bit}_{place}") for place in range(self._banks)]
+            m.d.comb += [
+                one.eq(Mux(first[bit], stage[place - (1 << bit)], stage[place])) for place, one in enumerate(turned)
+            ]
+            stage = [*turned]
+        return stage
 
     def _rotated(self, m: Module, values: Sequence[Value], bit: int, turns: Value) -> list[Value]:
         """Rotate by ``1 << bit`` places, if ``turns``."""

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 
-__all__ = ["divided", "phase_base", "quotient_and_phase", "times_stride"]
+__all__ = ["divided", "phase_base", "quotient_and_phase", "residue", "times_stride"]
 
 
 def times_stride(value: ValueLike, stride: Value) -> Value:
@@ -18,9 +18,10 @@ def divided(value: Value, stride: Value) -> Value:
 
 
 def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tuple[Signal, Signal]:
-    """``divmod(value, stride)`` for a value of 0 to 7 and a stride of 1 to 4."""
-    quotient, phase = Signal(3, name=f"{name}_quotient"), Signal(2, name=f"{name}_phase")
-    code, thirds = stride[:2], (value >= 3) + (value >= 6)
+    """``divmod(value, stride)`` for a value of 0 to 255 and a stride of 1 to 4."""
+    width = len(value)
+    quotient, phase = Signal(width, name=f"{name}_quotient"), Signal(2, name=f"{name}_phase")
+    code, thirds = stride[:2], (value >= 3) + (value >= 6) if width <= 3 else (value * 171) >> 9
     m.d.comb += [
         quotient.eq(Mux(code == 1, value, Mux(code == 2, value >> 1, Mux(code == 3, thirds, value >> 2)))),
         phase.eq(
@@ -32,6 +33,12 @@ def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tup
         ),
     ]
     return quotient, phase
+
+
+def residue(number: int, stride: Value) -> Value:
+    """``number % stride`` for a stride of 1 to 4."""
+    code, (by_two, by_three, by_four) = stride[:2], (number % of for of in (2, 3, 4))
+    return Mux(code == 1, 0, Mux(code == 2, by_two, Mux(code == 3, by_three, by_four)))
 
 
 def phase_base(settings: Value, phase: Value) -> Value:

@@ -76,6 +76,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             operand_bits=operand_bits,
             bias_words=bias_words,
             ports=schedule.ports,
+            in_flight=HwcParameters.in_flight if hardware is None else hardware.in_flight,
             position_bits=HwcParameters.position_bits if hardware is None else hardware.position_bits,
             read_back=hardware is not None and hardware.read_back,
             second_settings=hardware is not None and hardware.second_settings,

@@ -134,7 +134,7 @@ def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
     inputs = parameters.input_elements * schedule.lanes.y * schedule.lanes.c
     buffers = PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes)
-    return cycles(schedule, buffers, words_ahead=input_words_ahead(parameters.lanes), in_cluster=parameters.cluster)
+    return cycles(schedule, buffers, words_ahead=parameters.input_words_ahead, in_cluster=parameters.cluster)
 
 
 def least_cycles(prediction: Prediction) -> int:

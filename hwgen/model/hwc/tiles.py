@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import requantisers
 from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.weights.lines import WeightLines
@@ -117,7 +116,7 @@ class Timed:
             [np.append(self._size_steps, len(WEIGHT_DIMS))[turned]],
             [low[c] == 0, high[c] == layer.channels_per_group],
             low[k : l + 1],
-            [low[x] % WORD_BYTES, (low[x] * layer.stride[1] - layer.padding[1]) % WORD_BYTES],
+            [low[x] % self._ports.map_bytes, (low[x] * layer.stride[1] - layer.padding[1]) % self._ports.map_bytes],
         ]
         for d, image, axis in ((y, layer.input_height, 0), (x, layer.input_width, 1)):
             stride, before, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
@@ -178,6 +177,7 @@ class Timed:
             slides=self._slides(),
             same=marker_i < len(loops) and loops[marker_i].dim == "m",
             columns_slide=self._columns_slide(),
+            input_word=self._ports.input_bytes,
             line=line,
             slab=slab,
             element=self._bits.I // 8,

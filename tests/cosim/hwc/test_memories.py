@@ -94,7 +94,10 @@ def test_a_sum_of_a_vector_in_every_cycle() -> None:
 
 @pytest.mark.parametrize("bench", ["native", "bus"])
 def test_answers_to_writes_do_not_matter(bench: Bench) -> None:
-    """Nor what the memory was when it was reset last: each kind of memory follows each other one after a reset."""
+    """Nor what the memory was when it was reset last: each kind of memory follows each other one after a reset.
+
+    The HWC is not told which kind it is.
+    """
     kinds = ("all", "none", "failing") if bench == "native" else ("none", "all")
     sums = SUMS if bench == "native" else ON_THE_BUS
     jobs, runs = [], []
@@ -103,7 +106,8 @@ def test_answers_to_writes_do_not_matter(bench: Bench) -> None:
             of = prepare(sums.program, stalls=True) if stalls else sums
             for reset in (True, False):
                 name = f"{answers} {latency} {reset}"
-                jobs.append(replace(of.job, name=name, latency=latency, write_answers=answers, reset=reset))
+                kind = {"write_answers": answers, "tells_memory": None}
+                jobs.append(replace(of.job, name=name, latency=latency, reset=reset, **kind))
                 runs.append(of)
     results = run(jobs, bench, sums)
     for of, result in zip(runs, results, strict=True):
@@ -118,6 +122,20 @@ def test_answers_to_writes_do_not_matter(bench: Bench) -> None:
         # What the first write costs, it costs once; the last one is complete a cycle earlier.
         assert abs(cycles["none 1 True"] - expected - WRITE_ANSWER_LIMIT) < 20
         assert cycles["none 1 False"] == expected - 1
+
+
+def test_an_hwc_that_is_told_loses_no_cycle_after_a_reset() -> None:
+    jobs = [
+        replace(SUMS.job, name=f"{answers} {reset}", write_answers=answers, reset=reset)
+        for answers in ("all", "none", "failing")
+        for reset in (True, False)
+    ]
+    results = run(jobs)
+    for result in results:
+        assert judge(SUMS, result, "verilator").output_exact
+    expected = predicted_cycles(SUMS.program.schedule, SUMS.program.parameters).total
+    # Without answers the last write is complete a cycle earlier.
+    assert [result.cycles - expected for result in results] == [0, 0, -1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("answers", ["all", "failing"])

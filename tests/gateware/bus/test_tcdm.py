@@ -10,8 +10,9 @@ import pytest
 from amaranth._unused import MustUse
 from amaranth.sim import Simulator
 
+from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, WRITE_ANSWER_LIMIT
-from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister, WriteAnswers
+from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def run(
             if offers and ctx.get(dut.i_request.ready):
                 waiting.popleft()
                 pause = waiting[0].pause if waiting else 0
-            if writes and (found := ctx.get(dut.finds)) is not WriteAnswers.UNKNOWN:
+            if writes and (found := WriteAnswers(ctx.get(dut.finds))) is not WriteAnswers.UNKNOWN:
                 seen.found = found
             if cycle > 2 and not offers and not waiting and ctx.get(dut.idle):
                 seen.cycles = cycle

@@ -59,7 +59,8 @@ class TileColumns(wiring.Component):
         self.parameters = parameters
         bits, slides = parameters.position_bits, parameters.columns_slide
         self._quotient = quotient_shape(parameters)
-        in_line = 1 + parameters.input_elements.bit_length() if slides else 3
+        self._in_word = (parameters.ports.input_bytes - 1).bit_length()
+        in_line = 1 + (parameters.input_elements.bit_length() if slides else self._in_word)
         moved = {"slides": In(1), "slid": Out(1), "moved": Out(signed(bits + 2))}
         super().__init__(
             {
@@ -76,7 +77,7 @@ class TileColumns(wiring.Component):
                 "quotient": Out(self._quotient),
                 "phase": Out(2),
                 "word_quotient": Out(signed(in_line)),
-                "word_phase": Out(signed(4)),
+                "word_phase": Out(signed(self._in_word + 2)),
                 "placed": Out(1),
                 **(moved if slides else {}),
             }
@@ -127,9 +128,9 @@ class TileColumns(wiring.Component):
         quotient, word_quotient, word_phase = self.quotient, self.word_quotient, self.word_phase
         gaps: Value = self.gaps & ~self.slid if p.columns_slide else self.gaps
         # Columns in the first word before the first used one.
-        before = in_row(p, settings, self.first_used)[:2]
+        before = in_row(p, settings, self.first_used)[: self._in_word]
         if p.wide:
-            before = before & Mux(settings.wide, 1, 3)
+            before = before & Mux(settings.wide, p.ports.input_bytes // 2 - 1, p.ports.input_bytes - 1)
         with m.FSM(name="columns"):
             with m.State("Idle"):
                 with m.If(self.begin):

@@ -7,13 +7,12 @@ from amaranth.hdl._ast import Assign
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.hwc import HwcParameters, input_words_ahead
-from hwgen.gateware.bus.tcdm import Request, read_request
+from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
 from hwgen.gateware.hwc.input.placer import input_box
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
-from hwgen.gateware.lib.stride import quotient_and_phase
+from hwgen.gateware.lib.stride import quotient_and_phase, residue
 from hwgen.gateware.lib.tile_queue import WordQueue
 
 __all__ = ["InputFetcher"]
@@ -22,7 +21,7 @@ __all__ = ["InputFetcher"]
 class _Line:
     """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
 
-    def __init__(self, bits: int, flat: int, channel_lanes: int) -> None:
+    def __init__(self, bits: int, flat: int, channel_lanes: int, in_word: int) -> None:
         self.address, self.word_address = Signal(32), Signal(32)
         self.words_left = Signal(bits)
         self.end = Signal(flat)
@@ -34,7 +33,7 @@ class _Line:
         self.channel_lane = Signal(range(channel_lanes)) if channel_lanes > 1 else None
         self.begin = Signal(flat)
         # Its used bytes; elements of the ring that it needs, and whether they are free.
-        self.enable, self.need, self.fits = Signal(WORD_BYTES), Signal(signed(flat + 2)), Signal()
+        self.enable, self.need, self.fits = Signal(in_word), Signal(signed(flat + 2)), Signal()
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class _Box:
     def __init__(self, box: wiring.PureInterface) -> None:
         self.channels, self.words = Signal.like(box.channels), Signal.like(box.words)
         self.single_word, self.single_channel = Signal(), Signal()
-        self.first, self.last = Signal(2), Signal(2)
+        self.first, self.last = Signal.like(box.first), Signal.like(box.last)
         self.quotient, self.phase = Signal.like(box.quotient), Signal(2)
         self.gaps, self.kernel_columns = Signal(), Signal(2)
         self.row_gaps, self.kernel_rows, self.gap = Signal(), Signal(2), Signal(2)
@@ -111,9 +110,9 @@ class InputFetcher(wiring.Component):
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
-        self.parameters = parameters
+        self.parameters, self._word = parameters, parameters.ports.input_bytes
         room = parameters.input_elements.bit_length()
-        word = data.StructLayout({"data": 32, "place": input_place(parameters)})
+        word = data.StructLayout({"data": parameters.ports.I, "place": input_place(parameters)})
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
@@ -122,8 +121,8 @@ class InputFetcher(wiring.Component):
                 **({"alone": In(1)} if parameters.columns_slide else {}),
                 "claims": Out(1),
                 "claim": Out(room),
-                "o_request": Out(stream.Signature(Request)),
-                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_request": Out(stream.Signature(request_layout(parameters.ports.I))),
+                "i_response": In(response_signature(parameters.ports.I)),
                 "expected": Out(1),
                 "o_word": Out(stream.Signature(word)),
                 "completes": Out(1),
@@ -133,10 +132,12 @@ class InputFetcher(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, settings, incoming = self.parameters, self.settings, self.i_box
-        m.submodules.words = words = WordQueue(place=input_place(p), waits=True, ahead=input_words_ahead(p.lanes))
+        m.submodules.words = words = WordQueue(
+            place=input_place(p), waits=True, ahead=p.input_words_ahead, width=p.ports.I
+        )
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
-        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab), p.lanes.c)
+        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab), p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
         enable, is_last = line.enable, line.loads
@@ -155,7 +156,7 @@ class InputFetcher(wiring.Component):
                 empty.eq(enable == 0),
                 goes.eq(room & entry.ready & (empty | request.ready)),
                 request.valid.eq(room & entry.ready & ~empty),
-                request.payload.eq(read_request(line.word_address, enable)),
+                request.payload.eq(read_request(line.word_address, enable, p.ports.I)),
                 entry.valid.eq(room & Mux(empty, is_last, request.ready)),
                 entry.payload.word.eq(~empty),
                 entry.payload.place.enable.eq(enable),
@@ -195,14 +196,17 @@ class InputFetcher(wiring.Component):
 
     def _used(self, m: Module, word: _Word, box: "_Box | _Begin", name: str, *, first: bool = False) -> Signal:
         """Which bytes of a word are used: of a line's first one those from the line's first used byte on."""
-        used = Signal(WORD_BYTES, name=f"{name}_enable")
-        whole = (1 << WORD_BYTES) - 1
-        from_first = (C(whole, WORD_BYTES) << box.first)[:WORD_BYTES] if first else whole
-        m.d.comb += used.eq(from_first & Mux(word.last, ((C(2) << box.last) - 1)[:WORD_BYTES], whole))
+        used = Signal(self._word, name=f"{name}_enable")
+        whole = (1 << self._word) - 1
+        from_first = (C(whole, self._word) << box.first)[: self._word] if first else whole
+        m.d.comb += used.eq(from_first & Mux(word.last, ((C(2) << box.last) - 1)[: self._word], whole))
         with m.If(box.gaps):
-            for b in range(WORD_BYTES):
-                column = Mux(self.settings.wide, b // 2, b) if self.parameters.wide else b
-                _, phase = quotient_and_phase(m, word.phase + column, self.settings.stride_x, f"{name}_{b}")
+            stride = self.settings.stride_x
+            for b in range(self._word):
+                column: Value = residue(b, stride)
+                if self.parameters.wide:
+                    column = Mux(self.settings.wide, residue(b // 2, stride), column)
+                _, phase = quotient_and_phase(m, (word.phase + column)[:3], stride, f"{name}_{b}")
                 with m.If(phase >= box.kernel_columns):
                     m.d.comb += used[b].eq(0)
         return used
@@ -235,14 +239,14 @@ class InputFetcher(wiring.Component):
     def _step(self, m: Module, box: _Box, line: _Line, begin: "_Begin", active: Signal, steps: Signal) -> None:
         """To the next word, line, row or box."""
         settings, p = self.settings, self.parameters
-        in_word = Mux(settings.wide, WORD_BYTES // 2, WORD_BYTES) if p.wide else WORD_BYTES
+        in_word = Mux(settings.wide, self._word // 2, self._word) if p.wide else self._word
         columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
         at = line.at + in_bytes(p, settings, columns)
         last_row = line.last_row
-        word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * WORD_BYTES)
+        word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * self._word)
         line_begin, lines = self._next_begin(m, line)
         at = line_begin + box.quotient
-        next_line = _Word(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + WORD_BYTES)
+        next_line = _Word(box.single_word, box.channels_left == 2, last_row, box.phase, at, lines, at + self._word)
         next_row = _Word(
             begin.single_word,
             begin.single_channel,
@@ -250,7 +254,7 @@ class InputFetcher(wiring.Component):
             begin.phase,
             begin.quotient,
             settings.input_line,
-            begin.quotient + WORD_BYTES,
+            begin.quotient + self._word,
         )
         free, spare = _Free(self.free), _Free(self.free, active, self.claim)
         to_word = self._goes_to(m, line, word, self._used(m, word, box, "word"), "word", free)
@@ -262,7 +266,7 @@ class InputFetcher(wiring.Component):
             m.d.sync += line.words_left.eq(begin.words)
             with m.If(~begin.loads & ~line.last_word):
                 m.d.sync += [
-                    line.word_address.eq(line.word_address + WORD_BYTES),
+                    line.word_address.eq(line.word_address + self._word),
                     line.words_left.eq(line.words_left - 1),
                     *to_word,
                 ]

@@ -1,13 +1,15 @@
 """Writes the input's words into its memory, columns of one stride phase side by side."""
 
-from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
+from collections.abc import Callable
+from itertools import combinations
+
+from amaranth.hdl import C, Cat, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.settings import in_bytes
-from hwgen.gateware.lib.stride import phase_base, quotient_and_phase, times_stride
+from hwgen.gateware.lib.stride import phase_base, quotient_and_phase, residue
 
 __all__ = ["InputFill", "input_place", "is_one_phase"]
 
@@ -21,30 +23,36 @@ def input_place(parameters: HwcParameters) -> data.StructLayout:
     flat = (parameters.input_elements - 1).bit_length() + 1
     lanes = parameters.lanes.c
     channel_lane = {"channel_lane": (lanes - 1).bit_length()} if lanes > 1 else {}
-    return data.StructLayout({"address": signed(flat), "phase": 2, "enable": 4, "single": 1, **channel_lane})
+    return data.StructLayout(
+        {"address": signed(flat), "phase": 2, "enable": parameters.ports.input_bytes, "single": 1, **channel_lane}
+    )
 
 
 def is_one_phase(used: Value, stride: Value, wide: Value | None) -> Value:
     """Whether the used bytes of a word, of which there are some, are columns of one stride phase."""
 
-    def any_pair(distance: int) -> Value:
-        return Cat(used[b] & used[b + distance] for b in range(4 - distance)).any()
+    def of_several(columns: list[Value], number: int) -> Value:
+        phases = [Cat(columns[phase::number]).any() for phase in range(number)]
+        return Cat(one & other for one, other in combinations(phases, 2)).any()
 
-    code = stride[:2]
-    several = (
-        (any_pair(1) & (code != 1))
-        | (any_pair(2) & ((code == 3) | (code == 0)))
-        | (any_pair(3) & ((code == 2) | (code == 0)))
-    )
-    return ~several if wide is None else ~Mux(wide, used[:2].any() & used[2:].any() & (code != 1), several)
+    def several(columns: list[Value]) -> Value:
+        code = stride[:2]
+        by_stride = [of_several(columns, number) for number in (2, 3, 4)]
+        return Mux(code == 1, 0, Mux(code == 2, by_stride[0], Mux(code == 3, by_stride[1], by_stride[2])))
+
+    bytes_ = list(used)
+    if wide is None:
+        return ~several(bytes_)
+    halves = [used[b : b + 2].any() for b in range(0, len(used), 2)]
+    return ~Mux(wide, several(halves), several(bytes_))
 
 
 class _Run:
     """Bytes of a word that become consecutive elements: the first one, and which there are; the place of the word's
     first column at phase 0, and that column's phase."""
 
-    def __init__(self, line: ShapeLike, channel_lanes: int) -> None:
-        self.first, self.enable = Signal(2), Signal(WORD_BYTES)
+    def __init__(self, line: ShapeLike, channel_lanes: int, word: int) -> None:
+        self.first, self.enable = Signal(range(word)), Signal(word)
         self.channel_lane = Signal(range(max(channel_lanes, 2)))
         self.line, self.phase = Signal(line), Signal(2)
 
@@ -71,7 +79,8 @@ class InputFill(wiring.Component):
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
         flat = (parameters.input_elements - 1).bit_length() + 1
-        word = data.StructLayout({"data": 32, "place": input_place(parameters)})
+        self._word = parameters.ports.input_bytes
+        word = data.StructLayout({"data": parameters.ports.I, "place": input_place(parameters)})
         super().__init__(
             {
                 "stride_x": In(3),
@@ -80,8 +89,8 @@ class InputFill(wiring.Component):
                 "expected": In(1),
                 "i_word": In(stream.Signature(word)),
                 "address": Out(flat),
-                "enable": Out(WORD_BYTES),
-                "data": Out(data.ArrayLayout(8, WORD_BYTES)),
+                "enable": Out(self._word),
+                "data": Out(data.ArrayLayout(8, self._word)),
                 **({"channel_lane": Out(range(parameters.lanes.c))} if parameters.lanes.c > 1 else {}),
             }
         )
@@ -90,27 +99,26 @@ class InputFill(wiring.Component):
         m = Module()
         p = self.parameters
         place = self.i_word.payload.place
-        left, taken, lowest = Signal(4), Signal(4), Signal(2)
+        left, taken, lowest = Signal(self._word), Signal(self._word), Signal(range(self._word))
         # Of a word that has been begun: the bytes that are left.
-        begun, rest = Signal(), Signal(4)
+        begun, rest = Signal(), Signal(self._word)
         single = is_one_phase(rest, self.stride_x, self.wide if p.wide else None)
         m.d.comb += self.i_word.ready.eq(Mux(begun, single, place.single))
-        run = _Run(place.address.shape(), p.lanes.c)
+        run = _Run(place.address.shape(), p.lanes.c, self._word)
         m.d.sync += run.enable.eq(0)
         # Most cycles write nothing: a simulator passes over the rest then. Whether the word has come is known late.
         with m.If(self.expected):
             m.d.comb += left.eq(Mux(begun, rest, place.enable))
-            for byte in reversed(range(4)):
+            for byte in reversed(range(self._word)):
                 with m.If(left[byte]):
                     m.d.comb += lowest.eq(byte)
             m.d.sync += [run.first.eq(lowest), run.line.eq(place.address), run.phase.eq(place.phase)]
             if p.lanes.c > 1:
                 m.d.sync += run.channel_lane.eq(place.channel_lane)
-            for i in range(WORD_BYTES):
-                position = self._position(lowest, i)
-                with m.If(position < 4):
-                    m.d.comb += taken.bit_select(position[:2], 1).eq(1)
-                    m.d.sync += run.enable[i].eq(self.i_word.valid & left.bit_select(position[:2], 1))
+            column = Mux(self.wide, lowest >> 1, lowest) if p.wide else lowest
+            _, phase = quotient_and_phase(m, column, self.stride_x, "lowest")
+            m.d.comb += taken.eq(Cat(self._phase_of(byte) == phase for byte in range(self._word)))
+            m.d.sync += run.enable.eq(Mux(self.i_word.valid, self._picked(left, 1, lowest), 0))
             with m.If(self.i_word.valid):
                 m.d.sync += [begun.eq(~self.i_word.ready), rest.eq(left & ~taken)]
         self._write(m, *self._place(m, run))
@@ -119,9 +127,9 @@ class InputFill(wiring.Component):
     def _place(self, m: Module, run: _Run) -> tuple[Signal, Signal]:
         """Where a run goes, modulo the ring, two cycles later: which bytes there are, and which the first one is."""
         p, elements = self.parameters, self.parameters.input_elements
-        placed = _Run(run.line.shape(), p.lanes.c)
-        quotient, base = Signal(3), Signal.like(self.input_phase_1)
-        enable, first = Signal(WORD_BYTES), Signal(2)
+        placed = _Run(run.line.shape(), p.lanes.c, self._word)
+        quotient, base = Signal(range(self._word + 4)), Signal.like(self.input_phase_1)
+        enable, first = Signal(self._word), Signal(range(self._word))
         m.d.sync += [placed.enable.eq(run.enable), enable.eq(placed.enable)]
         with m.If(run.enable.any()):
             column = Mux(self.wide, run.first >> 1, run.first) if p.wide else run.first
@@ -149,13 +157,30 @@ class InputFill(wiring.Component):
         """The bytes of a run, of the word that is seen now."""
         with m.If(enable.any()):
             m.d.comb += self.enable.eq(enable)
-            for i in range(WORD_BYTES):
-                position = self._position(first, i)[:2]
-                m.d.comb += self.data[i].eq(self.i_word.payload.data.word_select(position, 8))
+            m.d.comb += self.data.eq(self._picked(self.i_word.payload.data, 8, first))
 
-    def _position(self, first: Value, number: int) -> Value:
-        """The byte of the word that is written as so many-th, if the word is that long."""
-        distance: ValueLike = times_stride(number, self.stride_x) if number else 0
-        if self.parameters.wide:
-            distance = Mux(self.wide, (times_stride(number // 2, self.stride_x) << 1) + number % 2, distance)
-        return (first + distance)[:4]
+    def _phase_of(self, byte: int) -> Value:
+        """Of the column of a byte, counted from the word's first column, whose phase is taken to be 0."""
+        narrow = residue(byte, self.stride_x)
+        return Mux(self.wide, residue(byte // 2, self.stride_x), narrow) if self.parameters.wide else narrow
+
+    def _picked(self, word: Value, bits: int, first: Value) -> Value:
+        """What a word has for each byte (so many bits): that of a run, from the byte ``first`` on, side by side."""
+        shifted = word >> first if bits == 1 else word >> Cat(C(0, (bits - 1).bit_length()), first)
+        code, wide = self.stride_x[:2], self.parameters.wide
+
+        def chosen(apart: Callable[[int], int]) -> Value:
+            parts = []
+            for i in range(self._word):
+                place = apart(i)
+                parts.append(shifted.word_select(place, bits) if place < self._word else C(0, bits))
+            return Cat(parts)
+
+        def narrow(stride: int) -> Value:
+            return chosen(lambda i: i * stride)
+
+        def halves(stride: int) -> Value:
+            return chosen(lambda i: i // 2 * 2 * stride + i % 2)
+
+        by_stride = [Mux(self.wide, halves(s), narrow(s)) if wide else narrow(s) for s in (1, 2, 3, 4)]
+        return Mux(code == 1, by_stride[0], Mux(code == 2, by_stride[1], Mux(code == 3, by_stride[2], by_stride[3])))

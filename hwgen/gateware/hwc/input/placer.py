@@ -45,7 +45,7 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
         Element of the ring at which the first new row begins.
     """
     bits, ring = parameters.position_bits, parameters.input_elements
-    slides = parameters.columns_slide
+    slides, in_word = parameters.columns_slide, (parameters.ports.input_bytes - 1).bit_length()
     return wiring.Signature(
         {
             "valid": Out(1),
@@ -54,9 +54,9 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
             "channels": Out(bits),
             **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
             "words": Out(bits),
-            "first": Out(2),
-            "last": Out(2),
-            "quotient": Out(signed(ring.bit_length() + 1 if slides else 3)),
+            "first": Out(in_word),
+            "last": Out(in_word),
+            "quotient": Out(signed(ring.bit_length() + 1 if slides else in_word + 1)),
             **({"slid": Out(1)} if slides else {}),
             "phase": Out(2),
             "gaps": Out(1),
@@ -159,6 +159,7 @@ class InputPlacer(wiring.Component):
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
         last: Value = columns.last_used
+        in_word = len(box.first)
         if p.wide:
             last = Mux(settings.wide, Cat(C(1, 1), last).as_signed(), last)
         m.d.comb += [
@@ -169,7 +170,7 @@ class InputPlacer(wiring.Component):
             token.phase.eq(columns.phase),
             first_byte.eq(in_row(p, settings, in_bytes(p, settings, columns.first_used))),
             last_byte.eq(in_row(p, settings, last)),
-            box.words.eq((last_byte >> 2) - (first_byte >> 2)),
+            box.words.eq((last_byte >> in_word) - (first_byte >> in_word)),
             box.first.eq(first_byte),
             box.last.eq(last_byte),
             box.quotient.eq(in_bytes(p, settings, columns.word_quotient)),
@@ -184,7 +185,7 @@ class InputPlacer(wiring.Component):
             box.fetches.eq(box.rows != 0),
             box.single_row.eq(box.rows == 1),
             box.single_channel.eq(box.channels == 1),
-            box.single_word.eq(last_byte[2:] == first_byte[2:]),
+            box.single_word.eq(last_byte[in_word:] == first_byte[in_word:]),
         ]
         # Rows of padding above the ring's contents lie, in thought, before it: once around or more.
         with m.If(ring.first < 0):
@@ -322,7 +323,7 @@ class InputPlacer(wiring.Component):
             first = in_row(p, settings, in_bytes(p, settings, columns.first_used))
             m.d.sync += [
                 *product.of(rows.first_new, settings.input_pitch),
-                box.address.eq(base + product.value + (first & ~3)),
+                box.address.eq(base + product.value + (first & ~(p.ports.input_bytes - 1))),
                 ring.first.eq(begin),
                 ring.drop.eq(self._if_slid(0, live)),
                 live.eq(self._if_slid(live, 0)),

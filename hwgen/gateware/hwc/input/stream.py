@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.bus.tcdm import Request
+from hwgen.gateware.bus.tcdm import request_layout, response_signature
 from hwgen.gateware.hwc.input.fetcher import InputFetcher
 from hwgen.gateware.hwc.input.fill import InputFill
 from hwgen.gateware.hwc.input.placer import InputPlacer
@@ -57,8 +57,8 @@ class InputStream(wiring.Component):
             {
                 "settings": In(settings_signature(parameters)),
                 "start": In(1),
-                "o_request": Out(stream.Signature(Request)),
-                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_request": Out(stream.Signature(request_layout(parameters.ports.I))),
+                "i_response": In(response_signature(parameters.ports.I)),
                 "o_token": Out(stream.Signature(input_token(parameters))),
                 "release": In(1),
                 "read_address": In(data.ArrayLayout(self.flat, parameters.lanes.y)),
@@ -121,7 +121,9 @@ class InputStream(wiring.Component):
         memory each: lane j holds channels j, j + lanes, j + 2 lanes and so on of a tile."""
         p = self.parameters
         for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
-            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads)
+            memory = ByteMemory(
+                depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads, writes=p.ports.input_bytes
+            )
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
             m.d.comb += [

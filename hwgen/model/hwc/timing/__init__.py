@@ -11,8 +11,9 @@ each by a maximum of sums of earlier ones: when a tile is due at the operations,
 depends on has happened. Between two tiles any number of operations takes one step of this computation.
 
 Three effects of a cycle or two are not modelled: rows of padding far above the contents of a small ring take longer
-to place; biases may be fetched between the loads of partial sums before their tile ends; and after a reset a read
-that follows the very first write at once waits until that has been answered (see `gateware.bus.tcdm.TcdmMaster`).
+to place; biases may be fetched between the loads of partial sums before their tile ends; and after a reset,
+unless the HWC was told what memory it has, a read that follows the very first write at once waits until that has been
+answered (see `gateware.bus.tcdm.TcdmMaster`).
 
 The memory grants every request at once and answers in the next cycle. Times are cycles, counted from the one in
 which the blocks are started.

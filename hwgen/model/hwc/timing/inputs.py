@@ -3,7 +3,6 @@
 import numpy as np
 from numba import njit
 
-from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import (
     FREED,
     INPUT_NOTICED,
@@ -15,7 +14,6 @@ from hwgen.arch.latency import (
     INPUT_PLACE_SKIPPED,
     INPUT_TOKEN,
     REQUEST_TO_ANSWER,
-    WORDS_AHEAD,
 )
 
 __all__ = ["input_tile"]
@@ -34,9 +32,9 @@ def _rows_between(block, low, high, first, end):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def _written(stream, at):  # type: ignore[no-untyped-def]
+def _written(stream, block, at):  # type: ignore[no-untyped-def]
     """A word, or the end of a tile without new ones, is the last one that was written."""
-    for i in range(WORDS_AHEAD - 1, 0, -1):
+    for i in range(block.words_ahead - 1, 0, -1):
         stream.words[i] = stream.words[i - 1]
     stream.words[0] = at
 
@@ -71,7 +69,7 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
         if stride > 1:
             clip = max(-corner, 0)
             aligned = gaps or block.columns_slide > 0
-            phase = ((first - corner) % stride if aligned else 0) - first % (WORD_BYTES // block.element)
+            phase = ((first - corner) % stride if aligned else 0) - first % (block.input_word // block.element)
             placed += clip // stride + (-(phase // stride) if phase < 0 else 0)
         if slid:
             counted = max(counted, placed)
@@ -94,13 +92,16 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
     if not rows:
         stream.free += stream.drop
         stream.requested = pushed
-        _written(stream, max(pushed, stream.words[0]) + 1)
+        _written(stream, block, max(pushed, stream.words[0]) + 1)
     elif stride == 1:
         begins = first * block.element
-        words = ((last + 1) * block.element - 1) // WORD_BYTES - begins // WORD_BYTES + 1
-        drop = _fetch(stream, block, pushed, rows, high[1] - low[1], words, begins % WORD_BYTES, drop, drop_at, slid)
+        word = block.input_word
+        words = ((last + 1) * block.element - 1) // word - begins // word + 1
+        drop = _fetch(stream, block, pushed, rows, high[1] - low[1], words, begins % word, drop, drop_at, slid)
     else:
-        cycles = _write_cycles(first, last, WORD_BYTES // block.element, corner, stride, taps if gaps else stride)
+        cycles = _write_cycles(
+            first, last, block.input_word // block.element, corner, stride, taps if gaps else stride
+        )
         drop = _fetch_phases(stream, block, pushed, rows, high[1] - low[1], cycles, drop, drop_at, slid)
     stream.drop, stream.drop_at = drop, drop_at
     return stream.words[0] + INPUT_TOKEN
@@ -130,7 +131,7 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
                 lines = min(free // line * block.lane_c, channels)
                 fit = lines * words
                 if lines < channels:
-                    fit += max(0, min(words - 1, (free % line + offset) // WORD_BYTES))
+                    fit += max(0, min(words - 1, (free % line + offset) // block.input_word))
                 fit = min(fit, channels * words - 1)
                 requested += max(fit - done, 0)
                 done = max(fit, done)
@@ -148,7 +149,7 @@ def _fetch(stream, block, pushed, rows, channels, words, offset, drop, drop_at, 
             free -= slab
             left -= 1
     stream.free, stream.requested = free + earlier, requested
-    for i in range(WORDS_AHEAD):
+    for i in range(block.words_ahead):
         stream.words[i] = requested + REQUEST_TO_ANSWER - i
     return drop
 
@@ -190,9 +191,9 @@ def _fetch_phases(stream, block, pushed, rows, channels, cycles, drop, drop_at, 
                 requested = max(requested, stream.words[block.words_ahead - 1]) + 1
                 written = stream.words[0]
                 if cycles[word]:
-                    _written(stream, max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1)
+                    _written(stream, block, max(requested + REQUEST_TO_ANSWER, written + 1) + cycles[word] - 1)
                 elif last and row == rows - 1:
-                    _written(stream, max(requested, written) + 1)
+                    _written(stream, block, max(requested, written) + 1)
         free -= 0 if slid else block.slab
     stream.free, stream.requested = free + earlier, requested
     return drop

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.latency import END, FIRST_VECTOR, TILES_LOADED_AHEAD, WORDS_AHEAD
+from hwgen.arch.latency import END, FIRST_VECTOR, MOST_WORDS_AHEAD, TILES_LOADED_AHEAD
 
 __all__ = [
     "COUNT",
@@ -59,7 +59,7 @@ class Block(NamedTuple):
     group : output channels of a group; grouped: there are several.
     slides, same : rows of a tile of I are kept for the next one; all of it is.
     columns_slide : columns of a tile of I are kept for the next one; 2: also those of few kernel columns.
-    element : bytes of an operand's element.
+    element, input_word : bytes of an operand's element, and those that an access of I's port moves.
     line, slab, ring : bytes of a row of one channel, of all channels of a tile, of I's memory: for each lane along c.
     weight_units, weight_word : words of W's memory, or lines; bytes that an access of W's port moves.
     weights_stay : a tile of W is kept from one iteration of its loop to the next.
@@ -86,6 +86,7 @@ class Block(NamedTuple):
     same: bool
     columns_slide: int
     element: int
+    input_word: int
     line: int
     slab: int
     ring: int
@@ -133,7 +134,7 @@ def _record(times: tuple[str, ...], amounts: tuple[str, ...]) -> np.dtype[np.voi
 
 
 COUNTERS = ("now", "stall_i", "stall_w", "stall_o", "operations")
-SEVERAL = {"words": (WORDS_AHEAD,)}
+SEVERAL = {"words": (MOST_WORDS_AHEAD,)}
 """Fields that are arrays."""
 INPUT_TIMES = (
     "placed",  # the last tile
