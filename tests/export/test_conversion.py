@@ -50,6 +50,7 @@ def test_of_a_pipeline(tmp_path: Path) -> None:
     assert sum(found.values()) > 20
 
 
+@pytest.mark.nightly
 def test_of_a_cluster_whose_hwcs_are_one_text(tmp_path: Path) -> None:
     found = found_by_yosys(cluster_verilog(CLUSTER), tmp_path)
     in_hwcs = Counter({one: (CLUSTER.hwcs - 1) * count for one, count in told(hwc_memories(CLUSTER.hwc)).items()})

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet
+import pytest
 import yaml
 
 from hwgen.ir.schedule import load_schedule
@@ -16,6 +17,7 @@ from hwgen.sweep.attempt import environment
 from tests.campaigns.test_hwc import ROWS
 
 
+@pytest.mark.nightly
 def test_points_on_clusters_are_measured_and_equal(tmp_path: Path) -> None:
     table = {"format": 1, "kind": "layer_list", "network": "small", "layers": ROWS[:1]}
     layer_set, out = tmp_path / "small.yaml", tmp_path / "out"

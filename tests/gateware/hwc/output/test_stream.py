@@ -347,8 +347,10 @@ def words_of(task: Task) -> Counter[str]:
     return words
 
 
-@pytest.mark.parametrize("tasks", [2, pytest.param(8, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("stalls", [False, True])
+@pytest.mark.parametrize(
+    ("stalls", "tasks"),
+    [(True, 2), *(pytest.param(stalls, 8, marks=pytest.mark.nightly) for stalls in (False, True))],
+)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_outputs_and_words_for_every_shape(shape: str, stalls: bool, tasks: int) -> None:
     rng = Random(f"{shape} {stalls}")
