@@ -26,8 +26,11 @@ bench: $(STAMP)
 
 # Both go on where they were interrupted.
 regress: $(STAMP)
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --per-layer --shared --busy -j $(JOBS) -o results/regress
-	$(BIN)/hwgen regress stoutchinin_2019 --buffer 2KiB,4KiB --shared --busy -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB,2KiB,4KiB --per-layer --shared --busy -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 4KiB,16KiB --multipliers 64 --per-layer --shared --busy -j $(JOBS) \
+	  -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy -j $(JOBS) \
+	  -o results/regress
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --published -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-stacks -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress

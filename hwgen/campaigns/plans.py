@@ -38,11 +38,11 @@ KINDS: dict[Kind, str] = {
 }
 BUSY: dict[int, dict[Kind, tuple[float, float]]] = {
     16: {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)},
-    64: {"per-layer": (0.92, 1.15), "shared": (0.88, 1.2)},
-    256: {"per-layer": (0.8, 1.15), "shared": (0.7, 1.2)},
+    64: {"per-layer": (0.94, 1.3), "shared": (0.88, 1.4)},
+    256: {"per-layer": (0.7, 1.4), "shared": (0.6, 1.5)},
 }
 """For HWCs of high utilisation: by their multipliers at least, the least mean utilisation, by the estimate of the
-search, and the most traffic relative to the optima."""
+search, and the most traffic relative to the optima that a plan may have. It has the least that meets the first."""
 
 
 @dataclass(frozen=True)
