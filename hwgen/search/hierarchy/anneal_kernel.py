@@ -56,7 +56,7 @@ def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-de
             axis = _below(state, 7)
     row = _below(state, last)
     other = _below(state, last)
-    kind = _below(state, 8)
+    kind = _below(state, 12)
     if axis >= 5:
         if extents[axis] > least[axis]:
             # Whole from one row outward, or cut everywhere.
@@ -82,7 +82,19 @@ def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-de
         if other != row and factors[row, axis] >= by:
             factors[row, axis] = max(1, min(factors[row, axis], extents[axis]) // by)
             factors[other, axis] = min(WHOLE, factors[other, axis] * by)
-    elif kind == 6:
+    elif kind in (6, 7) and row > 0:
+        # Another step here; the one of the row outside stays about the same.
+        both = min(factors[row, axis], extents[axis]) * min(factors[row - 1, axis], extents[axis])
+        factors[row, axis] = 1 + _below(state, min(both, extents[axis]))
+        factors[row - 1, axis] = max(1, both // factors[row, axis] + _below(state, 2))
+    elif kind in (8, 9):
+        # More along one axis, less along another one, of about the same room.
+        second = _below(state, 5)
+        by = 2 + _below(state, 2)
+        if second != axis and factors[row, second] >= by:
+            factors[row, axis] = min(WHOLE, factors[row, axis] * by)
+            factors[row, second] = max(1, min(factors[row, second], extents[second]) // by)
+    elif kind == 10:
         factors[row, axis] = WHOLE if _below(state, 2) else 1
     elif least[axis] > 1:
         factors[last, axis] = least[axis] if _below(state, 3) else 1 + _below(state, least[axis])
