@@ -24,6 +24,8 @@ __all__ = ["ClusterObjective", "Objective", "objective_of"]
 
 ClusterObjective = Literal["dram-bytes", "dram-time", "energy"]
 Ints = NDArray[np.int64]
+_THOUSANDTHS = 1000
+"""Costs of energy are whole thousandths of its unit."""
 
 
 class Objective(ABC):
@@ -52,9 +54,17 @@ class Objective(ABC):
         """Cost of a schedule whose loops cost ``loops``."""
         return loops
 
+    def of_level(self, loops: int, tcdm_bytes: int) -> int:
+        """The least cost of a schedule whose loops cost ``loops``, if the HWCs move at least ``tcdm_bytes``."""
+        return self.of_schedule(loops, loops, tcdm_bytes)
+
     def most_tcdm_bytes(self, known: int, dram_bytes: int) -> float:
         """The most TCDM bytes with which a schedule costs no more than ``known``."""
         return np.inf
+
+    def value_of_difference(self, cost: int) -> float:
+        """A difference of two costs in the objective's unit."""
+        return cost
 
     @abstractmethod
     def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
@@ -94,15 +104,18 @@ class _Energy(Objective):
     def __init__(self, cost: EnergyCost) -> None:
         self._cost = cost
         self._moved, self._fetched = (
-            round(1000 * price) for price in (cost.dram + cost.tcdm, cost.tcdm + cost.local)
+            round(_THOUSANDTHS * price) for price in (cost.dram + cost.tcdm, cost.tcdm + cost.local)
         )  # fmt: skip
-        self.price = np.array([self._moved, self._fetched, 0, 0, 0, 1, 1], np.int64)
+        self.price = _Bytes.price
 
     def of_schedule(self, loops: int, dram_bytes: int, tcdm_bytes: int) -> int:
         return self._moved * dram_bytes + self._fetched * tcdm_bytes
 
     def most_tcdm_bytes(self, known: int, dram_bytes: int) -> float:
         return (known - self._moved * dram_bytes) // self._fetched if self._fetched else np.inf
+
+    def value_of_difference(self, cost: int) -> float:
+        return cost / _THOUSANDTHS
 
     def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
         return energy(layer, bits, self._cost, dram_bytes=dram_bytes, tcdm_bytes=tcdm_bytes)

@@ -7,8 +7,9 @@
 *The order of the search.* First the objective (`hwgen.search.cluster.objectives`): the loops around a tile decide
 what the DMA moves, and how long the DRAM takes for it. They are taken level by level in ascending order of their
 cost (`hwgen.search.cluster.cost_levels`). Among tiles of one level, the one with the fewest bytes between HWCs and
-TCDM wins (`hwgen.search.cluster.inner_nest`). Energy weighs both: levels are ordered by what they cost with the
-fewest bytes that the HWCs may fetch, and end when this bound exceeds the best known schedule.
+TCDM wins (`hwgen.search.cluster.inner_nest`). Energy weighs both: levels are ordered by the bytes of the DRAM, and
+end when these, with the fewest bytes that the HWCs may move (`hwgen.search.cluster.lower_bound`), cost more than the
+best known schedule, or when that is near the bound.
 
 *The search is bounded.* Of the tiles of one level, in the order of the least bytes that they make the HWCs fetch,
 at most ``max_searched`` are searched. At most ``max_tried`` loops are tried to fit the TCDM, or timed for the
@@ -41,6 +42,7 @@ from hwgen.model.cluster.placement import place
 from hwgen.model.core.access import predict
 from hwgen.search.cluster.cost_levels import MAX_TIMED, MAX_TRIED, CostLevels, Tile
 from hwgen.search.cluster.inner_nest import InnerNests
+from hwgen.search.cluster.lower_bound import floor_of
 from hwgen.search.cluster.objectives import ClusterObjective, Objective, objective_of
 from hwgen.search.cluster.outer_nest import OuterLoops
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
@@ -52,7 +54,11 @@ MAX_SEARCHED = 8
 """Tiles of one level, at most, for which the nest of the HWCs is searched."""
 BUSY_SHARE = 0.9
 MAX_LEVELS = 24
-"""Levels, at most, that the judge rejects, or that are searched where energy is weighed."""
+"""Levels, at most, that the judge rejects."""
+WEIGHED_TRIED, WEIGHED_LEVELS = 30, 2
+"""Where energy is weighed: how many loops of one level are tried, at most, to fit the TCDM, and levels at most."""
+NEAR = 0.01
+"""Where energy is weighed: what is within this part of the lower bound is not improved."""
 
 Judge = Callable[[Schedule], float]
 """Utilisation of the lanes by a schedule's cycles; raises `InputError` where the hardware cannot run it."""
@@ -71,6 +77,7 @@ class TwoLevelResult:
     utilisation : of the lanes, by the cycles of the busiest HWC of each tile without any stall.
     judged : utilisation by the judge; None without one.
     complete : whether nothing that may be better was left out.
+    bound : what no schedule goes below, in the objective's unit; None where there is no bound (the DRAM's time).
     seconds : time spent.
     slack : by how much the bytes of the DRAM may exceed the fewest, for fewer cycles; None: cycles are not weighed.
     lanes : of all HWCs together.
@@ -91,6 +98,14 @@ class TwoLevelResult:
     slack: float | None = None
     least: tuple[int, float | None] | None = None
     lanes: int = 1
+    bound: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """By how much the value may exceed the least one, in parts of the bound; 0 where it is proven."""
+        if self.bound is None:
+            return None
+        return max(0.0, self.value / self.bound - 1) if self.bound else 0.0
 
 
 class _Candidate(NamedTuple):
@@ -128,7 +143,8 @@ def search_two_levels(
     max_searched: int = MAX_SEARCHED,
     busy_share: float = BUSY_SHARE,
     max_tried: int | None = None,
-    max_levels: int = MAX_LEVELS,
+    max_levels: int | None = None,
+    near: float = NEAR,
 ) -> TwoLevelResult:
     """The best schedule for a cluster; raises `InputError` if none fits, or none that is found is busy enough.
 
@@ -153,6 +169,8 @@ def search_two_levels(
         than a few. For the time of the DRAM: loops that are timed at most, in all.
     max_levels
         Levels that the judge may reject, or that are searched where energy is weighed.
+    near
+        Where energy is weighed: what exceeds the lower bound by no more than this part of it is not improved.
     """
     started = time.perf_counter()
     cluster, bits = hardware.cluster or Cluster(), bits or Bits()
@@ -164,11 +182,23 @@ def search_two_levels(
         Target.of(hardware),
         cost,
         demand=min_utilisation,
-        max_tried=max_tried or (MAX_TIMED if cost.timed else MAX_TRIED),
+        max_tried=max_tried or (MAX_TIMED if cost.timed else MAX_TRIED if cost.settled else WEIGHED_TRIED),
     )
+    floor = None if cost.timed else floor_of(layer, bits, hardware)
     search = _Search(layer, hardware, bits, cost, levels, judge, min_utilisation)
     search.max_searched, search.busy_share = max_searched, busy_share
-    found = search.run(max_levels)
+    if floor is not None and not cost.settled:
+        search.least_tcdm_bytes = floor.tcdm_bytes
+        search.enough = (1 + near) * cost.of_schedule(floor.dram_bytes, floor.dram_bytes, floor.tcdm_bytes)
+    found = search.run(max_levels or (MAX_LEVELS if cost.settled else WEIGHED_LEVELS))
+    bound = None
+    if floor is not None:
+        # The loops that cost least are a bound, too, if none were left out.
+        first = 0 if levels.space.reduced else search.first
+        lowest = max(cost.of_schedule(floor.dram_bytes, floor.dram_bytes, floor.tcdm_bytes), first)
+        lowest = found.cost if search.complete and levels.complete else min(lowest, found.cost)
+        bound = cost.value(found.cost, layer, bits, found.candidate.dram_bytes, found.tcdm_bytes)
+        bound -= cost.value_of_difference(found.cost - lowest)
     moved = found.candidate.dram_bytes
     return TwoLevelResult(
         found.schedule,
@@ -183,6 +213,7 @@ def search_two_levels(
         search.complete and levels.complete,
         time.perf_counter() - started,
         lanes=cluster.hwcs * hardware.shape.product,
+        bound=bound,
     )
 
 
@@ -191,6 +222,8 @@ class _Search:
 
     max_searched: int
     busy_share: float
+    enough = 0.0
+    first = least_tcdm_bytes = 0
 
     def __init__(
         self,
@@ -215,8 +248,13 @@ class _Search:
         best: _Found | None = None
         wanted, rejected = self._demand or 0.0, 0
         self._levels.require(wanted)
-        for number, (bound, tiles) in enumerate(self._levels.levels()):
+        for number, (level, tiles) in enumerate(self._levels.levels()):
+            bound = self._objective.of_level(level, self.least_tcdm_bytes)
+            self.first = self.first or bound
             if best is not None and bound > best.cost:
+                break
+            if best is not None and best.cost <= self.enough:
+                self.complete = False
                 break
             if rejected == max_levels or (best is not None and number >= max_levels):
                 self.complete = False

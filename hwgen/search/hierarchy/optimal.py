@@ -37,11 +37,11 @@ __all__ = ["HierarchyResult", "objective_value", "search_hierarchy"]
 
 SAME = 1e-9
 """Parts by which two sums of the same terms may differ."""
-RESTARTS, KEPT = 6, 2
+RESTARTS, KEPT = 32, 4
 """Runs of annealing from nothing, and how many of their best states are annealed further."""
-HOT, WARM, COLD = 0.3, 0.02, 1e-5
-"""Temperatures, in parts of the cost: from nothing, from a known state, in the end."""
-STEPS = 3000
+HOT, WARM, COLD = (0.3, 0.05), 0.02, 2e-4
+"""Temperatures, in parts of the cost: from nothing (in turn), from a known state, in the end."""
+STEPS = 1200
 """Steps of a run of annealing, for each marker and each doubling of the layer's multiply-accumulates."""
 
 
@@ -184,7 +184,7 @@ class _Search:
         """The best state; ends early where the bound is reached."""
         found: list[_Annealed] = []
         for seed in range(RESTARTS):
-            found.append(self._annealed(seed, HOT, self._nothing_held()))
+            found.append(self._annealed(seed, HOT[seed % len(HOT)], self._nothing_held()))
             if found[-1].cost <= bound * (1 + SAME):
                 return found[-1]
         found.sort(key=lambda one: one.cost)

@@ -57,7 +57,7 @@ def costs(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> Iter
 
 def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> TwoLevelResult:
     return search_two_levels(
-        layer, hardware, objective, max_searched=10**6, busy_share=0, max_tried=10**6, max_levels=10**6
+        layer, hardware, objective, max_searched=10**6, busy_share=0, max_tried=10**6, max_levels=10**6, near=0
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ COLUMNS = (
     "utilisation",
     "in cycles",
     "proven",
+    "gap",
     "seconds",
 )
 
@@ -186,6 +187,7 @@ def _row(layer: Layer, found: TwoLevelResult, *, timed: bool) -> list[object]:
         found.utilisation,
         found.judged if timed else "",
         "yes" if found.complete else "no",
+        "" if found.gap is None else f"{100 * found.gap:.2f} %",
         found.seconds,
     ]
 
@@ -210,5 +212,7 @@ def _entry(
         "utilisation_in_cycles": None if found.judged is None or not timed else round(found.judged, 6),
         "fewest_bytes": None if found.least is None else found.least[0],
         "complete": found.complete,
+        "bound": found.bound,
+        "gap": found.gap,
         "seconds": round(found.seconds, 6),
     }
