@@ -11,7 +11,7 @@ from numba import njit
 
 from hwgen.search.hierarchy.nest_cost import cost_of
 
-__all__ = ["anneal", "steps_of"]
+__all__ = ["WHOLE", "anneal", "steps_of"]
 
 WHOLE = 1 << 20
 """Iterations that make a step the whole extent."""

@@ -26,7 +26,7 @@ from hwgen.ir.schedule import ARRAYS, Bits, Schedule
 from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import Energy, energy_of
 from hwgen.model.hierarchy.prediction import HierarchyCounts, require_fit
-from hwgen.search.hierarchy.anneal_kernel import anneal, steps_of
+from hwgen.search.hierarchy.anneal_kernel import WHOLE, anneal, steps_of
 from hwgen.search.hierarchy.bound import lower_bound
 from hwgen.search.hierarchy.nest_cost import Costs
 from hwgen.search.hierarchy.nests import schedule_of
@@ -184,7 +184,7 @@ class _Search:
         """The best state; ends early where the bound is reached."""
         found: list[_Annealed] = []
         for seed in range(RESTARTS):
-            found.append(self._annealed(seed, HOT[seed % len(HOT)], self._nothing_held()))
+            found.append(self._annealed(seed, HOT[seed % len(HOT)], self._nothing_held(seed)))
             if found[-1].cost <= bound * (1 + SAME):
                 return found[-1]
         found.sort(key=lambda one: one.cost)
@@ -192,10 +192,24 @@ class _Search:
             found.append(self._annealed(RESTARTS + seed, WARM, one.state))
         return min(found, key=lambda one: one.cost)
 
-    def _nothing_held(self) -> State:
-        factors = np.ones((len(self._markers) + 1, 7), np.int64)
+    def _nothing_held(self, seed: int) -> State:
+        """A state that fits: single vectors, nothing held; markers in random order, the kernel cut in random rows."""
+        rng, number = np.random.default_rng(seed), len(self._markers)
+        factors = np.ones((number + 1, 7), np.int64)
         factors[-1] = self._costs.least
-        return self._markers, np.zeros(len(self._markers), np.bool_), factors
+        if seed // len(HOT) % 2:
+            # Fewer lanes in use, for tiles that are no multiples of them.
+            factors[-1] = rng.integers((factors[-1] + 1) // 2, factors[-1] + 1)
+        for axis in (5, 6):
+            if self._costs.extents[axis] > self._costs.least[axis]:
+                factors[rng.integers(number), axis] = WHOLE
+        operands = rng.permutation(self._markers[:, 0])
+        level = [0, 0, 0]
+        markers = np.zeros_like(self._markers)
+        for at, operand in enumerate(operands.tolist()):
+            level[operand] += 1
+            markers[at] = operand, level[operand]
+        return markers, np.zeros(number, np.bool_), factors
 
     def _annealed(self, seed: int, hot: float, state: State) -> _Annealed:
         markers, held, factors = (part.copy() for part in state)
