@@ -63,6 +63,7 @@ COMMANDS = {
         Entry("hardware", "builtin"),
         Entry("schedule", "schedule.schedule"),
         Entry("predict", "predict.predict"),
+        Entry("design", "design"),
         Entry("generate", "generate.generate"),
         Entry("pack", "pack"),
         Entry("cosim", "cosim"),

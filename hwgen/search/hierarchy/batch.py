@@ -11,7 +11,7 @@ from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.search.core.batch import Alone, follow_the_parent, processors
 from hwgen.search.hierarchy.optimal import HierarchyResult, search_hierarchy
 
-__all__ = ["HierarchyRequest", "search_on_hierarchy"]
+__all__ = ["HierarchyRequest", "search_on_hierarchy", "search_tasks"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class HierarchyRequest:
         return search_hierarchy(layer, self.hierarchy, self.objective, fills=self.fills)
 
 
+Task = tuple[Layer, HierarchyRequest]
+
+
 def search_on_hierarchy(
     layers: Sequence[Layer],
     request: HierarchyRequest,
@@ -34,25 +37,42 @@ def search_on_hierarchy(
     jobs: int | None = None,
     progress: Callable[[Layer], None] | None = None,
 ) -> list[HierarchyResult]:
-    """The best schedule of each layer, one process for each processor, or ``jobs`` of them.
+    """The best schedule of each layer on one hierarchy; see `search_tasks`.
 
-    This process searches if there is one, and for a second before it starts any. ``progress`` is called for each
-    distinct layer when it is finished.
+    ``progress`` is called for each distinct layer when it is finished.
     """
-    keys = [json.dumps(layer.shape_data, sort_keys=True) for layer in layers]
-    distinct = dict(zip(reversed(keys), reversed(layers), strict=True))
-    waiting = sorted(distinct, key=lambda key: (distinct[key].macs, key), reverse=True)
+
+    def arrived(index: int, _: HierarchyResult) -> None:
+        if progress is not None:
+            progress(layers[index])
+
+    return search_tasks([(layer, request) for layer in layers], jobs=jobs, arrived=arrived)
+
+
+def search_tasks(
+    tasks: Sequence[Task],
+    *,
+    jobs: int | None = None,
+    arrived: Callable[[int, HierarchyResult], None] = lambda index, result: None,
+) -> list[HierarchyResult]:
+    """The best schedule of each layer as it is asked for, one process for each processor, or ``jobs`` of them.
+
+    This process searches if there is one, and for a second before it starts any. ``arrived`` is called for each
+    distinct task, with its first index, when it is finished.
+    """
+    keys = [_key(*task) for task in tasks]
+    distinct = {key: index for index, key in reversed(list(enumerate(keys)))}
+    waiting = sorted(distinct, key=lambda key: (tasks[distinct[key]][0].macs, key), reverse=True)
     found: dict[str, HierarchyResult] = {}
 
     def finish(key: str, result: HierarchyResult) -> None:
         found[key] = result
-        if progress is not None:
-            progress(distinct[key])
+        arrived(distinct[key], result)
 
     jobs, alone = min(jobs or processors(), len(waiting)), Alone()
     while waiting and (jobs == 1 or alone):
         key = waiting.pop()
-        finish(key, request.search(distinct[key]))
+        finish(key, _search(tasks[distinct[key]]))
     if waiting:
         pool = ProcessPoolExecutor(
             min(jobs, len(waiting)), mp_context=get_context("spawn"), initializer=follow_the_parent
@@ -60,14 +80,25 @@ def search_on_hierarchy(
         done = False
         try:
             running: dict[Future[HierarchyResult], str] = {
-                pool.submit(request.search, distinct[key]): key for key in waiting
+                pool.submit(_search, tasks[distinct[key]]): key for key in waiting
             }
             for future in as_completed(running):
                 finish(running[future], future.result())
             done = True
         finally:
             pool.shutdown(wait=done, cancel_futures=True)
-    return [_named(found[key], layer) for key, layer in zip(keys, layers, strict=True)]
+    return [_named(found[key], layer) for key, (layer, _) in zip(keys, tasks, strict=True)]
+
+
+def _key(layer: Layer, request: HierarchyRequest) -> str:
+    """All that a result depends on; names of layers are no part of it."""
+    asked = [request.hierarchy.as_data(), request.objective, request.fills]
+    return json.dumps([layer.shape_data, *asked], sort_keys=True)
+
+
+def _search(task: Task) -> HierarchyResult:
+    layer, request = task
+    return request.search(layer)
 
 
 def _named(result: HierarchyResult, layer: Layer) -> HierarchyResult:

@@ -33,7 +33,7 @@ from hwgen.search.hierarchy.nests import schedule_of
 from hwgen.search.hierarchy.prices import Goal, goal_of
 from hwgen.search.hierarchy.tables import LayerTables, layer_tables
 
-__all__ = ["HierarchyResult", "objective_value", "search_hierarchy"]
+__all__ = ["SAME", "HierarchyResult", "objective_value", "search_hierarchy"]
 
 SAME = 1e-9
 """Parts by which two sums of the same terms may differ."""

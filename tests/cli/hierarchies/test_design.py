@@ -1,0 +1,70 @@
+"""``hwgen design``: what it writes is a hierarchy with schedules on it; what is searched is not searched again."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import hwgen.cli.commands.design as command
+from tests.cli.command_line import Run, refused
+
+NAMES = ("wide", "point")
+LAYERS = """
+format: 1
+kind: layer_list
+network: two
+layers:
+- {name: wide, op: conv, input_channels: 4, output_channels: 8, input_height: 6, input_width: 6, output_height: 6,
+   output_width: 6, kernel: [3, 3], padding: [1, 1, 1, 1]}
+- {name: point, op: conv, input_channels: 8, output_channels: 4, input_height: 6, input_width: 6, output_height: 6,
+   output_width: 6, kernel: [1, 1]}
+"""
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Path:
+    path = tmp_path / "two.yaml"
+    path.write_text(LAYERS)
+    return path
+
+
+def test_memories_and_schedules_together(
+    run: Run, layers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    asked = ["design", layers, "--sram", "2KiB", "--sizes", "256,1KiB", "-o", out]
+    found = run(*asked, "--json").json
+    assert found["hierarchies"] == 5  # 256, 1 KiB, 2 KiB; 1 KiB and 1.75 KiB with 256 bytes inside
+    assert found["bound"] <= found["energy"] == sum(entry["energy"] for entry in found["layers"])
+    assert found["energy_alone"] <= found["energy"] <= found["ten_best"]["energy"]
+    files = [entry["file"] for entry in found["layers"]]
+    assert files == [str(out / "schedules" / f"{name}.yaml") for name in NAMES]
+    predicted = run("predict", "--hierarchy", out / "hierarchy.yaml", *files, "--json").json
+    energies = [entry["energy"]["total"] for entry in predicted["schedules"]]
+    assert energies == pytest.approx([entry["energy"] for entry in found["layers"]], rel=1e-12)
+    with (out / "design.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert min(float(row["energy_pj"]) for row in table) == found["energy"]
+    assert (out / "front.png").stat().st_size > 5000
+
+    monkeypatch.setattr(command, "HierarchyRequest", None)  # nothing is asked for again
+    again = run(*asked)
+    assert (again.status, again.err) == (0, "")
+    assert "chosen" in again.out
+    assert max(map(len, again.out.splitlines())) <= 80
+
+
+def test_wrong_options_are_refused(run: Run, layers: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    refused(run("design", layers, "-o", out), "--sram, --area: expected one of them")
+    refused(run("design", layers, "--sram", "1KiB", "--area", 1, "-o", out), "--sram, --area: expected one of them")
+    refused(run("design", layers, "--sram", "100", "-o", out), "--sram: a budget of 100 bytes: expected room for")
+    refused(
+        run("design", layers, "--area", 0.3, "-o", out), "--area: expected more than the 0.43 mm2 without memories"
+    )
+    refused(run("design", layers, "--sram", "1KiB,2KiB", "-o", out), "--sram: expected one size, got 1KiB,2KiB")
+    refused(
+        run("design", layers, "--sram", "1KiB", "--lanes", "m", "-o", out), "--lanes: expected lanes such as m8x2"
+    )
+    refused(run("design", layers, "--sram", "1KiB", "--sizes", "big", "-o", out), "--sizes: expected sizes such as")
+    assert not out.exists()
