@@ -8,6 +8,7 @@ LUT4-equivalents are LUT4, two for a carry cell and six for a memory of 16 words
 - 256 lanes: at most 100 for each multiplier, without the multipliers themselves.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +27,20 @@ from hwgen.synth.ecp5 import synthesise_hwc
 
 LAYERS = "stoutchinin_2019:alexnet"
 MULTIPLIERS = 72
+NETWORK = {
+    "format": 1,
+    "kind": "network",
+    "network": "two layers",
+    "input": {"name": "image", "channels": 3, "height": 32, "width": 40},
+    "layers": [
+        {"name": "stem", "op": "conv", "inputs": ["image"], "input_channels": 3, "output_channels": 24,
+         "input_height": 32, "input_width": 40, "output_height": 16, "output_width": 20, "kernel": [3, 3],
+         "stride": [2, 2], "padding": [1, 1, 1, 1], "activation": "relu"},
+        {"name": "expand", "op": "conv", "inputs": ["stem"], "input_channels": 24, "output_channels": 48,
+         "input_height": 16, "input_width": 20, "output_height": 16, "output_width": 20, "kernel": [1, 1]},
+    ],
+}  # fmt: skip
+"""Run depth-first by one pipeline."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,9 @@ def main() -> bool:
     hwgen("synth", LAYERS, "--hardware", "m4c4_1KiB", "--blocks")
     cluster = Path(__file__).parent.parent / "schedules" / "alexnet_cluster" / "alexnet_1.yaml"
     hwgen("synth", cluster, "--hardware", "alexnet_cluster", "--blocks")
-    with TemporaryDirectory() as folder:
-        hwgen("depth-first", "lenet", "--memory", "16KiB", "-o", folder)
-        hwgen("synth", folder, "--blocks")
+    with TemporaryDirectory() as name:
+        net, solution = Path(name) / "net.yaml", Path(name) / "deep"
+        net.write_text(json.dumps(NETWORK), encoding="utf-8")
+        hwgen("depth-first", net, "--memory", "8KiB", "-o", solution)
+        hwgen("synth", solution, "--blocks")
     return all(met)
