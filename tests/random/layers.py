@@ -86,8 +86,15 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         operand_bits=bits,
         bias_words=Random(str(order)).choice(BIAS_WORDS),
         in_flight=ports.choice((4, 4, 1, 2, 7)),
-        ports=Ports(I=ports.choice(PORT_WIDTHS), W=ports.choice(PORT_WIDTHS)),
+        ports=_random_ports(ports, lanes),
     )
+
+
+def _random_ports(rng: Random, lanes: Lanes) -> Ports:
+    """Any widths; but each copy of the input memory has as many banks as its port has bytes: few copies, if many."""
+    most = PORT_WIDTHS[-1] // (lanes.y * lanes.c)
+    inputs = [width for width in PORT_WIDTHS if width <= max(most, PORT_WIDTHS[0])]
+    return Ports(I=rng.choice(inputs), W=rng.choice(PORT_WIDTHS))
 
 
 def order_from(text: str) -> Order:
