@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Costs", "cost_of", "held_of", "traffic_of"]
+__all__ = ["Costs", "cost_of", "held_of", "slides_along", "traffic_of"]
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +21,8 @@ class Costs(NamedTuple):
 
     Members
     -------
-    extents, least, counts, groups, rows, columns, elements, sizes : see `hwgen.search.hierarchy.tables.LayerTables`.
+    extents, least, counts, groups, rows, columns, slides, elements, sizes : see
+        `hwgen.search.hierarchy.tables.LayerTables`.
     serves, fills : see `hwgen.search.hierarchy.prices.Goal`.
     caps : [level, operand], bytes; of a level that operands share, the same for each.
     shared : [level], whether its bytes are for all operands together.
@@ -33,6 +34,7 @@ class Costs(NamedTuple):
     groups: Floats
     rows: Floats
     columns: Floats
+    slides: NDArray[np.bool_]
     elements: Floats
     sizes: Floats
     serves: Floats
@@ -55,6 +57,12 @@ def traffic_of(t, operand, steps, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def slides_along(t, steps, at, axis):  # type: ignore[no-untyped-def]
+    """Whether I, marked above a kernel's loop (axis 5 or 6) at a row of steps, is fetched once along it."""
+    return t.slides[axis - 5] or steps[at, axis - 2] == 1
+
+
+@njit(cache=True)
 def slide_of(t, steps, at):  # type: ignore[no-untyped-def]
     """Elements of I that one iteration of the loop at a row of steps touches, and the axis of that loop, or -1."""
     below = at
@@ -73,9 +81,11 @@ def slide_of(t, steps, at):  # type: ignore[no-untyped-def]
         best, slide = t.rows[taps, 1, steps[below, 3]] * width, 3
     if steps[below, 4] < x and height * t.columns[cross, 1, steps[below, 4]] < best:
         best, slide = height * t.columns[cross, 1, steps[below, 4]], 4
-    if taps == 0 and steps[below, 5] < t.extents[5] and t.rows[1, 1, y] * width < best:
+    along = taps == 0 and steps[below, 5] < t.extents[5] and slides_along(t, steps, at, 5)
+    if along and t.rows[1, 1, y] * width < best:
         best, slide = t.rows[1, 1, y] * width, 5
-    if cross == 0 and steps[below, 6] < t.extents[6] and height * t.columns[1, 1, x] < best:
+    along = cross == 0 and steps[below, 6] < t.extents[6] and slides_along(t, steps, at, 6)
+    if along and height * t.columns[1, 1, x] < best:
         best, slide = height * t.columns[1, 1, x], 6
     return best * steps[at, 0] * t.groups[1, steps[at, 1]] * steps[at, 2], slide
 

@@ -7,7 +7,7 @@ from hwgen.ir.layer import Dim
 from hwgen.ir.level import level_named
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import ARRAYS, Bits, Loop, Marker, Schedule
-from hwgen.search.hierarchy.nest_cost import Costs, slide_of
+from hwgen.search.hierarchy.nest_cost import Costs, slide_of, slides_along
 from hwgen.search.hierarchy.tables import AXES, LayerTables
 
 __all__ = ["schedule_of"]
@@ -27,16 +27,22 @@ def schedule_of(
     """The schedule of a nest as `hwgen.search.hierarchy.nest_cost` has it."""
     nest: list[Loop | Marker] = [*_loops(tables.extents, steps[0], -1)]
     waiting: list[tuple[int, int]] = []
-    slide = -1
+    slide, at_rest = -1, False
     for at, (operand, level) in enumerate(markers.tolist()):
         if held[at]:
             waiting.append((operand, level))
             if operand == 0:
                 slide = max(slide, int(slide_of(costs, steps, at)[1]))
+                at_rest = slide < 0
         loops = _loops(steps[at], steps[at + 1], slide)
         if loops:
-            nest += [*_markers(waiting, hierarchy), *loops]
-            waiting, slide = [], -1
+            nest += _markers(waiting, hierarchy)
+            axis = AXES.index(loops[0].dim)
+            if at_rest and axis >= 5 and not slides_along(costs, steps, at, axis):
+                # Marked above the kernel's loop, I would be fetched anew: a loop of one iteration holds all of it.
+                nest.append(Loop(AXES[axis - 2], int(steps[at, axis - 2])))
+            nest += loops
+            waiting, slide, at_rest = [], -1, False
     if waiting or not nest:
         # Below the last marker there has to be a loop: one of one iteration.
         axis = int(np.argmax(steps[-1]))

@@ -147,6 +147,7 @@ def costs_of(tables: LayerTables, hierarchy: Hierarchy, goal: Goal) -> Costs:
         tables.groups,
         tables.rows,
         tables.columns,
+        tables.slides,
         tables.elements,
         tables.sizes,
         goal.serves,

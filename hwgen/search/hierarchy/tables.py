@@ -9,6 +9,8 @@ product of factors of single axes:
 - I is fetched once for each range of output channels (of its group) outside its marked loop, in as many channels as
   there are, and in the rows and columns that the ranges outside the marked loop touch. That the marked loop slides
   changes only what has to be held: of consecutive touches the new parts together are the touch of the whole range.
+  It is not so of the kernel's loops where the stride exceeds their step: between the touches of a pixel by one output
+  and by the next one are others, and so I is not held along such a loop (``slides``).
 
 The kernel's dimensions are either whole or cut to the lanes.
 """
@@ -41,6 +43,7 @@ class LayerTables:
     counts : [axis, step], ranges.
     groups : [fetched or held, step of m]: groups of channels met by all ranges together, and by one at most.
     rows, columns : [kernel cut, fetched or held, step]: what all ranges touch together, and one at most.
+    slides : whether I may slide along the kernel's rows, and columns.
     elements : of I's channels (without groups, rows and columns), of W, of O.
     sizes : bytes of an element of I, W, O, and of a partial sum.
     """
@@ -53,6 +56,7 @@ class LayerTables:
     groups: Floats
     rows: Floats
     columns: Floats
+    slides: NDArray[np.bool_]
     elements: Floats
     sizes: Floats
 
@@ -75,6 +79,7 @@ def layer_tables(layer: Layer, lanes: Lanes, bits: Bits) -> LayerTables:
         _groups(layer),
         _lines(layer, 0, int(least[5])),
         _lines(layer, 1, int(least[6])),
+        np.array([layer.stride[axis] <= least[5 + axis] for axis in (0, 1)]),
         np.array([layer.batch * layer.channels_per_group, layer.weight_elements, layer.output_elements], np.float64),
         np.array([bits.I / 8, bits.W / 8, bits.O / 8, bits.acc / 8]),
     )

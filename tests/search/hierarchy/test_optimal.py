@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.search.hierarchy.optimal import HierarchyResult, search_hierarchy
 from tests.random.hierarchy_brute_force import least_cost, small_case
@@ -39,6 +40,24 @@ def test_search_finds_the_least_of_all_nests() -> None:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_search_finds_the_least_of_all_nests_of_many(chunk: int) -> None:
     assert compare(chunk, PER_CHUNK) >= PER_CHUNK // 2
+
+
+def test_a_stride_beyond_the_step_of_the_kernel() -> None:
+    """Where I slides along the kernel it would be fetched anew: the search says so itself if the model differs."""
+    rng = Random(4)
+    for number in range(8):
+        kernel, stride = (rng.randint(3, 6), rng.randint(1, 6)), (rng.randint(2, 4), rng.randint(1, 3))
+        out = rng.randint(3, 9), rng.randint(1, 9)
+        size = [(one - 1) * step + taps for one, step, taps in zip(out, stride, kernel, strict=True)]
+        layer = Layer(
+            name=f"strided_{number}", input_channels=rng.randint(1, 5), output_channels=rng.randint(1, 6),
+            input_height=size[0], input_width=size[1], output_height=out[0], output_width=out[1], kernel=kernel,
+            stride=stride,
+        )  # fmt: skip
+        levels = [{"name": "dram"}, {"name": "sram", "bytes": rng.choice((200, 900))}, {"name": "reg", "bytes": 60}]
+        hierarchy = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})
+        found = search_hierarchy(layer, hierarchy, effort=0.1)
+        assert found.bound <= found.value
 
 
 def _found(objective: str = "energy") -> HierarchyResult:
