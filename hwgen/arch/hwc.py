@@ -8,7 +8,14 @@ from functools import cached_property
 from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BITS, WORD_BYTES
-from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, FEWER_WORDS_AHEAD, MOST_IN_FLIGHT
+from hwgen.arch.latency import (
+    ACCESSES_BESIDE,
+    ACCESSES_IN_FLIGHT,
+    CAPTURE,
+    FEWER_WORDS_AHEAD,
+    MOST_IN_FLIGHT,
+    TREE,
+)
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.hardware import MULTIPLIERS
@@ -26,6 +33,7 @@ __all__ = [
     "REDUCTION",
     "WEIGHT_DIMS",
     "HwcParameters",
+    "capture",
     "check_lanes",
     "input_words_ahead",
     "memory_units",
@@ -73,6 +81,11 @@ def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
     """
     fewer = lanes.m == lanes.product == LANES and in_flight == ACCESSES_IN_FLIGHT
     return FEWER_WORDS_AHEAD if fewer else in_flight + ACCESSES_BESIDE
+
+
+def capture(lanes: Lanes) -> int:
+    """Cycles from asking the output memory for a vector to having it: the stages of the datapath."""
+    return CAPTURE + (TREE if lanes.c > 1 else 0)
 
 
 def requantisers(lanes: Lanes) -> int:
@@ -337,6 +350,11 @@ class HwcParameters:
         """Lanes of a vector as the output's port has it: at least as many sums as a word has outputs."""
         fewer = max(1, WORD_BYTES // self.lanes.sums)
         return Lanes(m=fewer * self.lanes.m, y=self.lanes.y, x=self.lanes.x)
+
+    @property
+    def capture(self) -> int:
+        """Cycles from asking the output memory for a vector to having it."""
+        return capture(self.lanes)
 
     @property
     def requantisers(self) -> int:

@@ -52,6 +52,7 @@ __all__ = [
     "STORE_ADDRESS_REGISTERS",
     "TILES_AHEAD",
     "TILES_LOADED_AHEAD",
+    "TREE",
     "WALKER_TO_ALIGNER",
     "WEIGHT_ADVANCE",
     "WEIGHT_TOKEN",
@@ -139,6 +140,8 @@ BIAS_KEPT = 1
 CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept: the operation's
 register in `hwc.sequencer`, and those of multiply and accumulate in `hwc.datapath`."""
+TREE = 1
+"""The same on top with lanes along c: the register of their sums in `hwc.datapath`."""
 OUTPUT_ROOM = 1
 """From where a vector has left the output memory until its place counts as free, unless it was the tile's last
 one: the comparison in `hwc.sequencer` is in a register."""

@@ -17,11 +17,12 @@ __all__ = ["Datapath"]
 
 
 class Datapath(wiring.Component):
-    """Three stages: address the operands and the sum, gate and multiply, add and write back.
+    """Three stages: address the operands and the sum, gate and multiply, add and write back. With lanes along c the
+    products of channels are added in a stage of their own, between the last two.
 
     An operation's sum comes from the memory while its products are made; if it is the one that the operation before
     makes, it is taken from there, and the memory's read is transparent to the one before that: a chain of operations
-    on one vector needs no pause. What an ``unload`` reads appears three cycles after the operation.
+    on one vector needs no pause. What an ``unload`` reads appears `HwcParameters.capture` cycles after the operation.
 
     Parameters
     ----------
@@ -105,19 +106,27 @@ class Datapath(wiring.Component):
         # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
-        products = self._multiply(m, multiply_used) if p.lanes.c == 1 else self._sums(m, op, used)
+        # The operation whose sum is addressed, the next stage, and what that one adds in the stage behind it.
+        asked, before_last = op, multiply
+        if p.lanes.c == 1:
+            products = self._multiply(m, multiply_used)
+        else:
+            # With registers between tree and accumulator synthesis keeps their adders, and their carries, apart.
+            asked, before_last = multiply, Signal(layout)
+            m.d.sync += before_last.eq(multiply)
+            products = self._sums(m, op, used)
 
-        # Accumulate: the sum was addressed with the operands, and stands in a register of its own.
+        # Accumulate: the sum stands in a register of its own.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes.sums, depth=p.output_depth, init=[])
         write = memory.write_port()
         read = memory.read_port(transparent_for=(write,))
         accumulate, chains = Signal(layout), Signal()
         m.d.sync += [
-            accumulate.eq(multiply),
-            chains.eq((op.output_index == multiply.output_index) & (multiply.compute | multiply.load)),
+            accumulate.eq(before_last),
+            chains.eq((asked.output_index == before_last.output_index) & (before_last.compute | before_last.load)),
         ]
         m.d.comb += [
-            read.addr.eq(op.output_index),
+            read.addr.eq(asked.output_index),
             write.addr.eq(accumulate.output_index),
             write.en.eq(accumulate.compute | accumulate.load),
             self.loaded.eq(accumulate.load),
@@ -125,9 +134,9 @@ class Datapath(wiring.Component):
         ]
         befores = [Signal(signed(32), name=f"before_{lane}", reset_less=True) for lane in range(p.lanes.sums)]
         for lane, before in enumerate(befores):
-            begins = multiply.compute & multiply.fresh
+            begins = before_last.compute & before_last.fresh
             if p.wide:
-                begins &= ~settings.wide | (multiply.half == lane % 2)
+                begins &= ~settings.wide | (before_last.half == lane % 2)
             found = Mux(chains, write.data.word_select(lane, 32), read.data.word_select(lane, 32))
             m.d.sync += before.eq(Mux(begins, 0, found))
         afters: list[Value] = []
@@ -154,8 +163,8 @@ class Datapath(wiring.Component):
                 write.data.word_select(lane, 32).eq(afters[lane]),
                 self.unload_data[lane].eq(unloads[lane]),
             ]
-        pending = [stage.compute | stage.load | stage.unload for stage in (op, multiply, accumulate)]
-        m.d.comb += self.busy.eq(pending[0] | pending[1] | pending[2])
+        stages = {id(stage): stage for stage in (op, multiply, before_last, accumulate)}.values()
+        m.d.comb += self.busy.eq(Cat(stage.compute | stage.load | stage.unload for stage in stages).any())
         return m
 
     def _or_loaded(self, accumulate: Value, lane: int, total: Value) -> Value:
@@ -201,7 +210,13 @@ class Datapath(wiring.Component):
                 with m.If(~counts):
                     m.d.sync += product.eq(0)
                 products.setdefault((output, n), []).append(product)
-        return [_tree(values) for _, values in sorted(products.items())]
+        sums = []
+        for (output, n), values in sorted(products.items()):
+            tree = _tree(values)
+            held = Signal(tree.shape(), name=f"sum_of_channels_{output * across + n}", reset_less=True)
+            m.d.sync += held.eq(tree)
+            sums.append(held)
+        return sums
 
     def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
         """Of an even lane, with one multiplier for operands of both widths."""

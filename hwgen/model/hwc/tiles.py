@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import requantisers
+from hwgen.arch.hwc import capture, requantisers
 from hwgen.arch.latency import WORDS_AHEAD
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
@@ -190,6 +190,7 @@ class Timed:
             tile_vectors=vectors,
             lane_c=self._lanes.c,
             requantisers=requantisers(self._lanes),
+            capture=capture(self._lanes),
             words_ahead=self._words_ahead,
             spills=spills,
             resumes=False,

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.latency import CAPTURE, TILES_LOADED_AHEAD
+from hwgen.arch.latency import TILES_LOADED_AHEAD
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.address import RowAddress
 from hwgen.gateware.hwc.output.drain import DrainedVectors
@@ -140,7 +140,7 @@ class OutputStream(wiring.Component):
         ended, has_biases, asks, may_bias, follows, comes, taken = (Signal() for _ in range(7))
         # The vector's register with its hundreds of bits hangs on ``unload_done``: so the same is told the other way
         # round, which Yosys does not make one register of.
-        waits = Signal(CAPTURE, init=-1)
+        waits = Signal(self.parameters.capture, init=-1)
         needs_biases = drain.is_final & ~has_biases
         # What is asked for in the next cycle: the present vector, or, when that one has just come, the one behind it.
         m.d.comb += [
@@ -149,7 +149,7 @@ class OutputStream(wiring.Component):
                 drain.next_valid
                 & ~drain.ends_box
                 & ~(drain.next_is_final & drain.ends_channels)
-                & (move.steps <= CAPTURE + 1)
+                & (move.steps <= self.parameters.capture + 1)
                 & ~wants_load
             ),
             port.arriving.eq(self.unload_done),

@@ -6,7 +6,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.latency import CAPTURE
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.bias_store import BiasStore
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
@@ -198,7 +197,7 @@ class VectorPort(wiring.Component):
         with m.Elif(fetches):
             m.d.comb += near.eq(~step.on | step.is_last)
         with m.Else():
-            m.d.comb += near.eq(~self._active | (step.left <= CAPTURE + 2))
+            m.d.comb += near.eq(~self._active | (step.left <= self.parameters.capture + 2))
         m.d.comb += [
             self.loading.eq(self._loads & (~step.on | (step.is_last & goes))),
             self.takes.eq(self._open | (step.is_final & goes)),

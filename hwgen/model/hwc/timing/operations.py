@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from hwgen.arch import bus, latency
-from hwgen.arch.latency import CAPTURE, OUTPUT_ROOM, ROW_ADDRESS
+from hwgen.arch.latency import OUTPUT_ROOM, ROW_ADDRESS
 from hwgen.model.core.compiled import digest
 from hwgen.model.hwc.timing import inputs, outputs, repeats, state, weight_lines, weights
 from hwgen.model.hwc.timing.inputs import input_tile
@@ -77,7 +77,7 @@ def _place_free(output, block, nest, lo, begin, times, indices):  # type: ignore
     if index >= 0:
         for i in range(output.count):
             if indices[i] >= index:
-                return min(times[i] + CAPTURE + 1 + OUTPUT_ROOM, output.drained)
+                return min(times[i] + block.capture + 1 + OUTPUT_ROOM, output.drained)
     return 0
 
 

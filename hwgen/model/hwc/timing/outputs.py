@@ -6,7 +6,6 @@ from numba import njit
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.latency import (
     BIAS_KEPT,
-    CAPTURE,
     NEXT_BIASES,
     PORT_ISSUE,
     REQUEST_TO_ANSWER,
@@ -161,7 +160,7 @@ def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-
     """Load a vector; returns the cycle of the access that keeps it, which is requested with the last word."""
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
     keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + PORT_ISSUE
-    output.free, output.near = keeps + CAPTURE, keeps + 1
+    output.free, output.near = keeps + block.capture, keeps + 1
     walk[L_VECTOR] += 1
     walk[L_AT] = start + 1 + (ROW_ADDRESS if x + 1 == pieces[9, 2] else 0)
     if walk[L_VECTOR] == walk[L_VECTORS]:
@@ -232,8 +231,8 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         count += 1
         columns, ends_row = pieces[7, x], x + 1 == pieces[9, 2]
         stored = _store_cycles(block, pieces[1, m] * pieces[4, y], pieces[6, x], columns, ends_row, final)
-        output.idle = at + CAPTURE + 1
-        output.free, output.near = at + CAPTURE + stored, max(output.idle, at + stored)
+        output.idle = at + block.capture + 1
+        output.free, output.near = at + block.capture + stored, max(output.idle, at + stored)
         if wanted == NEVER:  # the next load has waited for this vector
             walk[L_MOVED] = output.idle
         unloaded = index + 1

@@ -66,6 +66,7 @@ class Block(NamedTuple):
     line_pitch : bytes of a channel lane in a line of weights; 0: they are packed densely.
     vectors, tile_vectors : of O's memory, and of the largest tile.
     lane_c, requantisers : lanes along c; outputs of 8 bits that the output's port makes in a cycle.
+    capture : cycles from asking the output memory for a vector to having it.
     words_ahead : of I that are requested before the first is written, at most.
     spills : partial sums are written back and loaded again.
     resumes, goes_on : all sums begin with partial sums that are loaded; all end as partial sums.
@@ -98,6 +99,7 @@ class Block(NamedTuple):
     tile_vectors: int
     lane_c: int
     requantisers: int
+    capture: int
     words_ahead: int
     spills: bool
     resumes: bool
