@@ -115,6 +115,8 @@ def cluster_case(run: Run, name: str, rng: Random, first: int, last: int) -> Cas
         registers=tuple((name, addresses[name], value) for name, value in values.items() if name in addresses),
         image=image,
         reads=(),
+        tells_memory=None,
+        write_answers="all",
         cycle_limit=2 * run.job.cycle_limit,
     )
     pitch = values["output_pitch"]
@@ -163,6 +165,7 @@ def test_without_rings_it_takes_as_long_and_fetches_as_much_as_one_that_stands_a
     shared = [
         replace(
             run.job,
+            tells_memory=None,
             registers=tuple(
                 (name, addresses[name], value)
                 for name, value in {**{name: value for name, _, value in run.job.registers}, **none}.items()

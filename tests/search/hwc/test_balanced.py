@@ -137,7 +137,7 @@ def test_free_lanes_and_memories() -> None:
 
 def test_one_hwc_for_all_layers() -> None:
     """The least traffic is that of the best shape; the choice is within the slack, and never slower."""
-    rng = Random(0)
+    rng = Random(2)
     layers = [random_layer(rng, most_macs=4000).model_copy(update={"name": f"l{n}"}) for n in range(2)]
     least = []
     for lanes in Lanes.shapes(16):

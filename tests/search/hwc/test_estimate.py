@@ -104,8 +104,8 @@ def test_vectors_wait_for_those_before_them_in_the_memory() -> None:
     plain = cycles((8, 1, 8, 2))
     assert cycles((8, 1, 8, 2), O=True) == plain + 16 * (8 * 8 + DRAIN_LATENCY - 7 - 8)
     assert cycles((8, 4, 8, 2), O=True) - cycles((8, 4, 8, 2)) == 16 * (8 * 8 + DRAIN_LATENCY - 7 * 4 - 8)
-    # Two vectors along a row share their words: 4 words each.
-    assert cycles((8, 1, 4, 4), O=True) - cycles((8, 1, 4, 4)) == 16 * (8 * 4 + DRAIN_LATENCY - 7 - 8)
+    # Two vectors along a row share their words, 4 words each; but each of their 8 rows of lanes takes a cycle.
+    assert cycles((8, 1, 4, 4), O=True) - cycles((8, 1, 4, 4)) == 16 * (8 * 8 + DRAIN_LATENCY - 7 - 8)
 
 
 def test_weights_that_stay_and_vectors_that_leave_one_by_one() -> None:
