@@ -5,13 +5,13 @@ Only what the hardware can run is covered: O is buffered above a reduction loop,
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from hwgen.arch.bus import SUM_BYTES
-from hwgen.arch.layout import row_pitch
+from hwgen.arch.layout import row_pitch, sum_pitch
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
@@ -86,6 +86,15 @@ def _row_words(columns: tuple[int, ...], bits: int, word: int) -> list[tuple[int
     for column in columns:
         words[column * size // word * word] |= ((1 << size) - 1) << column * size % word
     return sorted(words.items())
+
+
+def _vector_words(schedule: Schedule, dim: Dim, places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Byte offset and byte enables of the words of sums or biases along a dimension: a lane vector at a time."""
+    loops = tuple(loop for loop in schedule.loops if loop.dim == dim)
+    wanted = set(places)
+    for tile in tiles({dim: range(schedule.layer.extents[dim])}, loops):
+        vector = tuple(place for place in tile[dim] if place in wanted)
+        yield from _row_words(vector, 8 * SUM_BYTES, schedule.ports.output_bytes)
 
 
 def _input_groups(program: Program) -> Iterator[Group]:
@@ -163,7 +172,8 @@ def _bias_groups(program: Program) -> Iterator[Group]:
         kept: set[int] = set()
         for tile in tiles(part, schedule.loops[around:drained]):
             if all(tile[dim].stop == extents[dim] for dim in REDUCTION_DIMS):
-                yield Group(tile, [Access(base + SUM_BYTES * m, False, 15) for m in tile["m"] if m not in kept])
+                needed = [m for m in tile["m"] if m not in kept]
+                yield Group(tile, [Access(base + at, False, be) for at, be in _vector_words(schedule, "m", needed)])
                 kept.update(tile["m"])
 
 
@@ -173,6 +183,7 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
     reduction = extents["c"] * extents["k"] * extents["l"]
     bits = program.schedule.bits.O
     pitch = row_pitch(extents["x"], bits, program.schedule.ports)
+    sums = sum_pitch(extents["x"], program.schedule.ports)
     done: dict[tuple[range, ...], int] = defaultdict(int)
     for iterations in _executions(program.schedule, "O"):
         tiles_ = list(iterations)
@@ -191,13 +202,9 @@ def _output_groups(program: Program, kind: Kind) -> Iterator[Group]:
             ]
         elif (kind == "partial read" and before) or (kind == "partial write" and not final):
             accesses = [
-                Access(
-                    layout.partial.base + SUM_BYTES * ((m * extents["y"] + y) * extents["x"] + x),
-                    "write" in kind,
-                    15,
-                )
+                Access(layout.partial.base + (m * extents["y"] + y) * sums + at, "write" in kind, be)
                 for m in first["m"]
                 for y in first["y"]
-                for x in first["x"]
+                for at, be in _vector_words(program.schedule, "x", first["x"])
             ]
         yield Group(first, accesses)

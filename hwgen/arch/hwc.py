@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BITS, WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.latency import (
     ACCESSES_BESIDE,
     ACCESSES_IN_FLIGHT,
@@ -184,8 +184,6 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if self.cluster and not self.ports.narrow:
             raise ParameterError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
-        if self.ports.O != WORD_BITS:
-            raise ParameterError(f"ports: O: expected {WORD_BITS} bits, got {self.ports.O}")
         if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
             raise ParameterError(f"in_flight: expected 1 to {MOST_IN_FLIGHT}, got {self.in_flight}")
         if self.cluster and self.second_settings:
@@ -222,6 +220,18 @@ class HwcParameters:
         told = {name: value for name, value in asdict(self).items() if name not in INDIFFERENT}
         told = {name: value for name, value in told.items() if name not in FIT or value}
         return int.from_bytes(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()[:4], "big")
+
+    @property
+    def word_addresses(self) -> dict[str, int]:
+        """Settings that are addresses and distances of words wider than 32 bits, and the bytes of such a word."""
+        maps = {
+            "input": self.ports.input_bytes,
+            "output": self.ports.output_bytes,
+            "partial": self.ports.output_bytes,
+        }
+        found = {f"{name}_{part}": word for name, word in maps.items() for part in ("base", "pitch", "plane")}
+        found |= {"weight_base": self.ports.weight_bytes, "bias_base": self.ports.output_bytes}
+        return {name: word for name, word in found.items() if word > WORD_BYTES}
 
     @property
     def input_words_ahead(self) -> int:

@@ -24,6 +24,7 @@ __all__ = [
     "layout_of",
     "operand_type",
     "row_pitch",
+    "sum_pitch",
 ]
 
 ALIGNMENT = 64
@@ -161,6 +162,11 @@ def consecutive(sizes: Mapping[str, int], unit: int) -> tuple[dict[str, int], in
     return bases, at
 
 
+def sum_pitch(width: int, ports: Ports) -> int:
+    """Bytes from row to row of ``width`` partial sums, rounded up to words of the output's port."""
+    return aligned(SUM_BYTES * width, ports.output_bytes)
+
+
 def row_pitch(width: int, bits: int, ports: Ports) -> int:
     """Bytes from row to row of ``width`` elements of ``bits`` bits, rounded up to words of the wider map port."""
     return aligned(width * bits // 8, ports.map_bytes)
@@ -169,12 +175,13 @@ def row_pitch(width: int, bits: int, ports: Ports) -> int:
 def layout_of(schedule: Schedule) -> MemoryLayout:
     """Regions one after the other, each aligned, in the order input, weights, bias, output, partial sums."""
     layer, bits = schedule.layer, schedule.bits
+    rows = layer.output_channels * layer.output_height
     sizes = {
         "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I, schedule.ports),
         "weights": packed_size(schedule),
         "bias": SUM_BYTES * layer.output_channels,
-        "output": layer.output_channels * layer.output_height * row_pitch(layer.output_width, bits.O, schedule.ports),
-        "partial": SUM_BYTES * layer.output_elements if spills(schedule) else 0,
+        "output": rows * row_pitch(layer.output_width, bits.O, schedule.ports),
+        "partial": sum_pitch(layer.output_width, schedule.ports) * rows if spills(schedule) else 0,
     }
     bases, _ = consecutive(sizes, ALIGNMENT)
     return MemoryLayout(schedule=schedule, **{name: Region(bases[name], size) for name, size in sizes.items()})

@@ -94,7 +94,7 @@ def _random_ports(rng: Random, lanes: Lanes) -> Ports:
     """Any widths; but each copy of the input memory has as many banks as its port has bytes: few copies, if many."""
     most = PORT_WIDTHS[-1] // (lanes.y * lanes.c)
     inputs = [width for width in PORT_WIDTHS if width <= max(most, PORT_WIDTHS[0])]
-    return Ports(I=rng.choice(inputs), W=rng.choice(PORT_WIDTHS))
+    return Ports(I=rng.choice(inputs), W=rng.choice(PORT_WIDTHS), O=rng.choice(PORT_WIDTHS))
 
 
 def order_from(text: str) -> Order:

@@ -31,6 +31,9 @@ def contradictions(parameters: HwcParameters, values: Mapping[str, int]) -> Iter
         name = f"output_index_step_{j}"
         if values.get(name, 0) > values["output_box_vectors"]:
             yield f"{name}: expected at most output_box_vectors, {values['output_box_vectors']}, got {values[name]}"
+    for name, word in parameters.word_addresses.items():
+        if values[name] % word:
+            yield f"{name}: expected a multiple of {word}, got {values[name]}"
     if values.get("write_base", 0) > values.get("write_last", 0):
         yield f"write_last: expected from write_base, {values['write_base']}, on, got {values['write_last']}"
 

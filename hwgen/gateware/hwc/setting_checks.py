@@ -11,10 +11,11 @@ __all__ = ["SettingChecks"]
 
 
 class SettingChecks(wiring.Component):
-    """Finds settings of the input memory that contradict each other, which would give wrong outputs.
+    """Finds settings that contradict each other or the HWC, which would give wrong outputs.
 
     The phases of a line are in order and inside the line, a line is inside a slab, a phase is below the stride, and
-    all slabs together are inside the memory. The product for the latter takes a cycle for each bit of the number of
+    all slabs together are inside the memory. Addresses of words wider than
+    32 bits are multiples of them. The product for the latter takes a cycle for each bit of the number of
     slabs.
 
     Parameters
@@ -43,6 +44,7 @@ class SettingChecks(wiring.Component):
         ]
         phases = (getattr(settings, f"input_phase_step_{j}") for j in p.inside(p.input_marker, "l"))
         wrong += [phase >= settings.stride_x for phase in phases]
+        wrong += [getattr(settings, name)[: (word - 1).bit_length()].any() for name, word in p.word_addresses.items()]
         slabs, slab, memory = settings.input_slabs, settings.input_slab, p.input_elements
         # Bits of the number of slabs that are still to come, from the highest one on, and a one after the last.
         rest, exceeds = Signal(len(slabs) + 1), Signal()

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import MAX_KERNEL, HwcParameters
-from hwgen.arch.layout import MemoryLayout, row_pitch
+from hwgen.arch.layout import MemoryLayout, row_pitch, sum_pitch
 from hwgen.arch.registers.hwc import input_spans
 from hwgen.arch.registers.loop_counts import LoopCounts, loop_counts
 from hwgen.ir.document import InputError
@@ -41,6 +40,7 @@ class Placement:
         """The regions of one layer, dense but for rows that begin on words."""
         layer, bits = layout.schedule.layer, layout.schedule.bits
         ports = layout.schedule.ports
+        sum_row = sum_pitch(layer.output_width, ports)
         in_row = row_pitch(layer.input_width, bits.I, ports)
         out_row = row_pitch(layer.output_width, bits.O, ports)
         return cls(
@@ -53,8 +53,8 @@ class Placement:
             output_pitch=out_row,
             output_plane=out_row * layer.output_height,
             partial_base=layout.partial.base,
-            partial_pitch=SUM_BYTES * layer.output_width,
-            partial_plane=SUM_BYTES * layer.output_width * layer.output_height,
+            partial_pitch=sum_row,
+            partial_plane=sum_row * layer.output_height,
         )
 
 

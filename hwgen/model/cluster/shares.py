@@ -27,11 +27,11 @@ from hwgen.model.core.access import (
     depths,
     new_groups,
     ranges_of,
-    weight_words,
     window_of,
 )
 from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand
+from hwgen.model.core.words import weight_words
 
 __all__ = ["replicated_words", "shares"]
 

@@ -18,9 +18,7 @@ placed one loop further in; the product of Eq. 3 starts one loop too far in and 
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 
 import numpy as np
@@ -34,6 +32,7 @@ from hwgen.ir.layer import IMAGE, LOOP_DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.core.biases import bias_depth, biases_kept
 from hwgen.model.core.prediction import PerOperand, Prediction, require_one_level
+from hwgen.model.core.words import weight_words, words_of
 
 __all__ = [
     "Ranges",
@@ -44,7 +43,6 @@ __all__ = [
     "operand_traffic",
     "predict",
     "ranges_of",
-    "weight_words",
     "window_of",
 ]
 
@@ -196,20 +194,6 @@ def _weight_lines(schedule: Schedule) -> int:
     return number
 
 
-def weight_words(tiles: Sequence[Ints], size: int, word: int) -> int:
-    """Words of all tiles, the products of one extent of each dimension, each starting on a word.
-
-    ``size`` is the number of bytes of an element, ``word`` that of a word.
-    """
-    words = 0
-    for combination in product(*(Counter(sizes.tolist()).items() for sizes in tiles)):
-        volume, number = size, 1
-        for extent, occurrences in combination:
-            volume, number = volume * extent, number * occurrences
-        words += number * -(-volume // word)
-    return words
-
-
 def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     """Counts of O and B, the need in elements, and the allocation in elements.
 
@@ -225,10 +209,15 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     final, partial = bits.O // 8, bits.acc // 8
     total, returned = layer.output_elements, (rounds - 1) * layer.output_elements
     port = schedule.ports.output_bytes
-    row_words = int(((columns.stop * final - 1) // port - columns.start * final // port + 1).sum())
-    swapped = Access(returned, returned * partial, returned * -(-partial // WORD_BYTES))
+    row_words = words_of(columns.start, columns.stop, final, port)
+    # Sums and biases move a vector of lanes at a time.
+    vectors = ranges_of(schedule, "x", len(schedule.loops))
+    sum_words = words_of(vectors.start, vectors.stop, -(-partial // WORD_BYTES) * WORD_BYTES, port)
+    swapped = Access(returned, returned * partial, returned // layer.output_width * sum_words)
     around = bias_depth(schedule)
     biases = layer.output_channels * prod(len(ranges_of(schedule, dim, around)) for dim in (IMAGE, "y", "x"))
+    channels = ranges_of(schedule, "m", len(schedule.loops))
+    bias_words = words_of(channels.start, channels.stop, SUM_BYTES, port)
     need = allocated = 1
     for dim in (IMAGE, *OUTPUT_DIMS):
         need *= int(ranges_of(schedule, dim, iteration).sizes.max())
@@ -237,7 +226,7 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
         ("tcdm", "O", "read_partial"): swapped,
         ("tcdm", "O", "write_partial"): swapped,
         ("tcdm", "O", "write"): Access(total, total * final, row_words * (total // layer.output_width)),
-        ("tcdm", "B", "read"): Access(biases, SUM_BYTES * biases, biases),
+        ("tcdm", "B", "read"): Access(biases, SUM_BYTES * biases, biases // layer.output_channels * bias_words),
     }
     return accesses, need, allocated
 

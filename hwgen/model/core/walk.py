@@ -168,6 +168,23 @@ def _row_words(elements: Iterable[Element], size: int, word: int) -> int:
     )
 
 
+def _vector_words(elements: Iterable[Element], size: int, word: int, vector_of: dict[int, int]) -> int:
+    """Words that hold a byte of the elements, of each lane vector along the last coordinate by itself."""
+    return len(
+        {
+            (*element[:-1], vector_of[element[-1]], byte // word)
+            for element in elements
+            for byte in range(element[-1] * size, (element[-1] + 1) * size)
+        }
+    )
+
+
+def _vectors(schedule: Schedule, dim: Dim) -> dict[int, int]:
+    """For each place along a dimension the first one of its innermost iteration."""
+    loops = tuple(loop for loop in schedule.loops if loop.dim == dim)
+    return {at: tile[dim].start for tile in tiles(whole(schedule.layer), loops) for at in tile[dim]}
+
+
 def _words(size: int, word: int = WORD_BYTES) -> int:
     return -(-size // word)
 
@@ -234,17 +251,22 @@ def walk_outputs(schedule: Schedule, executions: Executions) -> int:
     done: dict[Element, int] = defaultdict(int)
     written_partial: set[Element] = set()
 
+    columns, port = _vectors(schedule, "x"), schedule.ports.output_bytes
+
+    def sums(elements: set[Element]) -> Access:
+        """Partial sums take words of 32 bits each, and move a lane vector at a time."""
+        words = _vector_words(elements, _words(partial) * WORD_BYTES, port, columns)
+        return Access(len(elements), len(elements) * partial, words)
+
     def read_back(new: set[Element], tally: Tally) -> None:
-        number = len(new & written_partial)
-        tally["O", "read_partial"] += Access(number, number * partial, number * _words(partial))
+        tally["O", "read_partial"] += sums(new & written_partial)
 
     def drop(elements: set[Element], tally: Tally) -> None:
         finished = {element for element in elements if done[element] == reduction}
         unfinished = elements - finished
         written_partial.update(unfinished)
-        number = len(unfinished)
-        tally["O", "write_partial"] += Access(number, number * partial, number * _words(partial))
-        words = _row_words(finished, final, schedule.ports.output_bytes)
+        tally["O", "write_partial"] += sums(unfinished)
+        words = _row_words(finished, final, port)
         tally["O", "write"] += Access(len(finished), len(finished) * final, words)
 
     need = 0
@@ -268,11 +290,12 @@ def walk_biases(schedule: Schedule, parts: Parts, around: int) -> None:
     A bias is needed when a tile at O's marker is drained as final outputs: its reduction has come to the end.
     """
     extents, marked = schedule.layer.extents, schedule.marked_loop("O")
-    drained = len(schedule.loops) if marked is None else marked + 1
+    drained, channels = len(schedule.loops) if marked is None else marked + 1, _vectors(schedule, "m")
     for tally, part in parts:
         kept: set[int] = set()
         for tile in tiles(part, schedule.loops[around:drained]):
             if all(tile[dim].stop == extents[dim] for dim in REDUCTION_DIMS):
-                new = len(set(tile["m"]) - kept)
-                tally["B", "read"] += Access(new, SUM_BYTES * new, new)
+                new = {(m,) for m in set(tile["m"]) - kept}
+                words = _vector_words(new, SUM_BYTES, schedule.ports.output_bytes, channels)
+                tally["B", "read"] += Access(len(new), SUM_BYTES * len(new), words)
                 kept.update(tile["m"])

@@ -7,6 +7,7 @@ import pytest
 
 from hwgen.arch.registers.relations import contradictions
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import Ports
 from hwgen.lower.hwc import Program, compile_layer, require_agreement
 from tests.random.layers import hwc, schedules_for
 
@@ -35,6 +36,19 @@ def test_every_derived_setting_that_is_wrong_is_found(name: str) -> None:
             assert list(contradictions(program.parameters, {**values, register: wrong})), register
             changed += 1
     assert changed >= 4 * 8
+
+
+def test_words_of_wide_ports_begin_on_multiples_of_them() -> None:
+    hardware = hwc("fig8").model_copy(update={"ports": Ports(I=64, W=128, O=256)})
+    (one,) = schedules_for(hardware, Random("relations of ports"), 1, most_macs=6000)
+    program = compile_layer(one, hardware)
+    values = {register: value for register, _, value in program.registers}
+    assert len(program.parameters.word_addresses) == 11
+    assert not list(contradictions(program.parameters, values))
+    for register, word in program.parameters.word_addresses.items():
+        wrong = values[register] + word // 2
+        found = list(contradictions(program.parameters, {**values, register: wrong}))
+        assert found == [f"{register}: expected a multiple of {word}, got {wrong}"]
 
 
 def test_the_first_one_is_told_in_a_line() -> None:

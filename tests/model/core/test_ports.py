@@ -37,6 +37,19 @@ def test_words_of_weights_by_hand() -> None:
     assert {allocation(on_ports(lines, Ports(W=width))).W for width in PORT_WIDTHS} == {9 * 8}
 
 
+def test_words_of_sums_and_biases_by_hand() -> None:
+    nest = (Loop("c", 1), Loop("x", 8), Marker(("O",)), Loop("k", 3), Loop("y", 1), Loop("m", 4), Loop("x", 4))
+    schedule = Schedule(layer=LAYER, nest=(*nest, Loop("l", 1), Loop("k", 1)), lanes=Lanes(m=4, x=4))
+    # Rows of 19 sums in vectors of 4, 4, 4, 4, 3, twice in and out for 24 rows; outputs 8, 8, 3 at a time.
+    for width, sums, outputs in ((32, 19, 2 + 2 + 1), (64, 2 * 4 + 2, 3), (128, 5, 3), (512, 5, 3)):
+        wide = on_ports(schedule, Ports(O=width))
+        assert words(wide, "O", "write_partial") == words(wide, "O", "read_partial") == 2 * 24 * sums
+        assert words(wide, "O", "write") == 24 * outputs
+    # Biases of vectors of 4 and 2 channels, for each of 3 tiles and 4 rows.
+    counted = {width: words(on_ports(schedule, Ports(O=width)), "B", "read") for width in (32, 64, 128)}
+    assert counted == {32: 3 * 6, 64: 3 * 3, 128: 3 * 2}
+
+
 def test_closed_form_against_the_walk() -> None:
     rng = Random(17)
     for schedule in cases(91, 120, LANE_DIMS):

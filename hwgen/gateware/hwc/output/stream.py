@@ -4,13 +4,15 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import TILES_LOADED_AHEAD
-from hwgen.gateware.bus.tcdm import Request
+from hwgen.gateware.bus.tcdm import request_layout, response_signature
 from hwgen.gateware.hwc.output.address import RowAddress
 from hwgen.gateware.hwc.output.drain import DrainedVectors
 from hwgen.gateware.hwc.output.vector_port import VectorMove, VectorPort
 from hwgen.gateware.hwc.output.walk import OutputWalk
+from hwgen.gateware.hwc.output.wide_words import WideWords
 from hwgen.gateware.hwc.settings import output_capacity, settings_signature
 
 __all__ = ["OutputStream"]
@@ -57,15 +59,15 @@ class OutputStream(wiring.Component):
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
-        self.parameters = parameters
+        self.parameters = p = parameters
         self.index_bits = parameters.output_index_bits
         sums = data.ArrayLayout(signed(32), parameters.lanes.sums)
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
                 "start": In(1),
-                "o_request": Out(stream.Signature(Request)),
-                "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
+                "o_request": Out(stream.Signature(request_layout(p.ports.O))),
+                "i_response": In(response_signature(p.ports.O)),
                 "box_ends": In(1),
                 "loaded": Out(1),
                 "drained": Out(1),
@@ -87,8 +89,16 @@ class OutputStream(wiring.Component):
         p, settings = self.parameters, self.settings
         m.submodules.port = port = VectorPort(p)
         move = port.i_move
-        connect(m, port.o_request, flipped(self.o_request))
-        connect(m, flipped(self.i_response), port.i_response)
+        if p.ports.O == WORD_BITS:
+            connect(m, port.o_request, flipped(self.o_request))
+            connect(m, flipped(self.i_response), port.i_response)
+        else:
+            m.submodules.wide = wide = WideWords(p)
+            m.d.comb += wide.place.eq(port.place)
+            connect(m, port.o_request, wide.i_request)
+            connect(m, wide.o_response, port.i_response)
+            connect(m, wide.o_request, flipped(self.o_request))
+            connect(m, flipped(self.i_response), wide.i_response)
         m.submodules.drain = drain = DrainedVectors(p)
         for block in (port, drain):
             connect(m, flipped(settings), block.settings)

@@ -5,11 +5,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.bias_store import BiasStore
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
 from hwgen.gateware.hwc.output.vector_words import IN_LUTS, TOTAL_BITS, Leaving
+from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.hwc.settings import settings_signature
 
 __all__ = ["VectorMove", "VectorPort", "held_lanes"]
@@ -65,9 +67,11 @@ class VectorPort(wiring.Component):
     busy : Out(1)
         There is a move, or a word that has not left.
     o_request, i_response
-        To the memory port.
+        To the memory port, or to `WideWords`.
     moves : Out(VectorMove)
         In a cluster: the move that ``o_request`` belongs to.
+    place : Out
+        Of the word that is requested, if the memory port is wider than a word: its `place_in_row`.
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
@@ -91,6 +95,7 @@ class VectorPort(wiring.Component):
                 "o_request": Out(stream.Signature(Request)),
                 "i_response": In(wiring.Signature({"valid": Out(1), "data": Out(32)})),
                 **({"moves": Out(VectorMove)} if p.cluster else {}),
+                **({"place": Out(place_in_row(p))} if p.ports.O > WORD_BITS else {}),
             }
         )
 
@@ -112,6 +117,8 @@ class VectorPort(wiring.Component):
         ]
         if p.cluster:
             m.d.comb += self.moves.eq(leaving.move)
+        if p.ports.O > WORD_BITS:
+            m.d.comb += self.place.eq(leaving.place)
         self._capture(m)
         self._answer(m, step, goes)
         self._receive(m, step)

@@ -6,9 +6,10 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores
+from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond, connected_clip
 
 __all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
@@ -42,12 +43,15 @@ class Leaving:
     -------
     asks : Signal
         There is an access: ``move`` says what for.
+    place : Signal
+        Where its word is in its row, if the port is wider than a word.
     """
 
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
         self._parameters, self._settings = parameters, settings
         lines = parameters.vector_lanes.m * parameters.vector_lanes.y
         self.asks, self._write, self.move = Signal(), Signal(), Signal(VectorMove)
+        self.place = Signal(place_in_row(parameters))
         self._address, self._enable = Signal(30), Signal(WORD_BYTES)
         # What is left of sums, or of one, that were shifted right, to be clipped; or a sum.
         self._value = Signal(value_bits(parameters), name="outgoing")
@@ -102,6 +106,17 @@ class Leaving:
                 self._enable.eq(enable),
                 self._value.eq(value),
             ]
+            if self._parameters.ports.O > WORD_BITS:
+                outputs, biases = step.packs | step.halves, step.kind == VectorMove.FETCH_BIAS
+                m.d.sync += [
+                    self.place.line.eq(
+                        Mux(step.halves, step.lanes.wide_line, step.lanes.line) if p.wide else step.lanes.line
+                    ),
+                    # Each bias is a row of its own in the vector; in memory they are side by side.
+                    self.place.left.eq(Mux(biases, step.left, step.beat if p.vector_lanes.x > 1 else 1)),
+                    self.place.begins.eq(Mux(biases, step.lanes.channel == 0, step.begins_line)),
+                    self.place.ends.eq(step.ends_line & (step.ends_row | ~outputs)),
+                ]
 
     def leave(self, m: Module, request: stream.Interface, *, goes: Value) -> None:
         """Outputs, clipped, are moved to their place in the word, after those of the row that wait."""
