@@ -67,7 +67,9 @@ def _built(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str)
 def _make(folder: Path, cluster: ClusterParameters, verilog: str, dram_log2: int, fast: bool) -> None:
     log, design = folder / "build.log", folder / "cluster.v"
     design.write_text(verilog, encoding="utf-8")
+    ports = cluster.hwc.ports
     sizes = {"DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
+    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
     options: list[Any] = [*(FAST if fast else QUICK), "-Wno-fatal", "--no-public-flat-rw", HARNESS / "cluster.vlt"]
     options += [
         *(f"-G{name}={value}" for name, value in sizes.items()),

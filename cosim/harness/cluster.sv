@@ -10,11 +10,16 @@
 module harness #(
     parameter int DataBits = 64,  // of the AXI port
     parameter int Hwcs = 4,
+    parameter int WidthI = 32,    // bits of a word of each HWC's ports
+    parameter int WidthW = 32,
+    parameter int WidthO = 32,
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
   localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
   localparam int Ports = 3 * Hwcs + 2 * Moves;
+  localparam int WidthHwc = WidthI + WidthW + WidthO;
+  localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;  // of a word of each port
 
   // Driven by the test bench.
   logic                clk = 1'b0;
@@ -101,8 +106,9 @@ module harness #(
   wire [DataBits/8-1:0] wstrb;
 
   wire [Ports-1:0] m_req, m_gnt, m_r_valid, m_r_opc, s_req, s_gnt, s_r_valid, s_r_opc, wen;
-  wire [4*Ports-1:0] m_be, s_be;
-  wire [32*Ports-1:0] add, m_wdata, m_r_rdata, s_r_rdata, conflicts;
+  wire [Bits/8-1:0] m_be, s_be;
+  wire [Bits-1:0] m_wdata, m_r_rdata, s_r_rdata;
+  wire [32*Ports-1:0] add, conflicts;
   wire [2*Hwcs-1:0] moves;
   wire starts;
 
@@ -191,25 +197,32 @@ module harness #(
   genvar g;
   generate
     for (g = 0; g < Ports; g = g + 1) begin : ports
+      // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA.
+      localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;
+      localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
+      localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
+      localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before : Hwcs * WidthHwc + 32 * (g - 3 * Hwcs);
       wire [1:0] kind = g >= 3 * Hwcs ? region_of(add[32*g+:32]) : g % 3 == 2 ? moves[2*(g/3)+:2] : 2'd0;
-      cluster_port port (
+      cluster_port #(
+          .Width(Width)
+      ) port (
           .clk(clk),
           .clear(clear_now),
           .m_req(m_req[g]),
           .m_gnt(m_gnt[g]),
           .add(add[32*g+:32]),
           .wen(wen[g]),
-          .be(m_be[4*g+:4]),
-          .wdata(m_wdata[32*g+:32]),
+          .be(m_be[At/8+:Width/8]),
+          .wdata(m_wdata[At+:Width]),
           .m_r_valid(m_r_valid[g]),
           .m_r_opc(m_r_opc[g]),
-          .m_r_rdata(m_r_rdata[32*g+:32]),
+          .m_r_rdata(m_r_rdata[At+:Width]),
           .s_req(s_req[g]),
           .s_gnt(s_gnt[g]),
-          .s_be(s_be[4*g+:4]),
+          .s_be(s_be[At/8+:Width/8]),
           .s_r_valid(s_r_valid[g]),
           .s_r_opc(s_r_opc[g]),
-          .s_r_rdata(s_r_rdata[32*g+:32]),
+          .s_r_rdata(s_r_rdata[At+:Width]),
           .kind(kind),
           .only_reads(g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
           .only_writes(g >= 3 * Hwcs && g < 3 * Hwcs + Moves),

@@ -6,7 +6,9 @@
 `default_nettype none
 `timescale 1ns / 1ps
 
-module cluster_port (
+module cluster_port #(
+    parameter int Width = 32  // bits of a word of the port
+) (
     input wire clk,
     input wire clear,                  // forget everything; loads `random_start`
 
@@ -15,19 +17,19 @@ module cluster_port (
     output wire        m_gnt,
     input  wire [31:0] add,            // byte address
     input  wire        wen,            // 1: read, 0: write
-    input  wire [ 3:0] be,             // bytes that are written, or (read) used
-    input  wire [31:0] wdata,
+    input  wire [Width/8-1:0] be,      // bytes that are written, or (read) used
+    input  wire [  Width-1:0] wdata,
     output wire        m_r_valid,
     output wire        m_r_opc,
-    output wire [31:0] m_r_rdata,
+    output wire [  Width-1:0] m_r_rdata,
 
     // The memory's side; address, direction and data are the master's.
     output wire        s_req,
     input  wire        s_gnt,
-    output wire [ 3:0] s_be,
+    output wire [Width/8-1:0] s_be,
     input  wire        s_r_valid,
     input  wire        s_r_opc,
-    input  wire [31:0] s_r_rdata,
+    input  wire [  Width-1:0] s_r_rdata,
 
     input wire [ 1:0] kind,            // what the access is counted as
     input wire        only_reads,      // the master never writes
@@ -40,16 +42,18 @@ module cluster_port (
     input wire [31:0] error_address
 );
 
+  localparam int Bytes = Width / 8;
+
   logic [47:0] words[4];
   logic [47:0] bytes[4];
   logic [31:0] violations;  // requests changed or withdrawn before the grant, unaligned, or of the wrong direction
 
   logic pass;
-  wire  fails = error_enable && add == error_address;
+  wire  fails = error_enable && add == (error_address & ~32'(Bytes - 1));
   wire  accept = m_req && m_gnt;
   assign s_req = m_req && pass;
   assign m_gnt = s_gnt && pass;
-  assign s_be  = fails ? 4'd0 : be;
+  assign s_be  = fails ? '0 : be;
 
   logic [31:0] random, noise;
   function automatic logic [31:0] xorshift(input logic [31:0] x);
@@ -59,21 +63,32 @@ module cluster_port (
     return y ^ (y << 5);
   endfunction
 
-  logic        failed;
-  logic [31:0] unused;
+  logic             failed;
+  logic [Width-1:0] unused;
   assign m_r_valid = s_r_valid;
   assign m_r_opc   = s_r_opc || (s_r_valid && failed);
-  assign m_r_rdata = (s_r_rdata & ~unused) | (noise & unused);
+  assign m_r_rdata = (s_r_rdata & ~unused) | ({Bytes / 4{noise}} & unused);
 
-  logic        waiting;
-  logic [68:0] kept;
+  // What is marked.
+  logic [     15:0] marked;
+  logic [Width-1:0] unmarked;
+  always_comb begin
+    marked = '0;
+    for (int i = 0; i < Bytes; i++) begin
+      marked += 16'(be[i]);
+      unmarked[8*i+:8] = {8{~be[i]}};
+    end
+  end
+
+  logic                    waiting;
+  logic [32+Bytes+Width:0] kept;
   always_ff @(posedge clk) begin
     if (clear) begin
       random     <= random_start;
       noise      <= ~random_start;
       pass       <= 1'b1;
       failed     <= 1'b0;
-      unused     <= 32'd0;
+      unused     <= '0;
       waiting    <= 1'b0;
       violations <= 32'd0;
       for (int i = 0; i < 4; i++) begin
@@ -83,11 +98,11 @@ module cluster_port (
     end else begin
       if (accept) begin
         words[kind] <= words[kind] + 48'd1;
-        bytes[kind] <= bytes[kind] + 48'(be[0]) + 48'(be[1]) + 48'(be[2]) + 48'(be[3]);
+        bytes[kind] <= bytes[kind] + 48'(marked);
         noise       <= noise * 32'd1664525 + 32'd1013904223;
         failed      <= fails;
-        unused      <= ~{{8{be[3]}}, {8{be[2]}}, {8{be[1]}}, {8{be[0]}}};
-        if (add[1:0] != 2'd0 || (only_reads && !wen) || (only_writes && wen)) violations <= violations + 32'd1;
+        unused      <= unmarked;
+        if ((add & 32'(Bytes - 1)) != 32'd0 || (only_reads && !wen) || (only_writes && wen)) violations <= violations + 32'd1;
       end
       if (stall_rate != 8'd0) begin
         random <= xorshift(random);
@@ -95,7 +110,7 @@ module cluster_port (
       end
       waiting <= m_req && !m_gnt;
       if (m_req && !m_gnt) kept <= {wen, be, add, wdata};
-      if (waiting && (!m_req || {wen, be, add} != kept[68:32] || (!wen && wdata != kept[31:0])))
+      if (waiting && (!m_req || {wen, be, add} != kept[32+Bytes+Width:Width] || (!wen && wdata != kept[Width-1:0])))
         violations <= violations + 32'd1;
     end
   end

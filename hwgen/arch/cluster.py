@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.commands import MAX_HWCS
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hwc import HwcParameters
@@ -65,7 +66,16 @@ class ClusterParameters:
     @property
     def tcdm(self) -> TcdmParameters:
         """Its shared memory."""
-        return TcdmParameters(masters=len(self.masters), banks=self.tcdm_banks, size=self.tcdm_bytes)
+        return TcdmParameters(
+            masters=len(self.masters), banks=self.tcdm_banks, size=self.tcdm_bytes, words=self.words
+        )
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Words of 32 bits that an access of each master moves; those of the DMA move one each."""
+        ports = self.hwc.ports
+        of_hwc = [getattr(ports, port.upper()) // WORD_BITS for port in HWC_PORTS]
+        return (*(self.hwcs * of_hwc), *(2 * self.dma.ports * (1,)))
 
     @property
     def masters(self) -> tuple[str, ...]:

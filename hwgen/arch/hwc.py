@@ -182,8 +182,6 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
         if self.cluster and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
-        if self.cluster and not self.ports.narrow:
-            raise ParameterError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
         if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
             raise ParameterError(f"in_flight: expected 1 to {MOST_IN_FLIGHT}, got {self.in_flight}")
         if self.cluster and self.second_settings:
@@ -223,14 +221,19 @@ class HwcParameters:
 
     @property
     def word_addresses(self) -> dict[str, int]:
-        """Settings that are addresses and distances of words wider than 32 bits, and the bytes of such a word."""
+        """Settings that are addresses and distances of words wider than 32 bits, and the bytes of such a word.
+
+        In a cluster feature maps and biases may begin inside a word.
+        """
         maps = {
             "input": self.ports.input_bytes,
             "output": self.ports.output_bytes,
             "partial": self.ports.output_bytes,
         }
-        found = {f"{name}_{part}": word for name, word in maps.items() for part in ("base", "pitch", "plane")}
-        found |= {"weight_base": self.ports.weight_bytes, "bias_base": self.ports.output_bytes}
+        found = {f"{name}_{part}": word for name, word in maps.items() for part in ("pitch", "plane")}
+        found["weight_base"] = self.ports.weight_bytes
+        if not self.cluster:
+            found |= {f"{name}_base": word for name, word in maps.items()} | {"bias_base": self.ports.output_bytes}
         return {name: word for name, word in found.items() if word > WORD_BYTES}
 
     @property

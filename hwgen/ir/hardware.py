@@ -215,8 +215,11 @@ class Hardware(Value):
             )
         if self.cluster is not None and self.operand_bits != 8:
             raise ValueError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
-        if self.cluster is not None and not self.ports.narrow:
-            raise ValueError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
+        if self.cluster is not None and self.ports.widest > 32 * self.cluster.banks:
+            raise ValueError(
+                f"ports: expected at most {32 * self.cluster.banks} bits with {self.cluster.banks} banks, "
+                f"got {self.ports.as_data()}"
+            )
         if self.cluster is not None and (self.read_back or self.second_settings):
             raise ValueError(
                 "read_back and second_settings: expected neither in a cluster: its program writes settings"

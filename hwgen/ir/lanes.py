@@ -186,6 +186,11 @@ class Ports:
         return max(self.input_bytes, self.output_bytes)
 
     @property
+    def widest(self) -> int:
+        """Bits of the widest of them."""
+        return max(self.I, self.W, self.O)
+
+    @property
     def narrow(self) -> bool:
         """Whether all have the width of a word."""
         return self == Ports()

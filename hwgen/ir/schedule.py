@@ -107,8 +107,6 @@ class Schedule(Value):
             if rest > most:
                 raise ValueError(f"nest: {dim}: the innermost step leaves {rest}, the lanes do {most}")
         check_markers(self.nest, "nest")
-        if not self.ports.narrow and any(isinstance(item, Marker) and item.level.shared for item in self.nest):
-            raise ValueError(f"ports: expected 32 bits each in a cluster, got {self.ports.as_data()}")
         if self.layer.requantisation is not None:
             self.layer.requantisation.check(self.bits.O)
         return self

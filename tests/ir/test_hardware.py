@@ -58,8 +58,8 @@ REJECTED = [
     ({**PLAIN, "ports": {"B": 64}}, "h.yaml: ports: B: expected I, W or O"),
     ({**PLAIN, "ports": 64}, "h.yaml: ports: expected a mapping of I, W, O to bits, got 64"),
     (
-        {**PLAIN, "ports": {"W": 64}, "cluster": {}},
-        "h.yaml: ports: expected 32 bits each in a cluster, got {'W': 64}",
+        {**PLAIN, "ports": {"W": 256}, "cluster": {"banks": 4}},
+        "h.yaml: ports: expected at most 128 bits with 4 banks, got {'W': 256}",
     ),
     ({**PLAIN, "multipliers": 24}, "h.yaml: multipliers: expected a power of two from 4 to 256, got 24"),
     ({**PLAIN, "lanes": {"x": 8}, "multipliers": 16}, "h.yaml: multipliers: expected 8 as lanes has, got 16"),

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from hwgen.ir.lanes import OUTPUT_LANE_DIMS
+from hwgen.ir.layer import Dim
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
 from tests.random.nests import random_bits, random_layer, random_schedule
@@ -47,9 +49,12 @@ def _spread(rng: Random, loops: list[Loop]) -> set[int]:
     return chosen if len(chosen) < 2 or 0 not in chosen else {max(chosen)}
 
 
-def two_level_cases(seed: int, number: int, *, most_macs: int = 1500) -> Iterator[tuple[Schedule, int]]:
+def two_level_cases(
+    seed: int, number: int, *, most_macs: int = 1500, lane_dims: tuple[Dim, ...] = OUTPUT_LANE_DIMS
+) -> Iterator[tuple[Schedule, int]]:
     """A fixed sequence of random nests, each with a number of HWCs."""
     rng = Random(seed)
     for _ in range(number):
         layer = random_layer(rng, most_macs=most_macs)
-        yield random_two_level(rng, random_schedule(rng, layer, bits=random_bits(rng))), rng.choice((1, 2, 3, 4))
+        schedule = random_schedule(rng, layer, lane_dims=lane_dims, bits=random_bits(rng))
+        yield random_two_level(rng, schedule), rng.choice((1, 2, 3, 4))

@@ -64,7 +64,9 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
         nest.append(Loop(item, left[item]))
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
-    return with_biases(Schedule(layer=layer, nest=tuple(nest), lanes=lanes), hardware.bias_words)
+    return with_biases(
+        Schedule(layer=layer, nest=tuple(nest), lanes=lanes, ports=hardware.ports), hardware.bias_words
+    )
 
 
 def _step(rng: Random, extent: int) -> int:

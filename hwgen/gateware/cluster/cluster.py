@@ -79,7 +79,7 @@ class ClusterCore(wiring.Component):
             {
                 "cfg": In(TcdmSignature()),
                 "axi": Out(AxiSignature(parameters.axi_bits)),
-                "tcdm": Out(TcdmPorts(masters)),
+                "tcdm": Out(TcdmPorts(parameters.words)),
                 "moves": Out(data.ArrayLayout(VectorMove, parameters.hwcs)),
                 "conflicts": In(data.ArrayLayout(32, masters)),
                 "starts": Out(1),
@@ -222,15 +222,16 @@ class ClusterCore(wiring.Component):
                 control.hwc_fault[i].eq(hwc.fault),
             ]
 
-    @staticmethod
-    def _together(m: Module, compute: ComputeQueue, control: ClusterControl, ports: "Ports") -> "Ports":
+    def _together(self, m: Module, compute: ComputeQueue, control: ClusterControl, ports: "Ports") -> "Ports":
         """The ports of I and W to the memory, behind what lets HWCs read together.
 
         A halted HWC completes the accesses that it has begun, and waits for nobody.
         """
         found: Ports = {}
         for name, leaders in zip(SHARED_PORTS, compute.leaders, strict=True):
-            m.submodules[f"multicast_{name}"] = multicast = Multicast(len(ports[name]))
+            m.submodules[f"multicast_{name}"] = multicast = Multicast(
+                len(ports[name]), getattr(self.parameters.hwc.ports, name.upper())
+            )
             m.d.comb += [multicast.leaders.eq(leaders), multicast.apart.eq(control.halt)]
             for port, inner in zip(ports[name], multicast.hwcs, strict=True):
                 connect(m, port, inner)

@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.commands import LEADER_BITS
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
@@ -27,6 +28,8 @@ class Multicast(wiring.Component):
     ----------
     hwcs
         Number of HWCs.
+    width
+        Bits of a word of the ports.
 
     Members
     -------
@@ -40,14 +43,14 @@ class Multicast(wiring.Component):
         Those of HWCs with another leader stay silent.
     """
 
-    def __init__(self, hwcs: int) -> None:
+    def __init__(self, hwcs: int, width: int = WORD_BITS) -> None:
         self._count = hwcs
         super().__init__(
             {
                 "leaders": In(data.ArrayLayout(LEADER_BITS, hwcs)),
                 "apart": In(1),
-                "hwcs": In(TcdmSignature()).array(hwcs),
-                "memory": Out(TcdmSignature()).array(hwcs),
+                "hwcs": In(TcdmSignature(width)).array(hwcs),
+                "memory": Out(TcdmSignature(width)).array(hwcs),
             }
         )
 

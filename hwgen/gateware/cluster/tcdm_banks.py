@@ -1,5 +1,7 @@
 """The tightly coupled data memory of a cluster: word-interleaved banks shared by many masters."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -8,11 +10,17 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 from hwgen.arch.tcdm import TcdmParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
 __all__ = ["TcdmBanks", "TcdmPorts", "join_port"]
+
+
+def _side_by_side(widths: Sequence[int]) -> data.FlexibleLayout:
+    """Fields of these widths, packed from bit 0 up, by their numbers."""
+    fields = {i: data.Field(width, sum(widths[:i])) for i, width in enumerate(widths)}
+    return data.FlexibleLayout(sum(widths), fields)
 
 
 class TcdmPorts(wiring.Signature):
@@ -20,23 +28,25 @@ class TcdmPorts(wiring.Signature):
 
     Parameters
     ----------
-    masters
-        How many.
+    words
+        For each master, the words of 32 bits that an access moves.
     """
 
-    def __init__(self, masters: int) -> None:
-        words, enables = data.ArrayLayout(32, masters), data.ArrayLayout(WORD_BYTES, masters)
+    def __init__(self, words: Sequence[int]) -> None:
+        masters, addresses = len(words), data.ArrayLayout(32, len(words))
+        values = _side_by_side([WORD_BITS * number for number in words])
+        enables = _side_by_side([WORD_BYTES * number for number in words])
         super().__init__(
             {
                 "req": Out(masters),
                 "gnt": In(masters),
-                "add": Out(words),
+                "add": Out(addresses),
                 "wen": Out(masters),
                 "be": Out(enables),
-                "wdata": Out(words),
+                "wdata": Out(values),
                 "r_valid": In(masters),
                 "r_opc": In(masters),
-                "r_rdata": In(words),
+                "r_rdata": In(values),
             }
         )
 
@@ -48,11 +58,29 @@ def join_port(m: Module, port: wiring.PureInterface, ports: wiring.PureInterface
         m.d.comb += several.eq(one) if member.flow is Out else one.eq(several)
 
 
+@dataclass(frozen=True)
+class _Contest:
+    """The masters whose accesses take ``words`` adjacent banks, and some such banks.
+
+    Members
+    -------
+    wants : of each master, whether it asks for these banks.
+    grant : the one of them that gets them if its turn has come (one-hot).
+    """
+
+    words: int
+    first: int
+    wants: Signal
+    grant: Signal
+
+
 class TcdmBanks(wiring.Component):
     """Connects masters to banks. Word w is in bank w modulo the number of banks.
 
-    A bank serves one request a cycle. Each bank has a round-robin arbiter: of several requesting masters it grants
-    the next one after the master that it granted last; the others wait. The answer follows one cycle after the grant.
+    A bank serves one request a cycle. A request for several words takes adjacent banks, all of them in one cycle. Of
+    several masters with words of the same width a round-robin arbiter grants the next one after the master that it
+    granted last; the others wait. Where requests of different widths want the same bank, wider ones and narrower ones
+    take turns, so that each waits a bounded time. The answer follows one cycle after the grant.
     An access outside of the memory is granted at once and answered with an error; it writes nothing.
 
     Parameters
@@ -73,7 +101,7 @@ class TcdmBanks(wiring.Component):
         self.parameters = parameters
         super().__init__(
             {
-                "ports": In(TcdmPorts(parameters.masters)),
+                "ports": In(TcdmPorts(parameters.words_of)),
                 "clear": In(1),
                 "conflicts": Out(data.ArrayLayout(32, parameters.masters)),
             }
@@ -81,15 +109,13 @@ class TcdmBanks(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        ports, masters = self.ports, range(self.parameters.masters)
+        ports, words = self.ports, self.parameters.words_of
         select = self.parameters.banks.bit_length() - 1
         outside = Signal(self.parameters.masters)
-        layout = data.StructLayout(
-            {"line": range(self.parameters.depth), "reads": 1, "enable": WORD_BYTES, "data": 8 * WORD_BYTES}
-        )
-        requests = [Signal(layout, name=f"asked_{i}") for i in masters]
-        wanted = [Signal(self.parameters.banks, name=f"wanted_{i}") for i in masters]
-        for i in masters:
+        requests = [Signal(self._request(number), name=f"asked_{i}") for i, number in enumerate(words)]
+        wanted = [Signal(self.parameters.banks, name=f"wanted_{i}") for i in range(len(words))]
+        for i, number in enumerate(words):
+            within, mine = number.bit_length() - 1, (1 << number) - 1
             with m.If(ports.req[i]):
                 m.d.comb += [
                     requests[i].line.eq(ports.add[i][2 + select :]),
@@ -98,55 +124,122 @@ class TcdmBanks(wiring.Component):
                     requests[i].data.eq(ports.wdata[i]),
                 ]
                 with m.If(ports.add[i] < self.parameters.size):
-                    m.d.comb += wanted[i].eq(C(1, self.parameters.banks) << ports.add[i][2 : 2 + select])
+                    first = Cat(C(0, within), ports.add[i][2 + within : 2 + select])
+                    m.d.comb += wanted[i].eq(C(mine, self.parameters.banks) << first)
                 with m.Else():
                     m.d.comb += outside[i].eq(1)
-        served = [self._one_bank(m, number, wanted, requests) for number in range(self.parameters.banks)]
-        grants, answers = [grant for grant, _ in served], [answer for _, answer in served]
+        grants = self._grants(m, wanted)
+        answers = [self._one_bank(m, bank, grant, requests) for bank, grant in enumerate(grants)]
         m.d.comb += ports.gnt.eq(reduce(or_, grants) | outside)
         m.d.sync += [ports.r_valid.eq(ports.req & ports.gnt), ports.r_opc.eq(outside)]
-        for i in masters:
+        for i, number in enumerate(words):
             # In most cycles few masters read, and a simulator skips the other branches.
-            source, reads = Signal(select, name=f"source_{i}"), Signal(name=f"reads_{i}")
+            within = number.bit_length() - 1
+            source, reads = Signal(select - within, name=f"source_{i}"), Signal(name=f"reads_{i}")
             m.d.sync += reads.eq(ports.req[i] & ports.gnt[i] & ports.wen[i])
             with m.If(ports.req[i]):
-                m.d.sync += source.eq(ports.add[i][2 : 2 + select])
+                m.d.sync += source.eq(ports.add[i][2 + within : 2 + select])
+            groups = [Cat(answers[first : first + number]) for first in range(0, len(answers), number)]
             with m.If(reads), m.Switch(source):
-                for number, answer in enumerate(answers):
-                    with m.Case(number):
+                for at, answer in enumerate(groups):
+                    with m.Case(at) if len(groups) > 1 else m.Default():
                         m.d.comb += ports.r_rdata[i].eq(answer)
         self._count(m)
         return m
 
-    def _one_bank(self, m: Module, number: int, wanted: list[Signal], requests: list[Signal]) -> tuple[Signal, Value]:
-        """One bank: the granted master of this cycle (one-hot), and the data read in the last cycle."""
-        count = self.parameters.masters
-        memory = Memory(shape=8 * WORD_BYTES, depth=self.parameters.depth, init=[])
+    def _request(self, words: int) -> data.StructLayout:
+        depth = self.parameters.depth
+        return data.StructLayout(
+            {"line": range(depth), "reads": 1, "enable": WORD_BYTES * words, "data": WORD_BITS * words}
+        )
+
+    def _grants(self, m: Module, wanted: list[Signal]) -> list[Value]:
+        """For each bank, the granted master of this cycle (one-hot)."""
+        banks, widths = self.parameters.banks, sorted(set(self.parameters.words_of), reverse=True)
+        contests = {
+            words: [self._contest(m, words, first, wanted) for first in range(0, banks, words)] for words in widths
+        }
+        taken: list[Value] = [C(0, 1)] * banks
+        grants: list[Value] = [C(0, self.parameters.masters)] * banks
+        for words in widths:
+            for one in contests[words]:
+                narrower = [
+                    other.wants.any()
+                    for width in widths
+                    if width < words
+                    for other in contests[width][one.first // width : (one.first + words) // width]
+                ]
+                wins: Value = one.wants != 0
+                if words < widths[0] or narrower:
+                    wins = self._turn(m, one, taken[one.first], narrower)
+                self._settle(m, one, wins)
+                for bank in range(one.first, one.first + words):
+                    if words > widths[-1]:
+                        taken[bank] = taken[bank] | wins
+                    grants[bank] = one.grant if words == widths[0] else grants[bank] | one.grant
+        return grants
+
+    def _contest(self, m: Module, words: int, first: int, wanted: list[Signal]) -> _Contest:
+        name = f"{first}" if words == 1 else f"{words}_from_{first}"
+        wants = Signal(len(wanted), name=f"wants_{name}")
+        masters = [i for i, number in enumerate(self.parameters.words_of) if number == words]
+        m.d.comb += wants.eq(Cat(one[first] if i in masters else C(0, 1) for i, one in enumerate(wanted)))
+        return _Contest(words, first, wants, Signal(len(wanted), name=f"grant_{name}"))
+
+    @staticmethod
+    def _turn(m: Module, contest: _Contest, taken: Value, narrower: list[Value]) -> Value:
+        """Whether the masters of a contest get their banks, of which wider requests may have taken some.
+
+        Those that lost against narrower ones are first the next time.
+        """
+        name = f"{contest.words}_from_{contest.first}"
+        wins = Signal(name=f"wins_{name}")
+        if not narrower:
+            m.d.comb += wins.eq((contest.wants != 0) & ~taken)
+            return wins
+        first = Signal(name=f"first_{name}")
+        m.d.comb += wins.eq((contest.wants != 0) & ~taken & (first | ~Cat(narrower).any()))
+        with m.If((contest.wants != 0) & ~taken):
+            m.d.sync += first.eq(~wins)
+        return wins
+
+    def _settle(self, m: Module, contest: _Contest, wins: Value) -> None:
+        """Grant one of the masters. Those after the one that was granted last have priority."""
+        count, wants, name = self.parameters.masters, contest.wants, contest.grant.name[len("grant_") :]
+        behind, chosen = Signal(count, name=f"behind_{name}"), Signal(count, name=f"chosen_{name}")
+        with m.If(wins):
+            m.d.comb += [
+                chosen.eq(Mux((wants & behind) != 0, wants & behind, wants)),
+                contest.grant.eq(chosen & (~chosen + 1)),
+            ]
+            m.d.sync += behind.eq(~((contest.grant << 1) - 1))
+
+    def _one_bank(self, m: Module, number: int, grant: Value, requests: list[Signal]) -> Value:
+        """One bank, which serves the granted master: the data read in the last cycle."""
+        memory = Memory(shape=WORD_BITS, depth=self.parameters.depth, init=[])
         m.submodules[f"bank_{number}"] = memory
         read, write = memory.read_port(), memory.write_port(granularity=8)
-        wants, grant = Signal(count, name=f"wants_{number}"), Signal(count, name=f"grant_{number}")
-        # Masters after the one that was granted last have priority.
-        behind, chosen = Signal(count, name=f"behind_{number}"), Signal(count, name=f"chosen_{number}")
-        request = Signal.like(requests[0], name=f"request_{number}")
+        request = Signal(self._request(1), name=f"request_{number}")
         m.d.comb += [
-            wants.eq(Cat(wanted[i][number] for i in range(count))),
             read.en.eq(request.reads),
             read.addr.eq(request.line),
             write.addr.eq(request.line),
             write.data.eq(request.data),
             write.en.eq(request.enable),
         ]
-        with m.If(wants != 0):
-            m.d.comb += [
-                chosen.eq(Mux((wants & behind) != 0, wants & behind, wants)),
-                grant.eq(chosen & (~chosen + 1)),
-            ]
-            m.d.sync += behind.eq(~((grant << 1) - 1))
-            with m.Switch(grant):
-                for i, asked in enumerate(requests):
-                    with m.Case(1 << i):
-                        m.d.comb += request.eq(asked)
-        return grant, read.data
+        with m.If(grant != 0), m.Switch(grant):
+            for i, (asked, words) in enumerate(zip(requests, self.parameters.words_of, strict=True)):
+                place = number % words
+                own = {
+                    "line": asked.line,
+                    "reads": asked.reads,
+                    "enable": asked.enable.word_select(place, WORD_BYTES),
+                    "data": asked.data.word_select(place, WORD_BITS),
+                }
+                with m.Case(1 << i):
+                    m.d.comb += request.eq(asked if words == 1 else Cat(own.values()))
+        read_data: Value = read.data
+        return read_data
 
     def _count(self, m: Module) -> None:
         waits = Signal(self.parameters.masters)

@@ -36,7 +36,7 @@ class Parts:
     """
 
     def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
-        self._window = window
+        self._window, self._word = window, schedule.ports.map_bytes
         self._layer, self._placement, self._layout = schedule.layer, placement, layout
         marked = schedule.marked_loop("W", TCDM)
         assert marked is not None
@@ -88,10 +88,10 @@ class Parts:
         return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD_BYTES, axes, stay.origin)
 
     def _outputs(self, stay: Stay) -> list[Descriptor]:
-        """Final outputs are at the start of the rows of their partial sums, if there were any."""
+        """Final outputs are in the rows of their partial sums, if there were any, from the first word on."""
         axes = ((stay.ranges[M],), (stay.ranges[Y],), (stay.ranges[X],))
         x = stay.ranges[X][0]
-        origin = stay.low - stay.ranges[Y][0] * self._placement.O.pitch - x // WORD_BYTES * WORD_BYTES
+        origin = stay.low - stay.ranges[Y][0] * self._placement.O.pitch - x // self._word * self._word
         return self._of_output(OperandTag.O, self._layout.output, 1, axes, origin)
 
     def _of_output(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
@@ -182,6 +182,7 @@ class TileCommands:
             nest=tuple(nest),
             lanes=self._schedule.lanes,
             bias_words=self._schedule.bias_words,
+            ports=self._schedule.ports,
         )
 
     def _register_values(self, layer: Layer) -> dict[str, int]:
@@ -223,7 +224,8 @@ class TileCommands:
         # The first address that is fetched must be inside the ring, so that addresses wrap at most once.
         rows = input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height)
         columns = input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width)
-        low = plane + rows[0][0] * ring.pitch + columns[0][0] // WORD_BYTES * WORD_BYTES
+        word = self._schedule.ports.map_bytes
+        low = plane + rows[0][0] * ring.pitch + columns[0][0] // word * word
         base = ring.physical(low) + address - low
         return {"input_base": base}
 
@@ -249,11 +251,10 @@ class TileCommands:
         column = stay.ranges[X][0]
         channels, rows = ranges[M][0] - stay.ranges[M][0], ranges[Y][0] - stay.ranges[Y][0]
         row = stay.low + channels * ring.plane + rows * ring.pitch
+        sums = stay.origin + channels * ring.plane + ranges[Y][0] * ring.pitch + SUM_BYTES * ranges[X][0]
         return {
-            "output_base": ring.physical(row + column % WORD_BYTES + ranges[X][0] - column),
-            "partial_base": ring.physical(row + SUM_BYTES * (ranges[X][0] - column))
-            if ring.element == SUM_BYTES
-            else ring.start,
+            "output_base": ring.physical(row + column % self._schedule.ports.map_bytes + ranges[X][0] - column),
+            "partial_base": ring.physical(sums) if ring.element == SUM_BYTES else ring.start,
         }
 
 

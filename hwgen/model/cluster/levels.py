@@ -6,6 +6,7 @@ A tile is one iteration of the innermost loop with a `tcdm` marker: the work of 
 from dataclasses import replace
 
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.layer import Dim
 from hwgen.ir.level import LEVELS, TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
@@ -79,7 +80,7 @@ def local_level(schedule: Schedule) -> Schedule:
 
     It fetches what all HWCs fetch together: the local markers are below the tiles and the slices, so no local
     execution extends over more than one of them. Words are the same, too: in the TCDM a byte of I or O is at its
-    column modulo 4.
+    place in the feature map's row modulo a word.
     """
     nest = tuple(
         replace(item, over=None) if isinstance(item, Loop) else item
@@ -111,13 +112,13 @@ def on_hierarchy(schedule: Schedule) -> Schedule:
 
 
 def outer_level(schedule: Schedule) -> Schedule:
-    """The nest with the TCDM as its local buffers: it fetches what the DMA moves."""
+    """The nest with the TCDM as its local buffers: it fetches what the DMA moves, in words of 32 bits."""
     nest = tuple(
         Marker(item.arrays) if isinstance(item, Marker) else item
         for item in on_hierarchy(schedule).nest
         if isinstance(item, Loop) or item.level.shared
     )
-    return schedule.model_copy(update={"nest": nest})
+    return schedule.model_copy(update={"nest": nest, "ports": NARROW_PORTS})
 
 
 def _marked(schedule: Schedule, array: ArrayName) -> int:

@@ -2,19 +2,20 @@
 
 Each operand has a ring buffer. Linear addresses only increase; the TCDM address is the linear address modulo the size
 of the ring. Where rows or columns slide, a resident element keeps its linear address, so nothing is copied. Where
-everything is replaced, the new tile starts after the end of the last one. Bytes of I and of 8-bit outputs are at
-their column modulo 4.
+everything is replaced, the new tile starts after the end of the last one. Bytes of I, of outputs and of partial sums
+are at their place in the feature map's row modulo a word of the wider map port (`Ports.map_bytes`).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import LEAST_RING, aligned
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
@@ -219,8 +220,9 @@ def _ring_of(sizes: NDArray[np.int64]) -> int:
     return max(int(sizes.max()), int(two.max(initial=0)), LEAST_RING)
 
 
-def _words(size: int) -> int:
-    return aligned(size, WORD_BYTES)
+def _span(first: int, end: int, word: int) -> int:
+    """Bytes of the words that hold bytes ``first`` to ``end``, this one not among them."""
+    return aligned(end, word) - first // word * word
 
 
 # --- sizes of rings alone ---
@@ -249,10 +251,10 @@ def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
 
 def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
     first, end = _ranges_of(walk, "O", (M, Y, X))
-    channels, rows, columns = (end - first).T
-    row = WORD_BYTES * columns
-    if not spills_from_local(schedule):
-        row = -(-end[:, 2] // WORD_BYTES) * WORD_BYTES - first[:, 2] // WORD_BYTES * WORD_BYTES
+    channels, rows, _ = (end - first).T
+    spills, word = spills_from_local(schedule), schedule.ports.map_bytes
+    columns = zip(first[:, 2].tolist(), end[:, 2].tolist(), strict=True)
+    row = np.array([_OutputRow.of(each, spills, word).size for each in columns])
     pitch = int(row.max())
     return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
 
@@ -311,7 +313,7 @@ def _present(touch: tuple[Segments, ...]) -> bool:
 
 def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     touches = _touches(schedule, walk)
-    rows = pitch = 0
+    rows, pitch, word = 0, 0, schedule.ports.map_bytes
     last: tuple[Segments, ...] = ()
     for at in touches:
         if _present(at.touch):
@@ -319,18 +321,19 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
             first_row, first_column = (min(one[axis][0][0] for one in joint) for axis in (1, 2))
             end_row, end_column = (max(one[axis][-1][1] for one in joint) for axis in (1, 2))
             rows = max(rows, end_row - first_row)
-            pitch = max(pitch, _words(end_column) - first_column // WORD_BYTES * WORD_BYTES)
+            pitch = max(pitch, _span(first_column, end_column, word))
         last = at.touch
     plane, origin, end, stays = rows * pitch, 0, 0, []
     for at in touches:
         low = high = end
         if _present(at.touch):
             channels, (first_row, first_column) = _total(at.touch[0]), (axis[0][0] for axis in at.touch[1:])
-            corner = first_row * pitch + first_column // WORD_BYTES * WORD_BYTES
+            corner = first_row * pitch + first_column // word * word
             if not at.slides:
                 origin = end - corner
             low = origin + corner
-            high = origin + (channels - 1) * plane + (at.touch[1][-1][1] - 1) * pitch + _words(at.touch[2][-1][1])
+            last_row, end_column = at.touch[1][-1][1] - 1, at.touch[2][-1][1]
+            high = origin + (channels - 1) * plane + last_row * pitch + aligned(end_column, word)
         stays.append(Stay(at.first, at.last, at.ranges, at.touch, at.new, origin, low, high))
         end = high
     return _ring(start, pitch, plane, 1, stays)
@@ -350,26 +353,48 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     return _ring(start, 0, 0, 1, stays)
 
 
+@dataclass(frozen=True, slots=True)
+class _OutputRow:
+    """A row of a tile of the output: its bytes in whole words; where its first output begins, and its first partial
+    sum, if there are any.
+
+    Outputs are written over the partial sums of their own row: over none that is still to be read.
+    """
+
+    size: int
+    output: int
+    partial: int
+
+    @classmethod
+    @lru_cache(maxsize=1 << 12)
+    def of(cls, columns: Range, spills: bool, word: int) -> Self:
+        """Of these columns; a word of the wider map port has ``word`` bytes."""
+        first, end = columns
+        output, partial = first % word, SUM_BYTES * first % word
+        if not spills:
+            return cls(_span(first, end, word), output, 0)
+        if output >= partial + SUM_BYTES:
+            partial += word
+        last = max(output + end - first, partial + SUM_BYTES * (end - first))
+        return cls(aligned(last, word), output, partial)
+
+
 def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
-    """Partial sums have four bytes; 8-bit outputs are written over the partial sums of their own row."""
-    element = WORD_BYTES if spills_from_local(schedule) else 1
+    """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
+    spills, word = spills_from_local(schedule), schedule.ports.map_bytes
+    element = SUM_BYTES if spills else 1
     merged = list(_merged(walk.iterations("O"), (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
-    pitch = max(_output_row(at.ranges[X], element) for at in merged)
+    pitch = max(_OutputRow.of(at.ranges[X], spills, word).size for at in merged)
     plane, end, stays = rows * pitch, 0, []
     for at in merged:
         touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
         resumes = any(at.ranges[dim][0] for dim in (C, K, L))
-        corner = y * pitch + (x * element // WORD_BYTES) * WORD_BYTES
-        high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + _output_row(at.ranges[X], element)
-        stays.append(Stay(at.first, at.last, at.ranges, touch, touch if resumes else (), end - corner, end, high))
+        row = _OutputRow.of(at.ranges[X], spills, word)
+        corner = y * pitch + element * x - (row.partial if spills else row.output)
+        high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + row.size
+        new = touch if resumes else ()
+        stays.append(Stay(at.first, at.last, at.ranges, touch, new, end - corner, end, high))
         end = high
     return _ring(start, pitch, plane, element, stays)
-
-
-def _output_row(columns: tuple[int, int], element: int) -> int:
-    """Bytes of a row in whole words, with outputs at their column modulo 4."""
-    if element == WORD_BYTES:
-        return WORD_BYTES * (columns[1] - columns[0])
-    return _words(columns[1]) - columns[0] // WORD_BYTES * WORD_BYTES

@@ -11,11 +11,13 @@ the first of them; W likewise where their m is the same.
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Schedule
@@ -31,7 +33,7 @@ from hwgen.model.core.access import (
 )
 from hwgen.model.core.biases import bias_depth
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.core.words import weight_words
+from hwgen.model.core.words import weight_words, words_of
 
 __all__ = ["replicated_words", "shares"]
 
@@ -160,7 +162,7 @@ def _inputs(spread: _Spread) -> Shares:
     channels = (beyond - lowest - kept) * nest.layer.channels_per_group
     lines = spread.shared(outputs, channels, rows.map_ranges, rows.fetched().lengths.sum(axis=(0, 2)), "I")
     elements, size = lines * int(columns.lengths.sum()), nest.bits.I // 8
-    return [("I", "read", (elements, elements * size, lines * column_words(columns, size, WORD_BYTES)))]
+    return [("I", "read", (elements, elements * size, lines * column_words(columns, size, nest.ports.input_bytes)))]
 
 
 def _weights(spread: _Spread) -> Shares:
@@ -178,10 +180,18 @@ def _weights(spread: _Spread) -> Shares:
 
 def _words_by_range(nest: Schedule, outputs: Ranges) -> Ints:
     """Words of all weight tiles of a range of m."""
+    size, port = nest.bits.W // 8, nest.ports.weight_bytes
+    lines = WeightLines.of(nest.lanes, size, port)
+    if lines:
+        channels, *kernel = (ranges_of(nest, dim, len(nest.loops)) for dim in REDUCTION_DIMS)
+        times = prod(len(ranges) for ranges in kernel)
+        pieces, sizes = ranges_of(nest, "m", len(nest.loops)), Counter(channels.sizes.tolist())
+        of_piece = [sum(lines.words(m, c) * often for c, often in sizes.items()) for m in pieces.sizes.tolist()]
+        return times * _sums_within(outputs, pieces, np.array(of_piece, np.int64))
     iteration = depths(nest, "W")[1]
     rest = [ranges_of(nest, dim, iteration).sizes for dim in REDUCTION_DIMS]
-    sizes, at = np.unique(outputs.sizes, return_inverse=True)
-    words = [weight_words([np.array([size]), *rest], nest.bits.W // 8, WORD_BYTES) for size in sizes]
+    numbers, at = np.unique(outputs.sizes, return_inverse=True)
+    words = [weight_words([np.array([number]), *rest], size, port) for number in numbers]
     return np.array(words, np.int64)[at.ravel()]
 
 
@@ -193,21 +203,37 @@ def _outputs(spread: _Spread) -> Shares:
         rounds *= len(ranges_of(nest, dim, execution))
     channels, rows, columns = (ranges_of(nest, dim, iteration) for dim in OUTPUT_DIMS)
     final, partial = bits.O // 8, bits.acc // 8
-    row_words = int(((columns.stop * final - 1) // WORD_BYTES - columns.start * final // WORD_BYTES + 1).sum())
+    row_words = words_of(columns.start, columns.stop, final, nest.ports.output_bytes)
+    # Sums move a vector of lanes at a time.
+    vectors = ranges_of(nest, "x", len(nest.loops))
+    sum_words = words_of(vectors.start, vectors.stop, -(-partial // WORD_BYTES) * WORD_BYTES, nest.ports.output_bytes)
     lines = spread.shared(channels, channels.sizes, rows, rows.sizes)
     elements = lines * nest.layer.output_width
     swapped = elements * (rounds - 1)
+    moved = swapped, swapped * partial, lines * (rounds - 1) * sum_words
     return [
-        ("O", "read_partial", (swapped, swapped * partial, swapped * -(-partial // WORD_BYTES))),
-        ("O", "write_partial", (swapped, swapped * partial, swapped * -(-partial // WORD_BYTES))),
+        ("O", "read_partial", moved),
+        ("O", "write_partial", moved),
         ("O", "write", (elements, elements * final, lines * row_words)),
     ]
 
 
 def _biases(spread: _Spread) -> Shares:
     channels, rows, columns = (ranges_of(spread.nest, dim, spread.around_biases) for dim in OUTPUT_DIMS)
-    biases = spread.shared(channels, channels.sizes, rows, np.ones(len(rows), np.int64)) * len(columns)
-    return [("B", "read", (biases, SUM_BYTES * biases, biases))]
+    # They move a vector of lanes at a time.
+    vectors, word = ranges_of(spread.nest, "m", len(spread.nest.loops)), spread.nest.ports.output_bytes
+    of_vector = (vectors.stop * SUM_BYTES - 1) // word - vectors.start * SUM_BYTES // word + 1
+    once = np.ones(len(rows), np.int64)
+    biases = spread.shared(channels, channels.sizes, rows, once) * len(columns)
+    words = spread.shared(channels, _sums_within(channels, vectors, of_vector), rows, once) * len(columns)
+    return [("B", "read", (biases, SUM_BYTES * biases, words))]
+
+
+def _sums_within(ranges: Ranges, pieces: Ranges, values: Ints) -> Ints:
+    """For each range the sum of the values of the pieces that it is cut into."""
+    found = np.zeros(len(ranges), np.int64)
+    np.add.at(found, np.searchsorted(ranges.start, pieces.start, "right") - 1, values)
+    return found
 
 
 # --- words that several HWCs read ---
@@ -237,7 +263,7 @@ def _replicated_inputs(schedule: Schedule, spread: _Spread, depth: int) -> int:
                 groups[:, None, :, None] * rows[None, :, None, :],
             )
             words += tiles_m * tiles_y * int((reads.sum(axis=0) - reads.max(axis=0)).sum())
-    return words * nest.layer.channels_per_group * column_words(columns, nest.bits.I // 8, WORD_BYTES)
+    return words * nest.layer.channels_per_group * column_words(columns, nest.bits.I // 8, nest.ports.input_bytes)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts
+from hwgen.ir.lanes import NARROW_PORTS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Schedule
 from hwgen.model.cluster.levels import normalised, over_loops, run_depth, spread_side_by_side, tile_depth
@@ -41,6 +43,7 @@ from hwgen.model.core.walk import (
     walk_outputs,
     walk_weights,
     whole,
+    words_of_lines,
 )
 
 __all__ = ["TwoLevelWalk", "walk_two_levels"]
@@ -86,8 +89,9 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1, *, multicast: bool = Fals
     """Execute the nest once per operand and level; raises `InputError` if the nest has not two levels."""
     schedule = normalised(schedule, hwcs)
     dram: Tally = defaultdict(Access)
+    on_dma = schedule.model_copy(update={"ports": NARROW_PORTS})
     for array in ARRAYS:
-        _WALKS[array](schedule, ((dram, run) for run in _tcdm_executions(schedule, array)))
+        _WALKS[array](on_dma, ((dram, run) for run in _tcdm_executions(schedule, array)))
     biases = schedule.layer.output_channels
     dram["B", "read"] = Access(biases, SUM_BYTES * biases)  # once, at the beginning
     tallies: list[Tally] = [defaultdict(Access) for _ in range(hwcs)]
@@ -250,6 +254,7 @@ def _replicated(schedule: Schedule, hwcs: int, array: ArrayName) -> int:
 
 def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Tile]) -> Iterator[object]:
     """The words that one execution fetches, each by a unique name."""
+    lines = WeightLines.of(schedule.lanes, schedule.bits.W // 8, schedule.ports.weight_bytes)
     held: set[Element] = set()
     for tile in iterations:
         touched = _touched(schedule, array, tile)
@@ -258,10 +263,12 @@ def _fetched_words(schedule: Schedule, array: ArrayName, iterations: Iterable[Ti
         if array == "I":
             size = schedule.bits.I // 8
             yield from {
-                (*element[:-1], byte // WORD_BYTES)
+                (*element[:-1], byte // schedule.ports.input_bytes)
                 for element in new
                 for byte in range(element[-1] * size, (element[-1] + 1) * size)
             }
+        elif lines:
+            yield from words_of_lines(schedule, new, lines)
         elif new:
-            number = -(-(len(new) * schedule.bits.W // 8) // WORD_BYTES)
+            number = -(-(len(new) * schedule.bits.W // 8) // schedule.ports.weight_bytes)
             yield from ((min(touched), max(touched), word) for word in range(number))

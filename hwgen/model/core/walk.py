@@ -16,6 +16,7 @@ The semantics are those of Stoutchinin et al. 2019 (Section IV, Fig. 8: a marker
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
@@ -43,6 +44,7 @@ __all__ = [
     "walk_outputs",
     "walk_weights",
     "whole",
+    "words_of_lines",
 ]
 
 Tile = dict[Dim, range]
@@ -212,19 +214,19 @@ def walk_weights(schedule: Schedule, executions: Executions) -> int:
     size, need = schedule.bits.W // 8, 0
     port = schedule.ports.weight_bytes
     lines = WeightLines.of(schedule.lanes, size, port)
-    line_of = _lines_of(schedule) if lines else {}
     for tally, iterations in executions:
         held: set[Element] = set()
         for tile in iterations:
             touched = touched_weights(tile)
             new = touched - held
-            words = _words(len(new) * size, port) if lines is None else _line_words(new, line_of, lines)
+            words = _words(len(new) * size, port) if lines is None else len(words_of_lines(schedule, new, lines))
             tally["W", "read"] += Access(len(new), len(new) * size, words)
             need = max(need, len(touched))
             held = touched
     return need
 
 
+@lru_cache(maxsize=2)
 def _lines_of(schedule: Schedule) -> dict[Element, Element]:
     """For each weight the first one of its line: what an innermost iteration reads."""
     return {
@@ -234,14 +236,14 @@ def _lines_of(schedule: Schedule) -> dict[Element, Element]:
     }
 
 
-def _line_words(weights: set[Element], line_of: dict[Element, Element], lines: WeightLines) -> int:
-    """Words that hold a byte of the weights, each line beginning on a word."""
-    words = set()
+def words_of_lines(schedule: Schedule, weights: set[Element], lines: WeightLines) -> set[tuple[Element, int]]:
+    """Words that hold a byte of the weights, each line beginning on a word: its first weight, the word's number."""
+    words, line_of = set(), _lines_of(schedule)
     for weight in weights:
         first = line_of[weight]
         place = (weight[1] - first[1]) * lines.pitch + (weight[0] - first[0]) * lines.element
         words |= {(first, byte // lines.word) for byte in range(place, place + lines.element)}
-    return len(words)
+    return words
 
 
 def walk_outputs(schedule: Schedule, executions: Executions) -> int:

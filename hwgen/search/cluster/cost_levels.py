@@ -176,7 +176,8 @@ class CostLevels:
             Loop("l", 1),
         )
         nest = (*loops.items(), *inner)
-        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=self._target.lanes)
+        target = self._target
+        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=target.lanes, ports=target.ports)
 
 
 def _together(tiles: list[tuple[dict[Dim, int], OuterLoops]]) -> Iterator[list[tuple[dict[Dim, int], OuterLoops]]]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import beat_bytes
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import BLOCK_BYTES, Cluster, Dram, Hardware
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import Lanes, Ports
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import outer_level
@@ -79,9 +79,11 @@ class Near:
 
 
 @lru_cache(maxsize=256)
-def _plans(layer: Layer, bits: Bits, cluster: Cluster, lanes: Lanes, slack: float) -> tuple[CostLevels, list[Plan]]:
+def _plans(
+    layer: Layer, bits: Bits, cluster: Cluster, lanes: Lanes, ports: Ports, slack: float
+) -> tuple[CostLevels, list[Plan]]:
     """The tiles and spreads that cost at most ``slack`` more than the fewest bytes, by estimated cycles."""
-    target = Target.of(Hardware(name="plans", lanes=lanes))
+    target = Target.of(Hardware(name="plans", lanes=lanes, ports=ports))
     objective = objective_of("dram-bytes", cluster)
     levels = CostLevels(layer, bits, cluster, target, objective, demand=None, max_tried=MAX_TRIED, spreads=True)
     taps = prod(layer.extents[dim] for dim in REDUCTION_DIMS)
@@ -124,7 +126,7 @@ class FewestCycles:
     def __init__(self, layer: Layer, hardware: Hardware, bits: Bits, slack: float) -> None:
         self._inner = InnerNests(layer, hardware, bits)
         cluster = hardware.cluster or Cluster()
-        self._levels, self._plans = _plans(layer, bits, cluster, hardware.shape, slack)
+        self._levels, self._plans = _plans(layer, bits, cluster, hardware.shape, hardware.ports, slack)
 
     @property
     def small(self) -> bool:

@@ -45,10 +45,15 @@ class InnerNests:
         self._orders: Orders = all_orders() if self._fixed is None else self._fixed.orders
 
     def schedule(self, nest: tuple[Loop | Marker, ...]) -> Schedule:
-        """A nest of this layer with the HWCs' lanes."""
+        """A nest of this layer with the HWCs' lanes and ports."""
         target = self._target
         return Schedule(
-            layer=self._layer, bits=self._bits, nest=nest, lanes=target.lanes, bias_words=target.bias_words
+            layer=self._layer,
+            bits=self._bits,
+            nest=nest,
+            lanes=target.lanes,
+            bias_words=target.bias_words,
+            ports=target.ports,
         )
 
     def best(

@@ -17,6 +17,7 @@ from hwgen.arch.commands import Opcode
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.errors import ClusterError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import Ports
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.access import predict_two_levels
@@ -28,6 +29,8 @@ from tests.random.layers import HWCS, hwc, random_layer
 
 CLUSTERS = ("fig8", "everything")
 SIMULATED = ("fig8", pytest.param("everything", marks=pytest.mark.nightly))
+PORTS = {"fig8": Ports(I=64, O=128), "columns": Ports(W=64, O=64), "rows": Ports(I=128, W=256)}
+"""Of all others 32 bits."""
 CASES = 24
 """On each of them."""
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
@@ -37,8 +40,8 @@ MOST_ERROR, MEAN_ERROR = 0.10, 0.025
 
 def hardware(name: str) -> Hardware:
     """On the one that every run simulates, HWCs read together; on the others each reads for itself."""
-    cluster = Cluster(tcdm=1 << 16, multicast=name == "fig8")
-    return hwc(name).model_copy(update={"operand_bits": 8, "cluster": cluster})
+    cluster, ports = Cluster(tcdm=1 << 16, multicast=name == "fig8"), PORTS.get(name, Ports())
+    return hwc(name).model_copy(update={"operand_bits": 8, "ports": ports, "cluster": cluster})
 
 
 @cache

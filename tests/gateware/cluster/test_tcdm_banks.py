@@ -22,8 +22,9 @@ class Master:
     rate: float
     banks: tuple[int, ...]
     banks_in_all: int
+    words: int = 1
     request: tuple[int, int, int, int] | None = None
-    due: tuple[bool, int | None, int] | None = None
+    due: tuple[bool, int | None] | None = None
     waited: int = 0
     longest: int = 0
     conflicts: int = 0
@@ -35,17 +36,26 @@ class Master:
                 self.banks
             )
             address = 4 * word if self.rng.random() < 0.97 else SIZE + 4 * self.rng.randrange(1 << 20)
-            self.request = (address, self.rng.getrandbits(1), self.rng.randrange(16), self.rng.getrandbits(32))
+            address -= address % (4 * self.words)
+            enable, value = (self.rng.getrandbits(bits * self.words) for bits in (4, 32))
+            self.request = (address, self.rng.getrandbits(1), enable, value)
+
+    def places(self) -> list[int]:
+        """The addresses of the words that are asked for, as far as they are inside."""
+        address = self.request[0] if self.request else SIZE
+        return [] if address >= SIZE else [address + 4 * i for i in range(self.words)]
 
 
 def run(masters: list[Master], banks: int, cycles: int) -> None:
     """Drive the masters and check every cycle against a memory in Python."""
-    dut = TcdmBanks(TcdmParameters(masters=len(masters), banks=banks, size=SIZE))
+    words = tuple(master.words for master in masters)
+    dut = TcdmBanks(TcdmParameters(masters=len(masters), banks=banks, size=SIZE, words=words))
     memory = dict.fromkeys(range(0, SIZE, 4), 0)
 
     def grant(ctx: Any, number: int, master: Master, busy: set[int]) -> None:
         assert master.request is not None
         address, reads, enable, value = master.request
+        places = master.places()
         if not ctx.get(dut.ports.gnt) >> number & 1:
             assert address < SIZE, "what lies outside waits for nobody"
             master.waited += 1
@@ -54,15 +64,17 @@ def run(masters: list[Master], banks: int, cycles: int) -> None:
             return
         master.waited, master.request = 0, None
         if address >= SIZE:
-            master.due = (True, None, 0)
+            master.due = (True, None)
             return
-        assert address // 4 % banks not in busy, "one access to a bank in one cycle"
-        busy.add(address // 4 % banks)
+        taken = {place // 4 % banks for place in places}
+        assert not taken & busy, "one access to a bank in one cycle"
+        busy |= taken
         master.granted.append(ctx.get(dut.ports.add[number]))
-        master.due = (False, memory[address] if reads else None, enable)
+        master.due = (False, sum(memory[place] << 32 * i for i, place in enumerate(places)) if reads else None)
         if not reads:
-            mask = sum(0xFF << 8 * b for b in range(4) if enable >> b & 1)
-            memory[address] = memory[address] & ~mask | value & mask
+            for i, place in enumerate(places):
+                mask = sum(0xFF << 8 * b for b in range(4) if enable >> 4 * i + b & 1)
+                memory[place] = memory[place] & ~mask | value >> 32 * i & mask
 
     async def bench(ctx: Any) -> None:
         for _ in range(cycles):
@@ -71,7 +83,7 @@ def run(masters: list[Master], banks: int, cycles: int) -> None:
                 valid = ctx.get(dut.ports.r_valid) >> number & 1
                 assert valid == (master.due is not None), "one answer a cycle after each grant"
                 if master.due is not None:
-                    failed, value, _ = master.due
+                    failed, value = master.due
                     assert ctx.get(dut.ports.r_opc) >> number & 1 == failed
                     if value is not None:
                         assert ctx.get(dut.ports.r_rdata[number]) == value
@@ -84,13 +96,13 @@ def run(masters: list[Master], banks: int, cycles: int) -> None:
                 flags = [(dut.ports.req, master.request is not None), (dut.ports.wen, bool(reads))]
                 for signal, flag in flags:
                     ctx.set(signal, ctx.get(signal) & ~(1 << number) | flag << number)
-            wanted = {
-                master.request[0] // 4 % banks for master in masters if master.request and master.request[0] < SIZE
-            }
+            wanted = {place // 4 % banks for master in masters for place in master.places()}
             for number, master in enumerate(masters):
                 if master.request is not None:
                     grant(ctx, number, master, busy)
-            assert busy == wanted, "no bank rests while it is wanted"
+            if max(words) == 1:
+                assert busy == wanted, "no bank rests while it is wanted"
+            assert bool(busy) == bool(wanted), "somebody is granted"
             await ctx.tick()
         assert [ctx.get(dut.conflicts[number]) for number in range(len(masters))] == [m.conflicts for m in masters]
         ctx.set(dut.clear, 1)
@@ -111,6 +123,17 @@ def test_random_masters_against_a_memory_in_python(count: int, banks: int) -> No
     run(masters, banks, 400)
     assert all(master.granted for master in masters)
     assert all(master.longest <= (count - 1) for master in masters), "who waits is served after each other one once"
+
+
+@pytest.mark.parametrize(
+    ("words", "banks"), [((2, 2, 2), 4), ((4, 1, 1, 2, 1, 4), 8), ((16, 1, 4, 16, 1, 1), 16), ((4, 1), 4)]
+)
+@pytest.mark.parametrize("rate", [0.5, 1.0])
+def test_wide_accesses_take_adjacent_banks_in_one_grant(words: tuple[int, ...], banks: int, rate: float) -> None:
+    masters = [Master(Random(i), rate, tuple(range(banks)), banks, number) for i, number in enumerate(words)]
+    run(masters, banks, 400)
+    assert min(len(master.granted) for master in masters) >= 400 // (4 * len(words)) * rate
+    assert all(master.longest <= 4 * len(words) for master in masters), "wide and narrow ones take turns"
 
 
 def test_masters_that_all_want_one_bank_are_served_in_turn() -> None:
@@ -137,6 +160,8 @@ def test_one_that_asks_rarely_does_not_starve_beside_greedy_ones() -> None:
         ({"banks": 12}, "banks: expected a power of two from 2 on, got 12"),
         ({"size": 100}, "size: expected a multiple of 16 bytes, at least two, got 100"),
         ({"size": 16}, "size: expected a multiple of 16 bytes, at least two, got 16"),
+        ({"words": (1,)}, "words: expected 2 numbers, got 1"),
+        ({"words": (1, 8)}, "ports: expected at most 128 bits with 4 banks, got 256"),
     ],
 )
 def test_what_cannot_be_built_is_refused(given: dict[str, int], message: str) -> None:

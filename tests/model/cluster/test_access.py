@@ -1,11 +1,12 @@
 """The closed form for two levels and several HWCs against the literal oracle, on random nests."""
 
 import time
+from random import Random
 
 import pytest
 
 from hwgen.ir.counts import Counts
-from hwgen.ir.lanes import Lanes
+from hwgen.ir.lanes import LANE_DIMS, OUTPUT_LANE_DIMS, PORT_WIDTHS, Lanes, Ports
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.network import load_layer_set
@@ -48,7 +49,12 @@ def without_weights(counts: Counts) -> Counts:
 
 @pytest.mark.parametrize("chunk", range(4))
 def test_closed_form_equals_oracle(chunk: int) -> None:
-    for number, (schedule, hwcs) in enumerate(two_level_cases(301 + chunk, 75, most_macs=500)):
+    widths = Random(chunk)
+    dims = LANE_DIMS if chunk == 3 else OUTPUT_LANE_DIMS
+    for number, (schedule, hwcs) in enumerate(two_level_cases(301 + chunk, 75, most_macs=500, lane_dims=dims)):
+        if number % 3:
+            wide = Ports(*(widths.choice(PORT_WIDTHS) for _ in range(3)))
+            schedule = schedule.model_copy(update={"ports": wide})
         assert differences(schedule, hwcs, multicast=number % 2 == 0) == [], (schedule.as_data(), hwcs)
 
 

@@ -14,7 +14,8 @@ __all__ = ["TileColumns", "in_row"]
 
 def in_row(parameters: HwcParameters, settings: wiring.PureInterface, byte: Value) -> Value:
     """A byte of a row, counted from the word that the row begins in: in a cluster it may begin at any byte."""
-    return byte + settings.input_base[:2] if parameters.cluster else byte
+    in_word = (parameters.ports.input_bytes - 1).bit_length()
+    return byte + settings.input_base[:in_word] if parameters.cluster else byte
 
 
 class TileColumns(wiring.Component):

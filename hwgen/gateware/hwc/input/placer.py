@@ -319,11 +319,12 @@ class InputPlacer(wiring.Component):
         kept, slabs, skips = Signal.like(rows.kept), Signal(len(rows.kept) + 1), Signal()
         m.d.sync += slabs.eq(box.rows + kept)
         with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
-            base = settings.input_base & ~3 if p.cluster else settings.input_base
+            word = p.ports.input_bytes
+            base = settings.input_base & ~(word - 1) if p.cluster else settings.input_base
             first = in_row(p, settings, in_bytes(p, settings, columns.first_used))
             m.d.sync += [
                 *product.of(rows.first_new, settings.input_pitch),
-                box.address.eq(base + product.value + (first & ~(p.ports.input_bytes - 1))),
+                box.address.eq(base + product.value + (first & ~(word - 1))),
                 ring.first.eq(begin),
                 ring.drop.eq(self._if_slid(0, live)),
                 live.eq(self._if_slid(live, 0)),
