@@ -8,8 +8,10 @@ import numpy as np
 from cosim.cluster.preparation import ClusterTask
 from cosim.cluster.run import ClusterResult
 from cosim.hwc.comparison import LayerResult
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
+from hwgen.ir.schedule import Bits
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.tools.toolchain import Simulator
 
@@ -97,14 +99,16 @@ def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[s
     for (master, kind), (words, size) in outcome.tcdm.items():
         key = _key(master, kind)
         if key is not None:
-            found[key] += Access(size // _element(key), size, words)
+            found[key] += Access(size // _element(key, task.program.schedule.bits), size, words)
         elif words:
             strays.append(f"{master}: {words} accesses of kind {kind}, expected none")
     for (tag, written), counters in outcome.dram.items():
         moved = _MOVED.get((tag, written))
         if moved is not None:
             dram_key: Key = ("dram", *moved)
-            found[dram_key] += Access(elements=counters["bytes"] // _element(dram_key), **counters)
+            found[dram_key] += Access(
+                elements=counters["bytes"] // _element(dram_key, task.program.schedule.bits), **counters
+            )
         elif any(counters.values()):
             way = "written" if written else "read"
             strays.append(f"DRAM: {counters['bytes']} bytes of tag {tag.name} {way}, expected none")
@@ -117,9 +121,12 @@ def _key(master: str, kind: str) -> Key | None:
     return _AT_PORTS.get((port[1], kind)) if port else None
 
 
-def _element(key: Key) -> int:
-    _, operand, direction = key
-    return 4 if operand in ("B", "P") or (operand == "O" and direction != "write") else 1
+def _element(key: Key, bits: Bits) -> int:
+    """Bytes of an element. What the DMA stores, outputs and partial sums together, is counted in bytes."""
+    level, operand, direction = key
+    if operand in ("B", "P") or (operand == "O" and direction != "write"):
+        return SUM_BYTES
+    return 1 if operand == "O" and level == "tcdm_dma" else getattr(bits, operand) // 8
 
 
 def _stores_together(counts: Counts) -> Counts:
@@ -137,7 +144,7 @@ def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
     lines = []
     for number, predicted in enumerate(task.prediction.hwcs):
         found = {
-            key: Access(size // _element(key), size, words)
+            key: Access(size // _element(key, task.program.schedule.bits), size, words)
             for (master, kind), (words, size) in outcome.tcdm.items()
             if master.startswith(f"hwc{number}_") and words
             for key in [_key(master, kind)]

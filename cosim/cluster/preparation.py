@@ -87,7 +87,7 @@ def prepare_cluster(
     written : what runs instead of the program that the schedule is compiled to.
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
-    data = data or random_data(schedule.layer, rng)
+    data = data or random_data(schedule.layer, rng, schedule.bits.I)
     program = compile_cluster(schedule, hardware, serial=serial)
     timing = timing or program.cluster.dram or Dram()
     port = DramPort(program.cluster.axi_bits, timing)

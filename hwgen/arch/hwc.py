@@ -180,8 +180,6 @@ class HwcParameters:
         units = memory_units(self.lanes, self.operand_bits, self.ports)
         if self.lanes.c > 1 and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
-        if self.cluster and self.operand_bits != 8:
-            raise ParameterError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
             raise ParameterError(f"in_flight: expected 1 to {MOST_IN_FLIGHT}, got {self.in_flight}")
         if self.cluster and self.second_settings:

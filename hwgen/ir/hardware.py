@@ -213,8 +213,6 @@ class Hardware(Value):
             raise ValueError(
                 f"bias_words: expected 0, or a power of two from 2 to {MOST_BIAS_WORDS}, got {self.bias_words}"
             )
-        if self.cluster is not None and self.operand_bits != 8:
-            raise ValueError(f"operand_bits: expected 8 in a cluster, got {self.operand_bits}")
         if self.cluster is not None and self.ports.widest > 32 * self.cluster.banks:
             raise ValueError(
                 f"ports: expected at most {32 * self.cluster.banks} bits with {self.cluster.banks} banks, "

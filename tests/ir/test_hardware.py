@@ -74,7 +74,6 @@ REJECTED = [
     ({**PLAIN, "cluster": {"tcdm": 5000}}, "h.yaml: cluster: tcdm: expected a multiple of 64 bytes for 16 banks"),
     ({**PLAIN, "cluster": {"dram": {"banks": 6}}}, "h.yaml: cluster: dram: banks: expected a power of two, got 6"),
     ({**PLAIN, "cluster": {"load": {"run": 1, "byte": 1}}}, "h.yaml: cluster: load: transfer: missing key"),
-    ({**PLAIN, "cluster": {}, "operand_bits": 16}, "h.yaml: operand_bits: expected 8 in a cluster, got 16"),
     ({**PLAIN, "order": 5}, "h.yaml: order: expected a list of dimensions and markers, got 5"),
     (
         {**PLAIN, "order": ["q"]},

@@ -10,7 +10,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Bits, Loop, Marker, Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from tests.random.layers import random_layer
 from tests.random.nests import with_biases
@@ -39,6 +39,7 @@ def cluster_schedules(hardware: Hardware, rng: Random, count: int, *, most_macs:
 def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim, ...]) -> Schedule | None:
     """Loops around the tiles, spread ones, and below them the order of the HWC with random steps."""
     left: dict[Dim, int] = dict(layer.extents)
+    bits = rng.choice((8, 16)) if hardware.operand_bits == 16 else 8
     dims: tuple[Dim, ...] = ("m", "c", "y", "x", "k", "l", "m", "c", "y", "x")
     outer = [rng.choice(dims) for _ in range(rng.randint(2, 4))]
     places: dict[ArrayName, int] = {array: rng.randrange(len(outer)) for array in ARRAYS}
@@ -50,7 +51,7 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
     for dim in slicing:
         left[dim] = min(left[dim], rng.choice((1, 2, -(-left[dim] // 4), -(-left[dim] // 2))))
         nest.append(Loop(dim, left[dim], "hwc"))
-    order, lanes = hardware.order or (), hardware.lanes
+    order, lanes = hardware.order or (), hardware.shape if bits == 8 else hardware.shape.halved()
     last = {item: index for index, item in enumerate(order) if not isinstance(item, Marker)}
     for index, item in enumerate(order):
         if isinstance(item, Marker):
@@ -64,9 +65,9 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
         nest.append(Loop(item, left[item]))
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
-    return with_biases(
-        Schedule(layer=layer, nest=tuple(nest), lanes=lanes, ports=hardware.ports), hardware.bias_words
-    )
+    widths = Bits(I=bits, W=bits, O=bits)
+    schedule = Schedule(layer=layer, bits=widths, nest=tuple(nest), lanes=lanes, ports=hardware.ports)
+    return with_biases(schedule, hardware.bias_words)
 
 
 def _step(rng: Random, extent: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.strided import Axis, StridedBlock
@@ -36,7 +36,7 @@ class Parts:
     """
 
     def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
-        self._window, self._word = window, schedule.ports.map_bytes
+        self._window, self._word, self._bits = window, schedule.ports.map_bytes, schedule.bits
         self._layer, self._placement, self._layout = schedule.layer, placement, layout
         marked = schedule.marked_loop("W", TCDM)
         assert marked is not None
@@ -69,38 +69,44 @@ class Parts:
         layer = self._layer
         rows, columns = layer.kernel
         first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
-        side = _side(OperandTag.W, RingSelect.W, self._placement.W, self._layout.weights.base + first, stay.low)
+        dram = self._layout.weights.base + self._bits.W // 8 * first
+        side = _side(OperandTag.W, RingSelect.W, self._placement.W, dram, stay.low)
         return descriptors_of(self._packed.blocks((m_end - m, c_end - c, k_end - k, l_end - l)), side)
 
     def _inputs(self, stay: Stay) -> list[Descriptor]:
         layer, ring = self._layer, self._placement.I
-        plane, row = layer.input_height * layer.input_width, layer.input_width
-        blocks = planar_blocks(stay.new, (plane, row, 1), (ring.plane, ring.pitch, 1))
+        row = ring.element * layer.input_width
+        axes = (*stay.new[:2], _bytes(stay.new[2], ring.element))
+        blocks = planar_blocks(axes, (row * layer.input_height, row, 1), (ring.plane, ring.pitch, 1))
         return descriptors_of(blocks, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
 
     def _biases(self) -> list[Descriptor]:
-        block = StridedBlock(0, 0, (Axis(WORD_BYTES * self._layer.output_channels, 1, 1),))
+        block = StridedBlock(0, 0, (Axis(SUM_BYTES * self._layer.output_channels, 1, 1),))
         return descriptors_of([block], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
 
     def _partial_sums(self, stay: Stay) -> list[Descriptor]:
-        (x, x_end) = stay.ranges[X]
-        axes = ((stay.ranges[M],), (stay.ranges[Y],), ((WORD_BYTES * x, WORD_BYTES * x_end),))
-        return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, WORD_BYTES, axes, stay.origin)
+        return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, SUM_BYTES, stay, stay.origin)
 
     def _outputs(self, stay: Stay) -> list[Descriptor]:
         """Final outputs are in the rows of their partial sums, if there were any, from the first word on."""
-        axes = ((stay.ranges[M],), (stay.ranges[Y],), (stay.ranges[X],))
-        x = stay.ranges[X][0]
-        origin = stay.low - stay.ranges[Y][0] * self._placement.O.pitch - x // self._word * self._word
-        return self._of_output(OperandTag.O, self._layout.output, 1, axes, origin)
+        size = self._bits.O // 8
+        first = size * stay.ranges[X][0] // self._word * self._word
+        origin = stay.low - stay.ranges[Y][0] * self._placement.O.pitch - first
+        return self._of_output(OperandTag.O, self._layout.output, size, stay, origin)
 
     def _of_output(
-        self, tag: OperandTag, region: DramRegion, element: int, axes: tuple[Segments, ...], origin: int
+        self, tag: OperandTag, region: DramRegion, element: int, stay: Stay, origin: int
     ) -> list[Descriptor]:
+        axes = ((stay.ranges[M],), (stay.ranges[Y],), _bytes((stay.ranges[X],), element))
         layer, ring = self._layer, self._placement.O
         row = element * layer.output_width
         blocks = planar_blocks(axes, (row * layer.output_height, row, 1), (ring.plane, ring.pitch, 1))
         return descriptors_of(blocks, _side(tag, RingSelect.O, ring, region.base, origin))
+
+
+def _bytes(columns: Segments, element: int) -> Segments:
+    """The bytes of some columns of a row."""
+    return tuple((element * first, element * end) for first, end in columns)
 
 
 def _side(tag: OperandTag, select: RingSelect, ring: Placed | None, dram: int, tcdm: int) -> Side:

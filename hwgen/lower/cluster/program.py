@@ -18,6 +18,7 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Queue, encode, end, join, start
 from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.requantisation import settings_for
 from hwgen.ir.document import InputError
@@ -30,6 +31,7 @@ from hwgen.lower.cluster.parts import Parts
 from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.lower.hwc import require_agreement
+from hwgen.lower.hwc.parameters import WIDE
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.model.dram.counts import DramLayout, dram_layout
@@ -99,7 +101,9 @@ class ClusterProgram:
         """Bytes of the DRAM from address 0 to the end of the program."""
         return self.layout.program + WORD_BYTES * len(self.words)
 
-    def image(self, inputs: NDArray[np.int8], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
+    def image(
+        self, inputs: NDArray[np.signedinteger], weights: NDArray[np.signedinteger], bias: NDArray[np.int32]
+    ) -> Words:
         """The DRAM before the run, as 32-bit words from address 0."""
         memory = np.zeros(-(-self.dram_size // WORD_BYTES) * WORD_BYTES, np.uint8)
         for region, array in (
@@ -111,11 +115,13 @@ class ClusterProgram:
         memory[self.layout.program : self.dram_size] = self.words.astype("<u4").view(np.uint8)
         return memory.view("<u4")
 
-    def output(self, words: Words) -> NDArray[np.int8]:
+    def output(self, words: Words) -> NDArray[np.signedinteger]:
         """The output [M, E, F] in the DRAM after the run."""
         layer, region = self.schedule.layer, self.layout.output
         content = np.ascontiguousarray(words).view(np.int8)[region.base : region.base + region.size]
-        return content.reshape(layer.output_channels, layer.output_height, layer.output_width)
+        return content.view(element_type(self.schedule.bits.O)).reshape(
+            layer.output_channels, layer.output_height, layer.output_width
+        )
 
 
 def compile_cluster(
@@ -140,7 +146,11 @@ def compile_cluster(
     if placement.size > cluster.tcdm:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
         raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
-    settings = settings_for(schedule.layer.requantisation_at(schedule.bits.O), where)
+    requantisation, bits = schedule.layer.requantisation_at(schedule.bits.O), schedule.bits.O
+    wide = (hardware.operand_bits if hardware else schedule.bits.I) == WIDE
+    settings = settings_for(requantisation, where, bits, shifts_products=wide)
+    if wide:
+        settings["product_shift"] = requantisation.product_shift
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = dram_layout(schedule)
     try:

@@ -12,7 +12,7 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, ArrayName, Loop, Marker, Schedule
-from hwgen.lower.hwc.parameters import parameters_for, with_output_at_reduction
+from hwgen.lower.hwc.parameters import WIDE, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.program import check_format
 from hwgen.lower.hwc.registers import Placement, RegisterValues, bias_registers
 from hwgen.model.cluster.placement import Placed, Stay, TcdmPlacement, input_lines
@@ -200,6 +200,8 @@ class TileCommands:
         schedule = with_output_at_reduction(self._small(layer))
         values = RegisterValues(schedule, self.parameters, where).registers() | self._settings
         values |= bias_registers(self.parameters, self._around_biases)
+        if self.parameters.wide:
+            values |= {"wide": int(schedule.bits.I == WIDE)}
         for name, array in (("i", "I"), ("w", "W"), ("o", "O")):
             ring: Placed = getattr(rings, array)
             values |= {f"ring_{name}_end": ring.end, f"ring_{name}_size": ring.size}
@@ -220,12 +222,12 @@ class TileCommands:
         for start, stop in stay.touch[0]:
             held += min(max(channel - start, 0), stop - start)
         plane = stay.origin + held * ring.plane
-        address = plane + corner.row * ring.pitch + corner.column
+        address = plane + corner.row * ring.pitch + ring.element * corner.column
         # The first address that is fetched must be inside the ring, so that addresses wrap at most once.
         rows = input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height)
         columns = input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width)
         word = self._schedule.ports.map_bytes
-        low = plane + rows[0][0] * ring.pitch + columns[0][0] // word * word
+        low = plane + rows[0][0] * ring.pitch + ring.element * columns[0][0] // word * word
         base = ring.physical(low) + address - low
         return {"input_base": base}
 
@@ -251,9 +253,11 @@ class TileCommands:
         column = stay.ranges[X][0]
         channels, rows = ranges[M][0] - stay.ranges[M][0], ranges[Y][0] - stay.ranges[Y][0]
         row = stay.low + channels * ring.plane + rows * ring.pitch
+        size = self._schedule.bits.O // 8
+        first = row + size * column % self._schedule.ports.map_bytes
         sums = stay.origin + channels * ring.plane + ranges[Y][0] * ring.pitch + SUM_BYTES * ranges[X][0]
         return {
-            "output_base": ring.physical(row + column % self._schedule.ports.map_bytes + ranges[X][0] - column),
+            "output_base": ring.physical(first + size * (ranges[X][0] - column)),
             "partial_base": ring.physical(sums) if ring.element == SUM_BYTES else ring.start,
         }
 

@@ -107,7 +107,7 @@ class TcdmPlacement:
 
 
 def place(schedule: Schedule) -> TcdmPlacement:
-    """The rings of a schedule of 8-bit operands with a ``tcdm`` marker for each operand."""
+    """The rings of a schedule with a ``tcdm`` marker for each operand."""
     walk = TileWalk(schedule)
     bias = aligned(SUM_BYTES * schedule.layer.output_channels)
     inputs = _inputs(schedule, walk, bias)
@@ -254,7 +254,7 @@ def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
     channels, rows, _ = (end - first).T
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     columns = zip(first[:, 2].tolist(), end[:, 2].tolist(), strict=True)
-    row = np.array([_OutputRow.of(each, spills, word).size for each in columns])
+    row = np.array([_OutputRow.of(each, spills, word, schedule.bits.O // 8).size for each in columns])
     pitch = int(row.max())
     return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
 
@@ -313,7 +313,7 @@ def _present(touch: tuple[Segments, ...]) -> bool:
 
 def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     touches = _touches(schedule, walk)
-    rows, pitch, word = 0, 0, schedule.ports.map_bytes
+    rows, pitch, word, size = 0, 0, schedule.ports.map_bytes, schedule.bits.I // 8
     last: tuple[Segments, ...] = ()
     for at in touches:
         if _present(at.touch):
@@ -321,22 +321,22 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
             first_row, first_column = (min(one[axis][0][0] for one in joint) for axis in (1, 2))
             end_row, end_column = (max(one[axis][-1][1] for one in joint) for axis in (1, 2))
             rows = max(rows, end_row - first_row)
-            pitch = max(pitch, _span(first_column, end_column, word))
+            pitch = max(pitch, _span(size * first_column, size * end_column, word))
         last = at.touch
     plane, origin, end, stays = rows * pitch, 0, 0, []
     for at in touches:
         low = high = end
         if _present(at.touch):
             channels, (first_row, first_column) = _total(at.touch[0]), (axis[0][0] for axis in at.touch[1:])
-            corner = first_row * pitch + first_column // word * word
+            corner = first_row * pitch + size * first_column // word * word
             if not at.slides:
                 origin = end - corner
             low = origin + corner
-            last_row, end_column = at.touch[1][-1][1] - 1, at.touch[2][-1][1]
-            high = origin + (channels - 1) * plane + last_row * pitch + aligned(end_column, word)
+            last_row, end = at.touch[1][-1][1] - 1, size * at.touch[2][-1][1]
+            high = origin + (channels - 1) * plane + last_row * pitch + aligned(end, word)
         stays.append(Stay(at.first, at.last, at.ranges, at.touch, at.new, origin, low, high))
         end = high
-    return _ring(start, pitch, plane, 1, stays)
+    return _ring(start, pitch, plane, size, stays)
 
 
 def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
@@ -367,31 +367,31 @@ class _OutputRow:
 
     @classmethod
     @lru_cache(maxsize=1 << 12)
-    def of(cls, columns: Range, spills: bool, word: int) -> Self:
-        """Of these columns; a word of the wider map port has ``word`` bytes."""
+    def of(cls, columns: Range, spills: bool, word: int, size: int) -> Self:
+        """Of these columns, outputs of ``size`` bytes; a word of the wider map port has ``word`` bytes."""
         first, end = columns
-        output, partial = first % word, SUM_BYTES * first % word
+        output, partial = size * first % word, SUM_BYTES * first % word
         if not spills:
-            return cls(_span(first, end, word), output, 0)
-        if output >= partial + SUM_BYTES:
+            return cls(_span(size * first, size * end, word), output, 0)
+        if output + size > partial + SUM_BYTES:
             partial += word
-        last = max(output + end - first, partial + SUM_BYTES * (end - first))
+        last = max(output + size * (end - first), partial + SUM_BYTES * (end - first))
         return cls(aligned(last, word), output, partial)
 
 
 def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
-    element = SUM_BYTES if spills else 1
+    element, size = SUM_BYTES if spills else schedule.bits.O // 8, schedule.bits.O // 8
     merged = list(_merged(walk.iterations("O"), (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
-    pitch = max(_OutputRow.of(at.ranges[X], spills, word).size for at in merged)
+    pitch = max(_OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
     plane, end, stays = rows * pitch, 0, []
     for at in merged:
         touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
         resumes = any(at.ranges[dim][0] for dim in (C, K, L))
-        row = _OutputRow.of(at.ranges[X], spills, word)
+        row = _OutputRow.of(at.ranges[X], spills, word, size)
         corner = y * pitch + element * x - (row.partial if spills else row.output)
         high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + row.size
         new = touch if resumes else ()

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 from hwgen.gateware.hwc.token import column_shape, quotient_shape
 from hwgen.gateware.lib.stride import divided, times_stride
 
@@ -129,9 +129,9 @@ class TileColumns(wiring.Component):
         quotient, word_quotient, word_phase = self.quotient, self.word_quotient, self.word_phase
         gaps: Value = self.gaps & ~self.slid if p.columns_slide else self.gaps
         # Columns in the first word before the first used one.
-        before = in_row(p, settings, self.first_used)[: self._in_word]
+        before: Value = in_row(p, settings, in_bytes(p, settings, self.first_used))[: self._in_word]
         if p.wide:
-            before = before & Mux(settings.wide, p.ports.input_bytes // 2 - 1, p.ports.input_bytes - 1)
+            before = Mux(settings.wide, before >> 1, before)
         with m.FSM(name="columns"):
             with m.State("Idle"):
                 with m.If(self.begin):
