@@ -3,7 +3,8 @@
 Bytes at the DRAM and at the TCDM are those that the DMA and the HWCs' ports move, predicted or measured, biases and
 program included. What the local buffers serve to the datapath is predicted: no bus shows it. As on any hierarchy,
 energy is bytes times the serving level's price; what the DMA writes into the TCDM and reads from it on the way is not
-counted twice.
+counted twice. A read of a cluster's shared memory that several HWCs may share is a broadcast, priced as the access of
+a memory of the size of all embedded ones (Yang et al. 2016, on several cores).
 """
 
 from collections.abc import Mapping
@@ -14,16 +15,18 @@ from hwgen.ir.counts import Access, Counts, Key, Operand, directions_at
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.level import DRAM, LOCAL, TCDM
 from hwgen.ir.memory.energy import TABLES
-from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.hierarchy.access import traffic_at
 from hwgen.model.hierarchy.energy import Energy
 
-__all__ = ["DevicePrices", "datapath_counts", "device_energy", "prices_of"]
+__all__ = ["DevicePrices", "datapath_counts", "device_energy", "prices_of", "prices_of_memories"]
 
 TABLE = "yang_2016"
 """For hardware whose file says nothing of energy."""
 WIDTH = 64
 """Bits of an access: the narrowest column of the table."""
+TOGETHER: tuple[Operand, ...] = ("I", "W")
+"""What several HWCs may read together."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,19 @@ class DevicePrices:
     -------
     outer : of the levels that a bus shows, by name.
     local : of the three memories of an HWC.
+    broadcast : of what several HWCs may read together at the TCDM, I and W; None: as anything else there.
     """
 
     outer: Mapping[str, float]
     local: Mapping[Operand, float]
     mac: float
+    broadcast: float | None = None
+
+    def at(self, level: str, operand: Operand) -> float:
+        """Of a byte of an operand at a level that a bus shows."""
+        if self.broadcast is not None and level == TCDM.name and operand in TOGETHER:
+            return self.broadcast
+        return self.outer[level]
 
 
 def prices_of(parameters: HwcParameters, cluster: Cluster | None) -> DevicePrices:
@@ -46,16 +57,22 @@ def prices_of(parameters: HwcParameters, cluster: Cluster | None) -> DevicePrice
 
     A single HWC is taken to stand at a shared memory of a cluster's default size.
     """
-    memories = dict(
-        zip(ARRAYS, (parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes), strict=True)
-    )
+    sizes = parameters.input_bytes, parameters.weight_bytes, parameters.output_bytes
+    return prices_of_memories(dict(zip(ARRAYS, sizes, strict=True)), cluster)
+
+
+def prices_of_memories(memories: Mapping[ArrayName, int], cluster: Cluster | None) -> DevicePrices:
+    """`prices_of` by the bytes of the three memories of an HWC."""
     if cluster is not None and cluster.energy is not None:
         given = cluster.energy
         outer = {DRAM.name: given.dram, TCDM.name: given.tcdm}
         return DevicePrices(outer, dict.fromkeys(memories, given.local), given.mac)
-    table, tcdm = TABLES[TABLE], (cluster or Cluster()).tcdm
-    outer = {DRAM.name: table.per_byte(None, WIDTH), TCDM.name: table.per_byte(tcdm, WIDTH)}
-    return DevicePrices(outer, {array: table.per_byte(size, WIDTH) for array, size in memories.items()}, table.mac)
+    table, whole = TABLES[TABLE], cluster or Cluster()
+    outer = {DRAM.name: table.per_byte(None, WIDTH), TCDM.name: table.per_byte(whole.tcdm, WIDTH)}
+    local: dict[Operand, float] = {array: table.per_byte(size, WIDTH) for array, size in memories.items()}
+    embedded = whole.tcdm + whole.hwcs * sum(memories.values())
+    broadcast = table.per_byte(embedded, WIDTH) if whole.multicast and whole.hwcs > 1 else None
+    return DevicePrices(outer, local, table.mac, broadcast)
 
 
 def datapath_counts(schedule: Schedule) -> Counts:
@@ -71,10 +88,10 @@ def datapath_counts(schedule: Schedule) -> Counts:
 def device_energy(schedule: Schedule, counts: Counts, prices: DevicePrices) -> Energy:
     """Energy of a layer from the accesses at the buses, predicted or measured."""
     levels: dict[str, dict[Operand, float]] = {}
-    for name, price in prices.outer.items():
+    for name in prices.outer:
         if name in counts.levels():
             operands = directions_at(name)
-            levels[name] = {operand: price * _bytes(counts, name, operand) for operand in operands}
+            levels[name] = {one: prices.at(name, one) * _bytes(counts, name, one) for one in operands}
     local = datapath_counts(schedule)
     levels[LOCAL.name] = {
         operand: prices.local[operand] * local.operand_bytes(operand, LOCAL.name) for operand in ARRAYS

@@ -84,7 +84,7 @@ def _plans(
 ) -> tuple[CostLevels, list[Plan]]:
     """The tiles and spreads that cost at most ``slack`` more than the fewest bytes, by estimated cycles."""
     target = Target.of(Hardware(name="plans", lanes=lanes, ports=ports))
-    objective = objective_of("dram-bytes", cluster)
+    objective = objective_of("dram-bytes", Hardware(name="plans", cluster=cluster))
     levels = CostLevels(layer, bits, cluster, target, objective, demand=None, max_tried=MAX_TRIED, spreads=True)
     taps = prod(layer.extents[dim] for dim in REDUCTION_DIMS)
     timing = cluster.dram or Dram()

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from hwgen.arch.dram import TICKS, DramPort, ticks
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Cluster, EnergyCost
-from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Bits, Schedule
-from hwgen.model.cluster.energy import energy
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.level import DRAM, TCDM
+from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.dram.counts import dram_counts
 from hwgen.model.dram.time import dram_ticks
+from hwgen.model.hierarchy.devices import device_energy, prices_of_memories
 
 __all__ = ["ClusterObjective", "Objective", "objective_of"]
 
@@ -67,7 +68,7 @@ class Objective(ABC):
         return cost
 
     @abstractmethod
-    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+    def value(self, cost: int, schedule: Schedule) -> float:
         """A schedule's cost in the objective's unit."""
 
 
@@ -75,7 +76,7 @@ class _Bytes(Objective):
     name, unit = "dram-bytes", "bytes"
     price = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
 
-    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+    def value(self, cost: int, schedule: Schedule) -> float:
         return cost
 
 
@@ -93,7 +94,7 @@ class _Time(Objective):
     def of_loops(self, bound: int, probe: Schedule) -> int:
         return dram_ticks(dram_counts(probe, self._port, self._hwcs), self._port.dram)
 
-    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
+    def value(self, cost: int, schedule: Schedule) -> float:
         return cost / TICKS
 
 
@@ -101,10 +102,11 @@ class _Energy(Objective):
     name, unit = "energy", "units"
     settled = False
 
-    def __init__(self, cost: EnergyCost) -> None:
-        self._cost = cost
+    def __init__(self, hardware: Hardware) -> None:
+        self._cluster = hardware.cluster or Cluster()
+        self._prices = prices_of_memories(hardware.buffers or dict.fromkeys(ARRAYS, 0), hardware.cluster)
         self._moved, self._fetched = (
-            round(_THOUSANDTHS * price) for price in (cost.dram + cost.tcdm, cost.tcdm + cost.local)
+            round(_THOUSANDTHS * self._prices.outer[level.name]) for level in (DRAM, TCDM)
         )  # fmt: skip
         self.price = _Bytes.price
 
@@ -117,18 +119,25 @@ class _Energy(Objective):
     def value_of_difference(self, cost: int) -> float:
         return cost / _THOUSANDTHS
 
-    def value(self, cost: int, layer: Layer, bits: Bits, dram_bytes: int, tcdm_bytes: int) -> float:
-        return energy(layer, bits, self._cost, dram_bytes=dram_bytes, tcdm_bytes=tcdm_bytes)
+    def value(self, cost: int, schedule: Schedule) -> float:
+        """All that is known before there is a program, whose words are the rest: as `predict` prints it without P."""
+        port = DramPort.of(self._cluster)
+        found = predict_two_levels(schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast)
+        return device_energy(schedule, found.counts, self._prices).total
 
 
-def objective_of(name: ClusterObjective, cluster: Cluster) -> Objective:
-    """The objective of this name on a cluster; raises `InputError` where the cluster lacks the prices for it."""
+def objective_of(name: ClusterObjective, hardware: Hardware) -> Objective:
+    """The objective of this name on a cluster; raises `InputError` where the hardware lacks the prices for it."""
+    cluster = hardware.cluster or Cluster()
     match name:
         case "dram-bytes":
             return _Bytes()
         case "dram-time":
             return _Time(cluster)
         case "energy":
-            if cluster.energy is None:
-                raise InputError("hardware: cluster: energy: expected dram, tcdm, local and mac to weigh energy")
-            return _Energy(cluster.energy)
+            if cluster.energy is None and hardware.buffers is None:
+                raise InputError(
+                    "hardware: cluster: energy: expected dram, tcdm, local and mac to weigh energy, or buffers, "
+                    "whose sizes tell it"
+                )
+            return _Energy(hardware)

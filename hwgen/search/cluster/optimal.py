@@ -153,7 +153,7 @@ def search_two_levels(
     layer, hardware
         What runs where; without a ``cluster`` in the hardware, the default one.
     objective
-        ``dram-bytes``, ``dram-time`` (see `hwgen.model.dram.time`) or ``energy`` (see `hwgen.model.cluster.energy`).
+        ``dram-bytes``, ``dram-time`` (`hwgen.model.dram.time`) or ``energy`` (`hwgen.model.hierarchy.devices`).
     bits
         Widths of the elements; 8-bit operands and 32-bit sums if left out.
     min_utilisation
@@ -174,7 +174,7 @@ def search_two_levels(
     """
     started = time.perf_counter()
     cluster, bits = hardware.cluster or Cluster(), bits or Bits()
-    cost = objective_of(objective, cluster)
+    cost = objective_of(objective, hardware)
     levels = CostLevels(
         layer,
         bits,
@@ -197,13 +197,13 @@ def search_two_levels(
         first = 0 if levels.space.reduced else search.first
         lowest = max(cost.of_schedule(floor.dram_bytes, floor.dram_bytes, floor.tcdm_bytes), first)
         lowest = found.cost if search.complete and levels.complete else min(lowest, found.cost)
-        bound = cost.value(found.cost, layer, bits, found.candidate.dram_bytes, found.tcdm_bytes)
+        bound = cost.value(found.cost, found.schedule)
         bound -= cost.value_of_difference(found.cost - lowest)
     moved = found.candidate.dram_bytes
     return TwoLevelResult(
         found.schedule,
         objective,
-        cost.value(found.cost, layer, bits, moved, found.tcdm_bytes),
+        cost.value(found.cost, found.schedule),
         cost.unit,
         moved,
         found.tcdm_bytes,

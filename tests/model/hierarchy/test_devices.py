@@ -77,3 +77,12 @@ def test_energies_of_a_clusters_file() -> None:
     assert prices.local == {"I": 1, "W": 1, "O": 1}
     by_size = prices_of(PARAMETERS, Cluster(tcdm=1 << 16))
     assert by_size.outer == {"dram": 160, "tcdm": 8.10 / 2}
+
+
+def test_a_broadcast_costs_an_access_of_all_embedded_memory() -> None:
+    """Four HWCs of 7 KiB at 228 KiB: 256 KiB. O is never read by several."""
+    several = prices_of(PARAMETERS, Cluster(tcdm=228 << 10, multicast=True))
+    assert several.at("tcdm", "I") == several.at("tcdm", "W") == pytest.approx(15.60 / 2)
+    apart = prices_of(PARAMETERS, Cluster(tcdm=228 << 10))
+    assert several.at("tcdm", "O") == apart.at("tcdm", "O") == apart.at("tcdm", "I") < several.at("tcdm", "I")
+    assert prices_of(PARAMETERS, Cluster(hwcs=1, multicast=True)).broadcast is None

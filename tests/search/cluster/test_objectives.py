@@ -13,12 +13,12 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.model.cluster.access import dram_bytes
-from hwgen.model.cluster.energy import energy
+from hwgen.model.cluster.access import dram_bytes, predict_two_levels
 from hwgen.model.cluster.levels import local_level, outer_level
 from hwgen.model.core.access import predict
 from hwgen.model.dram import counts as dram
 from hwgen.model.dram.time import dram_ticks
+from hwgen.model.hierarchy.devices import device_energy, prices_of_memories
 from hwgen.search.cluster.objectives import ClusterObjective, objective_of
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
@@ -48,11 +48,17 @@ def costs(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> Iter
         for schedule in every_schedule(layer, hardware, outer, left):
             fetched = predict(local_level(schedule)).total_bytes
             if objective == "energy":
-                assert hardware.cluster.energy is not None
-                value = energy(layer, Bits(), hardware.cluster.energy, dram_bytes=moved, tcdm_bytes=fetched)
+                value = weighed(hardware, moved, fetched)
             if value <= least and runs(schedule, hardware):
                 least = value
                 yield value, fetched, schedule
+
+
+def weighed(hardware: Hardware, moved: int, fetched: int) -> float:
+    """What is weighed of the energy: bytes of the DRAM and of the TCDM."""
+    assert hardware.cluster is not None
+    assert hardware.cluster.energy is not None
+    return hardware.cluster.energy.dram * moved + hardware.cluster.energy.tcdm * fetched
 
 
 def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> TwoLevelResult:
@@ -75,7 +81,12 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
     value, fetched = min((value, fetched) for value, fetched, _ in costs(layer, hardware, objective))
     found, plain = (searched(layer, hardware, name) for name in (objective, "dram-bytes"))
     assert found.complete
-    assert (found.objective, found.value, found.tcdm_bytes) == (objective, pytest.approx(value, rel=1e-12), fetched)
+    least = found.value if objective == "dram-time" else weighed(hardware, found.dram_bytes, found.tcdm_bytes)
+    assert (found.objective, least, found.tcdm_bytes) == (objective, pytest.approx(value, rel=1e-12), fetched)
+    if objective == "energy":
+        counts = predict_two_levels(found.schedule, 2).counts
+        prices = prices_of_memories({"I": 0, "W": 0, "O": 0}, hardware.cluster)
+        assert found.value == device_energy(found.schedule, counts, prices).total
     assert runs(found.schedule, hardware)
     assert found.dram_bytes == dram_bytes(found.schedule, 2) == plain.dram_bytes + more
     assert found.tcdm_bytes != plain.tcdm_bytes
@@ -83,7 +94,7 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
 
 def test_energy_wants_weights() -> None:
     with pytest.raises(InputError, match="energy: expected dram, tcdm, local and mac to weigh energy"):
-        objective_of("energy", Cluster())
+        objective_of("energy", Hardware(name="cluster", cluster=Cluster()))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +149,7 @@ def test_a_demand_on_utilisation() -> None:
 )
 def test_bounds_of_time_are_no_more_than_the_time(layer: Layer, behind: Dram | None) -> None:
     """Of some loops, none is missing among those whose bound is at most the time that it takes."""
-    objective = objective_of("dram-time", Cluster(dram=behind))
+    objective = objective_of("dram-time", Hardware(name="cluster", cluster=Cluster(dram=behind)))
     space = OuterSpace(layer, Bits(), 1 << 20, objective.price)
     rest = tuple(Loop(dim, 1) for dim in layer.extents)
     every = [outer for _, _, outers in space.between(0, 1 << 40) for outer in outers]
