@@ -18,13 +18,14 @@ from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.arch.commands import Command, Opcode, Queue, decode
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.requantisation import requantisation_of
 from hwgen.arch.weights.packing import pack_weights, packed_size
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import DIMS, Layer
-from hwgen.ir.schedule import Loop, Marker, Schedule
+from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 
 __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
 
@@ -194,6 +195,8 @@ class _SmallLayer:
         self._parameters, self._values = parameters, values
         self._extents: dict[str, int] = {dim: values[f"extent_{dim}"] for dim in DIMS}
         self._groups = -(-values["extent_m"] // values["group_outputs"])
+        self._wide = bool(values.get("wide"))
+        self._element = element_type(16 if self._wide else 8)
         self._lines = [
             self._touched("y", "k", values["stride_y"], values["padding_top"], values["input_height"]),
             self._touched("x", "l", values["stride_x"], values["padding_left"], values["input_width"]),
@@ -202,6 +205,11 @@ class _SmallLayer:
     def _touched(self, out: str, tap: str, stride: int, pad: int, size: int) -> Indices:
         lines = {y * stride + k - pad for y in range(self._extents[out]) for k in range(self._extents[tap])}
         return np.array(sorted(line for line in lines if 0 <= line < size), np.int64)
+
+    def _bytes(self, columns: Indices) -> Indices:
+        """The bytes of these columns, from the row's first one on."""
+        size = self._element.itemsize
+        return (size * columns[:, None] + np.arange(size)).reshape(-1)
 
     def _in_ring(self, places: Indices, port: str) -> Indices:
         end, size = (self._values[f"ring_{port}_{what}"] for what in ("end", "size"))
@@ -217,7 +225,10 @@ class _SmallLayer:
         channels = np.arange(self._groups * v["group_inputs"])
         rows, columns = self._lines
         inputs = (
-            v["input_base"] + channels[:, None, None] * v["input_plane"] + rows[:, None] * v["input_pitch"] + columns
+            v["input_base"]
+            + channels[:, None, None] * v["input_plane"]
+            + rows[:, None] * v["input_pitch"]
+            + self._bytes(columns)
         )
         size = packed_size(self._schedule)
         return [
@@ -236,7 +247,7 @@ class _SmallLayer:
             v["output_base"]
             + np.arange(e["m"])[:, None, None] * v["output_plane"]
             + np.arange(e["y"])[:, None] * v["output_pitch"]
-            + np.arange(e["x"])
+            + self._bytes(np.arange(e["x"]))
         )
         return self._in_ring(places, "o")
 
@@ -257,30 +268,30 @@ class _SmallLayer:
         rows, columns = self._lines
         sums = np.zeros((e["m"], e["y"], e["x"]), np.int32)
         if len(rows) and len(columns):
-            inputs = np.zeros((layer.input_channels, layer.input_height, layer.input_width), np.int8)
-            inputs[:, rows[:, None], columns] = read[0].view(np.int8)
-            sums = convolve(layer, inputs, self._unpacked(read[1].view(np.int8)))
+            inputs = np.zeros((layer.input_channels, layer.input_height, layer.input_width), self._element)
+            inputs[:, rows[:, None], columns] = np.ascontiguousarray(read[0]).view(self._element)
+            sums = convolve(layer, inputs, self._unpacked(read[1]), v.get("product_shift", 0))
         if not v["first_part"]:
             before = np.ascontiguousarray(read[3]).view("<i4")
             sums = (sums.astype(np.int64) + before).astype(np.int32)
         if not v["last_part"]:
             return np.ascontiguousarray(sums.astype("<i4")).view(np.uint8)
         bias = read[2].view("<i4")
-        outputs = requantise(sums, bias, requantisation_of(v))
-        return outputs.view(np.uint8)
+        outputs = requantise(sums, bias, requantisation_of(v), bits=8 * self._element.itemsize)
+        return np.ascontiguousarray(outputs).view(np.uint8)
 
-    def _unpacked(self, packed: NDArray[np.int8]) -> NDArray[np.int8]:
+    def _unpacked(self, packed: Bytes) -> NDArray[np.signedinteger]:
         """Weights [m, c, k, l], read from the places that the packer gives them."""
         e = self._extents
-        shape = (e["m"], e["c"], e["k"], e["l"])
+        shape = (e["m"], e["c"], e["k"], e["l"] * self._element.itemsize)  # in bytes
         numbers = np.arange(1, int(np.prod(shape)) + 1).reshape(shape)
         found = np.zeros(packed.size, np.int64)
         for byte in range(3):
-            part = (numbers >> 8 * byte & 0xFF).astype(np.uint8).view(np.int8)
+            part = (numbers >> 8 * byte & 0xFF).astype(np.uint8).view(self._element)
             found |= pack_weights(self._schedule, part).view(np.uint8).astype(np.int64) << 8 * byte
-        weights = np.zeros(numbers.size, np.int8)
+        weights = np.zeros(numbers.size, np.uint8)
         weights[found[found > 0] - 1] = packed[found > 0]
-        return weights.reshape(shape)
+        return weights.reshape(shape).view(self._element)
 
     @property
     def _schedule(self) -> Schedule:
@@ -308,4 +319,11 @@ class _SmallLayer:
         for j, dim in enumerate(p.loops):
             nest += [Marker(("W",))] if j == p.weight_marker else []
             nest.append(Loop(dim, v[f"step_{j}_{dim}"]))  # type: ignore[arg-type]
-        return Schedule.model_construct(layer=layer, nest=tuple(nest), lanes=p.lanes)
+        width = 8 * self._element.itemsize
+        return Schedule.model_construct(
+            layer=layer,
+            bits=Bits(I=width, W=width, O=width),
+            nest=tuple(nest),
+            lanes=p.wide_lanes if self._wide else p.lanes,
+            ports=p.ports,
+        )

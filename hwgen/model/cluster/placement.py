@@ -24,7 +24,7 @@ from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
 from hwgen.model.cluster.tile_order import Iteration, Ranges, TileWalk
 
-__all__ = ["Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
+__all__ = ["OutputRow", "Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
 
 Range = tuple[int, int]
 Segments = tuple[Range, ...]
@@ -254,7 +254,7 @@ def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
     channels, rows, _ = (end - first).T
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     columns = zip(first[:, 2].tolist(), end[:, 2].tolist(), strict=True)
-    row = np.array([_OutputRow.of(each, spills, word, schedule.bits.O // 8).size for each in columns])
+    row = np.array([OutputRow.of(each, spills, word, schedule.bits.O // 8).size for each in columns])
     pitch = int(row.max())
     return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
 
@@ -354,7 +354,7 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class _OutputRow:
+class OutputRow:
     """A row of a tile of the output: its bytes in whole words; where its first output begins, and its first partial
     sum, if there are any.
 
@@ -385,13 +385,13 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     element, size = SUM_BYTES if spills else schedule.bits.O // 8, schedule.bits.O // 8
     merged = list(_merged(walk.iterations("O"), (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
-    pitch = max(_OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
+    pitch = max(OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
     plane, end, stays = rows * pitch, 0, []
     for at in merged:
         touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))
         resumes = any(at.ranges[dim][0] for dim in (C, K, L))
-        row = _OutputRow.of(at.ranges[X], spills, word, size)
+        row = OutputRow.of(at.ranges[X], spills, word, size)
         corner = y * pitch + element * x - (row.partial if spills else row.output)
         high = end + (m_end - m - 1) * plane + (y_end - y - 1) * pitch + row.size
         new = touch if resumes else ()

@@ -14,6 +14,7 @@ from hwgen.arch.commands import Command, Opcode, Queue, encode
 from hwgen.arch.descriptor import Descriptor
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import Ports
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.parts import loads, stores
@@ -23,11 +24,16 @@ from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc
 
 CLUSTER = Cluster(tcdm=1 << 16)
+PORTS = {"two_tiles": Ports(I=128), "squares": Ports(W=64, O=256), "everything": Ports(I=64, W=512, O=64)}
+"""Of all others 32 bits."""
+WIDE = ("channels_and_columns", "everything")
+"""Those that run layers of 16-bit operands, too."""
 NAMES = ("fig8", "two_tiles", "rows_of_kernel", "channels_and_columns", "squares", "everything")
 
 
 def cases(name: str, count: int) -> Iterator[tuple[Schedule, Hardware]]:
-    hardware = hwc(name).model_copy(update={"operand_bits": 8, "cluster": CLUSTER})
+    bits, ports = 16 if name in WIDE else 8, PORTS.get(name, Ports())
+    hardware = hwc(name).model_copy(update={"operand_bits": bits, "ports": ports, "cluster": CLUSTER})
     assert name in HWCS
     for case in cluster_schedules(hardware, Random(name), count):
         yield case, hardware
@@ -52,7 +58,7 @@ def is_computed(program: ClusterProgram, commands: tuple[Command, ...], data: An
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_compute_the_layer_in_any_order(name: str) -> None:
     for number, (case, hardware) in enumerate(cases(name, 8)):
-        data = random_data(case.layer, np.random.default_rng(number))
+        data = random_data(case.layer, np.random.default_rng(number), case.bits.I)
         for serial in (False, True):
             program = compile_cluster(case, hardware, serial=serial)
             assert is_computed(program, program.commands, data, number), (number, serial)
@@ -72,7 +78,7 @@ def test_every_kind_of_token_is_needed() -> None:
     """Without one of them some order of the commands goes wrong."""
     failed, seen = set(), set()
     for number, (case, hardware) in enumerate(cases("two_tiles", 8)):
-        data = random_data(case.layer, np.random.default_rng(number))
+        data = random_data(case.layer, np.random.default_rng(number), case.bits.I)
         program = compile_cluster(case, hardware)
         for source, sink, post, take in tokens(program.commands):
             seen.add((source, sink))

@@ -1,11 +1,12 @@
 """Sizes of the rings without their contents, against the rings themselves."""
 
 import re
+from itertools import product
 
 import pytest
 
 from hwgen.ir.document import InputError
-from hwgen.model.cluster.placement import bytes_needed, place
+from hwgen.model.cluster.placement import OutputRow, bytes_needed, place
 from tests.random.cluster_nests import two_level_cases
 
 
@@ -23,3 +24,16 @@ def test_bytes_needed_are_those_of_the_placement() -> None:
         assert bytes_needed(schedule, size) == size, case
         assert size - 1 < bytes_needed(schedule, size - 1) <= size, case
     assert compared > 300
+
+
+def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:
+    moved = 0
+    for word, size, first, columns in product((4, 8, 16, 32, 64), (1, 2), range(70), (1, 2, 7, 40)):
+        row = OutputRow.of((first, first + columns), True, word, size)
+        assert row.output % word == size * first % word
+        assert row.partial % word == 4 * first % word
+        assert all(row.output + size * done <= row.partial + 4 * done for done in range(1, columns + 1))
+        assert row.partial + 4 * columns <= row.size
+        assert row.size % word == 0
+        moved += row.partial >= word
+    assert moved > 100
