@@ -87,21 +87,8 @@ def prepare(
     if folder is not None:
         np.save(folder / f"{index}.npy", image)
         image = np.load(folder / f"{index}.npy", mmap_mode="r")
-    addresses, ports = hwc_registers(program.parameters).addresses, program.parameters.ports
-    job = Job(
-        name=f"{index}:{layer.name}",
-        registers=program.registers,
-        start=program.start,
-        status=program.status,
-        acknowledge=(program.start[0], int(Control.CLEAR)),
-        regions={name: (region.base, region.size) for name, region in program.regions.items()},
-        image=image,
-        cycle_limit=100_000 + 40 * (prediction.iterations + prediction.counts.total_words()),
-        random=int(rng.integers(1, 1 << 32)),
-        reads=tuple(addresses[f"stall_{name}"] for name in STALLS),
-        ports=(ports.I, ports.W, ports.O),
-        tells_memory=addresses.get("write_answers"),
-    )
+    limit = 100_000 + 40 * (prediction.iterations + prediction.counts.total_words())
+    job = _job(program, f"{index}:{layer.name}", image, limit, int(rng.integers(1, 1 << 32)))
     if stalls:
         job = _stalled(job, rng)
     if references is None:
@@ -110,6 +97,31 @@ def prepare(
     else:
         expected = references.submit(expected_output, layer, data)
     return Run(index, program, prediction, data, job, STALLS, expected)
+
+
+def rehearsal(program: Program, cycles: int) -> Job:
+    """The first cycles of a compiled schedule on random operands, to see what its HWC is busy with."""
+    image = np.random.default_rng(0).integers(0, 1 << 32, program.layout.size // WORD_BYTES, dtype=np.uint32)
+    return _job(program, "rehearsal", image, cycles, random=1)
+
+
+def _job(program: Program, name: str, image: NDArray[np.uint32], cycle_limit: int, random: int) -> Job:
+    """A run of a compiled schedule from this image, without stalls."""
+    addresses, ports = hwc_registers(program.parameters).addresses, program.parameters.ports
+    return Job(
+        name=name,
+        registers=program.registers,
+        start=program.start,
+        status=program.status,
+        acknowledge=(program.start[0], int(Control.CLEAR)),
+        regions={name: (region.base, region.size) for name, region in program.regions.items()},
+        image=image,
+        cycle_limit=cycle_limit,
+        random=random,
+        reads=tuple(addresses[f"stall_{name}"] for name in STALLS),
+        ports=(ports.I, ports.W, ports.O),
+        tells_memory=addresses.get("write_answers"),
+    )
 
 
 def _stalled(job: Job, rng: np.random.Generator) -> Job:

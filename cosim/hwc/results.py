@@ -15,9 +15,9 @@ from cosim.hwc.comparison import LayerResult, judge
 from cosim.hwc.divergence import divergences
 from cosim.hwc.jobs import Job, JobResult
 from cosim.hwc.layer_data import LayerData
-from cosim.hwc.preparation import Run, prepare
-from cosim.sim.build import LONG
-from cosim.sim.runner import Bench, run_jobs
+from cosim.hwc.preparation import Run, prepare, rehearsal
+from cosim.sim.build import LONG, REHEARSED_CYCLES, VERY_LONG
+from cosim.sim.runner import Bench, build_profiled, run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.layer import Layer
@@ -175,8 +175,12 @@ class _OneBlock:
 
         longest_first = sorted(runs, key=lambda run: -run.prediction.iterations)
         fast = self.fast
-        if fast is None and sum(least_cycles(run.prediction) for run in runs) > LONG:
+        cycles = sum(least_cycles(run.prediction) for run in runs)
+        if fast is None and cycles > LONG:
             fast = True
+        if fast and cycles > VERY_LONG and self._in_native_loop:
+            largest = max(runs, key=lambda run: len(run.job.image))
+            build_profiled(self.text, rehearsal(largest.program, REHEARSED_CYCLES))
         for batch in [longest_first] if self.waves is None else [[run] for run in runs]:
             run_jobs(
                 self.text,
@@ -193,6 +197,11 @@ class _OneBlock:
             reasons = divergences(run, outcome, self._once_more)
             results[run.index] = replace(result, failures=(*result.failures, *reasons))
         return results
+
+    @property
+    def _in_native_loop(self) -> bool:
+        """Whether the simulator's own loop runs the clock, as in all long runs."""
+        return self.simulator == "verilator" and self.waves is None and self.bench in (None, "native")
 
     def _once_more(self, job: Job) -> JobResult:
         return run_jobs(self.text, [job], simulator=self.simulator, fast=self.fast)[0]

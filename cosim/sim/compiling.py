@@ -73,7 +73,8 @@ def compile_model(
         commands.append([*command, "-c", str(unit), "-o", f"{unit}.o"])
     _run(commands, log)
     libraries = cocotb_tools.config.libs_dir
-    linker = ["g++", "-rdynamic", *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
+    profile = [flag for flag in flags if flag.startswith("-fprofile")]
+    linker = ["g++", "-rdynamic", *profile, *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
     wanted = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"] if bench else []
     _run([[*linker, *wanted, "-pthread", "-o", str(folder / executable)]], log)
 

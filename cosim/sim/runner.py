@@ -17,7 +17,7 @@ from cosim.sim.build import Build, build, failure, start
 from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import Simulator, ToolError
 
-__all__ = ["Bench", "depth_for", "run_jobs"]
+__all__ = ["Bench", "build_profiled", "depth_for", "run_jobs"]
 
 Bench = Literal["native", "gpi", "bus"]
 """What is around the HWC: the harness in HDL, with the clock from the run loop that is linked into Verilator's
@@ -66,18 +66,51 @@ def run_jobs(
         return []
     depth = depth_for(simulator, max(len(job.image) for job in jobs))
     harness = bench != "bus"
-    ports = jobs[0].ports
-    wanted = Build(verilog, simulator, harness=harness, depth_log2=depth, ports=ports, waves=waves is not None)
-    if fast is False or (fast is None and not wanted.is_there):
+    wanted = Build(
+        verilog, simulator, harness=harness, depth_log2=depth, ports=jobs[0].ports, waves=waves is not None
+    )
+    profiled = replace(wanted, profiled=True)
+    if fast is not False and profiled.is_there:
+        wanted = profiled
+    elif fast is False or (fast is None and not wanted.is_there):
         wanted = replace(wanted, fast=False)
-    simulation = build(wanted)
+    return _run_in(build(wanted), simulator, bench, jobs, processes, waves, on_result)
+
+
+def build_profiled(verilog: str, rehearsal: Job) -> None:
+    """Make the build for very long runs, unless it is there; `run_jobs` then takes it wherever it takes a fast one.
+
+    Parameters
+    ----------
+    verilog : the design's text, top ``hwc``.
+    rehearsal : a short run that is like those to come and has as large a memory.
+    """
+    depth = depth_for("verilator", len(rehearsal.image))
+    build(
+        Build(verilog, depth_log2=depth, ports=rehearsal.ports, profiled=True),
+        lambda folder: _run_in(folder, "verilator", "native", [rehearsal], 1, None, lambda result: None),
+    )
+
+
+def _run_in(
+    simulation: Path,
+    simulator: Simulator,
+    bench: Bench,
+    jobs: Sequence[Job],
+    processes: int,
+    waves: Path | None,
+    on_result: OnResult,
+) -> list[JobResult]:
+    """Run jobs in the build of a folder."""
     with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
         folder = Path(name)
         for number, job in enumerate(jobs):
             np.save(folder / f"{number:05}.image.npy", job.image)
             (folder / f"{number:05}.job.json").write_text(json.dumps(job.as_data()), encoding="utf-8")
         count = 1 if waves else max(1, min(processes, len(jobs)))
-        requests = [_request(simulator, simulation, harness, folder / f"process{i}", waves) for i in range(count)]
+        requests = [
+            _request(simulator, simulation, bench != "bus", folder / f"process{i}", waves) for i in range(count)
+        ]
         with ExitStack() as running:
             variables = {"HWGEN_JOBS": str(folder), "HWGEN_BENCH": bench}
             simulators = []

@@ -17,9 +17,11 @@ import numpy as np
 
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import randomly_requantised
+from cosim.hwc.preparation import rehearsal
 from cosim.hwc.results import cosimulate
-from cosim.sim.build import HARNESS, LONG, Build, build
-from cosim.sim.runner import depth_for
+from cosim.sim.build import HARNESS, LONG, REHEARSED_CYCLES, VERY_LONG, Build, build
+from cosim.sim.runner import build_profiled, depth_for
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 from hwgen.campaigns.ledger import Ledger
 from hwgen.campaigns.plans import Configuration, Entry, Plan, make_plan
@@ -285,12 +287,18 @@ def generate_task(
 
 def build_task(wanted: tuple[tuple[Row, str], ...], *, tell: Callable[[Any], None]) -> tuple[tuple[Row, str], ...]:
     """A build that runs these rows, optimised if they take long; several, if some need more memory than others."""
-    words = {compile_layer(row.entry.schedule, row.entry.hardware).layout.size // 4 for row, _ in wanted}
+    programs = {
+        depth_for("verilator", program.layout.size // WORD_BYTES): program
+        for program in (compile_layer(row.entry.schedule, row.entry.hardware) for row, _ in wanted)
+    }
     parameters = wanted[0][0].parameters
     text, ports = generated(parameters), parameters.ports
-    fast = sum(row.least_cycles for row, _ in wanted) > LONG
-    for depth in sorted({depth_for("verilator", size) for size in words}):
-        build(Build(text, depth_log2=depth, ports=(ports.I, ports.W, ports.O), fast=fast))
+    cycles = sum(row.least_cycles for row, _ in wanted)
+    for depth, program in sorted(programs.items(), key=lambda item: item[0]):
+        if cycles > VERY_LONG:
+            build_profiled(text, rehearsal(program, REHEARSED_CYCLES))
+        else:
+            build(Build(text, depth_log2=depth, ports=(ports.I, ports.W, ports.O), fast=cycles > LONG))
     return wanted
 
 

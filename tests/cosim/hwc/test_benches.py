@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cosim.hwc.jobs import Access, Job, JobResult, Trace
-from cosim.sim.runner import Bench, run_jobs
+from cosim.sim.build import Build
+from cosim.sim.runner import Bench, build_profiled, run_jobs
 from hwgen.tools.toolchain import Simulator
 
 PROBE = Path(__file__).with_name("probe.v").read_text(encoding="utf-8")
@@ -207,3 +208,15 @@ def test_jobs_are_checked_before_anything_runs() -> None:
     with pytest.raises(ValueError, match="image: expected a vector of 32-bit words, got 1-D int64"):
         replace(good, image=np.zeros(4, np.int64))
     assert run_jobs(PROBE, []) == []
+
+
+def test_a_profiled_build_answers_like_the_others() -> None:
+    behaves = jobs()[:3]
+    build_profiled(PROBE, behaves[0])
+    wanted = Build(PROBE, profiled=True)
+    assert list(wanted.folder.glob("sim/*.gcda"))  # the rehearsal was watched
+    watched = run_jobs(PROBE, behaves, fast=True)
+    assert not replace(wanted, profiled=False).is_there  # else that one may have run
+    for one, other in zip(watched, run_jobs(PROBE, behaves, fast=False), strict=True):
+        assert (one.accesses, one.cycles, one.values) == (other.accesses, other.cycles, other.values)
+        assert np.array_equal(one.memory, other.memory)
