@@ -1,9 +1,10 @@
-"""A lower bound of what any nest of the search costs on a hierarchy: every level alone at its optimum.
+"""A lower bound of what any nest of the search costs on a hierarchy: every level alone, then all levels together.
 
 For each choice of the levels that hold each operand, the cost is a sum over levels: what crosses into a level, times
 the price of the level that serves it. Each term is at least the least that it can be with the bytes of its level
 alone (`hwgen.search.hierarchy.relaxed_axes` says how nests are relaxed), and the datapath's accesses are at least
-those of full lanes. The bound is the least sum of all choices.
+those of full lanes. The bound is the least sum of all choices. Where a nest is known that a choice might undercut,
+`hwgen.search.hierarchy.joint_bound` bounds that choice with all its levels together.
 
 Lanes: an innermost step below the lanes needs less room and makes the datapath access more. Steps between two powers
 of two are taken together: room for the smallest, accesses of the largest.
@@ -15,6 +16,7 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.search.hierarchy.joint_bound import Choice, JointBound, axis_tables
 from hwgen.search.hierarchy.nest_cost import Costs
 from hwgen.search.hierarchy.relaxed_axes import LineClasses, Operands, axis_rows, classes, line_classes, line_rows
 from hwgen.search.hierarchy.relaxed_kernel import least_cost
@@ -22,6 +24,8 @@ from hwgen.search.hierarchy.tables import LayerTables
 
 __all__ = ["lower_bound"]
 
+CLOSE = 1e-9
+"""A bound this near to a known cost, in parts of it, is not improved further."""
 Floats = NDArray[np.float64]
 Ends = tuple[tuple[int, int], ...]
 """The smallest and largest innermost step of each axis."""
@@ -29,9 +33,15 @@ Chain = tuple[int, ...]
 """The levels that hold an operand, from the outside inward."""
 
 
-def lower_bound(tables: LayerTables, costs: Costs, known: float = np.inf) -> float:
-    """What no nest goes below; never more than ``known``, the cost of some nest."""
-    return _Bound(tables, costs).least(known)
+def lower_bound(tables: LayerTables, costs: Costs, known: float = np.inf, work: int = 0) -> float:
+    """What no nest goes below; never more than ``known``, the cost of some nest.
+
+    ``work``: steps of ascent for the bound over all levels together (`hwgen.search.hierarchy.joint_bound`).
+    """
+    bound = _Bound(tables, costs)
+    if work == 0 or not np.isfinite(known):
+        return bound.least(known)
+    return JointBound(bound.choices(known), known, work).least(known * (1 - CLOSE))
 
 
 @dataclass
@@ -44,6 +54,52 @@ class _Bound:
 
     def least(self, known: float) -> float:
         """The least over all choices of levels and of innermost steps."""
+        best = known
+        for first, chains, ends in self._choices():
+            if first >= best:
+                break
+            best = min(best, self._of(chains, ends, best))
+        return best
+
+    def choices(self, known: float) -> list[Choice]:
+        """All choices whose bound is below ``known``."""
+        found = []
+        for first, chains, ends in self._choices():
+            if first >= known:
+                break
+            alone = self._of(chains, ends, known)
+            if alone < known:
+                found.append(self._choice(alone, chains, ends))
+        return found
+
+    def _choice(self, alone: float, chains: tuple[Chain, ...], ends: Ends) -> Choice:
+        t, low = self.costs, [end[0] for end in ends]
+        rest, markers = 0.0, []
+        memories: list[float] = []
+        number_of: dict[tuple[int, int], int] = {}
+        for operand, chain in enumerate(chains):
+            outer = 0
+            own: list[tuple[float, float, int]] = []
+            for level in chain:
+                price, constant = self._price(operand, outer, level)
+                rest += constant
+                memory = (level, -1 if t.shared[level] else operand)
+                if memory not in number_of:
+                    number_of[memory] = len(memories)
+                    memories.append(float(t.caps[level, operand]))
+                size = self._width(chain, level, ends) if operand == 2 else float(t.sizes[operand])
+                own.append((price, size, number_of[memory]))
+                outer = level
+            price, constant = self._price(operand, outer, 0)
+            rest += price * self._datapath(operand, ends) + constant
+            markers.append(tuple(own))
+        groups = int(self.tables.layer.groups)
+        lines = self._line(0, low[3]), self._line(1, low[4])
+        axes = axis_tables(t.extents.tolist(), low, groups, *lines)
+        return Choice(alone, rest, tuple(markers), tuple(memories), axes)
+
+    def _choices(self) -> list[tuple[float, tuple[Chain, ...], Ends]]:
+        """All choices of levels and of innermost steps, with what each costs if memories had no ends."""
         levels = range(1, len(self.costs.serves))
         subsets = range(0, 2 ** len(self.costs.serves), 2)
         every = [tuple(level for level in levels if held >> level & 1) for held in subsets]
@@ -55,13 +111,7 @@ class _Bound:
             ]
             for three in product(*alone):
                 choices.append((sum(one[0] for one in three), tuple(one[1] for one in three), ends))
-        choices.sort(key=lambda choice: choice[0])
-        best = known
-        for first, chains, ends in choices:
-            if first >= best:
-                break
-            best = min(best, self._of(chains, ends, best))
-        return best
+        return sorted(choices, key=lambda choice: choice[0])
 
     def _may_hold(self, operand: int, chain: Chain) -> bool:
         return all(self.costs.caps[level, operand] > 0 for level in chain)

@@ -43,6 +43,8 @@ HOT, WARM, COLD = (0.3, 0.05), 0.02, 2e-4
 """Temperatures, in parts of the cost: from nothing (in turn), from a known state, in the end."""
 STEPS = 1200
 """Steps of a run of annealing, for each marker and each doubling of the layer's multiply-accumulates."""
+WORK = 150_000
+"""Steps of ascent for the bound, for each level below the outermost one and each of these."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,9 @@ def search_hierarchy(
     search = _Search(tables, costs, effort)
     bound = lower_bound(tables, costs)
     best = search.run(bound)
+    if best.cost > bound * (1 + SAME):
+        work = int(WORK * effort * (len(hierarchy.levels) - 1) ** 2)
+        bound = max(bound, lower_bound(tables, costs, best.cost, work))
     markers, held, factors = best.state
     steps = np.empty_like(factors)
     steps_of(factors, costs.extents, steps)

@@ -5,9 +5,14 @@ from random import Random
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.ir.lanes import ONE_LANE
 from hwgen.ir.layer import Layer
 from hwgen.ir.memory.hierarchy import Hierarchy
-from hwgen.search.hierarchy.optimal import HierarchyResult, search_hierarchy
+from hwgen.ir.schedule import Bits
+from hwgen.search.hierarchy.bound import lower_bound
+from hwgen.search.hierarchy.optimal import HierarchyResult, costs_of, search_hierarchy
+from hwgen.search.hierarchy.prices import goal_of
+from hwgen.search.hierarchy.tables import layer_tables
 from tests.random.hierarchy_brute_force import least_cost, small_case
 
 QUICK = 10
@@ -15,10 +20,13 @@ CHUNKS, PER_CHUNK = 4, 80
 SAME = 1e-9
 
 
-def compare(seed: int, number: int) -> int:
-    """Search and bound of random small layers against all nests; returns how many were proven."""
+def compare(seed: int, number: int) -> tuple[int, int]:
+    """Search and bounds of random small layers against all nests.
+
+    Returns how many were proven, and for how many the bound of all levels together is above that of levels alone.
+    """
     rng = Random(seed)
-    proven = 0
+    proven = better = 0
     for _ in range(number):
         layer, hierarchy = small_case(rng, rng.choice((1, 2, 2)))
         objective = rng.choice(("energy", "energy", "dram"))
@@ -29,17 +37,42 @@ def compare(seed: int, number: int) -> int:
         assert found.value == pytest.approx(least, rel=SAME), where
         assert found.bound <= least * (1 + SAME), where
         proven += found.gap == 0
-    return proven
+        alone, together = bounds(layer, hierarchy, objective, 1.5 * least, fills=fills)
+        assert max(alone, together) <= least * (1 + SAME), where
+        better += together > alone * (1 + SAME)
+    return proven, better
+
+
+def bounds(layer: Layer, hierarchy: Hierarchy, objective: str, known: float, *, fills: bool) -> tuple[float, float]:
+    """The bounds of every level alone and of all together, where only a nest of cost ``known`` is known."""
+    goal = goal_of(hierarchy, objective, fills=fills)
+    tables = layer_tables(layer, hierarchy.lanes or ONE_LANE, hierarchy.bits or Bits())
+    costs, macs = costs_of(tables, hierarchy, goal), goal.mac * layer.macs
+    return lower_bound(tables, costs) + macs, lower_bound(tables, costs, known - macs, 5_000) + macs
 
 
 def test_search_finds_the_least_of_all_nests() -> None:
-    assert compare(2016, QUICK) >= QUICK // 2
+    assert compare(2016, QUICK)[0] >= QUICK // 2
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_search_finds_the_least_of_all_nests_of_many(chunk: int) -> None:
-    assert compare(chunk, PER_CHUNK) >= PER_CHUNK // 2
+    proven, better = compare(chunk, PER_CHUNK)
+    assert proven >= PER_CHUNK // 2
+    assert better >= 1
+
+
+def test_levels_together_are_bounded_more_tightly_than_alone() -> None:
+    layer = Layer(
+        name="cube", input_channels=12, output_channels=16, input_height=14, input_width=14, output_height=12,
+        output_width=12, kernel=(3, 3),
+    )  # fmt: skip
+    levels = [{"name": "dram"}, {"name": "sram", "bytes": 2000}, {"name": "reg", "bytes": 150}]
+    hierarchy = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})
+    found = search_hierarchy(layer, hierarchy, effort=0.05)
+    alone, together = bounds(layer, hierarchy, "energy", found.value, fills=False)
+    assert alone * 1.01 < together <= found.bound <= found.value
 
 
 def test_a_stride_beyond_the_step_of_the_kernel() -> None:
