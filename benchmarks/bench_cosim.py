@@ -64,7 +64,7 @@ class Speed:
 
 def build_bare(text: str, main: str, folder: Path) -> Path:
     """The executable of a bare simulation: the design, in the harness or alone, with a C++ main of its own."""
-    own = Path(__file__).resolve().parent / main
+    own = Path(__file__).resolve().parent / "bare" / main
     with_harness = main == "bare_harness.cpp"
     sources = [HARNESS / "hwc.vlt", *(HARNESS / name for name in SOURCES)] if with_harness else []
     state = hashlib.sha256("".join([text, *FAST, *FAST_COMPILED, fingerprint("verilator")]).encode())
