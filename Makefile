@@ -10,7 +10,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # One more than processors: some tests wait, for a time limit or for processes of their own.
 PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
-.PHONY: demo test nightly bench regress regress-hwce synth docs figures lint format clean icarus chromium
+.PHONY: demo test nightly bench regress regress-model regress-hwce synth docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -36,6 +36,15 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
 	  --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o results/regress
+
+# The 14 configurations of busy HWCs by the cycle model alone.
+regress-model: $(STAMP)
+	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 1KiB,2KiB,4KiB --per-layer --shared --busy -j $(JOBS) \
+	  -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 4KiB,16KiB --multipliers 64 --per-layer --shared --busy \
+	  -j $(JOBS) -o results/regress
+	$(BIN)/hwgen regress stoutchinin_2019 --model --buffer 16KiB,64KiB --multipliers 256 --per-layer --shared --busy \
+	  -j $(JOBS) -o results/regress
 
 regress-hwce: $(STAMP)
 	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress

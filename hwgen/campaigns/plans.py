@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import hwgen.arch
 import hwgen.ir
@@ -12,6 +12,7 @@ import hwgen.lower
 import hwgen.model
 import hwgen.search
 from hwgen.arch.hwc import ALONG_X, LANES
+from hwgen.campaigns.goals import Goal, Kind, demanded, goal_of
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.hardware import Hardware, Order
 from hwgen.ir.lanes import Lanes
@@ -27,22 +28,7 @@ from hwgen.search.hwc.canonical import order_from_text
 from hwgen.search.hwc.utilisation import per_layer, shared
 from hwgen.tools.cache import digest_of, sources_digest
 
-__all__ = ["BUSY", "KINDS", "Configuration", "Entry", "Kind", "Plan", "make_plan"]
-
-Kind = Literal["shared", "per-layer", "published", "hwce"]
-KINDS: dict[Kind, str] = {
-    "shared": "one HWC for all layers",
-    "per-layer": "an HWC for each layer",
-    "published": "an HWC for each layer in the loop order of the paper's Fig. 8, lanes along x",
-    "hwce": "the HWCE's nest, lanes along x",
-}
-BUSY: dict[int, dict[Kind, tuple[float, float]]] = {
-    16: {"per-layer": (0.975, 1.15), "shared": (0.945, 1.2)},
-    64: {"per-layer": (0.94, 1.3), "shared": (0.88, 1.4)},
-    256: {"per-layer": (0.7, 1.4), "shared": (0.6, 1.5)},
-}
-"""For HWCs of high utilisation: by their multipliers at least, the least mean utilisation, by the estimate of the
-search, and the most traffic relative to the optima that a plan may have. It has the least that meets the first."""
+__all__ = ["Configuration", "Entry", "Plan", "make_plan"]
 
 
 @dataclass(frozen=True)
@@ -69,10 +55,18 @@ class Configuration:
 
     @classmethod
     def busy(cls, kind: Kind, budget: int, multipliers: int = LANES) -> "Configuration":
-        """With the demands of `BUSY`, where the kind has any."""
-        demands = BUSY[max([LANES, *(number for number in BUSY if number <= multipliers)])]
-        utilisation, ratio = demands.get(kind, (None, cls.ratio))
-        return cls(kind, budget, utilisation, ratio, multipliers=multipliers)
+        """Asked for what `hwgen.campaigns.goals` demands, where the kind has a goal."""
+        demand = demanded(kind, budget, multipliers)
+        if demand is None:
+            return cls(kind, budget, multipliers=multipliers)
+        return cls(kind, budget, demand.utilisation, demand.ratio, multipliers=multipliers)
+
+    @property
+    def goal(self) -> tuple[Goal, bool] | None:
+        """The goal of a configuration that `busy` makes (see `goal_of`); others have none."""
+        if self != Configuration.busy(self.kind, self.budget, self.multipliers):
+            return None
+        return goal_of(self.kind, self.budget, self.multipliers)
 
     @property
     def name(self) -> str:

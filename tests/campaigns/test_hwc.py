@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from hwgen.campaigns.goals import BUSY, GOALS
 from hwgen.campaigns.hwc import rows_of
-from hwgen.campaigns.plans import BUSY, Configuration, make_plan
+from hwgen.campaigns.plans import Configuration, make_plan
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
@@ -240,5 +241,5 @@ def test_demands_are_those_of_the_number_of_multipliers() -> None:
     few, many = Configuration.busy("shared", 4096), Configuration.busy("shared", 4096, 64)
     assert "multipliers" not in few.name
     assert "64 multipliers" in many.name
-    assert (many.utilisation, many.ratio) == BUSY[64]["shared"]
+    assert (many.utilisation, many.ratio) == (BUSY[64]["shared"], GOALS[64]["shared"].ratio)
     assert Configuration.busy("published", 1024, 64).utilisation is None

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import typer
 
 from hwgen.arch.hwc import ALONG_X
-from hwgen.campaigns.plans import Configuration, Kind
+from hwgen.campaigns.goals import Kind
+from hwgen.campaigns.plans import Configuration
 from hwgen.cli.commands.layers import LayerSet
 from hwgen.cli.commands.schedule.utilisation import lanes_of
 from hwgen.cli.console import (

@@ -29,7 +29,7 @@ from hwgen.search.core.orders import (
 from hwgen.search.core.space import Tables, Target
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
 
-__all__ = ["CANONICAL", "Points", "order_from_text", "points", "schedule_of", "splits_of"]
+__all__ = ["CANONICAL", "Points", "order_from_text", "orders_for", "points", "schedule_of", "splits_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,10 +41,17 @@ CANONICAL = (
     "M[W]X[I]Ymyx[O]ckl",
 )
 """Orders as text: capitals are tile loops; operands in brackets are buffered at the next loop."""
+LARGE_ORDER, LARGE = "MC[W]X[I]Ymyx[O]ckl", 1 << 16
+"""An order for budgets from so many bytes on, in place of the one without its loop over tiles of channels."""
 
-WEIGHT_STATIONARY = "M[W]"
+WEIGHT_STATIONARY = ("M[W]", "MC[W]")
 MOST_POINTS = 24
 CHANNEL_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
+
+
+def orders_for(budget: int) -> tuple[str, ...]:
+    """The orders that are tried for a budget of so many bytes."""
+    return (*CANONICAL[:-1], LARGE_ORDER) if budget >= LARGE else CANONICAL
 
 
 def order_from_text(text: str) -> Order:

@@ -23,7 +23,7 @@ from hwgen.model.core.access import predict
 from hwgen.search.core.batch import Alone, follow_the_parent, processors
 from hwgen.search.core.optimal import search
 from hwgen.search.core.space import Target, tables
-from hwgen.search.hwc.canonical import CANONICAL, order_from_text, points, schedule_of, splits_of
+from hwgen.search.hwc.canonical import order_from_text, orders_for, points, schedule_of, splits_of
 
 __all__ = ["Choice", "LayerFronts", "Point"]
 
@@ -102,7 +102,7 @@ class LayerFronts:
         targets = [Target.of(Hardware(name="lanes", lanes=shape, budget=budget)) for shape in shapes]
         hwcs, families = [], []
         for target in targets:
-            for text in CANONICAL:
+            for text in orders_for(budget):
                 splits = splits_of(layers, budget, target, text)
                 families.append((target, text, splits))
                 hwcs += [(target, text, (int(i), int(w), int(o))) for i, w, o in splits]

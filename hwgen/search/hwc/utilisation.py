@@ -28,12 +28,12 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.model.core.access import predict
 from hwgen.search.core.lane_shapes import lane_shapes
-from hwgen.search.hwc.canonical import CANONICAL
+from hwgen.search.hwc.canonical import orders_for
 from hwgen.search.hwc.layer_fronts import Choice, LayerFronts
 
 __all__ = ["ENGINE", "Plan", "per_layer", "plan_per_layer", "plan_shared", "shared"]
 
-ENGINE = 6
+ENGINE = 7
 """Number of this engine; plans that another number stored are not used again."""
 MOST_HARDWARE = 20
 """HWCs that `per_layer` chooses at most."""
@@ -190,7 +190,7 @@ def _plan(
     request = json.dumps(
         {
             "engine": ENGINE,
-            "orders": CANONICAL,
+            "orders": orders_for(budget),
             "layers": keys,
             "budget": budget,
             "utilisation": min_utilisation,

@@ -14,8 +14,16 @@ from hwgen.ir.schedule import Bits
 from hwgen.model.core.access import predict
 from hwgen.search.core.optimal import search
 from hwgen.search.core.orders import fixed_order
-from hwgen.search.core.space import Target
-from hwgen.search.hwc.canonical import CANONICAL, CHANNEL_STEPS, order_from_text, schedule_of, splits_of
+from hwgen.search.core.space import Target, tables
+from hwgen.search.hwc.canonical import (
+    CANONICAL,
+    CHANNEL_STEPS,
+    order_from_text,
+    orders_for,
+    points,
+    schedule_of,
+    splits_of,
+)
 from hwgen.search.hwc.estimate import estimate, shapes_of, waiting_of
 from hwgen.search.hwc.utilisation import Plan, per_layer, plan_per_layer, plan_shared, shared
 
@@ -174,3 +182,21 @@ def test_plans_are_for_as_many_multipliers_as_asked_for() -> None:
     assert hardware.shape.product == 64
     for choice in plan.choices:
         assert choice.utilisation == choice.schedule.layer.macs / (64 * choice.cycles) <= 1
+
+
+def test_large_budgets_also_cut_the_channels_of_a_weight_stationary_nest() -> None:
+    """W of all channels of a lane's outputs does not fit: only the order with tiles of channels streams I past it."""
+    layer = small_layer(Random(0)).model_copy(update={"input_channels": 512, "output_channels": 16, "groups": 1})
+    assert orders_for(1 << 16) == (*CANONICAL[:-1], "MC[W]X[I]Ymyx[O]ckl")
+    target = Target(Lanes(m=8, x=2), True)
+    text = orders_for(1 << 16)[-1]
+    fixed = fixed_order(order_from_text(text), target.lane_dims)
+    assert fixed.loop_set.tiled == ("m", "c", "y", "x")
+    splits = np.array([[1024.0, 2048.0, 256.0]])
+    found = points(layer, target, text, splits, tables(layer, Bits(), target), 1e9, 1e-3)
+    assert len(found.split)
+    for traffic, steps in zip(found.traffic, found.steps, strict=True):
+        prediction = predict(schedule_of(layer, target, text, tuple(steps.tolist())))
+        assert prediction.total_bytes == traffic
+        assert (np.array([prediction.allocation[array] for array in ("I", "W", "O")]) <= splits[0]).all()
+        assert steps[1] < 512

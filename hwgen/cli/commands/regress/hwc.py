@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.campaigns.goals import BUSY, GOALS, KINDS, Kind
 from hwgen.campaigns.hwc import Outcome, Regression
-from hwgen.campaigns.plans import BUSY, KINDS, Configuration, Kind
+from hwgen.campaigns.plans import Configuration
 from hwgen.campaigns.summary import Summary, failures, summaries
 from hwgen.cli.commands.cosim import Seed
 from hwgen.cli.commands.layers import LayerSet
+from hwgen.cli.commands.regress.goals import goal_cells, goal_columns, goal_data, missed, regress_by_model
 from hwgen.cli.console import (
     Json,
     buffer_sizes,
@@ -53,13 +55,16 @@ Busy = Annotated[
     typer.Option(
         "--busy",
         help="Lanes of any shape that are always busy: "
-        + ", ".join(f"{kind} {utilisation:g} within {ratio:g}" for kind, (utilisation, ratio) in BUSY[16].items())
+        + ", ".join(f"{kind} {BUSY[16][kind]:g} within {goal.ratio:g}" for kind, goal in GOALS[16].items())
         + ".",
     ),
 ]
 MaxRatio = Annotated[float, typer.Option(min=1, help="With --min-utilisation: traffic by that of the optima.")]
 Multipliers = Annotated[
     int | None, typer.Option("--multipliers", metavar="N", help="With --busy or --min-utilisation: 4 to 256 (16).")
+]
+Model = Annotated[
+    bool, typer.Option("--model", help="By the cycle model alone: no Verilog is made, nothing is simulated.")
 ]
 Jobs = Annotated[int, jobs_option("Processes.")]
 
@@ -79,6 +84,7 @@ def regress(
     max_ratio: MaxRatio = 1.2,
     busy: Busy = False,
     multipliers: Multipliers = None,
+    model: Model = False,
     partial: Partial = False,
     seed: Seed = 0,
     jobs: Jobs = PROCESSORS,
@@ -98,17 +104,20 @@ def regress(
     def configuration(kind: Kind, size: int) -> Configuration:
         if busy:
             return Configuration.busy(kind, size, number)
-        if min_utilisation is not None and kind in BUSY[16]:
+        if min_utilisation is not None and kind in GOALS[16]:
             return Configuration(kind, size, min_utilisation, max_ratio, multipliers=number)
         return Configuration(kind, size)
 
     configurations = [configuration(kind, size) for size in buffer_sizes(buffer) for kind in kinds]
-    require_tools("verilator", waves=False)
     coverage = _covered(layer_set, partial=partial)
+    if model:
+        return regress_by_model(coverage.layers, configurations, output, jobs, as_json=as_json)
+    require_tools("verilator", waves=False)
     began = time.perf_counter()
     outcome = Regression(coverage.layers, configurations, output, seed, jobs, _tell).run()
     seconds = time.perf_counter() - began
     wrong, rows = failures(outcome), summaries(outcome)
+    wrong += [line for row in rows if (line := missed(row.configuration, row.mean_utilisation, row.ratio))]
     document = {
         "configurations": [_summary_data(row) for row in rows],
         "left_out": {
@@ -159,12 +168,13 @@ def _summary_data(row: Summary) -> dict[str, Any]:
     data = asdict(row)
     configuration = data.pop("configuration")
     numbers = {key: round(value, 6) if isinstance(value, float) else value for key, value in data.items()}
-    return {"name": row.configuration.name, **configuration, **numbers}
+    goal = goal_data(row.configuration, row.mean_utilisation, row.ratio)
+    return {"name": row.configuration.name, **configuration, **numbers, "goal": goal}
 
 
 def _print(rows: list[Summary], outcome: Outcome, seconds: float, jobs: int) -> None:
     columns = ["HWC", "buffers", "rows", "missing", "differ", "wrong", "bytes measured", "of optimum", "mean util.",
-               "least util.", "cycles off by", "cycles", "seconds", "Mcycles/CPU s"]  # fmt: skip
+               "least util.", "cycles off by", "cycles", "seconds", "Mcycles/CPU s", *goal_columns()]  # fmt: skip
     cells = [
         [
             row.configuration.kind,
@@ -181,6 +191,7 @@ def _print(rows: list[Summary], outcome: Outcome, seconds: float, jobs: int) -> 
             row.cycles,
             row.seconds,
             row.cycles / row.cpu_seconds / 1e6 if row.cpu_seconds else 0.0,
+            *goal_cells(row.configuration, row.mean_utilisation, row.ratio),
         ]
         for row in rows
     ]
