@@ -216,7 +216,7 @@ class Hardware(Value):
         if self.cluster is not None and self.ports.widest > 32 * self.cluster.banks:
             raise ValueError(
                 f"ports: expected at most {32 * self.cluster.banks} bits with {self.cluster.banks} banks, "
-                f"got {self.ports.as_data()}"
+                f"got {self.ports}"
             )
         if self.cluster is not None and (self.read_back or self.second_settings):
             raise ValueError(

@@ -196,9 +196,11 @@ class Ports:
         return self == Ports()
 
     def as_data(self) -> dict[str, int]:
-        """Plain data in the file format: the ports that are wider than a word."""
-        widths = {"I": self.I, "W": self.W, "O": self.O}
-        return {port: width for port, width in widths.items() if width != PORT_WIDTHS[0]}
+        """Plain data in the file format."""
+        return {"I": self.I, "W": self.W, "O": self.O}
+
+    def __str__(self) -> str:
+        return f"{{I: {self.I}, W: {self.W}, O: {self.O}}}"
 
     @classmethod
     def from_data(cls, data: object) -> "Ports":

@@ -33,7 +33,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert not save_hardware(hardware, path)
     assert load_hardware(path) == hardware
     wide = Hardware(name="wide", ports=Ports(W=128))
-    assert wide.as_data()["ports"] == {"W": 128}
+    assert wide.as_data()["ports"] == {"I": 32, "W": 128, "O": 32}
     assert Hardware.from_data(wide.as_data()) == wide
     free = Hardware.from_data(PLAIN)
     assert free.lanes is None
@@ -59,7 +59,7 @@ REJECTED = [
     ({**PLAIN, "ports": 64}, "h.yaml: ports: expected a mapping of I, W, O to bits, got 64"),
     (
         {**PLAIN, "ports": {"W": 256}, "cluster": {"banks": 4}},
-        "h.yaml: ports: expected at most 128 bits with 4 banks, got {'W': 256}",
+        "h.yaml: ports: expected at most 128 bits with 4 banks, got {I: 32, W: 256, O: 32}",
     ),
     ({**PLAIN, "multipliers": 24}, "h.yaml: multipliers: expected a power of two from 4 to 256, got 24"),
     ({**PLAIN, "lanes": {"x": 8}, "multipliers": 16}, "h.yaml: multipliers: expected 8 as lanes has, got 16"),

@@ -39,8 +39,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         raise InputError(f"{where}: {error}") from None
     if hardware is not None and schedule.ports != hardware.ports:
         raise InputError(
-            f"{where}: ports: expected {hardware.ports.as_data()} of hardware {hardware.name}, "
-            f"got {schedule.ports.as_data()}"
+            f"{where}: ports: expected {hardware.ports} of hardware {hardware.name}, got {schedule.ports}"
         )
     units = memory_units(lanes, operand_bits, schedule.ports)
     buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}

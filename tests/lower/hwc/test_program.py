@@ -72,7 +72,7 @@ def test_columns_that_slide_move_along_the_ring() -> None:
 
 def test_a_schedule_and_its_hardware_have_the_same_ports() -> None:
     wide = Hardware(name="wide", ports=Ports(W=128))
-    with pytest.raises(InputError, match=r"small: ports: expected \{.W.: 128\} of hardware wide, got \{\}"):
+    with pytest.raises(InputError, match=r"small: ports: expected .*W: 128.* of hardware wide, got .*W: 32"):
         compile_layer(schedule(FIG_8), wide)
     program = compile_layer(schedule(FIG_8).model_copy(update={"ports": wide.ports}), wide)
     assert program.parameters.ports == wide.ports
