@@ -50,7 +50,7 @@ MOST_MEMORY = 1 << 16
 MAX_KERNEL = 11
 """Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
-INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight"})
+INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight", "block_ram"})
 """Parameters that change neither the addresses of settings nor what they mean."""
 FIT = ("constants", "setting_bits")
 """Parameters that only hardware has that is fitted to its layers."""
@@ -136,6 +136,8 @@ class HwcParameters:
         Software can read the settings; else they read zero.
     second_settings
         The settings of the next layer can be written, and its start, while a layer runs.
+    block_ram
+        The memories of I and W read synchronously, so that large ones become block RAM. No cycle differs.
     constants
         Settings, by their names, that all its programs have alike: the value is in the hardware, in place of a
         register.
@@ -159,6 +161,7 @@ class HwcParameters:
     cluster: bool = False
     read_back: bool = False
     second_settings: bool = False
+    block_ram: bool = False
     constants: tuple[tuple[str, int], ...] = ()
     setting_bits: tuple[tuple[str, int], ...] = ()
 

@@ -154,6 +154,7 @@ class Hardware(Value):
     Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs layers of 16-bit operands
     too, on half of the lanes: along x, else along m, else along y. With ``read_back``
     software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
+    With ``block_ram`` the memories of I and W read synchronously.
     Fitted hardware has ``constants`` in place of settings that its layers have alike, and as many ``setting_bits`` of
     others as they need. With ``cluster`` it is what schedules of two memory levels run on.
     """
@@ -173,6 +174,7 @@ class Hardware(Value):
     position_bits: int = Field(default=16, ge=8, le=16)
     read_back: bool = False
     second_settings: bool = False
+    block_ram: bool = False
     constants: dict[str, Annotated[int, Field(ge=0, lt=1 << 32)]] | None = None
     setting_bits: dict[str, Annotated[int, Field(ge=1, le=32)]] | None = None
     cluster: Cluster | None = None

@@ -87,6 +87,7 @@ def random_hwc(rng: Random, name: str) -> Hardware:
         bias_words=Random(str(order)).choice(BIAS_WORDS),
         in_flight=ports.choice((4, 4, 1, 2, 7)),
         ports=_random_ports(ports, lanes),
+        block_ram=ports.random() < 0.3,
     )
 
 

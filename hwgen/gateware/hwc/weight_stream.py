@@ -219,7 +219,12 @@ class WeightStream(wiring.Component):
         p = self.parameters
         depth = p.weight_bytes // p.weight_banks
         m.submodules.memory = memory = ByteMemory(
-            depth=depth, banks=p.weight_banks, lanes=p.weight_reads, writes=self._port, aligned=True
+            depth=depth,
+            banks=p.weight_banks,
+            lanes=p.weight_reads,
+            writes=self._port,
+            aligned=True,
+            block_ram=p.block_ram,
         )
         place = Signal(self.index)
         m.d.comb += [

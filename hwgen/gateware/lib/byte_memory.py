@@ -30,6 +30,9 @@ class ByteMemory(wiring.Component):
         Consecutive bytes that are written in one cycle, at most.
     aligned
         Writes begin at multiples of ``writes``.
+    block_ram
+        The banks read synchronously, as block RAM does. The bytes are rotated behind them, in the cycle in which they
+        are used: the answers are the same in every cycle, and there is less time for the reader.
 
     Members
     -------
@@ -43,10 +46,17 @@ class ByteMemory(wiring.Component):
     """
 
     def __init__(
-        self, *, depth: int, banks: int, lanes: int, writes: int = WORD_BYTES, aligned: bool = False
+        self,
+        *,
+        depth: int,
+        banks: int,
+        lanes: int,
+        writes: int = WORD_BYTES,
+        aligned: bool = False,
+        block_ram: bool = False,
     ) -> None:
         self._depth, self._banks, self._lanes = depth, banks, lanes
-        self._writes, self._aligned = writes, aligned
+        self._writes, self._aligned, self._block_ram = writes, aligned, block_ram
         address = (depth * banks - 1).bit_length() + 1
         super().__init__(
             {
@@ -68,7 +78,7 @@ class ByteMemory(wiring.Component):
         turned = self._turned_writes(m, write_bank) if self._writes > WORD_BYTES and not self._aligned else None
         for bank in range(self._banks):
             m.submodules[f"bank_{bank}"] = memory = Memory(shape=8, depth=self._depth, init=[])
-            read, write = memory.read_port(domain="comb"), memory.write_port()
+            read, write = memory.read_port(domain="sync" if self._block_ram else "comb"), memory.write_port()
             banks.append(read.data)
             offset = Signal(select, name=f"offset_{bank}")
             m.d.comb += [
@@ -85,6 +95,14 @@ class ByteMemory(wiring.Component):
                     for i in [bank % self._writes] if self._aligned else range(self._writes):
                         with m.Case(i):
                             m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
+        if self._block_ram:
+            begins = Signal.like(read_bank, name="begins")
+            m.d.sync += begins.eq(read_bank)
+            rotated = banks
+            for bit in reversed(range(select)):
+                rotated = self._rotated(m, rotated, bit, begins[bit])
+            m.d.comb += self.read_data.eq(Cat(*rotated))
+            return m
         # A barrel shifter, one stage for each bit of the bank number; the last stages compute only the bytes that are
         # read. The last stage is after the register; the rest of that cycle is available to the reader.
         rotated = banks

@@ -79,6 +79,7 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             position_bits=HwcParameters.position_bits if hardware is None else hardware.position_bits,
             read_back=hardware is not None and hardware.read_back,
             second_settings=hardware is not None and hardware.second_settings,
+            block_ram=hardware is not None and hardware.block_ram,
             constants=_pairs(None if hardware is None else hardware.constants),
             setting_bits=_pairs(None if hardware is None else hardware.setting_bits),
         )

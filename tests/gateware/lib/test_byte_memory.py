@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
 from hwgen.gateware.lib.byte_memory import ByteMemory
@@ -20,10 +21,11 @@ from hwgen.gateware.lib.byte_memory import ByteMemory
         (3, 16, 16, 16, False),
     ],
 )
+@pytest.mark.parametrize("block_ram", [False, True])
 def test_reads_what_was_written_wherever_a_run_begins_and_ends(
-    depth: int, banks: int, lanes: int, writes: int, aligned: bool
+    depth: int, banks: int, lanes: int, writes: int, aligned: bool, block_ram: bool
 ) -> None:
-    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, writes=writes, aligned=aligned)
+    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, writes=writes, aligned=aligned, block_ram=block_ram)
     apart = writes if aligned else 1
     size, rng = depth * banks, random.Random(depth * banks + lanes)
     expected = [0] * size
@@ -59,6 +61,33 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(
             assert seen[before:] == expected[: lanes - before]
 
     simulator = Simulator(memory)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_block_ram_answers_the_same_in_every_cycle() -> None:
+    both, rng = Module(), random.Random("block ram")
+    luts, blocks = (ByteMemory(depth=3, banks=8, lanes=5, block_ram=block_ram) for block_ram in (False, True))
+    both.submodules.luts, both.submodules.blocks = luts, blocks
+
+    async def bench(ctx: Any) -> None:
+        changed = 0
+        for _ in range(400):
+            at, into = rng.randrange(24), rng.randrange(24)
+            values, enable = [rng.randrange(256) for _ in range(4)], rng.randrange(16)
+            for memory in (luts, blocks):
+                ctx.set(memory.read_address, at)
+                ctx.set(memory.write_address, into)
+                ctx.set(memory.write_enable, enable)
+                ctx.set(memory.write_data, values)
+            await ctx.tick()
+            one, other = (list(ctx.get(memory.read_data)) for memory in (luts, blocks))
+            assert one == other
+            changed += any(one)
+        assert changed > 300
+
+    simulator = Simulator(both)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

@@ -122,7 +122,11 @@ class InputStream(wiring.Component):
         p = self.parameters
         for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
             memory = ByteMemory(
-                depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads, writes=p.ports.input_bytes
+                depth=p.input_depth,
+                banks=p.input_banks,
+                lanes=p.input_reads,
+                writes=p.ports.input_bytes,
+                block_ram=p.block_ram,
             )
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
