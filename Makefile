@@ -36,6 +36,8 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress-ways -j $(JOBS) -o results/regress
 	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
 	  --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o results/regress
+	$(BIN)/hwgen design stoutchinin_2019:alexnet --sram 256KiB -o results/regress/design
+	$(BIN)/hwgen cosim results/regress/design -o results/regress/design.json
 
 # The 14 configurations of busy HWCs by the cycle model alone.
 regress-model: $(STAMP)

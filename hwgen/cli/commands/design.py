@@ -1,4 +1,4 @@
-"""``hwgen design``: the memory hierarchy, and the schedules on it, of least energy for all layers of a set."""
+"""``hwgen design``: the memories, and the schedules on them, of least energy for all layers of a set."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ import hwgen.ir
 import hwgen.model
 import hwgen.search
 from hwgen.campaigns.ledger import Ledger
+from hwgen.cli.commands.design_clusters import cores_of, design_cluster
 from hwgen.cli.console import Json, buffer_sizes, note, print_json, print_table, progress, require_folder, size_text
 from hwgen.cli.coverage import Partial, covered, tell_activations
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
@@ -33,6 +34,8 @@ RESULTS = "design.jsonl"
 """In the output's folder: each layer on each hierarchy, a line each, so that an interrupted run goes on."""
 SCHEDULES = "schedules"
 MOST_MEMORIES = 6
+LEVELS = 3
+CORES = "4"
 
 LayerSet = Annotated[
     str,
@@ -47,11 +50,23 @@ Area = Annotated[
     float | None, typer.Option("--area", metavar="MM2", help="Area of datapath and memories, at most, in 45 nm.")
 ]
 Memories = Annotated[
-    int, typer.Option("--levels", min=2, max=MOST_MEMORIES, help="Memories at most, the DRAM included.")
+    int | None,
+    typer.Option(
+        "--levels",
+        min=2,
+        max=MOST_MEMORIES,
+        help=f"Of any hierarchy: memories at most, with the DRAM ({LEVELS}).",
+    ),
+]
+Cores = Annotated[
+    str | None,
+    typer.Option("--cores", metavar="N[,N...]", help=f"Of a cluster: how many HWCs, 1 to 8 ({CORES})."),
 ]
 Sizes = Annotated[
     str | None,
-    typer.Option("--sizes", metavar="SIZE,...", help="Sizes that a level may have; 512, 2KiB, 8KiB, ... by default."),
+    typer.Option(
+        "--sizes", metavar="SIZE,...", help="Of any hierarchy: sizes of a level; 512, 2KiB, 8KiB, ... by default."
+    ),
 ]
 Shape = Annotated[str, typer.Option("--lanes", metavar="SHAPE", help="The datapath's lanes, such as m4c4 or m16.")]
 Folder = Annotated[
@@ -65,32 +80,43 @@ def design(
     output: Folder,
     sram: Sram = None,
     area: Area = None,
-    levels: Memories = 3,
+    levels: Memories = None,
     sizes: Sizes = None,
+    cores: Cores = None,
     lanes: Shape = "m4c4",
     partial: Partial = False,
     jobs: Annotated[int, jobs_option("Searches at a time.", MEMORY_OF_A_SEARCH)] = 1,
     as_json: Json = False,
 ) -> None:
-    """Choose memories and schedules together: of all hierarchies within a budget that of least energy for all layers.
+    """Choose memories and schedules together: of all within a budget those of least energy for all layers.
 
-    Each layer is scheduled on each hierarchy (sizes from --sizes, any number of levels up to --levels), with the
-    energies of Yang et al. 2016. Written: the hierarchy, a schedule for each layer on it, the table of all
-    hierarchies, and energy against area as a picture. Counts are those of the model; no RTL is run.
+    Energies are those of Yang et al. 2016. Without --levels and --sizes the memories are those of a cluster: TCDM
+    and local buffers. Written: its hardware file and a schedule for each layer, as predict, generate and cosim take
+    them. With --levels or --sizes each layer is scheduled on each hierarchy, of the model alone. Written: the best
+    one, its schedules, the table of all hierarchies, and energy against area as a picture.
     """
     require_folder(output)
     budget = _budget(sram, area)
+    option = "--area" if sram is None else "--sram"
+    if cores is not None and (levels is not None or sizes is not None):
+        raise InputError("--cores: expected without --levels and --sizes: cores are the HWCs of a cluster")
     allowed = table_sizes(budget) if sizes is None else tuple(buffer_sizes(sizes, "--sizes"))
     try:
         shape = Lanes.parse(lanes)
     except ValueError as error:
         raise InputError(f"--lanes: {error}") from None
-    coverage = covered(name, partial=partial, batches=True)
-    space = DesignSpace(budget, levels, allowed, shape, Bits())
+    on_cluster = levels is None and sizes is None
+    number = cores_of(cores or CORES)
+    coverage = covered(name, partial=partial, batches=not on_cluster)
+    if on_cluster:
+        design_cluster(coverage.layers, name, budget, option, shape, number, output, as_json=as_json)
+        if not as_json:
+            tell_activations(coverage)
+        return
+    space = DesignSpace(budget, levels or LEVELS, allowed, shape, Bits())
     try:
         hierarchies = space.hierarchies()
     except InputError as error:
-        option = "--area" if sram is None else "--sram"
         raise InputError(f"{option}: {error}") from None
     found = _searched(coverage.layers, hierarchies, output, jobs)
     points = [

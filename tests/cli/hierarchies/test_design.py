@@ -54,11 +54,41 @@ def test_memories_and_schedules_together(
     assert max(map(len, again.out.splitlines())) <= 80
 
 
+def test_a_cluster_is_designed_and_runs(run: Run, layers: Path, tmp_path: Path) -> None:
+    """Two HWCs that read together: what the buses show costs what was predicted, to the last digit."""
+    out = tmp_path / "cluster"
+    found = run("design", layers, "--sram", "8KiB", "--cores", "2", "--lanes", "m2c2", "-o", out, "--json").json
+    buffers, hardware = found["buffers"], found["hardware"]
+    assert found["bytes"] == found["tcdm"] + 2 * sum(buffers.values()) <= 8192
+    assert (hardware["cluster"]["hwcs"], hardware["cluster"]["multicast"]) == (2, True)
+    assert {entry["partition"] for entry in found["layers"]} <= {"K", "XY", "K+XY"}
+    energies = [entry["energy"]["total"] for entry in found["layers"]]
+    assert found["energy"] == sum(energies) > found["energy_without_program"]
+    predicted = run("predict", out, "--json").json["schedules"]
+    assert sorted(entry["energy"]["total"] for entry in predicted) == sorted(energies)
+    ran = run("cosim", out, "--json").json["results"]
+    assert all(result["equal"] and result["output_exact"] for result in ran)
+    assert sorted(result["energy"]["measured"]["total"] for result in ran) == sorted(energies)
+    assert {result["energy"]["datapath"] for result in ran} == {"predicted"}
+
+
 def test_wrong_options_are_refused(run: Run, layers: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     refused(run("design", layers, "-o", out), "--sram, --area: expected one of them")
     refused(run("design", layers, "--sram", "1KiB", "--area", 1, "-o", out), "--sram, --area: expected one of them")
-    refused(run("design", layers, "--sram", "100", "-o", out), "--sram: a budget of 100 bytes: expected room for")
+    refused(run("design", layers, "--sram", "100", "-o", out), "--sram: a budget of 100 bytes: expected room for 4")
+    refused(
+        run("design", layers, "--sram", "100", "--levels", 2, "-o", out), "--sram: a budget of 100 bytes: expected"
+    )
+    refused(
+        run("design", layers, "--sram", "1MiB", "--cores", "9", "-o", out), "--cores: expected numbers from 1 to 8"
+    )
+    refused(
+        run("design", layers, "--sram", "1MiB", "--cores", "2", "--levels", 2, "-o", out), "--cores: expected without"
+    )
+    refused(
+        run("design", layers, "--sram", "1MiB", "--lanes", "m2", "-o", out), "--lanes: lanes: expected powers of two"
+    )
     refused(
         run("design", layers, "--area", 0.3, "-o", out), "--area: expected more than the 0.43 mm2 without memories"
     )
