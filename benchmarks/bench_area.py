@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.workload import fitted_works, work_of
+from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
-from hwgen.synth.blocks import hwc_blocks
 from hwgen.synth.cells import Area
-from hwgen.synth.ecp5 import synthesise_hwc
+from hwgen.synth.ecp5 import areas, synthesise_hwc
 
 LAYERS = "stoutchinin_2019:alexnet"
 MULTIPLIERS = 72
@@ -81,7 +81,7 @@ def variants() -> Iterator[Variant]:
 
 def measured(variant: Variant) -> bool:
     """Print a row; whether its marks are met."""
-    area, clock = sum(hwc_blocks(variant.parameters).values(), Area()), None
+    area, clock = sum(areas(generated(variant.parameters), "hwc").values(), Area()), None
     if variant.placed:
         clock = synthesise_hwc(variant.parameters).clock_mhz
     met = variant.most is None or area.lut4_equivalents <= variant.most

@@ -1,32 +1,53 @@
 """Area by block of HWCs, clusters and pipelines; nothing is placed, so that a cluster takes minutes."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
 
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated, generated_cluster
 from hwgen.export.pipeline import pipeline_verilog
-from hwgen.synth.cells import Area
-from hwgen.synth.ecp5 import areas
+from hwgen.synth.cells import Area, Gates
+from hwgen.synth.ecp5 import areas, gates_by_block
 
-__all__ = ["cluster_blocks", "hwc_blocks", "pipeline_blocks"]
+__all__ = ["Block", "cluster_blocks", "hwc_blocks", "pipeline_blocks"]
 
 Tell = Callable[[str], None]
 
 
-def hwc_blocks(parameters: HwcParameters, *, tell: Tell = lambda stage: None) -> dict[str, Area]:
+@dataclass(frozen=True)
+class Block:
+    """Of a block what it takes on an ECP5, and the same logic in gates of no technology."""
+
+    area: Area = field(default_factory=Area)
+    gates: Gates = field(default_factory=Gates)
+
+    def __add__(self, other: Self) -> "Block":
+        return Block(self.area + other.area, self.gates + other.gates)
+
+
+def hwc_blocks(parameters: HwcParameters, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
     """The blocks of an HWC."""
-    return areas(generated(parameters), "hwc", tell=tell)
+    return _blocks(generated(parameters), "hwc", tell=tell)
 
 
-def pipeline_blocks(parameters: PipelineParameters, *, tell: Tell = lambda stage: None) -> dict[str, Area]:
+def pipeline_blocks(parameters: PipelineParameters, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
     """The blocks of a pipeline."""
-    return areas(pipeline_verilog(parameters), "pipeline", tell=tell)
+    return _blocks(pipeline_verilog(parameters), "pipeline", tell=tell)
 
 
-def cluster_blocks(parameters: ClusterParameters, *, tell: Tell = lambda stage: None) -> dict[str, Area]:
+def cluster_blocks(parameters: ClusterParameters, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
     """The blocks of a cluster: its HWCs, which are equal, and what is around them. One HWC is synthesised."""
-    one = sum(areas(generated(parameters.hwc), "hwc", tell=tell).values(), Area())
-    around = areas(generated_cluster(parameters), "cluster", boxes=("hwc",), tell=tell)
-    return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Area()), **around}
+    one = sum(hwc_blocks(parameters.hwc, tell=tell).values(), Block())
+    around = _blocks(generated_cluster(parameters), "cluster", boxes=("hwc",), tell=tell)
+    return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Block()), **around}
+
+
+def _blocks(verilog: str, top: str, *, boxes: tuple[str, ...] = (), tell: Tell) -> dict[str, Block]:
+    """Both of each block."""
+    cells = areas(verilog, top, boxes=boxes, tell=tell)
+    gates = gates_by_block(verilog, top, boxes=boxes, tell=tell)
+    names = sorted(cells | gates)
+    return {name: Block(cells.get(name, Area()), gates.get(name, Gates())) for name in names}

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from hwgen.tools.toolchain import ToolError
 
-__all__ = ["Area", "Gates", "blocks_of", "cells_of", "gates_of"]
+__all__ = ["Area", "Gates", "blocks_of", "cells_of", "gate_blocks_of", "gates_of"]
 
 TRANSISTORS: dict[str, int] = {
     "$_NOT_": 2, "$_BUF_": 0, "$_NAND_": 4, "$_NOR_": 4, "$_AND_": 6, "$_OR_": 6, "$_XOR_": 12, "$_XNOR_": 12,
@@ -61,10 +61,18 @@ class Gates:
     queue_bits : of all other memory arrays.
     """
 
-    nand2: int
-    flip_flops: int
-    buffer_bits: int
-    queue_bits: int
+    nand2: int = 0
+    flip_flops: int = 0
+    buffer_bits: int = 0
+    queue_bits: int = 0
+
+    @property
+    def memory_bits(self) -> int:
+        """Of all memory arrays."""
+        return self.buffer_bits + self.queue_bits
+
+    def __add__(self, other: Self) -> "Gates":
+        return Gates(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 def _operand(name: str, memories: Mapping[str, str]) -> str | None:
@@ -99,13 +107,26 @@ def blocks_of(cells: Mapping[str, Any]) -> dict[str, Area]:
     in the block of no name."""
     found: dict[str, Area] = {}
     for name, cell in cells.items():
-        # The fields of a signal have names like instances; such a signal is a port, or stands in brackets.
-        own = takewhile(lambda part: "__" not in part and "[" not in part, name.split(".")[:-1])
-        parts = [re.sub(r"\$\d+$", "", part) for part in own]
-        depth = next((i for i, part in enumerate(parts) if part not in PARTED), len(parts))
-        block = ".".join(parts[: depth + 1])
+        block = _block(name)
         found[block] = found.get(block, Area()) + _area(name, cell)
     return {block: found[block] for block in sorted(found)}
+
+
+def gate_blocks_of(cells: Mapping[str, Any]) -> dict[str, Gates]:
+    """The same of a netlist of gates, whose memories are left as they are: all their bits are ``queue_bits``."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, cell in cells.items():
+        parts.setdefault(_block(name), {})[name] = cell
+    return {block: gates_of(parts[block], {}) for block in sorted(parts)}
+
+
+def _block(name: str) -> str:
+    """The block of a cell."""
+    # The fields of a signal have names like instances; such a signal is a port, or stands in brackets.
+    own = takewhile(lambda part: "__" not in part and "[" not in part, name.split(".")[:-1])
+    parts = [re.sub(r"\$\d+$", "", part) for part in own]
+    depth = next((i for i, part in enumerate(parts) if part not in PARTED), len(parts))
+    return ".".join(parts[: depth + 1])
 
 
 def cells_of(cells: Mapping[str, Any], memories: Mapping[str, str]) -> tuple[Area, dict[str, Area]]:

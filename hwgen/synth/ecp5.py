@@ -27,7 +27,7 @@ from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.document import write_atomically
-from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gates_of
+from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
 from hwgen.synth.surroundings import surrounded
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.tools.cache import digest_of
@@ -43,6 +43,7 @@ __all__ = [
     "Gates",
     "Synthesis",
     "areas",
+    "gates_by_block",
     "synthesise",
     "synthesise_hwc",
     "synthesise_pipeline",
@@ -226,20 +227,40 @@ def areas(
     seconds : after which a tool is given up.
     tell : called with the name of each stage before it begins.
     """
-    key = digest_of([FORMAT, "areas", verilog, top, boxes, _versions()])
-    file = cache_folder() / "synthesis" / f"{key}.json"
+    found = _by_block("areas", verilog, top, boxes, seconds, tell)
+    return {block: Area(**area) for block, area in found.items()}
+
+
+def gates_by_block(
+    verilog: str,
+    top: str,
+    *,
+    boxes: tuple[str, ...] = (),
+    seconds: float = DEFAULT_SECONDS,
+    tell: Tell = lambda stage: None,
+) -> dict[str, Gates]:
+    """As `areas`, in gates of no technology."""
+    found = _by_block("gates", verilog, top, boxes, seconds, tell)
+    return {block: Gates(**gates) for block, gates in found.items()}
+
+
+def _by_block(
+    kind: str, verilog: str, top: str, boxes: tuple[str, ...], seconds: float, tell: Tell
+) -> dict[str, dict[str, int]]:
+    """Areas or gates as plain data, from where they are kept if they were found before."""
+    file = cache_folder() / "synthesis" / f"{digest_of([FORMAT, kind, verilog, top, boxes, _versions()])}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     with locked(file.with_suffix(".lock")):
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            kept: dict[str, dict[str, int]] = json.loads(file.read_text(encoding="utf-8"))
             mark_used(file)
-            return {block: Area(**area) for block, area in kept.items()}
-        except (OSError, ValueError, TypeError):
-            pass
-        with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
-            found = blocks_of(_Run(Path(name), top, Device(), seconds, tell, boxes).cells(verilog))
-        write_atomically(file, json.dumps({block: asdict(area) for block, area in found.items()}, indent=1) + "\n")
-        return found
+        except (OSError, ValueError):
+            with tempfile.TemporaryDirectory(prefix="hwgen-") as name:
+                run = _Run(Path(name), top, Device(), seconds, tell, boxes)
+                found = blocks_of(run.cells(verilog)) if kind == "areas" else gate_blocks_of(run.gates(verilog))
+            kept = {block: asdict(one) for block, one in found.items()}
+            write_atomically(file, json.dumps(kept, indent=1) + "\n")
+        return kept
 
 
 def _versions() -> dict[str, str]:
@@ -267,26 +288,20 @@ class _Run:
         cells: Mapping[str, Any] = self._json("ecp5.json")["modules"][self.top]["cells"]
         return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
 
+    def gates(self, verilog: str) -> Mapping[str, Any]:
+        """The netlist's gates, each named by what it drives, and its memories."""
+        (self.folder / "design.v").write_text(verilog, encoding="utf-8")
+        self.tell("Yosys, gates of no technology")
+        self._map_gates("autoname")
+        cells: Mapping[str, Any] = self._json("gates.json")["modules"][self.top]["cells"]
+        return {name: cell for name, cell in cells.items() if cell["type"] not in self.boxes}
+
     def of(self, verilog: str, memories: Mapping[str, str], tools: Mapping[str, str]) -> Synthesis:
         """Everything about one design."""
         (self.folder / "design.v").write_text(verilog, encoding="utf-8")
         mapper = self._map()
         self.tell("Yosys, gates of no technology (tool 2 of 3)")
-        self._yosys(
-            "gates",
-            [
-                "read_verilog design.v",
-                f"synth -flatten -top {self.top} -run begin:fine",
-                "opt -fast -full",
-                "opt -undriven -fine",
-                "techmap",
-                "opt -fast",
-                "dffunmap -ce-only",
-                "abc -g gates",
-                "opt -fast",
-                "write_json gates.json",
-            ],
-        )
+        self._map_gates()
         netlist = self._json("ecp5.json")
         placed = json.dumps(surrounded(netlist, self.top))
         (self.folder / "placed.json").write_text(placed, encoding="utf-8")
@@ -334,6 +349,26 @@ class _Run:
             ],
         )
         return ABC
+
+    def _map_gates(self, *more: str) -> None:
+        """Write the netlist of gates; its memories stay as they are."""
+        self._yosys(
+            "gates",
+            [
+                "read_verilog design.v",
+                *(f"blackbox {box}" for box in self.boxes),
+                f"synth -flatten -top {self.top} -run begin:fine",
+                "opt -fast -full",
+                "opt -undriven -fine",
+                "techmap",
+                "opt -fast",
+                "dffunmap -ce-only",
+                "abc -g gates",
+                "opt -fast",
+                *more,
+                "write_json gates.json",
+            ],
+        )
 
     def _json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))

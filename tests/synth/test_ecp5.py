@@ -7,7 +7,7 @@ import pytest
 
 import hwgen.synth.ecp5
 from hwgen.synth.cells import blocks_of, cells_of, gates_of
-from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, areas, synthesise
+from hwgen.synth.ecp5 import Area, CriticalPath, Device, Gates, Synthesis, areas, gates_by_block, synthesise
 from hwgen.synth.surroundings import INPUTS, OUTPUTS, surrounded
 from hwgen.synth.timing import signal_of, timing_of
 from hwgen.tools.toolchain import ToolError
@@ -253,3 +253,8 @@ def test_a_design_by_block_and_without_a_module(cache: Path) -> None:
     assert "store" not in rest
     assert rest[""].dsps == whole[""].dsps == 1
     assert areas(DESIGN, "top") == whole  # kept
+    gates = gates_by_block(DESIGN, "top")
+    assert (gates["store"].memory_bits, gates[""].memory_bits) == (256, 0)
+    assert gates[""].nand2 > 16 * 16
+    assert gates_by_block(DESIGN, "top", boxes=("box.memory",)).keys() == {""}
+    assert gates_by_block(DESIGN, "top") == gates  # kept

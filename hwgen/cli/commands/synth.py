@@ -30,7 +30,7 @@ from hwgen.cli.workload import (
 )
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.lower.hwc import compile_layer
-from hwgen.synth.blocks import cluster_blocks, hwc_blocks, pipeline_blocks
+from hwgen.synth.blocks import Block, cluster_blocks, hwc_blocks, pipeline_blocks
 from hwgen.synth.ecp5 import ABC9, Area, Device, Synthesis, synthesise_hwc, synthesise_pipeline
 
 __all__ = ["Clock", "synth"]
@@ -38,6 +38,8 @@ __all__ = ["Clock", "synth"]
 Clock = Annotated[float, typer.Option("--clock", metavar="MHZ", min=1, max=1000, help="Target clock.")]
 Whole = HwcParameters | ClusterParameters | PipelineParameters
 CELLS = ("LUT4", "FF", "DSP 18x18", "block RAM", "LUT RAM 16x4")
+GATES = ("NAND2", "memory bits")
+"""Of no technology: logic and flip-flops in NAND gates of two inputs, memories apart."""
 Seed = Annotated[int, typer.Option("--seed", min=1, max=(1 << 31) - 1, help="Seed of the placement.")]
 
 
@@ -124,12 +126,12 @@ def _print_blocks(hardware: Mapping[Whole, list[str]], *, as_json: bool) -> None
                 what, found = "Cluster", cluster_blocks(parameters, tell=tell)
             else:
                 what, found = "Pipeline", pipeline_blocks(parameters, tell=tell)
-        documents.append({"of": names, "blocks": {block: asdict(area) for block, area in found.items()}})
+        blocks = {name: {**asdict(block.area), "gates": asdict(block.gates)} for name, block in found.items()}
+        documents.append({"of": names, "blocks": blocks})
         if not as_json:
-            rows = [[block or "(top)", area.lut4_equivalents, *_cells(area)] for block, area in found.items()]
-            total = sum(found.values(), Area())
-            rows.append(["together", total.lut4_equivalents, *_cells(total)])
-            print_table(f"{what} of {', '.join(names)}", ["block", "LUT4 equivalents", *CELLS], rows)
+            whole = {**found, "together": sum(found.values(), Block())}
+            rows = [[name or "(top)", *_block_cells(block)] for name, block in whole.items()]
+            print_table(f"{what} of {', '.join(names)}", ["block", "LUT4 equivalents", *CELLS, *GATES], rows)
     if as_json:
         print_json({"hardware": documents})
 
@@ -199,6 +201,10 @@ def _print(what: str, found: Synthesis) -> None:
         f"for no technology: {gates.nand2:,} NAND2 of logic, {gates.flip_flops:,} flip-flops among it; apart from it "
         f"buffers of {gates.buffer_bits:,} bits and queues of {gates.queue_bits:,}"
     )
+
+
+def _block_cells(block: Block) -> list[object]:
+    return [block.area.lut4_equivalents, *_cells(block.area), block.gates.nand2, block.gates.memory_bits]
 
 
 def _cells(area: Area) -> list[object]:
