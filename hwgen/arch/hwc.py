@@ -85,7 +85,12 @@ def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
 
 def capture(lanes: Lanes) -> int:
     """Cycles from asking the output memory for a vector to having it: the stages of the datapath."""
-    return CAPTURE + (TREE if lanes.c > 1 else 0)
+    return CAPTURE + TREE * tree_levels(lanes)
+
+
+def tree_levels(lanes: Lanes) -> int:
+    """Levels of the adders that sum the products of lanes along c."""
+    return lanes.c.bit_length() - 1
 
 
 def requantisers(lanes: Lanes) -> int:

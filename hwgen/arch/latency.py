@@ -62,9 +62,10 @@ __all__ = [
 
 # --- the HWC: control and ports ---
 
-STARTUP = 3
+STARTUP = 4
 """From the start write at the registers to the first cycle in which there might be an operation: the register of
-`hwc.registers` that starts, that of `hwc.hwc`, and the nest of `hwc.sequencer`."""
+`lib.register_bank` in which a write is decoded, that of `hwc.registers` that starts, that of `hwc.hwc`, and the nest
+of `hwc.sequencer`."""
 CONFIGURATION = 1
 """From a request on the configuration port of an HWC that stands alone to its registers: `bus.tcdm.TcdmRegister`."""
 END = 4
@@ -141,7 +142,7 @@ CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept: the operation's
 register in `hwc.sequencer`, and those of multiply and accumulate in `hwc.datapath`."""
 TREE = 1
-"""The same on top with lanes along c: the register of their sums in `hwc.datapath`."""
+"""The same on top for each level of adders with lanes along c: the registers of their sums in `hwc.datapath`."""
 OUTPUT_ROOM = 1
 """From where a vector has left the output memory until its place counts as free, unless it was the tile's last
 one: the comparison in `hwc.sequencer` is in a register."""

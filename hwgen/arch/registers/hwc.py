@@ -90,8 +90,13 @@ def _surroundings() -> Iterator[Content]:
 
 
 def setting_widths(parameters: HwcParameters) -> dict[str, int]:
-    """The width of every setting of a layer as the blocks have it, whether it is a register or a constant."""
-    return {content.name: sum(field.width for field in content.fields) for content in _settings(parameters)}
+    """The width of every setting of a layer as the blocks have it, whether it is a register or a constant.
+
+    Where programs need fewer bits of it, it has fewer: what is computed from it is as narrow.
+    """
+    bits = dict(parameters.setting_bits)
+    widths = {content.name: sum(field.width for field in content.fields) for content in _settings(parameters)}
+    return {name: min(bits.get(name, width), width) for name, width in widths.items()}
 
 
 def _fitted(parameters: HwcParameters, settings: Iterable[Content]) -> Iterator[Content]:

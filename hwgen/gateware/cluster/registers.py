@@ -99,7 +99,7 @@ class ClusterRegisters(wiring.Component):
             *(getattr(bank.shown, name).eq(value) for name, value in shown.items()),
         ]
         with m.If(bank.refused & run.records):
-            m.d.sync += fault.address.eq(self.port.add)
+            m.d.sync += fault.address.eq(bank.address)
         self._begin_and_end(m, bank, run, fault)
         self._count(m, cycles, list(counters.values()))
         return m

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import HwcParameters, tree_levels
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.hwc.token import operation
 from hwgen.gateware.lib.stride import times_stride
@@ -18,7 +18,7 @@ __all__ = ["Datapath"]
 
 class Datapath(wiring.Component):
     """Three stages: address the operands and the sum, gate and multiply, add and write back. With lanes along c the
-    products of channels are added in a stage of their own, between the last two.
+    products of channels are added in stages of their own, between the last two.
 
     An operation's sum comes from the memory while its products are made; if it is the one that the operation before
     makes, it is taken from there, and the memory's read is transparent to the one before that: a chain of operations
@@ -107,13 +107,14 @@ class Datapath(wiring.Component):
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
         # The operation whose sum is addressed, the next stage, and what that one adds in the stage behind it.
-        asked, before_last = op, multiply
+        asked, before_last, stages = op, multiply, [op, multiply]
         if p.lanes.c == 1:
             products = self._multiply(m, multiply_used)
         else:
-            # With registers between tree and accumulator synthesis keeps their adders, and their carries, apart.
-            asked, before_last = multiply, Signal(layout)
-            m.d.sync += before_last.eq(multiply)
+            for level in range(tree_levels(p.lanes)):
+                asked, before_last = before_last, Signal(layout, name=f"adds_{level}")
+                m.d.sync += before_last.eq(asked)
+                stages.append(before_last)
             products = self._sums(m, op, used)
 
         # Accumulate: the sum stands in a register of its own.
@@ -163,7 +164,7 @@ class Datapath(wiring.Component):
                 write.data.word_select(lane, 32).eq(afters[lane]),
                 self.unload_data[lane].eq(unloads[lane]),
             ]
-        stages = {id(stage): stage for stage in (op, multiply, before_last, accumulate)}.values()
+        stages.append(accumulate)
         m.d.comb += self.busy.eq(Cat(stage.compute | stage.load | stage.unload for stage in stages).any())
         return m
 
@@ -212,10 +213,7 @@ class Datapath(wiring.Component):
                 products.setdefault((output, n), []).append(product)
         sums = []
         for (output, n), values in sorted(products.items()):
-            tree = _tree(values)
-            held = Signal(tree.shape(), name=f"sum_of_channels_{output * across + n}", reset_less=True)
-            m.d.sync += held.eq(tree)
-            sums.append(held)
+            sums.append(_tree(m, values, f"channels_{output * across + n}"))
         return sums
 
     def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
@@ -241,8 +239,16 @@ class Datapath(wiring.Component):
         return shifted
 
 
-def _tree(values: Sequence[Value]) -> Value:
-    """The sum of values, added in pairs."""
+def _tree(m: Module, values: Sequence[Value], name: str) -> Value:
+    """The sum of signed values of one width, added in pairs, with a register behind each adder.
+
+    Of adders in a row synthesis makes one of many operands, out of LUTs, which is more than twice as large as the
+    adders with their carry chains.
+    """
     while len(values) > 1:
-        values = [left + right for left, right in zip(values[::2], values[1::2], strict=True)]
+        pairs = list(zip(values[::2], values[1::2], strict=True))
+        shape = signed(len(values[0]) + 1)
+        sums = [Signal(shape, name=f"{name}_of_{len(pairs)}_{i}", reset_less=True) for i in range(len(pairs))]
+        m.d.sync += [held.eq(left + right) for held, (left, right) in zip(sums, pairs, strict=True)]
+        values = sums
     return values[0]

@@ -1,6 +1,6 @@
 """The hardware convolution block: three operand streams around a SIMD datapath (Stoutchinin et al. 2019, Fig. 9)."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Shape, Signal, Value, ValueLike
+from amaranth.hdl import C, Cat, Module, Mux, ResetInserter, Shape, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -78,6 +78,8 @@ class Hwc(wiring.Component):
             connect(m, flipped(self.cfg), configuration.outer)
             connect(m, configuration.inner, registers.port)
         busy, halting, starting = Signal(), Signal(), Signal()
+        # The address that was requested last, before the block halted.
+        self._outside: Value = C(0, 32) if p.cluster else Signal(32, name="outside_address")
         m.d.comb += [registers.busy.eq(busy), self.irq.eq(registers.irq)]
 
         # Between layers the engine stands in reset, so that every layer begins alike.
@@ -215,16 +217,16 @@ class Hwc(wiring.Component):
     ) -> None:
         """Start, end, and the end by a fault."""
         sequencer, output = blocks["sequencer"], blocks["output"]
-        error, error_address = Signal(ERROR), Signal(32)
-        halts: list[tuple[HwcError, Value, ValueLike]] = [(HwcError.ABORTED, registers.abort, 0)]
+        error = Signal(ERROR)
+        halts: list[tuple[HwcError, Value]] = [(HwcError.ABORTED, registers.abort)]
         stops = Signal()
         if self.parameters.cluster:
-            halts.append((HwcError.HALTED, self.halt, 0))
+            halts.append((HwcError.HALTED, self.halt))
         else:
             watchdog = self._watch(m, registers, masters, blocks)
             m.d.comb += [watchdog.runs.eq(busy), watchdog.stopping.eq(halting), watchdog.stops.eq(stops)]
-            self._guard(m, registers, blocks["output"], masters[2], halts)
-            halts.append((HwcError.WATCHDOG, watchdog.expired, 0))
+            self._guard(m, registers, blocks["output"], masters[2], halting, halts)
+            halts.append((HwcError.WATCHDOG, watchdog.expired))
         quiet = masters[0].idle & masters[1].idle & masters[2].idle
         m.d.sync += starting.eq(registers.start)
         overflows = Signal(3)
@@ -233,19 +235,19 @@ class Hwc(wiring.Component):
             sequencer.stall_input | (sequencer.stall_weight << 1) | (sequencer.stall_output << 2)
         )
         faults = [
-            (HwcError.CONTRADICTION, checks.contradicts & ~starting, 0),
-            (HwcError.INPUT_BUS, masters[0].fault, masters[0].fault_address),
-            (HwcError.WEIGHT_BUS, masters[1].fault, masters[1].fault_address),
-            (HwcError.OUTPUT_BUS, masters[2].fault, masters[2].fault_address),
-            (HwcError.INPUT_OVERFLOW, overflows[0], 0),
-            (HwcError.WEIGHT_OVERFLOW, overflows[1], 0),
-            (HwcError.OUTPUT_OVERFLOW, overflows[2], 0),
+            (HwcError.CONTRADICTION, checks.contradicts & ~starting),
+            (HwcError.INPUT_BUS, masters[0].fault),
+            (HwcError.WEIGHT_BUS, masters[1].fault),
+            (HwcError.OUTPUT_BUS, masters[2].fault),
+            (HwcError.INPUT_OVERFLOW, overflows[0]),
+            (HwcError.WEIGHT_OVERFLOW, overflows[1]),
+            (HwcError.OUTPUT_OVERFLOW, overflows[2]),
             *halts,
         ]
-        m.d.comb += [registers.error.eq(error), registers.error_address.eq(error_address)]
+        m.d.comb += [registers.error.eq(error), registers.error_address.eq(self._error_address(m, error, masters))]
         # All is done, and the answer to the very last access was no error.
         done = Signal()
-        faulty = Cat(happened for _, happened, _ in faults).any()
+        faulty = Cat(happened for _, happened in faults).any()
         m.d.sync += done.eq(busy & output.finished & sequencer.finished & quiet & ~faulty)
         with m.If(registers.start):
             m.d.sync += [busy.eq(1), halting.eq(0), error.eq(HwcError.NONE)]
@@ -257,21 +259,36 @@ class Hwc(wiring.Component):
             with m.Elif(done):
                 m.d.comb += registers.ended.eq(1)
                 m.d.sync += busy.eq(0)
-            for code, happened, address in reversed(faults):
+            for code, happened in reversed(faults):
                 with m.If(happened & ~halting):
                     m.d.comb += stops.eq(1)
-                    m.d.sync += [halting.eq(1), error.eq(code), error_address.eq(address)]
+                    m.d.sync += [halting.eq(1), error.eq(code)]
         # Without a reset all of this begins at random.
         with m.If(registers.locked):
             m.d.sync += busy.eq(0)
 
-    @staticmethod
+    def _error_address(self, m: Module, error: Signal, masters: list[TcdmMaster]) -> Value:
+        """The address that goes with an error: the ports, and the window, keep theirs until the layer has ended."""
+        addresses: dict[HwcError, Value] = {
+            HwcError.INPUT_BUS: masters[0].fault_address,
+            HwcError.WEIGHT_BUS: masters[1].fault_address,
+            HwcError.OUTPUT_BUS: masters[2].fault_address,
+            HwcError.WRITE_WINDOW: self._outside,
+        }
+        # The codes follow each other, so that their lower bits tell which.
+        codes, bits = sorted(addresses), (len(addresses) - 1).bit_length()
+        assert [code % (1 << bits) for code in codes] == list(range(len(codes)))
+        known = error[bits:] == codes[0] >> bits
+        return Mux(known, Cat(addresses[code] for code in codes).word_select(error[:bits], 32), 0)
+
     def _guard(
+        self,
         m: Module,
         registers: ControlRegisters,
         output: OutputStream,
         master: TcdmMaster,
-        halts: list[tuple[HwcError, Value, ValueLike]],
+        halting: Signal,
+        halts: list[tuple[HwcError, Value]],
     ) -> None:
         """A write outside the window is lost, and the layer fails: ``ready`` need not wait for the comparison."""
         settings, request, outside = registers.settings, output.o_request.payload, Signal()
@@ -281,7 +298,11 @@ class Hwc(wiring.Component):
         )
         with m.If(outside):
             m.d.comb += master.i_request.valid.eq(0)
-        halts.append((HwcError.WRITE_WINDOW, output.o_request.valid & outside, request.address))
+        happened = Signal(name="writes_outside")
+        m.d.comb += happened.eq(output.o_request.valid & outside)
+        with m.If(~halting):
+            m.d.sync += self._outside.eq(request.address)
+        halts.append((HwcError.WRITE_WINDOW, happened))
 
     @staticmethod
     def _watch(

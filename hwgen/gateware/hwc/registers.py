@@ -161,7 +161,7 @@ class ControlRegisters(wiring.Component):
         ]
         for check, wrong in checks:
             with m.If(getattr(bank.written, check.name)):
-                value = self.port.wdata[: len(getattr(bank.held, check.name))]
+                value = bank.data[: len(getattr(bank.held, check.name))]
                 m.d.sync += wrong.eq(check.against(value))
         for check, wrong in reversed(checks):
             with m.If(wrong):
@@ -177,7 +177,7 @@ class ControlRegisters(wiring.Component):
         the settings in the cycle of the start, so a start right after another write waits for a cycle.
         """
         waits, begins, fresh = Signal(), Signal(), Signal()
-        m.d.sync += fresh.eq(self.port.req & ~self.port.wen)
+        m.d.sync += fresh.eq(bank.writes)
         m.d.comb += [
             bank.full.eq(waits),
             bank.shown.status_queued.eq(waits),
@@ -207,7 +207,7 @@ class ControlRegisters(wiring.Component):
         with m.If(self.start):
             m.d.sync += address.eq(0)
         with m.If(bank.refused & run.records):
-            m.d.sync += address.eq(self.port.add)
+            m.d.sync += address.eq(bank.address)
         with m.If((self.ended & (self.error != HwcError.NONE)) | self.gives_up):
             m.d.sync += address.eq(self.error_address)
         return address

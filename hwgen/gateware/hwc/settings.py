@@ -2,15 +2,19 @@
 
 from collections.abc import Collection, Sequence
 
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import Const, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import ADDRESS_BITS, setting_widths
+from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.gateware.lib.nest import LoopNest
 
-__all__ = ["in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
+__all__ = ["FACTOR_BITS", "in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
+
+FACTOR_BITS = 18
+"""A product of wider operands is added up from several multipliers, which takes longer than a cycle has."""
 
 
 def nest_of(
@@ -25,10 +29,11 @@ def nest_of(
     loops = [parameters.loops[j] for j in order]
     innermost, sized = {dim: at for at, dim in enumerate(loops)}, sorted(sized)  # a set has another order in each run
     sizes = {innermost[dim]: parameters.size_bits[order[innermost[dim]]] for dim in sized if dim in innermost}
-    nest = LoopNest(loops=loops, bits=parameters.dim_bits, sized=sizes)
+    repeats = [_repeats(parameters, settings, j) for j in order]
+    bits = [max(len(one) for one in entries) for entries in repeats]
+    nest = LoopNest(loops=loops, bits=bits, sized=sizes)
     for at, j in enumerate(order):
-        for i, repeats in enumerate(nest.repeats(at)):
-            m.d.comb += repeats.eq(getattr(settings, f"repeats_{j}_{i}"))
+        m.d.comb += [to.eq(value) for to, value in zip(nest.repeats(at), repeats[at], strict=True)]
         if at in sizes:
             m.d.comb += getattr(nest, f"step_{at}").eq(getattr(settings, f"step_{j}_{loops[at]}"))
             m.d.comb += [
@@ -39,6 +44,13 @@ def nest_of(
         for dim in sized
     }
     return nest, covered
+
+
+def _repeats(parameters: HwcParameters, settings: wiring.PureInterface, index: int) -> list[Value]:
+    """The entries of a loop's count, each as wide as it may get."""
+    constants = dict(parameters.constants)
+    names = (f"repeats_{index}_{i}" for i in range(len(same_outside(parameters.loops, index)) + 1))
+    return [Const(constants[name]) if name in constants else getattr(settings, name) for name in names]
 
 
 def in_ring(settings: wiring.PureInterface, port: str, address: Value) -> Value:

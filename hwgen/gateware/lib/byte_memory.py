@@ -104,13 +104,16 @@ class ByteMemory(wiring.Component):
             m.d.comb += self.read_data.eq(Cat(*rotated))
             return m
         # A barrel shifter, one stage for each bit of the bank number; the last stages compute only the bytes that are
-        # read. The last stage is after the register; the rest of that cycle is available to the reader.
-        rotated = banks
-        for bit in reversed(range(1, select)):
+        # read. The last stage is after the register, but for a single byte; the rest of that cycle is the reader's.
+        rotated, behind = banks, int(self._lanes > 1)
+        for bit in reversed(range(behind, select)):
             rotated = self._rotated(m, rotated, bit, read_bank[bit])
-        held = [
-            Signal(8, name=f"held_{place}", reset_less=True) for place in range(min(self._banks, self._lanes + 1))
-        ]
+        kept = min(self._banks, self._lanes + behind)
+        held = [Signal(8, name=f"held_{place}", reset_less=True) for place in range(kept)]
+        if not behind:
+            m.d.sync += held[0].eq(rotated[0])
+            m.d.comb += self.read_data[0].eq(held[0])
+            return m
         turned = Signal()
         m.d.sync += [turned.eq(read_bank[0]), *(byte.eq(value) for byte, value in zip(held, rotated, strict=True))]
         m.d.comb += self.read_data.eq(Cat(*self._rotated(m, held, 0, turned)))

@@ -29,7 +29,7 @@ class LoopNest(wiring.Component):
     loops
         Dimension of each loop, outermost first.
     bits
-        Width of a count, for each dimension.
+        Width of a count, for each loop.
     sized
         Indices of the loops whose size is wanted, and the width of that.
 
@@ -56,13 +56,13 @@ class LoopNest(wiring.Component):
         This is the last iteration of all.
     """
 
-    def __init__(self, *, loops: Sequence[str], bits: Mapping[str, int], sized: Mapping[int, int] = NOTHING) -> None:
-        self.loops, self._bits, self._sized = tuple(loops), bits, dict(sized)
+    def __init__(self, *, loops: Sequence[str], bits: Sequence[int], sized: Mapping[int, int] = NOTHING) -> None:
+        self.loops, self._bits, self._sized = tuple(loops), tuple(bits), dict(sized)
         count = len(self.loops)
         ports: dict[str, wiring.Member] = {}
-        for j, dim in enumerate(self.loops):
+        for j in range(count):
             entries = 1 + len(same_outside(self.loops, j))
-            ports[f"repeats_{j}"] = In(bits[dim]).array(entries)
+            ports[f"repeats_{j}"] = In(bits[j]).array(entries)
             if j in self._sized:
                 ports |= {
                     f"step_{j}": In(sized[j]),
@@ -95,10 +95,10 @@ class LoopNest(wiring.Component):
         m = Module()
         count = len(self.loops)
         moves, lasts, ended = Signal(), Signal(count), Signal(count + 1)
-        for j, dim in enumerate(self.loops):
+        for j in range(count):
             # Iterations after the present one, less one: -1 in the last one, to which the count of the next execution
             # is added. So the counter is an adder alone, of what a cell before it chooses.
-            bits = self._bits[dim]
+            bits = self._bits[j]
             left, following = Signal(bits + 1, name=f"left_{j}", init=-1), Signal(bits + 1, name=f"following_{j}")
             added = Signal(bits + 1, name=f"added_{j}")
             goes_on = (~self.ended[j]).replicate(bits + 1)

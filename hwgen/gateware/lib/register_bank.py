@@ -43,7 +43,7 @@ class _Names:
     Members
     -------
     bank : the registers.
-    of : for each of them, by its name, whether it is the one.
+    of : for each of them, by its name, whether it is the one. The address is that of the port.
     """
 
     bank: Bank
@@ -65,9 +65,10 @@ class _Names:
 class RegisterBank(wiring.Component):
     """The configuration port of a block: a decoder for its registers.
 
-    Every access is granted at once and answered in the next cycle. A read answers the register's value. A write takes
-    effect in its own cycle unless it is refused: it sets the value (``rw``, ``wo``), gives a pulse (``pulse``), or
-    clears the bits that are written as ones (``w1c``). These accesses are refused, the first reason counts:
+    Every access is granted at once, decoded, acts in the next cycle, and is answered in the one after that. So
+    accesses in consecutive cycles act in order: a read shows what the write before it did. A read answers the
+    register's value. A write sets the value (``rw``, ``wo``), gives a pulse (``pulse``), or clears the bits that are
+    written as ones (``w1c``), unless it is refused. These accesses are refused, the first reason counts:
 
     - to an address without a register;
     - a write to a register of read-only fields;
@@ -75,8 +76,8 @@ class RegisterBank(wiring.Component):
     - while ``busy``, a write to a register that has ``rw`` or ``wo`` fields, or of a pulse that is not allowed then;
       where a start can wait for the end of a run, while one waits (``full``).
 
-    A refused access is answered with ``r_opc`` and has no other effect. Whether a write is accepted is on the
-    critical path, so it only enables registers and gates pulses.
+    A refused access is answered with ``r_opc`` and has no other effect. All that does not depend on ``busy`` and
+    ``full`` is decided with the address, and stands in registers where the access acts.
 
     The ports are grouped by access; within a group each field has a port named as `Bank.signals` says.
 
@@ -92,11 +93,13 @@ class RegisterBank(wiring.Component):
         The block runs.
     full : In(1)
         A start waits for its end.
+    address, data : Out(32), writes : Out(1)
+        The access that acts in this cycle, if ``acts`` is set, and whether it writes.
+    acts : Out(1)
     held : Out
         Values of ``rw`` and ``wo`` fields.
     written : Out
-        For each of these fields: it is written in this cycle. The value is on the port; ``held`` has it a cycle
-        later.
+        For each of these fields: it is written in this cycle. The value is ``data``; ``held`` has it a cycle later.
     shown : In
         What ``ro`` fields read; those that are constant have no port.
     pulses : Out
@@ -120,6 +123,10 @@ class RegisterBank(wiring.Component):
                 "port": In(TcdmSignature()),
                 "busy": In(1),
                 "full": In(1),
+                "address": Out(32),
+                "data": Out(32),
+                "writes": Out(1),
+                "acts": Out(1),
                 "held": self._group(Out, *HELD),
                 "written": Out(wiring.Signature({name: Out(1) for name, _ in bank.signals(*HELD)})),
                 "shown": self._group(In, Access.RO),
@@ -137,36 +144,57 @@ class RegisterBank(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         port = self.port
-        writes, accepted = Signal(), Signal()
-        m.d.comb += [port.gnt.eq(1), writes.eq(port.req & ~port.wen)]
-        m.d.sync += [port.r_valid.eq(port.req), port.r_opc.eq(self.refusal != Refusal.NONE)]
+        m.d.comb += port.gnt.eq(1)
         names = self._decode(m)
         inside = Cat(port.add[: WORD_BYTES.bit_length() - 1], port.add[self._address_bits :]) == 0
-        self._answer_reads(m, names, inside)
-        known = inside & names.any(self.bank)
-        writable = names.any(register for register in self.bank if register.writable)
-        too_wide = names.writes(port.wdata, lambda register: ~register.written_mask) | ~port.be.all()
+        # Of the access on the port, for the next cycle, in which it acts.
+        write, value = ~port.wen, port.wdata
+        not_writable = ~names.any(register for register in self.bank if register.writable)
+        too_wide = names.writes(value, lambda register: ~register.written_mask) | ~port.be.all()
         idle = names.any(register for register in self.bank if register.idle)
+        idle |= names.writes(value, lambda register: register.idle_mask)
         queues = names.any(register for register in self.bank if register.queues)
-        waits = self.busy & (idle | names.writes(port.wdata, lambda register: register.idle_mask))
-        waits |= self.full & (queues | names.writes(port.wdata, lambda register: register.queue_mask))
-        with m.If(port.req):
-            with m.If(~known):
-                m.d.comb += self.refusal.eq(Refusal.UNKNOWN_REGISTER)
-            with m.Elif(writes & ~writable):
-                m.d.comb += self.refusal.eq(Refusal.READ_ONLY_REGISTER)
-            with m.Elif(writes & too_wide):
-                m.d.comb += self.refusal.eq(Refusal.VALUE_TOO_WIDE)
-            with m.Elif(writes & waits):
-                m.d.comb += self.refusal.eq(Refusal.WRITTEN_WHILE_BUSY)
-        m.d.comb += [
-            accepted.eq(writes & (self.refusal == Refusal.NONE)),
-            self.refused.eq(writes & (self.refusal != Refusal.NONE)),
+        queues |= names.writes(value, lambda register: register.queue_mask)
+        wrong, waits_idle, waits_queue = Signal(ERROR), Signal(), Signal()
+        m.d.sync += [
+            self.acts.eq(port.req),
+            self.address.eq(port.add),
+            self.data.eq(value),
+            self.writes.eq(port.req & write),
+            waits_idle.eq(write & idle),
+            waits_queue.eq(write & queues),
+            wrong.eq(
+                Mux(
+                    ~(inside & names.any(self.bank)),
+                    Refusal.UNKNOWN_REGISTER,
+                    Mux(
+                        write & not_writable,
+                        Refusal.READ_ONLY_REGISTER,
+                        Mux(write & too_wide, Refusal.VALUE_TOO_WIDE, Refusal.NONE),
+                    ),
+                )
+            ),
         ]
+        chosen = {register.name: Signal(name=f"is_{register.name}") for register in self.bank}
+        m.d.sync += [chosen[name].eq(named) for name, named in names.of.items()]
+        self._act(m, chosen, wrong, (self.busy & waits_idle) | (self.full & waits_queue))
+        return m
+
+    def _act(self, m: Module, chosen: Mapping[str, Signal], wrong: Signal, waits: Value) -> None:
+        """What the access that was decoded does, and its answer. An address without a register may choose one."""
+        port, refuses, accepted = self.port, Signal(), Signal()
+        m.d.comb += [
+            refuses.eq((wrong != Refusal.NONE) | waits),
+            self.refused.eq(self.writes & refuses),
+            accepted.eq(self.writes & ~refuses),
+        ]
+        with m.If(self.acts & refuses):
+            m.d.comb += self.refusal.eq(Mux(wrong != Refusal.NONE, wrong, Refusal.WRITTEN_WHILE_BUSY))
+        m.d.sync += [port.r_valid.eq(self.acts), port.r_opc.eq(self.acts & refuses)]
+        self._answer_reads(m, chosen, wrong != Refusal.UNKNOWN_REGISTER)
         for register in self.bank:
             if register.writable:
-                self._write(m, register, accepted & names.of[register.name])
-        return m
+                self._write(m, register, accepted & chosen[register.name])
 
     def _decode(self, m: Module) -> _Names:
         """Which register the address names, by its low bits: the others are compared once."""
@@ -177,12 +205,12 @@ class RegisterBank(wiring.Component):
             m.d.comb += found[register.name].eq(place == register.address >> low)
         return _Names(self.bank, found)
 
-    def _answer_reads(self, m: Module, names: _Names, inside: Value) -> None:
+    def _answer_reads(self, m: Module, chosen: Mapping[str, Signal], known: Value) -> None:
         """The answer to a read: zero where nothing can be read."""
         shown = [register for register in self.bank if not set(_UNSEEN).issuperset(f.access for f in register.fields)]
-        values = [Mux(names.of[register.name] & inside, self._read(register), 0) for register in shown]
-        with m.If(self.port.req):
-            m.d.sync += self.port.r_rdata.eq(reduce(or_, values, Const(0)))
+        values = [Mux(chosen[register.name], self._read(register), 0) for register in shown]
+        with m.If(self.acts):
+            m.d.sync += self.port.r_rdata.eq(Mux(known, reduce(or_, values, Const(0)), 0))
 
     def _read(self, register: Register) -> Value:
         """What a register reads."""
@@ -215,7 +243,7 @@ class RegisterBank(wiring.Component):
         written = Signal(name=f"writes_{register.name}")
         m.d.comb += written.eq(enable)
         for name, field in register.signals(*Access):
-            value = self.port.wdata[field.low : field.low + field.width]
+            value = self.data[field.low : field.low + field.width]
             match field.access:
                 case Access.RW | Access.WO:
                     held = Signal(field.width, name=name, init=field.reset)

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 
-__all__ = ["divided", "phase_base", "quotient_and_phase", "residue", "times_stride"]
+__all__ = ["divided", "phase_base", "quotient_and_phase", "residue", "split", "stepped", "times_stride"]
 
 
 def times_stride(value: ValueLike, stride: Value) -> Value:
@@ -33,6 +33,28 @@ def quotient_and_phase(m: Module, value: Value, stride: Value, name: str) -> tup
         ),
     ]
     return quotient, phase
+
+
+def stepped(m: Module, phase: Value, by: tuple[Value, Value], stride: Value, name: str) -> tuple[Signal, Signal]:
+    """``divmod(phase + columns, stride)`` for a phase below the stride and ``by``, the `split` of the columns."""
+    ahead, within = by
+    quotient, following = Signal(len(ahead) + 1, name=f"{name}_quotient"), Signal(2, name=f"{name}_phase")
+    reached = Signal(3, name=f"{name}_reached")
+    wraps = reached >= stride
+    m.d.comb += [
+        reached.eq(phase + within),
+        following.eq(Mux(wraps, reached - stride, reached)),
+        quotient.eq(ahead + wraps),
+    ]
+    return quotient, following
+
+
+def split(number: int, stride: Value) -> tuple[Value, Value]:
+    """``divmod(number, stride)`` for a stride of 1 to 4."""
+    code, (whole, half, third, fourth) = stride[:2], (number // by for by in (1, 2, 3, 4))
+    return Mux(code == 1, whole, Mux(code == 2, half, Mux(code == 3, third, fourth))), Value.cast(
+        residue(number, stride)
+    )
 
 
 def residue(number: int, stride: Value) -> Value:

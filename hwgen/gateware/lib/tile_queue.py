@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.latency import TILES_AHEAD, WORDS_AHEAD
+from hwgen.gateware.lib.short_queue import ShortQueue
 
 __all__ = ["BoxQueue", "WordQueue"]
 
@@ -68,8 +69,9 @@ class BoxQueue(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         token_width = Shape.cast(self._box["token"].shape).width
-        m.submodules.tokens = tokens = SyncFIFO(width=token_width, depth=TILES_AHEAD)
-        m.submodules.drops = drops = SyncFIFO(width=self._room, depth=TILES_AHEAD)
+        assert TILES_AHEAD == 2, "the queues are short"
+        m.submodules.tokens = tokens = ShortQueue(width=token_width)
+        m.submodules.drops = drops = ShortQueue(width=self._room)
 
         # Pushed. The first tile has no predecessor to drop units of.
         is_first = Signal(init=1)

@@ -96,7 +96,7 @@ class PipelineRegisters(wiring.Component):
             with m.If(self.moved):
                 m.d.sync += still.eq(0)
         with m.If(bank.refused & run.records):
-            m.d.sync += fault_address.eq(self.port.add)
+            m.d.sync += fault_address.eq(bank.address)
         with m.If(ends | fails):
             m.d.sync += self.running.eq(0)
         return m

@@ -41,7 +41,9 @@ def run(
             assert not ctx.get(bridge.apb.pready)
             await ctx.tick()
             ctx.set(bridge.apb.penable, 1)
-            assert ctx.get(bridge.apb.pready), "no wait states"
+            assert not ctx.get(bridge.apb.pready)
+            await ctx.tick()
+            assert ctx.get(bridge.apb.pready), "one wait state: the bank's register behind its decoder"
             answers.append((ctx.get(bridge.apb.prdata), ctx.get(bridge.apb.pslverr)))
             await ctx.tick()
         ctx.set(bridge.apb.psel, 0)

@@ -52,9 +52,10 @@ class Port:
             (port.wdata, value or 0),
         ):
             self.ctx.set(member, setting)
-        self.starts += self.ctx.get(self.registers.start)
         await self.ctx.tick()
         self.ctx.set(port.req, 0)
+        self.starts += self.ctx.get(self.registers.start)
+        await self.ctx.tick()
         assert self.ctx.get(port.r_valid) == 1
         return self.ctx.get(port.r_rdata), self.ctx.get(port.r_opc)
 

@@ -8,7 +8,7 @@ import pytest
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.errors import HwcError
-from tests.gateware.hwc.test_registers import PARAMETERS, Port, run, sound
+from tests.gateware.hwc.test_registers import ADDRESS, PARAMETERS, Port, run, sound
 
 SECOND = replace(PARAMETERS, second_settings=True)
 
@@ -131,10 +131,16 @@ def test_a_start_right_after_a_setting_begins_a_cycle_later_with_this_setting() 
     async def scenario(ctx: Any, port: Port) -> None:
         await Engine(ctx, port).begin()
         ctx.set(port.registers.busy, 0)
-        before = port.starts
-        await port.write("extent_m", 5)
-        await port.write("control", Control.START)
-        assert port.starts == before
+        registers = port.registers.port
+        for name, value in (("extent_m", 5), ("control", Control.START)):
+            for signal, content in ((registers.req, 1), (registers.wen, 0), (registers.be, 0xF)):
+                ctx.set(signal, content)
+            ctx.set(registers.add, ADDRESS[name])
+            ctx.set(registers.wdata, value)
+            await ctx.tick()
+        ctx.set(registers.req, 0)
+        assert ctx.get(port.registers.start) == 0
+        await ctx.tick()
         assert ctx.get(port.registers.start) == 1
         assert ctx.get(port.registers.settings.extent_m) == 5
 

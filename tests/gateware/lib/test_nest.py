@@ -82,7 +82,7 @@ def walk(
 ) -> list[int]:
     """Step through the nest in simulation and compare all that it says. Returns the register's values."""
     count = len(given.loops)
-    nest = LoopNest(loops=given.loops, bits=BITS, sized=dict.fromkeys(range(count), 6))
+    nest = LoopNest(loops=given.loops, bits=[BITS[dim] for dim in given.loops], sized=dict.fromkeys(range(count), 6))
     m = Module()
     m.submodules.nest = nest
     if isinstance(register, SteppedValue):

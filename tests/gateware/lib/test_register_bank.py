@@ -36,7 +36,7 @@ def sample() -> Bank:
 
 
 class Port:
-    """One access a time; what the pulses were in the cycle of the access."""
+    """One access a time; what the pulses were in the cycle in which it acted."""
 
     def __init__(self, ctx: Any, bank: RegisterBank) -> None:
         self.ctx, self.bank = ctx, bank
@@ -51,13 +51,16 @@ class Port:
         for signal, content in driven:
             ctx.set(signal, content)
         ctx.set(port.wdata, value or 0)
+        assert ctx.get(port.gnt) == 1
+        assert not any([*self._group("pulses").values(), *self._group("written").values()])
+        await ctx.tick()
+        ctx.set(port.req, 0)
         self.pulses = self._group("pulses")
         self.written = self._group("written")
         self.refusal = Refusal(ctx.get(self.bank.refusal))
         assert ctx.get(self.bank.refused) == (value is not None and self.refusal is not Refusal.NONE)
-        assert ctx.get(port.gnt) == 1
+        assert ctx.get(port.r_valid) == 0
         await ctx.tick()
-        ctx.set(port.req, 0)
         assert ctx.get(port.r_valid) == 1
         assert ctx.get(port.r_opc) == (self.refusal is not Refusal.NONE)
         return int(ctx.get(port.r_rdata))
@@ -86,7 +89,7 @@ def test_everything_reads_its_reset_value() -> None:
     run(scenario)
 
 
-def test_held_values_are_there_in_the_next_cycle_and_only_theirs_change() -> None:
+def test_held_values_are_there_with_the_answer_and_only_theirs_change() -> None:
     async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
         await port.access(SIZE, 0xABC)
         assert port.written == {"size": 1, "last": 0, "hidden": 0}
@@ -96,6 +99,35 @@ def test_held_values_are_there_in_the_next_cycle_and_only_theirs_change() -> Non
         assert await port.access(LAST) == 0xFFFFFFFF
         await port.access(LAST, 5)
         assert [await port.access(SIZE), await port.access(LAST)] == [0xABC, 5]
+
+    run(scenario)
+
+
+def test_accesses_in_consecutive_cycles_act_in_order() -> None:
+    async def scenario(ctx: Any, bank: RegisterBank, _port: Port) -> None:
+        port, answers = bank.port, []
+        ctx.set(port.req, 1)
+        ctx.set(port.be, 0xF)
+        for address, value in (
+            (SIZE, 5),
+            (SIZE, None),
+            (MIXED, 1 << 8),
+            (SIZE, 6),
+            (SIZE, None),
+            (0x3C, None),
+            (0, None),
+        ):
+            ctx.set(port.add, address)
+            ctx.set(port.wen, value is None)
+            ctx.set(port.wdata, value or 0)
+            await ctx.tick()
+            answers.append((ctx.get(port.r_valid), ctx.get(port.r_opc), ctx.get(port.r_rdata)))
+        ctx.set(port.req, 0)
+        await ctx.tick()
+        assert ctx.get(port.r_rdata) == 0x534D504C
+        assert [valid for valid, _, _ in answers] == [0, 1, 1, 1, 1, 1, 1]
+        assert [refused for _, refused, _ in answers[1:]] == [0, 0, 1, 0, 0, 1]
+        assert [answers[read][2] for read in (2, 5, 6)] == [5, 6, 0]
 
     run(scenario)
 
@@ -123,7 +155,7 @@ def test_what_the_hardware_shows_is_read_in_its_field() -> None:
     run(scenario)
 
 
-def test_a_pulse_lasts_the_cycle_of_the_write_and_reads_zero() -> None:
+def test_a_pulse_lasts_the_cycle_in_which_the_write_acts_and_reads_zero() -> None:
     async def scenario(ctx: Any, bank: RegisterBank, port: Port) -> None:
         await port.access(MIXED, 0b01)
         assert port.pulses == {"mixed_go": 1, "mixed_stop": 0}

@@ -57,6 +57,7 @@ class _Bench:
         ctx.set(port.wdata, value or 0)
         await ctx.tick()
         ctx.set(port.req, 0)
+        await ctx.tick()
         assert not ctx.get(port.r_opc), (name, value)
         return int(ctx.get(port.r_rdata))
 

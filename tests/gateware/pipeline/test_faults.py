@@ -71,6 +71,7 @@ class _Port:
         ctx.set(port.wdata, value or 0)
         await ctx.tick()
         ctx.set(port.req, 0)
+        await ctx.tick()
         return ctx.get(port.r_rdata), bool(ctx.get(port.r_opc))
 
     async def write(self, name: str, value: int) -> bool:

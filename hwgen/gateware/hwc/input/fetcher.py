@@ -9,10 +9,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
+from hwgen.gateware.hwc.input.box import input_box
 from hwgen.gateware.hwc.input.fill import input_place, is_one_phase
-from hwgen.gateware.hwc.input.placer import input_box
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
-from hwgen.gateware.lib.stride import quotient_and_phase, residue
+from hwgen.gateware.lib.stride import quotient_and_phase, residue, split, stepped
 from hwgen.gateware.lib.tile_queue import WordQueue
 
 __all__ = ["InputFetcher"]
@@ -137,7 +137,8 @@ class InputFetcher(wiring.Component):
         )
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
-        box, line = _Box(incoming), _Line(p.position_bits, len(settings.input_slab), p.lanes.c, self._word)
+        flat = (p.input_elements - 1).bit_length() + 1
+        box, line = _Box(incoming), _Line(p.position_bits, flat, p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
         enable, is_last = line.enable, line.loads
@@ -239,8 +240,11 @@ class InputFetcher(wiring.Component):
     def _step(self, m: Module, box: _Box, line: _Line, begin: "_Begin", active: Signal, steps: Signal) -> None:
         """To the next word, line, row or box."""
         settings, p = self.settings, self.parameters
-        in_word = Mux(settings.wide, self._word // 2, self._word) if p.wide else self._word
-        columns, phase = quotient_and_phase(m, line.phase + in_word, settings.stride_x, "following")
+        ahead, within = split(self._word, settings.stride_x)
+        if p.wide:
+            wide_ahead, wide_within = split(self._word // 2, settings.stride_x)
+            ahead, within = Mux(settings.wide, wide_ahead, ahead), Mux(settings.wide, wide_within, within)
+        columns, phase = stepped(m, line.phase, (ahead, within), settings.stride_x, "following")
         at = line.at + in_bytes(p, settings, columns)
         last_row = line.last_row
         word = _Word(line.words_left == 1, line.last_line, last_row, phase, at, line.end, line.at + 2 * self._word)

@@ -3,93 +3,60 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from amaranth.hdl import C, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, signed
+from amaranth.hdl import C, Cat, Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.input.box import input_box
 from hwgen.gateware.hwc.input.columns import TileColumns, in_row
 from hwgen.gateware.hwc.input.rows import TileRows
 from hwgen.gateware.hwc.input.walk import InputWalk
-from hwgen.gateware.hwc.settings import in_bytes, settings_signature
+from hwgen.gateware.hwc.settings import FACTOR_BITS, in_bytes, settings_signature
 from hwgen.gateware.hwc.token import input_token
 
-__all__ = ["InputPlacer", "input_box"]
-
-
-def input_box(parameters: HwcParameters) -> wiring.Signature:
-    """A box, seen from the placer; a stream's handshake without its payload in one piece.
-
-    Members
-    -------
-    valid : Out(1), ready : In(1)
-    rows, channels : Out
-        New rows, and channels.
-    fetches, single_row, single_channel, single_word : Out(1)
-        There are new rows; there is one, one channel, one word to a line.
-    words, first, last : Out
-        Words of a line, less one; first used byte of its first, last used byte of its last word.
-    quotient, phase : Out
-        Place of the first word's first byte in a line; the quotient is negative where the line begins behind it.
-    slid : Out(1)
-        The new columns lie behind others that stay. Where columns slide.
-    gaps, kernel_columns : Out
-        Whether only so many columns of each stride are used.
-    run, kernel_rows, row_gaps, at_gap, gap : Out
-        New rows before the next gap between rows, rows between two gaps, whether there are gaps, one behind the first
-        new row, and how many rows of the image lie from the one before a gap to the one behind it, modulo 4.
-    address : Out(32)
-        Of the first word of the first new row.
-    slot : Out
-        Element of the ring at which the first new row begins.
-    """
-    bits, ring = parameters.position_bits, parameters.input_elements
-    slides, in_word = parameters.columns_slide, (parameters.ports.input_bytes - 1).bit_length()
-    return wiring.Signature(
-        {
-            "valid": Out(1),
-            "ready": In(1),
-            "rows": Out(bits + 1),
-            "channels": Out(bits),
-            **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
-            "words": Out(bits),
-            "first": Out(in_word),
-            "last": Out(in_word),
-            "quotient": Out(signed(ring.bit_length() + 1 if slides else in_word + 1)),
-            **({"slid": Out(1)} if slides else {}),
-            "phase": Out(2),
-            "gaps": Out(1),
-            "kernel_columns": Out(2),
-            "run": Out(2),
-            "kernel_rows": Out(2),
-            "row_gaps": Out(1),
-            "at_gap": Out(1),
-            "gap": Out(2),
-            "address": Out(32),
-            "slot": Out((ring - 1).bit_length()),
-        }
-    )
+__all__ = ["InputPlacer"]
 
 
 class _Product:
-    """One multiplier for all addresses: a state sets its factors, the state after the next has the product."""
+    """One multiplier for all addresses: a state sets its factors, the state after the next has the product.
 
-    def __init__(self, m: Module) -> None:
-        # Of rows and channels only so many are inside an image.
-        self._a, self._b, self.value = Signal(18), Signal(28), Signal(32)
-        m.d.sync += self.value.eq(self._a * self._b)
+    The product by a channel's size has two parts, as multipliers have `FACTOR_BITS`; all others are ``value``.
+    """
+
+    def __init__(self, m: Module, numbers: int, sizes: int) -> None:
+        self._a, self._b, self.value = Signal(numbers), Signal(sizes), Signal(32)
+        self._above = Signal(32 - FACTOR_BITS)
+        m.d.sync += [
+            self.value.eq(self._a * self._b[:FACTOR_BITS]),
+            self._above.eq(self._a * self._b[FACTOR_BITS:]),
+        ]
+
+    @property
+    def whole(self) -> Value:
+        """With both parts."""
+        return self.value + (self._above << FACTOR_BITS)
 
     def of(self, a: Value, b: Value) -> list[Assign]:
         return [self._a.eq(a), self._b.eq(b)]
+
+
+class _Address:
+    """What a box's address gets in this cycle: the base, which begins it; the first used byte's; a product."""
+
+    def __init__(self) -> None:
+        self.begins, self.adds_first, self.adds_product = Signal(), Signal(), Signal()
 
 
 class _Ring:
     """Elements of the ring: where the box's first row lies, or would lie, at first before it; where the next new row
     will be written; how many belong to the box, and how many of the box before do not."""
 
-    def __init__(self, place: ShapeLike, number: ShapeLike) -> None:
-        self.first, self.write, self.live = Signal(signed(33)), Signal(place), Signal(number)
+    def __init__(self, place: ShapeLike, number: ShapeLike, padding: int) -> None:
+        # Before the ring lie rows that stay, and padding, of so many rows that they are told in as many bits.
+        before = Shape.cast(number).width + padding + 1
+        self.first, self.write, self.live = Signal(signed(before)), Signal(place), Signal(number)
         self.drop = Signal(number)
         # The product at hand is the room of the new rows.
         self.grows = Signal()
@@ -153,8 +120,9 @@ class InputPlacer(wiring.Component):
             columns.span.eq(walk.column_span),
             columns.kernel.eq(walk.kernel_columns),
         ]
-        product = _Product(m)
-        ring = _Ring(box.slot.shape(), self.drop.shape())
+        sizes = max(len(settings.input_plane), len(settings.input_pitch), len(settings.input_slab))
+        product = _Product(m, bits + 2, sizes)
+        ring = _Ring(box.slot.shape(), self.drop.shape(), len(settings.padding_top))
         self._offer(m, box, token, ring)
         # Of a line in the shared memory.
         first_byte, last_byte = Signal(bits + 4), Signal(signed(bits + 5))
@@ -192,10 +160,10 @@ class InputPlacer(wiring.Component):
             m.d.sync += ring.first.eq(ring.first + p.input_elements)
         if self._slid is not None:
             m.d.comb += box.slid.eq(self._slid)
-        stays = self._what_stays(m, walk)
+        stays, address = self._what_stays(m, walk), self._address(m, columns, product)
         with m.FSM(name="place"):
-            self._begin(m, walk, rows, columns, ring, product, stays)
-            self._multiply(m, rows, columns, product, ring)
+            self._begin(m, walk, rows, columns, ring, product, stays, address)
+            self._multiply(m, rows, columns, product, ring, address)
             with m.State("Overflow"):
                 m.d.comb += self.overflow.eq(1)
             with m.State("Offer"):
@@ -238,6 +206,7 @@ class InputPlacer(wiring.Component):
         ring: _Ring,
         product: _Product,
         stays: tuple[Value, Value],
+        address: "_Address",
     ) -> None:
         """From loops to rows, columns and the channel's address."""
         settings = self.settings
@@ -252,7 +221,7 @@ class InputPlacer(wiring.Component):
             m.d.comb += rows.keeps.eq(keeps)
         with m.State("Corner"):
             m.d.sync += product.of(channel, settings.input_plane)
-            m.d.comb += [columns.prepare.eq(1), rows.begin.eq(1)]
+            m.d.comb += [columns.prepare.eq(1), rows.begin.eq(1), address.begins.eq(1)]
             m.next = "Span"
         with m.State("Span"):
             m.d.comb += columns.begin.eq(1)
@@ -261,7 +230,7 @@ class InputPlacer(wiring.Component):
             with m.If(~rows.counting):
                 m.next = "Add-Rows"
         with m.State("Add-Rows"):
-            m.d.comb += rows.ends.eq(1)
+            m.d.comb += [rows.ends.eq(1), address.adds_first.eq(1)]
             m.next = "Place-Rows"
 
     def _seek(self, m: Module, walk: InputWalk, stays: Value, whole: Value) -> tuple[Signal, Signal]:
@@ -312,19 +281,36 @@ class InputPlacer(wiring.Component):
                 return nothing, nothing
         return same_execution & self.settings.input_slides, nothing
 
-    def _multiply(self, m: Module, rows: TileRows, columns: TileColumns, product: _Product, ring: _Ring) -> None:
+    def _address(self, m: Module, columns: TileColumns, product: _Product) -> "_Address":
+        """The address of a box is added up, a part in a cycle, by one adder."""
+        p, settings, address = self.parameters, self.settings, _Address()
+        word = p.ports.input_bytes
+        base = settings.input_base & ~(word - 1) if p.cluster else settings.input_base
+        first = in_row(p, settings, in_bytes(p, settings, columns.first_used)) & ~(word - 1)
+        with m.If(address.begins):
+            m.d.sync += self._box.address.eq(base)
+        with m.Elif(address.adds_first | address.adds_product):
+            m.d.sync += self._box.address.eq(self._box.address + Mux(address.adds_first, first, product.whole))
+        return address
+
+    def _multiply(
+        self,
+        m: Module,
+        rows: TileRows,
+        columns: TileColumns,
+        product: _Product,
+        ring: _Ring,
+        address: "_Address",
+    ) -> None:
         """Addresses in memory and in the ring, one multiplication a cycle; those by nothing are left out."""
-        p, settings, box = self.parameters, self.settings, self._box
+        settings, box = self.settings, self._box
         write, live, slab = ring.write, ring.live, settings.input_slab
         kept, slabs, skips = Signal.like(rows.kept), Signal(len(rows.kept) + 1), Signal()
         m.d.sync += slabs.eq(box.rows + kept)
         with m.State("Place-Rows"), self._moved(m, columns, ring) as begin:
-            word = p.ports.input_bytes
-            base = settings.input_base & ~(word - 1) if p.cluster else settings.input_base
-            first = in_row(p, settings, in_bytes(p, settings, columns.first_used))
+            m.d.comb += address.adds_product.eq(1)
             m.d.sync += [
                 *product.of(rows.first_new, settings.input_pitch),
-                box.address.eq(base + product.value + (first & ~(word - 1))),
                 ring.first.eq(begin),
                 ring.drop.eq(self._if_slid(0, live)),
                 live.eq(self._if_slid(live, 0)),
@@ -340,14 +326,15 @@ class InputPlacer(wiring.Component):
             with m.If(skips):
                 m.next = "Place-Corner"
         with m.State("Place-Corner"):
-            m.d.sync += [*product.of(kept, slab), box.address.eq(box.address + product.value)]
+            m.d.comb += address.adds_product.eq(1)
+            m.d.sync += product.of(kept, slab)
             m.next = "Place-Kept"
         with m.State("Place-Kept"):
             m.d.sync += [*product.of(box.rows, slab), ring.first.eq(write - product.value)]
             m.next = "Place-End"
         with m.State("Place-End"):
             with m.If(~skips):
-                m.d.sync += box.address.eq(box.address + product.value)
+                m.d.comb += address.adds_product.eq(1)
             with m.Else():
                 m.d.sync += [
                     ring.drop.eq(ring.drop - product.value),

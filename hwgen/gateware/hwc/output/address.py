@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import ROW_ADDRESS
-from hwgen.gateware.hwc.settings import settings_signature
+from hwgen.gateware.hwc.settings import FACTOR_BITS, settings_signature
 
 __all__ = ["RowAddress"]
 
@@ -53,17 +53,21 @@ class RowAddress(wiring.Component):
         m = Module()
         settings, partial = self.settings, self.partial
         step = Signal(ROW_ADDRESS)
-        factor, pitch, product = Signal.like(self.row), Signal(28), Signal(32)
         plane = Mux(partial, settings.partial_plane, settings.output_plane)
+        # Of a product the part by the lower bits, and the one by those above.
+        factor, product, above = Signal.like(self.row), Signal(32), Signal(32 - FACTOR_BITS)
+        pitch = Signal(max(len(plane), len(settings.partial_pitch), len(settings.output_pitch)))
         m.d.sync += [
             step.eq(Mux(self.moves, 1, Cat(0, step[:-1]))),
             factor.eq(Mux(step[0], self.channel, self.row)),
             pitch.eq(Mux(step[0], plane, Mux(partial, settings.partial_pitch, settings.output_pitch))),
-            product.eq(factor * pitch),
+            product.eq(factor * pitch[:FACTOR_BITS]),
+            above.eq(factor * pitch[FACTOR_BITS:]),
         ]
         base = Mux(partial, settings.partial_base, settings.output_base)
         with m.If(step[-2:].any()):
-            m.d.sync += self.address.eq(Mux(step[-2], base, self.address) + product)
+            so_far = Mux(step[-2], base, self.address)
+            m.d.sync += self.address.eq(so_far + product + (above << FACTOR_BITS))
         with m.If(self.moves):
             m.d.sync += self.placed.eq(0)
         with m.Elif(step[-1]):

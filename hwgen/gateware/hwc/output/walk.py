@@ -99,6 +99,9 @@ class OutputWalk(wiring.Component):
         columns_from = rows_from + len(inner["y"])
         reductions = [at for at in outer if p.loops[at] in REDUCTION]
         begins, ends = ([self.settings.first_part], [self.settings.last_part]) if p.cluster else ([], [])
+        stays = Signal(max(len(p.bias_loops), 1))
+        if p.bias_loops:
+            m.d.comb += stays.eq(self.settings.bias_stays)
         m.d.comb += [
             self.leaves_row.eq(~_any(nest.turning[columns_from:])),
             self.channels.eq(sizes["m"]),
@@ -109,9 +112,7 @@ class OutputWalk(wiring.Component):
             self.ends_box.eq(nest.ended[p.output_marker]),
             self.resumes.eq(~_all([*(nest.first[at] for at in reductions), *begins])),
             self.is_final.eq(_all([*(nest.last[at] for at in reductions), *ends])),
-            self.needs_fetch.eq(
-                _all(nest.first[j] | ~self.settings.bias_stays[i] for i, j in enumerate(p.bias_loops))
-            ),
+            self.needs_fetch.eq(_all(nest.first[j] | ~stays[i] for i, j in enumerate(p.bias_loops))),
         ]
         self._place(m, nest, order)
         return m

@@ -1,0 +1,63 @@
+"""What the placer of the input tells the fetcher of a box."""
+
+from amaranth.hdl import signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.hwc import HwcParameters
+
+__all__ = ["input_box"]
+
+
+def input_box(parameters: HwcParameters) -> wiring.Signature:
+    """A box, seen from the placer; a stream's handshake without its payload in one piece.
+
+    Members
+    -------
+    valid : Out(1), ready : In(1)
+    rows, channels : Out
+        New rows, and channels.
+    fetches, single_row, single_channel, single_word : Out(1)
+        There are new rows; there is one, one channel, one word to a line.
+    words, first, last : Out
+        Words of a line, less one; first used byte of its first, last used byte of its last word.
+    quotient, phase : Out
+        Place of the first word's first byte in a line; the quotient is negative where the line begins behind it.
+    slid : Out(1)
+        The new columns lie behind others that stay. Where columns slide.
+    gaps, kernel_columns : Out
+        Whether only so many columns of each stride are used.
+    run, kernel_rows, row_gaps, at_gap, gap : Out
+        New rows before the next gap between rows, rows between two gaps, whether there are gaps, one behind the first
+        new row, and how many rows of the image lie from the one before a gap to the one behind it, modulo 4.
+    address : Out(32)
+        Of the first word of the first new row.
+    slot : Out
+        Element of the ring at which the first new row begins.
+    """
+    bits, ring = parameters.position_bits, parameters.input_elements
+    slides, in_word = parameters.columns_slide, (parameters.ports.input_bytes - 1).bit_length()
+    return wiring.Signature(
+        {
+            "valid": Out(1),
+            "ready": In(1),
+            "rows": Out(bits + 1),
+            "channels": Out(bits),
+            **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
+            "words": Out(bits),
+            "first": Out(in_word),
+            "last": Out(in_word),
+            "quotient": Out(signed(ring.bit_length() + 1 if slides else in_word + 1)),
+            **({"slid": Out(1)} if slides else {}),
+            "phase": Out(2),
+            "gaps": Out(1),
+            "kernel_columns": Out(2),
+            "run": Out(2),
+            "kernel_rows": Out(2),
+            "row_gaps": Out(1),
+            "at_gap": Out(1),
+            "gap": Out(2),
+            "address": Out(32),
+            "slot": Out((ring - 1).bit_length()),
+        }
+    )
