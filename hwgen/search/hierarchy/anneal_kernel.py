@@ -11,7 +11,7 @@ from numba import njit
 
 from hwgen.search.hierarchy.nest_cost import cost_of
 
-__all__ = ["WHOLE", "anneal", "steps_of"]
+__all__ = ["WHOLE", "anneal", "below", "drawn", "random_state", "steps_of"]
 
 WHOLE = 1 << 20
 """Iterations that make a step the whole extent."""
@@ -19,7 +19,7 @@ _13, _7, _17, _11 = np.uint64(13), np.uint64(7), np.uint64(17), np.uint64(11)
 
 
 @njit(cache=True)
-def _drawn(state):  # type: ignore[no-untyped-def]
+def drawn(state):  # type: ignore[no-untyped-def]
     """A number from 0 to 1 (Marsaglia 2003, Xorshift); the same sequence everywhere. ``state`` [1] is not 0."""
     word = state[0]
     word ^= word << _13
@@ -30,8 +30,18 @@ def _drawn(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _below(state, number):  # type: ignore[no-untyped-def]
-    return int(_drawn(state) * number)
+def random_state(seed):  # type: ignore[no-untyped-def]
+    """The state of the sequence of random numbers of a seed."""
+    state = np.full(1, np.uint64(seed) * np.uint64(2654435769) + np.uint64(88172645463325252))
+    for _ in range(8):
+        drawn(state)
+    return state
+
+
+@njit(cache=True)
+def below(state, number):  # type: ignore[no-untyped-def]
+    """A random number from 0, below ``number``."""
+    return int(drawn(state) * number)
 
 
 @njit(cache=True)
@@ -50,13 +60,13 @@ def steps_of(factors, extents, steps):  # type: ignore[no-untyped-def]
 def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-def]
     """One random change of the loops, in place."""
     last = len(factors) - 1
-    axis = _below(state, 7)
+    axis = below(state, 7)
     for _ in range(20):
         if extents[axis] == 1:
-            axis = _below(state, 7)
-    row = _below(state, last)
-    other = _below(state, last)
-    kind = _below(state, 12)
+            axis = below(state, 7)
+    row = below(state, last)
+    other = below(state, last)
+    kind = below(state, 12)
     if axis >= 5:
         if extents[axis] > least[axis]:
             # Whole from one row outward, or cut everywhere.
@@ -70,7 +80,7 @@ def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-de
         factors[row, axis] = max(1, min(factors[row, axis], extents[axis]) - 1)
     elif kind == 2:
         ratio = -(-extents[axis] // least[axis])
-        factors[row, axis] = max(1, int(np.exp(_drawn(state) * np.log(ratio + 1.0))))
+        factors[row, axis] = max(1, int(np.exp(drawn(state) * np.log(ratio + 1.0))))
     elif kind == 3:
         factors[other, axis] = min(WHOLE, factors[other, axis] * factors[row, axis])
         if other != row:
@@ -78,26 +88,26 @@ def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-de
     elif kind == 4:
         factors[row, axis], factors[other, axis] = factors[other, axis], factors[row, axis]
     elif kind == 5:
-        by = 2 + _below(state, 2)
+        by = 2 + below(state, 2)
         if other != row and factors[row, axis] >= by:
             factors[row, axis] = max(1, min(factors[row, axis], extents[axis]) // by)
             factors[other, axis] = min(WHOLE, factors[other, axis] * by)
     elif kind in (6, 7) and row > 0:
         # Another step here; the one of the row outside stays about the same.
         both = min(factors[row, axis], extents[axis]) * min(factors[row - 1, axis], extents[axis])
-        factors[row, axis] = 1 + _below(state, min(both, extents[axis]))
-        factors[row - 1, axis] = max(1, both // factors[row, axis] + _below(state, 2))
+        factors[row, axis] = 1 + below(state, min(both, extents[axis]))
+        factors[row - 1, axis] = max(1, both // factors[row, axis] + below(state, 2))
     elif kind in (8, 9):
         # More along one axis, less along another one, of about the same room.
-        second = _below(state, 5)
-        by = 2 + _below(state, 2)
+        second = below(state, 5)
+        by = 2 + below(state, 2)
         if second != axis and factors[row, second] >= by:
             factors[row, axis] = min(WHOLE, factors[row, axis] * by)
             factors[row, second] = max(1, min(factors[row, second], extents[second]) // by)
     elif kind == 10:
-        factors[row, axis] = WHOLE if _below(state, 2) else 1
+        factors[row, axis] = WHOLE if below(state, 2) else 1
     elif least[axis] > 1:
-        factors[last, axis] = least[axis] if _below(state, 3) else 1 + _below(state, least[axis])
+        factors[last, axis] = least[axis] if below(state, 3) else 1 + below(state, least[axis])
 
 
 @njit(cache=True)
@@ -125,17 +135,17 @@ def _swap(markers, held, at, to):  # type: ignore[no-untyped-def]
 def _change(t, state, markers, held, factors, may_hold):  # type: ignore[no-untyped-def]
     """One random change of a state, in place."""
     number = len(markers)
-    kind = _below(state, 10)
+    kind = below(state, 10)
     if kind < 3 and number > 1:
         # A marker changes its place with others, as far as the next one of its own operand.
-        at = _below(state, number)
-        to = _below(state, number) if kind else min(at + 1, number - 1)
+        at = below(state, number)
+        to = below(state, number) if kind else min(at + 1, number - 1)
         way = 1 if to > at else -1
         while at != to and markers[at, 0] != markers[at + way, 0]:
             _swap(markers, held, at, at + way)
             at += way
     elif kind == 3:
-        at = _below(state, number)
+        at = below(state, number)
         if may_hold[markers[at, 1], markers[at, 0]]:
             held[at] = not held[at]
     else:
@@ -151,9 +161,7 @@ def anneal(t, seed, iterations, hot, cold, markers, held, factors, may_hold):  #
     ``t``: see `hwgen.search.hierarchy.nest_cost.Costs`. ``may_hold[level, operand]``. The state must fit. It ends as
     the best one that was met.
     """
-    state = np.full(1, np.uint64(seed) * np.uint64(2654435769) + np.uint64(88172645463325252))
-    for _ in range(8):
-        _drawn(state)
+    state = random_state(seed)
     steps = np.empty((len(markers) + 1, 7), np.int64)
     used = np.empty((len(t.serves), 3))
     steps_of(factors, t.extents, steps)
@@ -170,7 +178,7 @@ def anneal(t, seed, iterations, hot, cold, markers, held, factors, may_hold):  #
         _change(t, state, markers, held, factors, may_hold)
         steps_of(factors, t.extents, steps)
         found = cost_of(t, markers, held, steps, used)
-        if found <= cost or (found < np.inf and _drawn(state) < np.exp((cost - found) / (cost * heat))):
+        if found <= cost or (found < np.inf and drawn(state) < np.exp((cost - found) / (cost * heat))):
             cost = found
             _copy(markers, held, factors, old_markers, old_held, old_factors)
             if cost < best:
