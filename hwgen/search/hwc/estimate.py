@@ -22,6 +22,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hwgen.arch.latency import (
+    CAPTURE,
+    INPUT_NOTICED,
+    INPUT_PLACE,
+    INPUT_TOKEN,
+    NEXT_BIASES,
+    OUTPUT_ROOM,
+    REQUEST_TO_ANSWER,
+    WEIGHT_ADVANCE,
+)
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits
 from hwgen.search.core.axes import INNER, KERNEL, PAIR_STATES, TILE, mark_tile, place_of
@@ -32,12 +42,13 @@ __all__ = ["Shapes", "Waiting", "estimate", "shapes_of", "waiting_of", "weight_w
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-INPUT_PLACING, WEIGHT_PLACING = 8, 3
-LATENCY = 6
-"""Cycles from the request of a word to the first use of its tile."""
-DRAIN_LATENCY = 5
-"""Cycles from the last operation on a tile of O to the drain of its first vector."""
-LEAST_DRAIN = 4
+INPUT_PLACING, WEIGHT_PLACING = INPUT_PLACE, WEIGHT_ADVANCE + 2
+"""Cycles to place a tile; one of W begins a cycle after the push of the one before, and has one step of sizes."""
+LATENCY = INPUT_NOTICED + REQUEST_TO_ANSWER + INPUT_TOKEN
+"""Cycles from room for a word to the first use of its tile."""
+DRAIN_LATENCY = CAPTURE + 1 + OUTPUT_ROOM
+"""Cycles from the last operation on a tile of O until the place of its first vector counts as free."""
+LEAST_DRAIN = CAPTURE + NEXT_BIASES
 """Cycles from one vector that is drained to the next one, at least."""
 KINDS = 12
 """Most kinds of tiles along one axis."""
