@@ -27,7 +27,7 @@ def nest_of(
     """A nest of some loops, by their indices, that counts as the settings say; and what an iteration of its innermost
     loops covers of some dimensions, or the extent where there is no loop over one."""
     loops = [parameters.loops[j] for j in order]
-    innermost, sized = {dim: at for at, dim in enumerate(loops)}, sorted(sized)  # a set has another order in each run
+    innermost = {dim: at for at, dim in enumerate(loops)}
     sizes = {innermost[dim]: parameters.size_bits[order[innermost[dim]]] for dim in sized if dim in innermost}
     repeats = [_repeats(parameters, settings, j) for j in order]
     bits = [max(len(one) for one in entries) for entries in repeats]

@@ -57,7 +57,8 @@ class LoopNest(wiring.Component):
     """
 
     def __init__(self, *, loops: Sequence[str], bits: Sequence[int], sized: Mapping[int, int] = NOTHING) -> None:
-        self.loops, self._bits, self._sized = tuple(loops), tuple(bits), dict(sized)
+        # Who asks for sizes may name them as a set, whose order differs from run to run: the Verilog must not.
+        self.loops, self._bits, self._sized = tuple(loops), tuple(bits), dict(sorted(sized.items()))
         count = len(self.loops)
         ports: dict[str, wiring.Member] = {}
         for j in range(count):

@@ -3,10 +3,12 @@
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from amaranth.back import rtlil
 from amaranth.hdl import Module, Value
 from amaranth.sim import Simulator
 
@@ -174,3 +176,12 @@ def test_values_add_up_over_the_loops_and_start_again(kind: type) -> None:
             register = SteppedValue(loops=count, inner=range(count), steps=sorted(weights), shape=12, step_bits=4)
         for place, value in zip(given.iterations(), walk(given, register, weights), strict=True):
             assert value == BASE + sum(weight * given.turns(place, j) for j, weight in weights.items())
+
+
+def test_the_order_in_which_sizes_are_asked_for_makes_no_difference() -> None:
+    bits, sizes = (8, 8, 8), [(0, 3), (1, 4), (2, 5)]
+    texts = {
+        rtlil.convert(LoopNest(loops=("m", "y", "x"), bits=bits, sized=dict(order)), emit_src=False)
+        for order in permutations(sizes)
+    }
+    assert len(texts) == 1
