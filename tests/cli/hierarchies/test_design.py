@@ -98,3 +98,12 @@ def test_wrong_options_are_refused(run: Run, layers: Path, tmp_path: Path) -> No
     )
     refused(run("design", layers, "--sram", "1KiB", "--sizes", "big", "-o", out), "--sizes: expected sizes such as")
     assert not out.exists()
+
+
+@pytest.mark.nightly
+def test_less_energy_than_a_cluster_by_hand(run: Run, tmp_path: Path) -> None:
+    """AlexNet's rows within 256 KiB, local memories included; the schedules by hand have 256 KiB of TCDM alone."""
+    found = run("design", "stoutchinin_2019:alexnet", "--sram", "256KiB", "-o", tmp_path / "out", "--json").json
+    by_hand = run("predict", "alexnet_cluster", "--json").json["schedules"]
+    assert found["bytes"] <= 256 << 10
+    assert found["energy"] < 0.5 * sum(entry["energy"]["total"] for entry in by_hand)
