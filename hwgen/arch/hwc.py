@@ -14,6 +14,7 @@ from hwgen.arch.latency import (
     CAPTURE,
     FEWER_WORDS_AHEAD,
     MOST_IN_FLIGHT,
+    SPREAD,
     TREE,
 )
 from hwgen.arch.parameter_error import ParameterError
@@ -85,7 +86,12 @@ def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
 
 def capture(lanes: Lanes) -> int:
     """Cycles from asking the output memory for a vector to having it: the stages of the datapath."""
-    return CAPTURE + TREE * tree_levels(lanes)
+    return CAPTURE + TREE * tree_levels(lanes) + SPREAD * spreads(lanes)
+
+
+def spreads(lanes: Lanes) -> bool:
+    """Whether operands stand in registers on their way from the memories to so many multipliers."""
+    return lanes.c > 1 and lanes.product > LANES
 
 
 def tree_levels(lanes: Lanes) -> int:

@@ -48,6 +48,7 @@ __all__ = [
     "QUEUED",
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
+    "SPREAD",
     "STARTUP",
     "STORE_ADDRESS_REGISTERS",
     "TILES_AHEAD",
@@ -143,6 +144,9 @@ CAPTURE = 3
 register in `hwc.sequencer`, and those of multiply and accumulate in `hwc.datapath`."""
 TREE = 1
 """The same on top for each level of adders with lanes along c: the registers of their sums in `hwc.datapath`."""
+SPREAD = 1
+"""The same on top where more than 16 multipliers have lanes along c: the registers in which operands stand on their
+way to them, in `hwc.datapath`."""
 OUTPUT_ROOM = 1
 """From where a vector has left the output memory until its place counts as free, unless it was the tile's last
 one: the comparison in `hwc.sequencer` is in a register."""

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import HwcParameters, tree_levels
+from hwgen.arch.hwc import HwcParameters, spreads, tree_levels
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.hwc.token import operation
 from hwgen.gateware.lib.stride import times_stride
@@ -18,7 +18,8 @@ __all__ = ["Datapath"]
 
 class Datapath(wiring.Component):
     """Three stages: address the operands and the sum, gate and multiply, add and write back. With lanes along c the
-    products of channels are added in stages of their own, between the last two.
+    products of channels are added in stages of their own, between the last two, and operands of many multipliers have
+    a stage on the way to them.
 
     An operation's sum comes from the memory while its products are made; if it is the one that the operation before
     makes, it is taken from there, and the memory's read is transparent to the one before that: a chain of operations
@@ -111,11 +112,12 @@ class Datapath(wiring.Component):
         if p.lanes.c == 1:
             products = self._multiply(m, multiply_used)
         else:
-            for level in range(tree_levels(p.lanes)):
+            for level in range(spreads(p.lanes) + tree_levels(p.lanes)):
                 asked, before_last = before_last, Signal(layout, name=f"adds_{level}")
                 m.d.sync += before_last.eq(asked)
                 stages.append(before_last)
-            products = self._sums(m, op, used)
+            counted = multiply_used if spreads(p.lanes) else used
+            products = self._sums(m, stages[int(spreads(p.lanes))].channels, counted)
 
         # Accumulate: the sum stands in a register of its own.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes.sums, depth=p.output_depth, init=[])
@@ -193,21 +195,27 @@ class Datapath(wiring.Component):
         pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes.product, 2)]
         return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes.product)]
 
-    def _sums(self, m: Module, op: Value, used: Value) -> list[Value]:
-        """For each lane along m, y and x the sum of the products of all lanes along c, by a tree of adders."""
+    def _sums(self, m: Module, channels: Value, used: Value) -> list[Value]:
+        """For each lane along m, y and x the sum of the products of all lanes along c, by a tree of adders.
+
+        Parameters
+        ----------
+        channels : lanes along c that count, in the cycle before their products are made.
+        used : lanes along y and x that do.
+        """
         p = self.parameters
         across = p.lanes.y * p.lanes.x
         products: dict[tuple[int, int], list[Value]] = {}
+        weights = [self._spread(m, self.weight_data[i], f"weight_{i}") for i in range(p.lanes.c * p.lanes.m)]
         for c, n in itertools.product(range(p.lanes.c), range(across)):
             row, column = divmod(n, p.lanes.x)
-            pixel = self.input_data[(row * p.lanes.c + c) * p.input_reads + column].as_signed()
+            pixel = self._spread(m, self.input_data[(row * p.lanes.c + c) * p.input_reads + column], f"pixel_{c}_{n}")
             counts = Signal(name=f"counts_{c}_{n}")
-            m.d.sync += counts.eq(used[n] & (c < op.channels))
+            m.d.sync += counts.eq(used[n] & (c < channels))
             for output in range(p.lanes.m):
-                weight = self.weight_data[c * p.lanes.m + output].as_signed()
                 # The multiplier is the longest part of the way: what counts nothing is cleared behind it.
                 product = Signal(signed(16), name=f"product_{c}_{output * across + n}", reset_less=True)
-                m.d.sync += product.eq(pixel * weight)
+                m.d.sync += product.eq(pixel * weights[c * p.lanes.m + output])
                 with m.If(~counts):
                     m.d.sync += product.eq(0)
                 products.setdefault((output, n), []).append(product)
@@ -215,6 +223,14 @@ class Datapath(wiring.Component):
         for (output, n), values in sorted(products.items()):
             sums.append(_tree(m, values, f"channels_{output * across + n}"))
         return sums
+
+    def _spread(self, m: Module, operand: Value, name: str) -> Value:
+        """An operand as its multipliers have it: of many, in a register."""
+        if not spreads(self.parameters.lanes):
+            return operand.as_signed()
+        held = Signal(signed(8), name=name, reset_less=True)
+        m.d.sync += held.eq(operand)
+        return held
 
     def _shifted_product(self, m: Module, used: Value, lane: int, pixel: Signal, weight: Value) -> Signal:
         """Of an even lane, with one multiplier for operands of both widths."""
