@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import cosim.sim.compiling
-from cosim.dma.model import Model
+from cosim.cluster.simulated import SimulatedCluster
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
+from cosim.sim.library import SimulatedLibrary
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
 from hwgen.tools.kept import kept_folder
 from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
 
-__all__ = ["ClusterModel", "load_cluster"]
+__all__ = ["SOURCES", "ClusterModel", "built_cluster", "harness_sizes", "load_cluster"]
 
 SOURCES = ("cluster.sv", "cluster_port.sv", "configuration.sv", "dram.sv", "axi_rules.sv")
 OTHERS = ("cluster.vlt", "library.cpp")
@@ -23,22 +24,12 @@ FAST_COMPILED = ["-O1"]
 """Runs 3 % faster than one unit did with the flags of an HWC's, and compiles in half the time."""
 
 
-class ClusterModel(Model):
-    """A simulated cluster: access to the variables of the harness, and its clock."""
+class ClusterModel(SimulatedLibrary, SimulatedCluster):
+    """A simulated cluster in this process."""
 
     def __init__(self, library: Path, cluster: ClusterParameters) -> None:
-        super().__init__(library, cluster.dma)
+        super().__init__(library)
         self.cluster = cluster
-
-    def transfer(self, address: int, value: int | None = None) -> tuple[int, bool]:
-        """One access on the configuration port (a read without ``value``): data, and whether it was refused."""
-        go = 1 - self.get("cfg_go")
-        self.set(cfg_write=int(value is not None), cfg_address=address, cfg_data=value or 0, cfg_go=go)
-        for _ in range(100):
-            self.run(2)
-            if self.get("cfg_served") == go:
-                return self.get("cfg_answer"), bool(self.get("cfg_error"))
-        raise ToolError(f"the cluster does not answer on its configuration port: {address:#x}")
 
 
 @cache
@@ -50,29 +41,34 @@ def load_cluster(
     ``dram_log2`` is the size of its DRAM in 32-bit words, as a power of two; ``fast`` optimises for long runs;
     otherwise the build is quicker. ``verilog`` is its text, if it is not made now.
     """
-    return ClusterModel(_built(cluster, dram_log2, fast, verilog or generated_cluster(cluster)), cluster)
+    folder = built_cluster(cluster, dram_log2, fast, verilog or generated_cluster(cluster))
+    return ClusterModel(folder / "sim" / "model.so", cluster)
 
 
-def _built(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str) -> Path:
+def built_cluster(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str) -> Path:
+    """The folder of a simulated cluster, made unless it is there: see `load_cluster`."""
     require_tools("verilator", waves=False)
     files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), Path(__file__), Path(cosim.sim.compiling.__file__)]
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
     folder = cache_folder() / "builds" / state.hexdigest()[:24]
-    kept_folder(folder, lambda fresh: _make(fresh, cluster, verilog, dram_log2, fast))
-    return folder / "sim" / "model.so"
+    return kept_folder(folder, lambda fresh: _make(fresh, cluster, verilog, dram_log2, fast))
+
+
+def harness_sizes(cluster: ClusterParameters, dram_log2: int) -> dict[str, int]:
+    """Parameters of the harness."""
+    ports = cluster.hwc.ports
+    sizes = {"DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
+    return sizes | {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
 
 
 def _make(folder: Path, cluster: ClusterParameters, verilog: str, dram_log2: int, fast: bool) -> None:
     log, design = folder / "build.log", folder / "cluster.v"
     design.write_text(verilog, encoding="utf-8")
-    ports = cluster.hwc.ports
-    sizes = {"DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
-    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
     options: list[Any] = [*(FAST if fast else QUICK), "-Wno-fatal", "--no-public-flat-rw", HARNESS / "cluster.vlt"]
     options += [
-        *(f"-G{name}={value}" for name, value in sizes.items()),
+        *(f"-G{name}={value}" for name, value in harness_sizes(cluster, dram_log2).items()),
         *(HARNESS / name for name in SOURCES),
         design,
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.model import ClusterModel
+from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import dram_controls
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram
@@ -106,11 +106,10 @@ class ClusterResult:
         return self.registers["status"] == Status.DONE and not self.timed_out
 
 
-def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
+def run_cluster(model: SimulatedCluster, job: ClusterJob) -> ClusterResult:
     """Run one program, after a reset unless ``job.reset`` is false."""
     addresses = cluster_registers(model.cluster).addresses
-    memory = model.memory
-    memory[: len(job.image)] = job.image
+    model.write(job.image)
     _control(model, job, addresses["control"])
     refused = tuple(name for name, value in job.registers.items() if model.transfer(addresses[name], value)[1])
     began = time.perf_counter()
@@ -129,7 +128,7 @@ def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
         irq=(irq, bool(model.get("irq"))),
         timed_out=bool(model.get("timed_out")),
         cycles=model.get("cycles"),
-        memory=memory[: len(job.image)].copy(),
+        memory=model.read(len(job.image)),
         tcdm=_accesses(model),
         dram=_dram(model),
         violations=_violations(model),
@@ -137,7 +136,7 @@ def run_cluster(model: ClusterModel, job: ClusterJob) -> ClusterResult:
     )
 
 
-def _control(model: ClusterModel, job: ClusterJob, control: int) -> None:
+def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
     """Set the controls of the harness, and make it load them."""
     masters = model.cluster.masters
     stalls = (job.tcdm_stalls,) * len(masters) if isinstance(job.tcdm_stalls, int) else job.tcdm_stalls
@@ -171,7 +170,7 @@ def _packed(values: "tuple[int, ...] | list[int]", width: int) -> int:
     return sum(value << width * place for place, value in enumerate(values))
 
 
-def _accesses(model: ClusterModel) -> dict[tuple[str, str], tuple[int, int]]:
+def _accesses(model: SimulatedCluster) -> dict[tuple[str, str], tuple[int, int]]:
     found = {}
     for index, master in enumerate(model.cluster.masters):
         scope = f"harness.ports[{index}].port"
@@ -182,7 +181,7 @@ def _accesses(model: ClusterModel) -> dict[tuple[str, str], tuple[int, int]]:
     return {key: value for key, value in found.items() if value[0]}
 
 
-def _dram(model: ClusterModel) -> dict[tuple[OperandTag, bool], dict[str, int]]:
+def _dram(model: SimulatedCluster) -> dict[tuple[OperandTag, bool], dict[str, int]]:
     counted = {name: model.counters(variable).tolist() for name, variable in DRAM_COUNTERS.items()}
     return {
         (tag, written): {name: int(values[2 * tag + written]) for name, values in counted.items()}
@@ -191,7 +190,7 @@ def _dram(model: ClusterModel) -> dict[tuple[OperandTag, bool], dict[str, int]]:
     }
 
 
-def _violations(model: ClusterModel) -> dict[str, int]:
+def _violations(model: SimulatedCluster) -> dict[str, int]:
     found = {
         master: model.get("violations", f"harness.ports[{index}].port")
         for index, master in enumerate(model.cluster.masters)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from cosim.dma.run import DmaJob, Memories
-from cosim.sim.build import failure, launch, start
+from cosim.sim.build import launch
+from cosim.sim.requests import build_request, test_request
 from hwgen.arch.descriptor import Ring, RingSelect
 from hwgen.arch.dma import DmaParameters
 from hwgen.export.conversion import converted
 from hwgen.gateware.dma.dma import Dma
-from hwgen.tools.processes import stop
-from hwgen.tools.toolchain import ToolError, require_tools
+from hwgen.tools.toolchain import require_tools
 
 __all__ = ["BusRun", "run_on_bus"]
 
@@ -65,33 +65,6 @@ def run_on_bus(parameters: DmaParameters, job: DmaJob, *, stall_rate: int) -> Bu
 
 
 def _simulate(folder: Path) -> None:
-    common = {"simulator": "icarus", "hdl_toplevel": "dma", "build_dir": str(folder / "sim"), "waves": False}
-    launch(
-        {
-            **common,
-            "step": "build",
-            "sources": [str(folder / "dma.v")],
-            "build_args": [],
-            "parameters": {},
-            "timescale": ["1ns", "1ps"],
-            "always": True,
-            "log_file": str(folder / "build.log"),
-        },
-        folder,
-    )
-    request = {
-        **common,
-        "step": "test",
-        "test_module": "cosim.dma.tb_dma",
-        "hdl_toplevel_lang": "verilog",
-        "test_dir": str(folder),
-        "results_xml": str(folder / "results.xml"),
-        "log_file": str(folder / "simulation.log"),
-    }
-    process = start(request, folder, {"HWGEN_DMA_JOB": str(folder)})
-    try:
-        process.wait()
-    finally:
-        stop(process)
-    if not (folder / "result.json").exists():
-        raise ToolError(failure(request))
+    launch(build_request("icarus", folder, [folder / "dma.v"], "dma"), folder)
+    request = test_request("icarus", folder / "sim", folder, "cosim.dma.tb_dma", "dma")
+    launch(request, folder, {"HWGEN_DMA_JOB": str(folder)})

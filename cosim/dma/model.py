@@ -7,9 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import cosim.sim.compiling
 import hwgen.arch
 import hwgen.gateware.bus
@@ -122,20 +119,11 @@ endmodule
 
 
 class Model(SimulatedLibrary):
-    """A simulated DMA: variables of the harness as numpy arrays, and its clock."""
+    """A simulated DMA in its harness, whose memory is the DRAM, followed by the TCDM."""
 
     def __init__(self, library: Path, parameters: DmaParameters) -> None:
         super().__init__(library)
         self.parameters = parameters
-
-    @property
-    def memory(self) -> NDArray[np.uint32]:
-        """All memory: the DRAM, followed by the TCDM."""
-        return self.bytes_of("harness", "memory").view(np.uint32)
-
-    def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
-        """An array of counters."""
-        return self.bytes_of(scope, name).view(np.uint64).copy()
 
 
 @cache

@@ -291,6 +291,10 @@ module harness #(
       .r_rdata(cfg_r_rdata)
   );
 
+`ifndef VERILATOR
+  memory_files #(.DepthLog2(DramLog2)) files ();
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -290,14 +290,7 @@ module harness #(
   end
 
 `ifndef VERILATOR
-  // Under Icarus the test bench has no way into the memory but through files.
-  logic        load = 1'b0;
-  logic        store = 1'b0;
-  logic [31:0] file_first = 32'd0;
-  logic [31:0] file_last = 32'd0;
-  initial for (int i = 0; i < (1 << DepthLog2); i++) memory[i] = 32'd0;
-  always @(posedge load) $readmemh("load.hex", memory, file_first, file_last);
-  always @(posedge store) $writememh("store.hex", memory, file_first, file_last);
+  memory_files #(.DepthLog2(DepthLog2)) files ();
 `endif
 
 endmodule

@@ -5,83 +5,23 @@ Runs inside the simulator and knows numbers and handles only.
 
 import ctypes
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cocotb
-import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, SimTimeoutError, Timer, ValueChange, with_timeout
+
+from cosim.sim.memory import FileMemory, MappedMemory, Memory
 
 __all__ = ["PATIENCE", "PERIOD", "WRITE_ANSWERS", "HarnessBench"]
 
 PERIOD = 10  # ns
 PATIENCE = 10_000  # cycles until a configuration access counts as unanswered
-UNKNOWN = frozenset("xXzZ")
 HEARTBEAT = Path("alive")  # touched as long as simulated time goes on
 NATIVE_CYCLES = 1 << 23  # between two heartbeats
 GPI_CYCLES = 2_000
 PORTS = "iwo"
 WRITE_ANSWERS = ("all", "failing", "none")
-
-
-class Memory(Protocol):
-    """The test bench's way into the harness' memory."""
-
-    unknown: int
-
-    async def write(self, words: np.ndarray) -> None:
-        """Put ``words`` at address 0."""
-
-    async def read(self, count: int) -> np.ndarray:
-        """The first ``count`` words; what is unknown (Icarus) becomes 0 and is counted in `unknown`."""
-
-
-class MappedMemory:
-    """Verilator: a view of the simulator's own array."""
-
-    unknown = 0
-
-    def __init__(self, library: ctypes.CDLL) -> None:
-        library.harness_memory.restype = ctypes.POINTER(ctypes.c_uint32)
-        count = ctypes.c_size_t()
-        pointer = library.harness_memory(ctypes.byref(count))
-        if not pointer:
-            raise RuntimeError("the simulator has no harness")
-        self._words = np.ctypeslib.as_array(pointer, shape=(count.value,))
-
-    async def write(self, words: np.ndarray) -> None:
-        self._words[: len(words)] = words
-
-    async def read(self, count: int) -> np.ndarray:
-        return self._words[:count].copy()
-
-
-class FileMemory:
-    """Icarus: through files that the harness reads and writes."""
-
-    def __init__(self, dut: Any) -> None:
-        self._dut = dut
-        self.unknown = 0
-
-    async def write(self, words: np.ndarray) -> None:
-        Path("load.hex").write_text("\n".join(map("{:08x}".format, words.tolist())) + "\n")
-        await self._transfer(self._dut.load, len(words))
-
-    async def read(self, count: int) -> np.ndarray:
-        await self._transfer(self._dut.store, count)
-        words = [line for line in Path("store.hex").read_text().splitlines() if not line.startswith("//")]
-        known = [word if UNKNOWN.isdisjoint(word) else "0" for word in words]
-        self.unknown = sum(word is not line for word, line in zip(known, words, strict=True))
-        return np.array([int(word, 16) for word in known], dtype=np.uint32)
-
-    async def _transfer(self, trigger: Any, count: int) -> None:
-        self._dut.file_first.value = 0
-        self._dut.file_last.value = count - 1
-        await Timer(1, unit="ns")
-        trigger.value = 1
-        await Timer(1, unit="ns")
-        trigger.value = 0
-        await Timer(1, unit="ns")
 
 
 class HarnessBench:
@@ -96,7 +36,7 @@ class HarnessBench:
         self.native = native
         library = ctypes.CDLL(None)
         self.library = library if hasattr(library, "harness_run") else None
-        self.memory: Memory = MappedMemory(library) if self.library else FileMemory(dut)
+        self.memory: Memory = MappedMemory(library) if self.library else FileMemory(dut.files)
         if self.library:
             self.library.harness_run.restype = ctypes.c_int64
             self.library.harness_run.argtypes = [ctypes.c_int64]

@@ -12,6 +12,7 @@ from typing import Any
 
 import cosim.sim.compiling
 from cosim.sim.compiling import UNOPTIMISED, CommandFailed, compile_model, verilate
+from cosim.sim.requests import build_request
 from hwgen.arch.bus import WORD_BITS
 from hwgen.tools.cache import sources_digest
 from hwgen.tools.kept import kept_folder
@@ -21,7 +22,7 @@ from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environmen
 __all__ = ["LONG", "REHEARSED_CYCLES", "VERY_LONG", "Build", "build", "failure", "launch", "start", "stop"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness"
-SOURCES = ("hwc.sv", "configuration.sv", "tcdm_port.sv")
+SOURCES = ("hwc.sv", "configuration.sv", "tcdm_port.sv", "memory_files.sv")
 # Measured on generated HWCs: without Verilator's lookup tables the branches of the source stay, most of which are not
 # taken. Its data flow passes save a twentieth to a tenth, and another twentieth without their peephole patterns. g++
 # does better with less cleverness on what is one very long function.
@@ -138,19 +139,15 @@ class Build:
             arguments += ["--trace-fst", "--trace-structs"]
             if self.harness:
                 arguments.append(str(HARNESS / "native.cpp"))
-        return {
-            "simulator": self.simulator,
-            "step": "build",
-            "sources": [str(folder / "hwc.v"), *map(str, self._sources)],
-            "build_args": arguments,
-            "parameters": self._parameters,
-            "hdl_toplevel": self.top,
-            "build_dir": str(folder / "sim"),
-            "timescale": ["1ns", "1ps"],
-            "waves": self.waves,
-            "always": True,
-            "log_file": str(folder / "build.log"),
-        }
+        return build_request(
+            self.simulator,
+            folder,
+            [folder / "hwc.v", *self._sources],
+            self.top,
+            parameters=self._parameters,
+            arguments=arguments,
+            waves=self.waves,
+        )
 
 
 def build(wanted: Build, rehearse: Callable[[Path], object] = lambda folder: None) -> Path:
@@ -162,9 +159,9 @@ def build(wanted: Build, rehearse: Callable[[Path], object] = lambda folder: Non
     return kept_folder(wanted.folder, lambda folder: wanted.make(folder, rehearse)) / "sim"
 
 
-def launch(request: dict[str, Any], folder: Path) -> None:
+def launch(request: dict[str, Any], folder: Path, variables: Mapping[str, str] | None = None) -> None:
     """Run one step of cocotb's runner in a process of its own and wait; `ToolError` if it fails."""
-    process = start(request, folder)
+    process = start(request, folder, variables)
     try:
         status = process.wait()
     finally:

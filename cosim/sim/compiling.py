@@ -20,7 +20,7 @@ from hwgen.tools.kept import mark_used
 from hwgen.tools.processes import locked, stop
 from hwgen.tools.toolchain import cache_folder, environment, fingerprint, verilator_root
 
-__all__ = ["UNOPTIMISED", "CommandFailed", "compile_library", "compile_model", "verilate"]
+__all__ = ["UNOPTIMISED", "CommandFailed", "compile_bench", "compile_library", "compile_model", "verilate"]
 
 DEFINES = ["-DVERILATOR=1", *(f"-DVM_{what}=0" for what in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST",
                                                              "TRACE_VCD", "TRACE_SAIF"))]  # fmt: skip
@@ -72,11 +72,9 @@ def compile_model(
         command = [*_compiler(), *_headers(optimisation, log), f"-I{folder}", *optimisation]
         commands.append([*command, "-c", str(unit), "-o", f"{unit}.o"])
     _run(commands, log)
-    libraries = cocotb_tools.config.libs_dir
     profile = [flag for flag in flags if flag.startswith("-fprofile")]
     linker = ["g++", "-rdynamic", *profile, *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
-    wanted = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"] if bench else []
-    _run([[*linker, *wanted, "-pthread", "-o", str(folder / executable)]], log)
+    _run([[*linker, *(_cocotb() if bench else []), "-pthread", "-o", str(folder / executable)]], log)
 
 
 def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], log: Path) -> Path:
@@ -107,6 +105,30 @@ def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], lo
     _run(commands, log)
     _run([["g++", *LIBRARY_FLAGS, *objects, str(runtime), "-pthread", "-o", str(library)]], log)
     return library
+
+
+def compile_bench(folder: Path, library: Path, executable: str, more: Sequence[Path], log: Path) -> None:
+    """Compile cocotb's main, and link it with the objects of a library that `compile_library` made.
+
+    Parameters
+    ----------
+    folder : where the executable goes.
+    library : the folder of the library.
+    executable : its name.
+    more : further C++ files.
+    """
+    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    unit = _unit(folder / "bench.cc", [*more, main])
+    compiled = [*_compiler(), *_headers(UNOPTIMISED, log), f"-I{library}", *UNOPTIMISED]
+    _run([[*compiled, "-c", str(unit), "-o", f"{unit}.o"]], log)
+    objects = [f"{unit}.o", *map(str, sorted(library.glob("*.cc.o"))), str(_runtime(_runtime_sources(library), log))]
+    _run([["g++", "-rdynamic", *objects, *_cocotb(), "-pthread", "-o", str(folder / executable)]], log)
+
+
+def _cocotb() -> list[str]:
+    """Linker options for what cocotb needs of a simulator."""
+    libraries = cocotb_tools.config.libs_dir
+    return [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"]
 
 
 def _compiler() -> list[str]:

@@ -52,3 +52,20 @@ class SimulatedLibrary:
         clock = self.bytes_of("harness", "clk").ctypes.data
         finished = self.bytes_of("harness", "finished").ctypes.data if until_finished else None
         return int(self._library.model_run(clock, finished, cycles))
+
+    @property
+    def memory(self) -> NDArray[np.uint32]:
+        """The memory of the harness."""
+        return self.bytes_of("harness", "memory").view(np.uint32)
+
+    def write(self, words: NDArray[np.uint32]) -> None:
+        """Put words at the beginning of the memory."""
+        self.memory[: len(words)] = words
+
+    def read(self, count: int) -> NDArray[np.uint32]:
+        """A copy of the first words of the memory."""
+        return self.memory[:count].copy()
+
+    def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
+        """An array of counters."""
+        return self.bytes_of(scope, name).view(np.uint64).copy()

@@ -14,6 +14,7 @@ import numpy as np
 
 from cosim.hwc.jobs import Job, JobResult
 from cosim.sim.build import Build, build, failure, start
+from cosim.sim.requests import test_request
 from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import Simulator, ToolError
 
@@ -133,18 +134,8 @@ def _request(
     simulator: Simulator, simulation: Path, harness: bool, folder: Path, waves: Path | None
 ) -> dict[str, Any]:
     folder.mkdir()
-    request: dict[str, Any] = {
-        "simulator": simulator,
-        "step": "test",
-        "test_module": "cosim.hwc.tb_jobs",
-        "hdl_toplevel": "harness" if harness else "hwc",
-        "hdl_toplevel_lang": "verilog",
-        "build_dir": str(simulation),
-        "test_dir": str(folder),
-        "results_xml": str(folder / "results.xml"),
-        "log_file": str(folder / "simulation.log"),
-        "waves": waves is not None,
-    }
+    request = test_request(simulator, simulation, folder, "cosim.hwc.tb_jobs", "harness" if harness else "hwc")
+    request["waves"] = waves is not None
     if waves is not None:
         waves = waves.absolute()
         waves.parent.mkdir(parents=True, exist_ok=True)
