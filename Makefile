@@ -10,7 +10,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # One more than processors: some tests wait, for a time limit or for processes of their own.
 PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
-.PHONY: demo test nightly bench regress regress-model regress-hwce synth docs figures lint format clean icarus chromium
+.PHONY: demo test nightly bench cpu regress regress-model regress-hwce synth docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -23,6 +23,18 @@ nightly: $(STAMP) icarus chromium
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# Accesses of a processor's caches, blocked and through GEMM. What is missing is installed where that is possible: MKL from
+# PyPI, valgrind and the libraries of Debian by root; what is still missing is named.
+cpu: $(STAMP)
+	$(BIN)/python -m pip install -q -e '.[cpu]' || echo "pip could not install halide and mkl" >&2
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  dpkg -s valgrind libatlas3-base libopenblas0-serial >/dev/null 2>&1 || { \
+	    echo "installing valgrind, ATLAS and OpenBLAS with apt-get"; \
+	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+	      valgrind libatlas3-base libopenblas0-serial; } >/dev/null || true; }; \
+	else echo "not root, or no apt-get: valgrind, libatlas3-base and libopenblas0-serial are taken if they are there"; fi
+	$(BIN)/python -m benchmarks.cpu results/cpu
 
 # Both go on where they were interrupted.
 regress: $(STAMP)

@@ -40,6 +40,7 @@ OWNERS: dict[str, set[str]] = {
     "dask": {"hwgen.sweep"},
     "dask_jobqueue": {"hwgen.sweep"},
     "distributed": {"hwgen.sweep"},
+    "halide": {"hwgen.export"},
     "matplotlib": {"hwgen.report"},
     "numba": {"hwgen.search", "hwgen.model"},
     "numpy": set(ROOMS) - {"hwgen.ir", "hwgen.gateware", "hwgen"},
