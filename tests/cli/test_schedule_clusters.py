@@ -115,9 +115,12 @@ def test_objectives_and_busy_lanes(run: Run, tmp_path: Path) -> None:
     command = ("schedule", "lenet:C5", "--hardware", hardware, "-o", tmp_path, "--json")
     (weighed,) = run(*command, "--objective", "energy", "--energy", "200,6,1,1").json["schedules"]
     assert (weighed["objective"], weighed["unit"], weighed["utilisation_in_cycles"]) == ("energy", "units", None)
-    macs = load_schedule(tmp_path / "C5.yaml").layer.macs
     moved, fetched = weighed["total_bytes"], weighed["tcdm_bytes"]
-    assert weighed["value"] == 200 * moved + 6 * (moved + fetched) + fetched + 10 * macs + macs
+    (predicted,) = run("predict", tmp_path / "C5.yaml", "--json").json["schedules"]
+    levels = predicted["energy"]["levels"]
+    assert weighed["value"] == predicted["energy"]["total"] - levels["dram"]["P"]
+    assert sum(levels["dram"][operand] for operand in "IWO") == 200 * moved
+    assert sum(levels["tcdm"][operand] for operand in "IWO") == 6 * fetched
     text = (tmp_path / "C5.yaml").read_text(encoding="utf-8")
     assert f"# {weighed['value']:.12g} units; {moved} bytes of DRAM and {fetched} of TCDM for I, W and O." in text
     (busy,) = run(*command, "--min-utilisation", "0.04").json["schedules"]

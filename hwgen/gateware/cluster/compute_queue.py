@@ -62,7 +62,7 @@ class ComputeQueue(wiring.Component):
         state, word = self.state, self.i_word
         header, command = fields_of(word.payload), Signal(HEADER_LAYOUT)
         register, left = Signal(12), Signal(8)
-        busy, ends = Signal(), Signal()
+        busy, ends, settled = Signal(), Signal(), Signal()
         mask = command.mask[: len(self.write)]
         m.d.comb += [
             busy.eq((mask & self.hwc_busy) != 0),
@@ -70,13 +70,18 @@ class ComputeQueue(wiring.Component):
             self.register.eq(register),
             state.posts.eq(Mux(ends, command.posts, 0)),
         ]
+        m.d.sync += settled.eq(0)
         with m.FSM(name="compute"):
             with m.State("Clear"):
                 m.d.comb += [self.write.eq(~0), self.register.eq(CONTROL_ADDRESS), self.data.eq(Control.CLEAR)]
+                m.next = "Cleared"
+            with m.State("Cleared"):  # the write acts in this cycle
                 m.d.sync += self.cleared.eq(1)
                 m.next = "Address"
             with m.State("Address"):
-                m.d.comb += [word.ready.eq(1), state.idle.eq(~word.valid)]
+                # What an HWC refuses of the last command is known before the queue counts as idle.
+                m.d.comb += [word.ready.eq(1), state.idle.eq(~word.valid & settled)]
+                m.d.sync += settled.eq(1)
                 with m.If(word.valid):
                     m.d.sync += state.address.eq(word.payload)
                     m.next = "Header"

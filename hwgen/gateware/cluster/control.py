@@ -156,7 +156,10 @@ class ClusterControl(wiring.Component):
         with m.Elif(~tired):
             m.d.sync += since.eq(since + 1)
 
-        reasons = self._reasons(tokens, tired)
+        # An HWC's error is here a cycle after the queue may have begun with the next command.
+        blamed = Signal(32)
+        m.d.sync += blamed.eq(self.queues[Queue.COMPUTE].address)
+        reasons = self._reasons(tokens, tired, blamed)
         faulty, rested, complete = Signal(), Signal(), Signal()
         queues_idle = Cat(queue.idle for queue in self.queues).all() & self.queues_empty
         m.d.comb += [
@@ -187,8 +190,8 @@ class ClusterControl(wiring.Component):
         self._count(m, working)
         return m
 
-    def _reasons(self, tokens: TokenCounters, tired: Signal) -> list[_Reason]:
-        """All faults, highest priority first."""
+    def _reasons(self, tokens: TokenCounters, tired: Signal, blamed: Signal) -> list[_Reason]:
+        """All faults, highest priority first; ``blamed`` is the address of the command that an HWC's error is of."""
         queues = self.queues
         reasons = [
             _Reason(
@@ -203,7 +206,7 @@ class ClusterControl(wiring.Component):
         for i, (state, address) in enumerate(zip(self.hwc_state, self.hwc_fault, strict=True)):
             failed = (state.error != HwcError.NONE) & self.hwcs_cleared
             detail = Cat(state.error, Value.cast(i))
-            reasons.append(_Reason(ClusterError.HWC, failed, queues[Queue.COMPUTE].address, address, detail))
+            reasons.append(_Reason(ClusterError.HWC, failed, blamed, address, detail))
         reasons += [
             _Reason(ClusterError.ILLEGAL_COMMAND, self.read_illegal, self.read_address),
             _Reason(ClusterError.PROGRAM_WITHOUT_END, self.read_endless, self.read_address),
