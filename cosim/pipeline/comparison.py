@@ -133,13 +133,13 @@ def prepare(
 
 
 def run_stacks(
-    runs: Sequence[StackRun], *, simulator: Simulator = "verilator", fast: bool = True
+    runs: Sequence[StackRun], *, simulator: Simulator = "verilator", fast: bool = True, bench: bool = False
 ) -> list[StackResult]:
-    """Build all pipelines into one simulator, each once, and run all stacks."""
+    """Build all pipelines into one simulator, each once, and run all stacks; with ``bench`` from cocotb."""
     pipelines = list(dict.fromkeys(run.parameters for run in runs))
     jobs = [replace(job_of(run), pipeline=pipelines.index(run.parameters)) for run in runs]
     sizes = [sizes_for([job for job in jobs if job.pipeline == index]) for index in range(len(pipelines))]
-    build = PipelineBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast)
+    build = PipelineBuild(tuple(zip(pipelines, sizes, strict=True)), simulator, fast, bench)
     return [compare(run, result) for run, result in zip(runs, run_pipelines(build, jobs), strict=True)]
 
 

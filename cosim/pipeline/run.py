@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.wrapper import Sizes, ports_of
+from cosim.pipeline.wrapper import TOP, Sizes, ports_of
+from cosim.sim.build import launch
+from cosim.sim.requests import test_request
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.pipeline import pipeline_registers
@@ -141,16 +143,26 @@ def run_pipelines(build: PipelineBuild, jobs: Sequence[PipelineJob]) -> list[Pip
             folder = Path(name)
             for _, job in now.values():
                 _write(folder, build.pipelines[job.pipeline][0], job)
-            command = [str(simulator)] if build.simulator == "verilator" else ["vvp", "-n", str(simulator)]
-            done = subprocess.run(
-                [*command, f"+folder={folder}"], capture_output=True, text=True, check=False, start_new_session=True,
-                env=environment(build.simulator),
-            )  # fmt: skip
-            if done.returncode:
-                raise ToolError(f"{build.simulator}: the simulation failed: {(done.stderr or done.stdout)[-300:]}")
+            _simulate(build, simulator, folder)
             for number, job in now.values():
                 results[number] = _read(folder, build.pipelines[job.pipeline][0], job)
     return [results[number] for number in range(len(jobs))]
+
+
+def _simulate(build: PipelineBuild, simulator: Path, folder: Path) -> None:
+    """Run what is in a folder, by the simulator itself or from cocotb; `ToolError` if it fails."""
+    files = f"+folder={folder}"
+    if build.bench:
+        request = test_request(build.simulator, simulator, folder, "cosim.pipeline.tb_pipeline", TOP)
+        launch({**request, "plusargs": [files]}, folder)
+        return
+    command = [str(simulator)] if build.simulator == "verilator" else ["vvp", "-n", str(simulator)]
+    done = subprocess.run(
+        [*command, files], capture_output=True, text=True, check=False, start_new_session=True,
+        env=environment(build.simulator),
+    )  # fmt: skip
+    if done.returncode:
+        raise ToolError(f"{build.simulator}: the simulation failed: {(done.stderr or done.stdout)[-300:]}")
 
 
 def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
 from cosim.pipeline.pace import pace_of
+from cosim.pipeline.run import PipelineResult
 from hwgen.arch.pipeline import JoinStage
 from hwgen.arch.registers.control import error_of
 from hwgen.arch.registers.errors import PipelineError
@@ -18,6 +19,7 @@ from hwgen.campaigns.pipeline_cases import PipelineCase, small_cases, whole_stac
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.model.pipeline.cost import stack_cost
+from hwgen.tools.toolchain import Simulator
 from tests.random.depth_first import random_stacks
 
 SEEDS, NETWORKS, WAYS = (4, 6, 7), 8, 5
@@ -102,10 +104,20 @@ def test_rings_and_queues_that_are_too_small_are_noticed() -> None:
     assert not result.passed
 
 
-@pytest.mark.usefixtures("icarus")
-def test_under_icarus() -> None:
-    runs = [prepared(CASES["mobilenet_v2_stride1_x2"], stall_rate=60)]
-    assert not failures(run_stacks(runs, simulator="icarus"))
+def test_cocotb_counts_what_the_run_loop_counts(request: pytest.FixtureRequest) -> None:
+    """Under both simulators: every stream's counts and times, the cycles of each tile, and the DRAM."""
+    runs = [prepared(CASES["mobilenet_v2_stride1_x2"], stall_rate=rate) for rate in (0, 60)]
+    looped = run_stacks(runs, fast=False)
+    assert not failures(looped)
+    assert looped[1].cycles > looped[0].cycles
+    simulators: tuple[Simulator, ...] = ("verilator", "icarus")
+    for simulator in simulators:
+        if simulator == "icarus":
+            request.getfixturevalue("icarus")
+        for one, other in zip(run_stacks(runs, simulator=simulator, fast=False, bench=True), looped, strict=True):
+            for field in fields(PipelineResult):
+                same = getattr(one.result, field.name), getattr(other.result, field.name)
+                np.testing.assert_equal(*same, err_msg=f"{simulator}: {field.name}")
 
 
 @pytest.mark.usefixtures("icarus")
