@@ -6,6 +6,7 @@ import pytest
 
 import hwgen.cli.commands.paper.yang
 from hwgen.ir.layer import Layer
+from hwgen.ir.memory.hierarchy import Hierarchy
 from hwgen.ir.schedule import Schedule, load_schedule
 from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import energy_of
@@ -60,12 +61,16 @@ def test_claims_of_two_layers() -> None:
         return diannao_blocked(layer, hierarchy), 0.5
 
     rows = on_diannao(benchmark_layers(["Conv3", "Conv5"]), hierarchy, baseline)
-    claims = {claim.published: claim for claim in blocking_claims(network_rows(), rows)}
+    claims = {
+        claim.published: claim for claim in blocking_claims(network_rows(), rows, {"Conv3": 0.9, "Conv5": 1.09})
+    }
     saved = next(claim for published, claim in claims.items() if "2 to 15 times" in published)
     assert saved.verdict == "not reproduced"
     assert saved.found.startswith("Conv3 1.0")
     first = next(claim for published, claim in claims.items() if "take the most energy" in published)
     assert first.verdict == "reproduced"
+    seeds = next(claim for published, claim in claims.items() if "128 seeds" in published)
+    assert (seeds.found, seeds.verdict) == ("Conv3 -10.0 %, Conv5 +9.0 %", "reproduced in part")
     assert {claim.verdict for claim in claims.values() if claim.found == "-"} == {"not judged"}
 
 
@@ -78,7 +83,11 @@ def test_the_command_and_its_files(run: Run, tmp_path: Path, monkeypatch: pytest
         def __init__(self, layer: Layer, request: HierarchyRequest) -> None:
             self.schedule, self.gap = diannao_blocked(layer, request.hierarchy), 0.02
 
+    def seeded(layer: Layer, hierarchy: Hierarchy) -> float:
+        return 1.07
+
     monkeypatch.setattr(hwgen.cli.commands.paper.yang, "search_on_hierarchy", quick)
+    monkeypatch.setattr(hwgen.cli.commands.paper.yang, "seeded_over_enumerated", seeded)
     answer = run("paper", "yang-2016", "-o", tmp_path / "out", "--networks", "Conv3", "--json")
     assert (answer.status, answer.json["paper"]) == (0, "yang-2016")
     assert [row["schedule"] for row in answer.json["layers"]] == ["baseline", "best"]
@@ -87,5 +96,6 @@ def test_the_command_and_its_files(run: Run, tmp_path: Path, monkeypatch: pytest
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "| Conv3 | best |" in text
     assert "2.0 %" in text
+    assert "Conv3 +7.0 %" in text
     refused(run("paper", "yang-2016", "-o", tmp_path, "--networks", "Conv9"), "--networks: expected some of Conv1")
     refused(run("paper", "yang-2016", "-o", tmp_path, "--rtl"), "yang-2016: expected no options but")

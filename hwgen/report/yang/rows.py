@@ -12,6 +12,9 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import energy_of
 from hwgen.model.published.yang import diannao_blocked, diannao_unblocked, window_bytes
+from hwgen.search.hierarchy.optimal import objective_value
+from hwgen.search.published.yang import level_by_level
+from hwgen.search.published.yang_strings import best_string
 
 __all__ = [
     "BENCHMARKS",
@@ -23,6 +26,7 @@ __all__ = [
     "energy_rows",
     "network_rows",
     "on_diannao",
+    "seeded_over_enumerated",
 ]
 
 BENCHMARKS = ("Conv1", "Conv2", "Conv3", "Conv4", "Conv5")
@@ -134,6 +138,13 @@ def on_diannao(
         found, gap = best(layer)
         rows += [_row(baseline, "baseline", hierarchy, None), _row(found, "best", hierarchy, gap)]
     return rows
+
+
+def seeded_over_enumerated(layer: Layer, hierarchy: Hierarchy) -> float:
+    """Energy that the paper's search level by level finds, in parts of the least of all short strings."""
+    enumerated, _ = best_string(layer, hierarchy)
+    seeded = level_by_level(layer, hierarchy)
+    return objective_value(seeded, hierarchy, "energy") / objective_value(enumerated, hierarchy, "energy")
 
 
 def _row(schedule: Schedule, called: str, hierarchy: Hierarchy, gap: float | None) -> OnDianNao:
