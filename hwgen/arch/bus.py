@@ -7,9 +7,12 @@ bytes, which keeps both limits, whatever the address.
 
 from enum import IntEnum
 
+from hwgen.arch.parameter_error import ParameterError
+
 __all__ = [
     "AXI_WIDTHS",
     "BURST_BEATS",
+    "MOST_MASTERS",
     "PAGE_BYTES",
     "SUM_BYTES",
     "WORD_BITS",
@@ -17,6 +20,7 @@ __all__ = [
     "WriteAnswers",
     "beat_bytes",
     "burst_window",
+    "master_bits",
 ]
 
 WORD_BYTES = 4
@@ -28,6 +32,8 @@ AXI_WIDTHS = (32, 64, 128)
 """Bits of the AXI port's data."""
 BURST_BEATS = 256
 """Most beats of an AXI4 burst."""
+MOST_MASTERS = 16
+"""Masters that an AXI4 interconnect joins, at most."""
 PAGE_BYTES = 4096
 """No AXI4 burst crosses a multiple of it. Regions of the DRAM begin on one."""
 
@@ -48,3 +54,13 @@ def beat_bytes(axi_bits: int) -> int:
 def burst_window(axi_bits: int) -> int:
     """Bytes. Bursts end at multiples of it, so none has more than 256 beats or crosses a 4 KiB boundary."""
     return min(PAGE_BYTES, BURST_BEATS * beat_bytes(axi_bits))
+
+
+def master_bits(masters: int) -> int:
+    """Bits of the number of a master, above its own ID in the IDs at the slave of an interconnect.
+
+    Raises `ParameterError` for more masters than an interconnect joins, or fewer than two.
+    """
+    if not 2 <= masters <= MOST_MASTERS:
+        raise ParameterError(f"masters: expected 2 to {MOST_MASTERS}, got {masters}")
+    return (masters - 1).bit_length()

@@ -67,16 +67,18 @@ class AxiSignature(wiring.Signature):
     ----------
     data_bits
         32, 64 or 128.
+    id_bits
+        Width of the IDs; behind an interconnect they are wider than `ID_BITS`.
     """
 
-    def __init__(self, data_bits: int) -> None:
+    def __init__(self, data_bits: int, id_bits: int = ID_BITS) -> None:
         if data_bits not in AXI_WIDTHS:
             raise ParameterError(f"data_bits: expected 32, 64 or 128, got {data_bits}")
-        self.data_bits = data_bits
+        self.data_bits, self.id_bits = data_bits, id_bits
         members: dict[str, object] = {}
         for channel in ("aw", "ar"):
             members |= {
-                f"{channel}id": Out(ID_BITS),
+                f"{channel}id": Out(id_bits),
                 f"{channel}addr": Out(32),
                 f"{channel}len": Out(8),
                 f"{channel}size": Out(3),
@@ -91,11 +93,11 @@ class AxiSignature(wiring.Signature):
             "wlast": Out(1),
             "wvalid": Out(1),
             "wready": In(1),
-            "bid": In(ID_BITS),
+            "bid": In(id_bits),
             "bresp": In(2),
             "bvalid": In(1),
             "bready": Out(1),
-            "rid": In(ID_BITS),
+            "rid": In(id_bits),
             "rdata": In(data_bits),
             "rresp": In(2),
             "rlast": In(1),

@@ -1,0 +1,164 @@
+"""Several AXI4 masters on one slave."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.bus import master_bits
+from hwgen.gateware.bus.axi import ID_BITS, USER_BITS, AxiSignature
+
+__all__ = ["AxiInterconnect", "BurstArbiter"]
+
+WRITES_IN_ORDER = 16
+"""Write bursts whose address the slave has accepted and whose data have not come to an end, at most."""
+
+REQUEST = data.StructLayout({"id": ID_BITS, "addr": 32, "len": 8, "size": 3, "burst": 2, "user": USER_BITS})
+"""What is on AR or AW beside the handshake."""
+READ_BEAT, WRITE_BEAT, RESPONSE = ("rdata", "rresp", "rlast"), ("wdata", "wstrb", "wlast"), ("bresp",)
+"""Signals of the other channels beside handshake and ID."""
+
+
+class BurstArbiter(wiring.Component):
+    """One address channel of several, burst by burst.
+
+    A round-robin arbiter grants the next master after the one that it granted last, so a master that waits lets each
+    other master pass once at most. The granted burst is in a register: it stays as it is until it is accepted.
+
+    Parameters
+    ----------
+    masters
+        How many.
+
+    Members
+    -------
+    i_bursts : In(stream), one for each master
+    o_burst : Out(stream)
+    master : Out
+        The one that ``o_burst`` belongs to.
+    """
+
+    def __init__(self, masters: int) -> None:
+        self._masters = masters
+        super().__init__(
+            {
+                "i_bursts": In(stream.Signature(REQUEST)).array(masters),
+                "o_burst": Out(stream.Signature(REQUEST)),
+                "master": Out(master_bits(masters)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        waiting, behind, first = (Signal(self._masters, name=name) for name in ("waiting", "behind", "first"))
+        full, takes = Signal(), Signal()
+        m.d.comb += [
+            waiting.eq(Cat(burst.valid for burst in self.i_bursts)),
+            first.eq(Mux((waiting & behind) != 0, waiting & behind, waiting)),
+            takes.eq(~full | self.o_burst.ready),
+            self.o_burst.valid.eq(full),
+        ]
+        with m.If(takes):
+            m.d.sync += full.eq(waiting != 0)
+            for i, burst in reversed(list(enumerate(self.i_bursts))):
+                lower: Value = first[:i]
+                with m.If(first[i] & ~lower.any()):
+                    m.d.comb += burst.ready.eq(1)
+                    m.d.sync += [
+                        self.o_burst.payload.eq(burst.payload),
+                        self.master.eq(i),
+                        behind.eq(-1 << (i + 1)),
+                    ]
+        return m
+
+
+class AxiInterconnect(wiring.Component):
+    """Connects several masters with one slave; everything that AXI4 asks of either side is kept.
+
+    *Arbitration* is round robin, burst by burst, for reads and writes apart (`BurstArbiter`). *IDs* at the slave have
+    the number of the master above the master's own, so bursts of different masters need no common order, and those of
+    one master and ID keep theirs. *Bursts stay whole*: write data follow in the order of the addresses that the slave
+    accepted, each burst to its end, and never precede their address. *Responses*, errors too, go to the master in
+    their ID; read beats of different IDs may be interleaved.
+
+    An address is delayed by a cycle, and write data wait for a cycle after it. Beats and responses are not delayed.
+
+    Parameters
+    ----------
+    masters
+        How many: 2 to 16.
+    data_bits
+        Width of all ports' data.
+
+    Members
+    -------
+    masters : In(AxiSignature), one for each master
+    slave : Out(AxiSignature)
+        With the wider IDs.
+    """
+
+    def __init__(self, *, masters: int, data_bits: int) -> None:
+        self._bits = master_bits(masters)
+        super().__init__(
+            {
+                "masters": In(AxiSignature(data_bits)).array(masters),
+                "slave": Out(AxiSignature(data_bits, ID_BITS + self._bits)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        m.submodules.order = order = SyncFIFO(width=self._bits, depth=WRITES_IN_ORDER)
+        self._addresses(m, "ar", Value.cast(1))
+        writer = self._addresses(m, "aw", order.w_rdy)
+        slave = self.slave
+        m.d.comb += [
+            order.w_data.eq(writer),
+            order.w_en.eq(slave.awvalid & slave.awready),
+            order.r_en.eq(slave.wvalid & slave.wready & slave.wlast),
+        ]
+        with m.If(order.r_rdy), m.Switch(order.r_data):
+            for i, master in enumerate(self.masters):
+                with m.Case(i):
+                    m.d.comb += [getattr(slave, name).eq(getattr(master, name)) for name in ("wvalid", *WRITE_BEAT)]
+                    m.d.comb += master.wready.eq(slave.wready)
+        self._answers(m, "r", READ_BEAT)
+        self._answers(m, "b", RESPONSE)
+        return m
+
+    def _addresses(self, m: Module, channel: str, may: Value) -> Value:
+        """An address channel, while ``may`` is set; the master whose burst is at the slave."""
+        arbiter = BurstArbiter(len(self.masters))
+        m.submodules[f"{channel}_arbiter"] = arbiter
+        names = [name for name in REQUEST.members if name != "id"]
+        for master, burst in zip(self.masters, arbiter.i_bursts, strict=True):
+            m.d.comb += [
+                burst.valid.eq(getattr(master, f"{channel}valid")),
+                getattr(master, f"{channel}ready").eq(burst.ready),
+                *(getattr(burst.payload, name).eq(getattr(master, channel + name)) for name in ("id", *names)),
+            ]
+        slave, burst = self.slave, arbiter.o_burst
+        m.d.comb += [
+            getattr(slave, f"{channel}valid").eq(burst.valid & may),
+            burst.ready.eq(getattr(slave, f"{channel}ready") & may),
+            getattr(slave, f"{channel}id").eq(Cat(burst.payload.id, arbiter.master)),
+            *(getattr(slave, channel + name).eq(getattr(burst.payload, name)) for name in names),
+        ]
+        number: Value = arbiter.master
+        return number
+
+    def _answers(self, m: Module, channel: str, names: tuple[str, ...]) -> None:
+        """A response channel: to the master in the ID; one that no master has is dropped."""
+        slave = self.slave
+        number = getattr(slave, f"{channel}id")
+        for master in self.masters:
+            m.d.comb += getattr(master, f"{channel}id").eq(number[:ID_BITS])
+            m.d.comb += [getattr(master, name).eq(getattr(slave, name)) for name in names]
+        with m.Switch(number[ID_BITS:]):
+            for i, master in enumerate(self.masters):
+                with m.Case(i):
+                    m.d.comb += getattr(master, f"{channel}valid").eq(getattr(slave, f"{channel}valid"))
+                    m.d.comb += getattr(slave, f"{channel}ready").eq(getattr(master, f"{channel}ready"))
+            if len(self.masters) < 1 << self._bits:
+                with m.Default():
+                    m.d.comb += getattr(slave, f"{channel}ready").eq(1)
