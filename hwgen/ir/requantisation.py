@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import log2, sqrt
+from math import frexp, isfinite, log2, sqrt
 from typing import Annotated, Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, model_serializer
@@ -11,6 +11,9 @@ from hwgen.ir.document import InputError, Value
 
 __all__ = [
     "ACTIVATIONS",
+    "MOST_SHIFT",
+    "MULTIPLIER_BITS",
+    "TABLE_ENTRIES",
     "UNCHANGED",
     "GivenRequantisation",
     "Requantisation",
@@ -19,7 +22,9 @@ __all__ = [
     "usual_shift",
 ]
 
-MOST_MULTIPLIER = 1 << 16
+MULTIPLIER_BITS = 16
+"""Of a scale of one output channel. That of an average of one element is one more."""
+MOST_MULTIPLIER = 1 << MULTIPLIER_BITS
 MOST_SHIFT = 47
 TABLE_ENTRIES = 256
 
@@ -31,7 +36,7 @@ def _in_range(name: str, value: int, least: int, most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A factor below 1 as an integer multiplication and a rounding right shift.
+    """A factor as an integer multiplication and a rounding right shift.
 
     Members
     -------
@@ -45,6 +50,22 @@ class Scale:
     def __post_init__(self) -> None:
         _in_range("multiplier", self.multiplier, 0, MOST_MULTIPLIER)
         _in_range("shift", self.shift, 0, MOST_SHIFT)
+
+    @classmethod
+    def nearest(cls, factor: float) -> "Scale":
+        """The scale of a multiplier of 16 bits and a shift of 1 to 47 that is nearest to a factor above 0.
+
+        Its relative error is at most ``2 ** -16``, unless the factor is below ``2 ** -32``. Raises ValueError for
+        other factors than those above 0 and below ``2 ** 15``.
+        """
+        if not (isfinite(factor) and 0 < factor < 1 << 15):
+            raise ValueError(f"scale: expected a factor above 0 and below {1 << 15}, got {factor}")
+        _, exponent = frexp(factor)
+        shift = min(MULTIPLIER_BITS - exponent, MOST_SHIFT)
+        multiplier = round(factor * 2.0**shift)
+        if multiplier == 1 << MULTIPLIER_BITS:
+            multiplier, shift = multiplier >> 1, shift - 1
+        return cls(multiplier, shift)
 
 
 @dataclass(frozen=True, slots=True)

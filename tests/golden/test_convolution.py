@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwgen.golden import convolution as golden
-from hwgen.golden.convolution import convolve, layer_output
+from hwgen.golden.convolution import convolve, folded_bias, layer_output
 from hwgen.ir.layer import LARGEST, Layer
 from hwgen.ir.network import load_layer_set
-from hwgen.ir.requantisation import Requantisation, safe_product_shift
+from hwgen.ir.requantisation import Requantisation, Scale, safe_product_shift
 
 
 def wrapped(value: int) -> int:
@@ -150,3 +150,32 @@ def test_padding_reads_as_the_zero_point_of_the_input() -> None:
     assert layer_output(layer, inputs, weights, np.array([7], np.int32), form).tolist() == [[[14]]]  # 57 / 4
     form = Requantisation(zero_in=-2)
     assert layer_output(layer, inputs, weights, np.array([140], np.int32), form).tolist() == [[[-12]]]
+
+
+@given(layers(), st.integers(0, 1 << 16), st.integers(-128, 127), st.integers(-128, 127), st.booleans())
+@settings(max_examples=30)
+def test_outputs_with_zero_points_are_those_of_distances_from_them(
+    layer: Layer, seed: int, zero_in: int, zero_out: int, tabled: bool
+) -> None:
+    """The arithmetic of a quantised layer in unbounded integers: padding is at the zero point, so it adds nothing."""
+    rng = np.random.default_rng(seed)
+    inputs, weights = operands(layer, seed)
+    own = rng.integers(-(1 << 20), 1 << 20, layer.output_channels).astype(np.int32)
+    scales = tuple(
+        Scale(int(rng.integers(1, 1 << 16)), int(rng.integers(20, 32))) for _ in range(layer.output_channels)
+    )
+    table = tuple(rng.integers(-128, 128, 256).tolist()) if tabled else None
+    form = Requantisation(scales, zero_in=zero_in, zero_out=zero_out, low=-100, high=101, table=table)
+    outputs = layer_output(layer, inputs, weights, folded_bias(own, weights, zero_in), form).reshape(-1)
+    pixels = layer.output_height * layer.output_width
+    for i, total in enumerate(naive(layer, inputs.astype(int) - zero_in, weights)):
+        scale = scales[i // pixels]
+        value = ((total + int(own[i // pixels])) * scale.multiplier + (1 << scale.shift >> 1)) // (1 << scale.shift)
+        value = min(max(value + zero_out, -100), 101)
+        assert outputs[i] == (value if table is None else table[value + 128])
+
+
+def test_a_folded_bias_wraps() -> None:
+    bias, weights = np.array([-(1 << 31), 0], np.int32), np.array([[[[1]]], [[[-128]]]], np.int8)
+    assert folded_bias(bias, weights, 1).tolist() == [(1 << 31) - 1, 128]
+    assert folded_bias(bias, weights, -128).tolist() == [-(1 << 31) + 128, -128 * 128]

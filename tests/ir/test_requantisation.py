@@ -1,8 +1,11 @@
 """Requantisation as a value: its forms, its activations, and what is refused."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import (
@@ -141,3 +144,33 @@ def test_any_requantisation_of_a_shift_can_be_given(form: Requantisation) -> Non
     given = GivenRequantisation.of(form, 8)
     assert given.complete(99, 8).as_data(8) == form.as_data(8)
     assert GivenRequantisation(**given.model_dump()) == given
+
+
+@drawn(st.floats(2.0**-60, 1 << 15, exclude_max=True))
+def test_the_nearest_scale_has_the_largest_multiplier_that_fits(factor: float) -> None:
+    scale = Scale.nearest(factor)
+    error = abs(Fraction(scale.multiplier, 1 << scale.shift) - Fraction(factor))
+    assert 1 <= scale.shift <= 47
+    assert scale.multiplier < 1 << 16
+    assert error <= Fraction(1, 1 << (scale.shift + 1))
+    assert scale.multiplier >= 1 << 15 or scale.shift == 47
+
+
+@pytest.mark.parametrize(
+    ("factor", "scale"),
+    [
+        (1.0, Scale(1 << 15, 15)),
+        (0.3, Scale(39322, 17)),
+        (2.0**-32 * (1 - 2.0**-40), Scale(1 << 15, 47)),
+        (0.5 - 2.0**-30, Scale(1 << 15, 16)),  # rounds up to a multiplier of 17 bits
+        ((1 << 15) - 0.5, Scale((1 << 16) - 1, 1)),
+    ],
+)
+def test_the_nearest_scale_by_hand(factor: float, scale: Scale) -> None:
+    assert Scale.nearest(factor) == scale
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, float(1 << 15), float("nan"), float("inf")])
+def test_factors_without_a_scale(factor: float) -> None:
+    with pytest.raises(ValueError, match="scale: expected a factor above 0 and below 32768"):
+        Scale.nearest(factor)
