@@ -22,6 +22,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
+from hwgen.model.cluster.input_ring import input_ring
 from hwgen.model.cluster.tile_order import Iteration, Ranges, TileWalk
 
 __all__ = ["OutputRow", "Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
@@ -117,17 +118,15 @@ def place(schedule: Schedule) -> TcdmPlacement:
 
 
 def bytes_needed(schedule: Schedule, most: int) -> int:
-    """`TcdmPlacement.size`; if that is more than ``most``, a value between the two.
-
-    It does not place every tile, which takes a fraction of the time where there are many.
-    """
+    """`TcdmPlacement.size`, in a fraction of the time; if that is more than ``most``, a value between the two."""
     walk = TileWalk(schedule)
     bias = aligned(SUM_BYTES * schedule.layer.output_channels)
     weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
     least = aligned(aligned(bias + LEAST_RING) + weights) + outputs
     if least > most:
         return least
-    return aligned(aligned(bias + _inputs(schedule, walk, 0).size) + weights) + outputs
+    inputs = input_ring(schedule) or _inputs(schedule, walk, 0).size
+    return aligned(aligned(bias + inputs) + weights) + outputs
 
 
 def spills_from_local(schedule: Schedule) -> bool:

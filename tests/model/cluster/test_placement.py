@@ -6,12 +6,13 @@ from itertools import product
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.model.cluster.input_ring import input_ring
 from hwgen.model.cluster.placement import OutputRow, bytes_needed, place
 from tests.random.cluster_nests import two_level_cases
 
 
 def test_bytes_needed_are_those_of_the_placement() -> None:
-    compared = 0
+    compared = walked = 0
     for schedule, _ in two_level_cases(20260, 400):
         try:
             size = place(schedule).size
@@ -21,9 +22,13 @@ def test_bytes_needed_are_those_of_the_placement() -> None:
             continue
         compared += 1
         case = schedule.as_data()
+        ring = input_ring(schedule)
+        assert ring in (None, place(schedule).I.size), case
+        walked += ring is not None
         assert bytes_needed(schedule, size) == size, case
         assert size - 1 < bytes_needed(schedule, size - 1) <= size, case
     assert compared > 300
+    assert walked > 200
 
 
 def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:
