@@ -77,7 +77,7 @@ class Parts:
         layer, ring = self._layer, self._placement.I
         row = ring.element * layer.input_width
         axes = (*stay.new[:2], _bytes(stay.new[2], ring.element))
-        blocks = planar_blocks(axes, (row * layer.input_height, row, 1), (ring.plane, ring.pitch, 1))
+        blocks = planar_blocks(axes, (row * self._layout.input_rows, row, 1), (ring.plane, ring.pitch, 1))
         return descriptors_of(blocks, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
 
     def _biases(self) -> list[Descriptor]:
@@ -100,7 +100,7 @@ class Parts:
         axes = ((stay.ranges[M],), (stay.ranges[Y],), _bytes((stay.ranges[X],), element))
         layer, ring = self._layer, self._placement.O
         row = element * layer.output_width
-        blocks = planar_blocks(axes, (row * layer.output_height, row, 1), (ring.plane, ring.pitch, 1))
+        blocks = planar_blocks(axes, (row * self._layout.output_rows, row, 1), (ring.plane, ring.pitch, 1))
         return descriptors_of(blocks, _side(tag, RingSelect.O, ring, region.base, origin))
 
 

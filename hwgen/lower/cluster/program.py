@@ -129,6 +129,7 @@ def compile_cluster(
     hardware: Hardware | None = None,
     *,
     serial: bool = False,
+    layout: DramLayout | None = None,
 ) -> ClusterProgram:
     """The program of one layer; raises `InputError` with the reason where the cluster cannot run it.
 
@@ -136,6 +137,7 @@ def compile_cluster(
     ----------
     hardware : the cluster; None: the smallest HWCs that run the schedule, in the default cluster.
     serial : for comparison: load, compute and store one after the other.
+    layout : where tensors and program are in the DRAM; by default as `dram_layout` has them.
     """
     cluster = (hardware and hardware.cluster) or Cluster()
     schedule = normalised(schedule, cluster.hwcs)
@@ -152,7 +154,7 @@ def compile_cluster(
     if wide:
         settings["product_shift"] = requantisation.product_shift
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
-    layout = dram_layout(schedule)
+    layout = layout or dram_layout(schedule)
     try:
         commands = _Writer(schedule, placement, layout, tiles, cluster).commands(serial=serial)
     except DescriptorError as error:

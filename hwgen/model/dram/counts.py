@@ -19,11 +19,21 @@ from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.arch.layout import consecutive
 from hwgen.ir.counts import Access, Counts, Direction, Operand
-from hwgen.ir.schedule import Schedule
+from hwgen.ir.layer import Layer
+from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, Spans, loads, stores
 
-__all__ = ["DramLayout", "DramRegion", "dram_counts", "dram_layout", "program_access", "runs_of"]
+__all__ = [
+    "DramLayout",
+    "DramRegion",
+    "dram_counts",
+    "dram_layout",
+    "program_access",
+    "returns_sums",
+    "runs_of",
+    "tensor_layout",
+]
 
 Ints = NDArray[np.int64]
 Key = tuple[Operand, Direction]
@@ -51,7 +61,11 @@ class DramRegion:
 
 @dataclass(frozen=True)
 class DramLayout:
-    """Consecutive regions, each aligned to 4 KiB. The program is last, so that nothing depends on its length."""
+    """Consecutive regions, each aligned to 4 KiB. The program is last, so that nothing depends on its length.
+
+    ``input_rows`` and ``output_rows`` are the rows from channel to channel: those of the layer, or of a larger one
+    that it is a part of. Then the regions of input, output and partial sums are windows, from their first element on.
+    """
 
     inputs: DramRegion
     weights: DramRegion
@@ -59,6 +73,8 @@ class DramLayout:
     output: DramRegion
     partial: DramRegion
     program: int
+    input_rows: int
+    output_rows: int
 
     def region(self, operand: Operand, direction: Direction) -> DramRegion:
         """The region in which an operand is read or written."""
@@ -70,8 +86,16 @@ class DramLayout:
 def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
     """The regions of a schedule's tensors in the DRAM."""
     schedule = normalised(schedule, hwcs)
-    layer, bits = schedule.layer, schedule.bits
-    returned = any(part.direction == "write_partial" for part in stores(schedule))
+    return tensor_layout(schedule.layer, schedule.bits, returned=returns_sums(schedule))
+
+
+def returns_sums(schedule: Schedule) -> bool:
+    """Whether partial sums go to the DRAM; the nest is normalised."""
+    return any(part.direction == "write_partial" for part in stores(schedule))
+
+
+def tensor_layout(layer: Layer, bits: Bits, *, returned: bool) -> DramLayout:
+    """The regions of a layer's tensors, one after the other; ``returned``: with one for partial sums."""
     sizes = {
         "inputs": (layer.input_elements, bits.I // 8),
         "weights": (layer.weight_elements, bits.W // 8),
@@ -83,13 +107,16 @@ def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
     regions = {
         name: DramRegion(bases[name], elements * element, element) for name, (elements, element) in sizes.items()
     }
-    return DramLayout(**regions, program=end)
+    return DramLayout(**regions, program=end, input_rows=layer.input_height, output_rows=layer.output_height)
 
 
-def dram_counts(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:
-    """All counts at `dram` without the program, whose length is not known here: see `program_access`."""
+def dram_counts(schedule: Schedule, port: DramPort, hwcs: int = 1, layout: DramLayout | None = None) -> Counts:
+    """All counts at `dram` without the program, whose length is not known here: see `program_access`.
+
+    ``layout`` : where the tensors are; by default that of `dram_layout`.
+    """
     schedule = normalised(schedule, hwcs)
-    layout = dram_layout(schedule)
+    layout = layout or dram_layout(schedule)
     counts: dict[Key, Access] = {}
     for parts in (loads(schedule), stores(schedule)):
         counts |= _count(schedule, layout, port, parts)
@@ -112,9 +139,9 @@ def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, I
     """Start and end (exclusive) of every run of a part, ascending."""
     layer = schedule.layer
     extents: dict[Operand, tuple[int, ...]] = {
-        "I": (layer.input_channels, layer.input_height, layer.input_width),
+        "I": (layer.input_channels, layout.input_rows, layer.input_width),
         "W": (layer.output_channels, layer.channels_per_group, *layer.kernel),
-        "O": (layer.output_channels, layer.output_height, layer.output_width),
+        "O": (layer.output_channels, layout.output_rows, layer.output_width),
         "B": (layer.output_channels,),
     }
     region = layout.region(part.operand, part.direction)

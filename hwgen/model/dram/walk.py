@@ -21,10 +21,10 @@ Moved = tuple[Operand, Direction, set[Element]]
 _IN_TURN: tuple[ArrayName, ...] = ("W", "I", "O")
 
 
-def walk_dram(schedule: Schedule, port: DramPort, hwcs: int = 1) -> Counts:
+def walk_dram(schedule: Schedule, port: DramPort, hwcs: int = 1, layout: DramLayout | None = None) -> Counts:
     """All counts at `dram` without the program."""
     schedule = normalised(schedule, hwcs)
-    layout = dram_layout(schedule)
+    layout = layout or dram_layout(schedule)
     tally: dict[tuple[str, Operand, Direction], Access] = defaultdict(Access)
     loaded, stored = moves(schedule)
     for stream in (loaded, stored):
@@ -115,9 +115,9 @@ def _bytes(
 ) -> Iterator[int]:
     layer, region = schedule.layer, layout.region(operand, direction)
     shape = {
-        "I": (layer.input_channels, layer.input_height, layer.input_width),
+        "I": (layer.input_channels, layout.input_rows, layer.input_width),
         "W": (layer.output_channels, layer.channels_per_group, *layer.kernel),
-        "O": (layer.output_channels, layer.output_height, layer.output_width),
+        "O": (layer.output_channels, layout.output_rows, layer.output_width),
         "B": (layer.output_channels,),
     }[operand]
     for element in elements:
