@@ -7,12 +7,13 @@
 `timescale 1ns / 1ps
 
 module axi_rules #(
-    parameter int DataBits = 64
+    parameter int DataBits = 64,
+    parameter int IdBits = 2
 ) (
     input wire clk,
     input wire clear,
 
-    input wire [           1:0] awid,
+    input wire [    IdBits-1:0] awid,
     input wire [          31:0] awaddr,
     input wire [           7:0] awlen,
     input wire [           2:0] awsize,
@@ -26,7 +27,7 @@ module axi_rules #(
     input wire                  wvalid,
     input wire                  wready,
     input wire                  bready,
-    input wire [           1:0] arid,
+    input wire [    IdBits-1:0] arid,
     input wire [          31:0] araddr,
     input wire [           7:0] arlen,
     input wire [           2:0] arsize,
@@ -50,11 +51,11 @@ module axi_rules #(
 
   logic [ 7:0] broken;
   logic        ar_waits, aw_waits, w_waits;
-  logic [54:0] ar_kept, aw_kept;
+  logic [52+IdBits:0] ar_kept, aw_kept;
   logic [DataBits+DataBits/8:0] w_kept;
-  function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [1:0] id,
+  function automatic logic odd(input logic [2:0] size, input logic [1:0] burst, input logic [IdBits-1:0] id,
                                input logic write);
-    return size != 3'(Low) || burst != 2'd1 || (write ? id != 2'd1 : id[0]);
+    return size != 3'(Low) || burst != 2'd1 || id[0] != write || (IdBits == 2 && &id);
   endfunction
   function automatic logic crosses(input logic [31:0] address, input logic [7:0] length);
     logic [31:0] last;

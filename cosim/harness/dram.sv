@@ -8,20 +8,21 @@
 // each in its order. A burst's first beat comes `latency` cycles after its address at the earliest, a write's response
 // as long after its last beat; these overlap. With all of them 0 there is a beat in every cycle and direction.
 //
-// Streams: reads by their ID (0, 2), and writes (1). Open rows are kept for each. What is counted depends on the order
-// of the bursts in each stream alone, not on time.
+// Streams: bursts by their ID, which is even for reads and odd for writes (of a cluster 0 and 2, and 1). Open rows are
+// kept for each. What is counted depends on the order of the bursts in each stream alone, not on time.
 
 `default_nettype none
 `timescale 1ns / 1ps
 
 module dram #(
     parameter int DataBits = 64,
+    parameter int IdBits = 2,      // of a read even, of a write odd
     parameter int DepthLog2 = 20   // the memory's size in 32-bit words, as a power of two
 ) (
     input wire clk,
     input wire clear,              // forget everything; loads `random_start`
 
-    input  wire [           1:0] awid,
+    input  wire [    IdBits-1:0] awid,
     input  wire [          31:0] awaddr,
     input  wire [           7:0] awlen,
     input  wire [           2:0] awsize,
@@ -34,11 +35,11 @@ module dram #(
     input  wire                  wlast,
     input  wire                  wvalid,
     output wire                  wready,
-    output logic [          1:0] bid,
+    output logic [   IdBits-1:0] bid,
     output logic [          1:0] bresp,
     output logic                 bvalid,
     input  wire                  bready,
-    input  wire [           1:0] arid,
+    input  wire [    IdBits-1:0] arid,
     input  wire [          31:0] araddr,
     input  wire [           7:0] arlen,
     input  wire [           2:0] arsize,
@@ -46,7 +47,7 @@ module dram #(
     input  wire [           7:0] aruser,
     input  wire                  arvalid,
     output wire                  arready,
-    output logic [          1:0] rid,
+    output logic [   IdBits-1:0] rid,
     output logic [ DataBits-1:0] rdata,
     output logic [          1:0] rresp,
     output logic                 rlast,
@@ -111,7 +112,7 @@ module dram #(
   logic [31:0] r_address[Queue], w_address[Queue];
   logic [ 7:0] r_length[Queue], w_length[Queue];
   logic [ 7:0] r_user[Queue], w_user[Queue];
-  logic [ 1:0] r_id[Queue];
+  logic [IdBits-1:0] r_id[Queue], w_id[Queue];
   logic [31:0] r_time[Queue];
   logic [ 4:0] r_in, r_move, r_out;
   logic [ 4:0] w_in, w_move, w_out;
@@ -159,6 +160,7 @@ module dram #(
 
   // Responses to writes, in order, each at its time.
   logic [ 1:0] b_code[Queue];
+  logic [IdBits-1:0] b_id[Queue];
   logic [31:0] b_time[Queue];
   logic [ 4:0] b_in, b_out;
   wire b_goes = b_in != b_out && now - b_time[b_out[3:0]] >= 32'(latency) && go_b && (!bvalid || bready);
@@ -170,16 +172,17 @@ module dram #(
   endfunction
 
   // Rows that are open, of each stream and bank: for the time that blocks take, and for the counters.
-  logic [31:0] open_move[64];
-  logic [31:0] open_beat[64];
-  logic [63:0] known_move, known_beat;
+  localparam int Streams = 1 << IdBits;
+  logic [31:0] open_move[16*Streams];
+  logic [31:0] open_beat[16*Streams];
+  logic [16*Streams-1:0] known_move, known_beat;
   function automatic logic [3:0] bank_of(input logic [31:0] row);
     return row[3:0] & 4'((5'd1 << bank_log2) - 5'd1);
   endfunction
   wire [31:0] r_row = {r_at[31-Low:0], {Low{1'b0}}} >> row_log2;
   wire [31:0] w_row = {w_at[31-Low:0], {Low{1'b0}}} >> row_log2;
-  wire [ 5:0] r_place = {r_id[r_head], bank_of(r_row)};
-  wire [ 5:0] w_place = {2'd1, bank_of(w_row)};
+  wire [IdBits+3:0] r_place = {r_id[r_head], bank_of(r_row)};
+  wire [IdBits+3:0] w_place = {w_id[w_head], bank_of(w_row)};
 
   // The blocks at hand for the DRAM.
   logic [24:0] r_block, w_block;  // blocks of the burst that have been moved
@@ -191,8 +194,8 @@ module dram #(
   wire  [24:0] wm_block = w_address[wm][31:7] + w_block;
   wire  [31:0] rm_row = {rm_block, 7'd0} >> row_log2;
   wire  [31:0] wm_row = {wm_block, 7'd0} >> row_log2;
-  wire  [ 5:0] rm_place = {r_id[rm], bank_of(rm_row)};
-  wire  [ 5:0] wm_place = {2'd1, bank_of(wm_row)};
+  wire  [IdBits+3:0] rm_place = {r_id[rm], bank_of(rm_row)};
+  wire  [IdBits+3:0] wm_place = {w_id[wm], bank_of(wm_row)};
   logic        moving, moving_write, wrote_last;
   logic [24:0] left;  // of the block that is being moved, in 1/256 cycles
   wire         move_ends = moving && left <= 25'd256;
@@ -206,8 +209,8 @@ module dram #(
   wire  [24:0] over = move_ends ? 25'd256 - left : 25'd0;  // of this cycle, if the next block follows at once
 
   // Where each stream's last burst ended.
-  logic [31:0] stream_end[4];
-  logic [ 3:0] stream_known;
+  logic [31:0] stream_end[Streams];
+  logic [Streams-1:0] stream_known;
 
   // The lanes of a read that are asked for; the others hold noise.
   wire [DataBits-1:0] masked;
@@ -231,7 +234,8 @@ module dram #(
   wire [Bytes-1:0] w_from = w_number == 8'd0 ? ~'0 << w_address[w_head][Low-1:0] : ~'0;
   wire [Bytes-1:0] w_lanes = w_from & (w_final ? ~'0 >> w_user[w_head][7:4] : ~'0);
   axi_rules #(
-      .DataBits(DataBits)
+      .DataBits(DataBits),
+      .IdBits(IdBits)
   ) rules (
       .*,
       .w_known(w_out != w_in)
@@ -255,8 +259,8 @@ module dram #(
       aw_open      <= 1'b0;
       w_gate       <= 1'b0;
       rvalid       <= 1'b0;
-      rid          <= 2'd0;
-      bid          <= 2'd0;
+      rid          <= '0;
+      bid          <= '0;
       bresp        <= 2'd0;
       bvalid       <= 1'b0;
       r_number     <= 8'd0;
@@ -268,9 +272,9 @@ module dram #(
       w_block      <= 25'd0;
       moving       <= 1'b0;
       wrote_last   <= 1'b0;
-      known_move   <= 64'd0;
-      known_beat   <= 64'd0;
-      stream_known <= 4'd0;
+      known_move   <= '0;
+      known_beat   <= '0;
+      stream_known <= '0;
       busy_cycles  <= 48'd0;
       for (int i = 0; i < 32; i++) begin
         bytes[i]      <= 48'd0;
@@ -310,9 +314,10 @@ module dram #(
         w_user[w_in[3:0]]    <= awuser;
         w_in                 <= w_in + 5'd1;
         bursts[wi]           <= bursts[wi] + 48'd1;
-        if (!stream_known[1] || stream_end[1] != awaddr) jumps[wi] <= jumps[wi] + 48'd1;
-        stream_known[1] <= 1'b1;
-        stream_end[1]   <= awaddr + 32'(burst_bytes(awaddr, awlen, awuser));
+        if (!stream_known[awid] || stream_end[awid] != awaddr) jumps[wi] <= jumps[wi] + 48'd1;
+        w_id[w_in[3:0]]      <= awid;
+        stream_known[awid] <= 1'b1;
+        stream_end[awid]   <= awaddr + 32'(burst_bytes(awaddr, awlen, awuser));
       end
 
       // Blocks.
@@ -369,6 +374,7 @@ module dram #(
           b_in               <= b_in + 5'd1;
           b_time[b_in[3:0]]  <= now;
           b_code[b_in[3:0]]  <= w_answer;
+          b_id[b_in[3:0]]    <= w_id[w_head];
         end
         beats[wi] <= beats[wi] + 48'd1;
         bytes[wi] <= bytes[wi] + 48'(count_ones(wstrb));
@@ -381,7 +387,7 @@ module dram #(
       end
       if (b_goes) begin
         bvalid <= 1'b1;
-        bid    <= 2'd1;
+        bid    <= b_id[b_out[3:0]];
         bresp  <= b_code[b_out[3:0]];
         b_out  <= b_out + 5'd1;
       end
