@@ -19,7 +19,7 @@ from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.conversion import MemoryArray, converted, memories_of
 from hwgen.export.hwc import DIGEST, digest, hwc_memories, verilog
 from hwgen.export.package import core_file, waivers
-from hwgen.export.registers import register_files
+from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.apb import ApbBridge
 from hwgen.gateware.cluster.cluster import ClusterCore
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks

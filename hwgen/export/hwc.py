@@ -10,7 +10,7 @@ from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.package import core_file, waivers
-from hwgen.export.registers import register_files
+from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.tcdm import ACCESSES
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_port import held_lanes

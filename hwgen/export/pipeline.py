@@ -10,7 +10,7 @@ from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.package import core_file, waivers
-from hwgen.export.registers import register_files
+from hwgen.export.registers.files import register_files
 from hwgen.gateware.pipeline.pipeline import Pipeline
 
 __all__ = ["pipeline_digest", "pipeline_files_of", "pipeline_memories", "pipeline_storage", "pipeline_verilog"]

@@ -3,14 +3,16 @@
 import json
 
 from hwgen.arch.registers.bank import Bank
-from hwgen.export.rdl import system_rdl
+from hwgen.export.registers.rdl import system_rdl
 
 __all__ = ["register_files"]
 
 
 def register_files(bank: Bank) -> dict[str, str]:
     """The register map as JSON, SystemRDL, C headers, manual in Markdown and IP-XACT component, by file name."""
-    from hwgen.export.peakrdl import exported_files  # takes long to import, and most who import this write no files
+    from hwgen.export.registers.peakrdl import (
+        exported_files,  # takes long to import, and most who import this write no files
+    )
 
     name, text = f"{bank.name}_registers", system_rdl(bank)
     return {f"{name}.json": _listed(bank), f"{name}.rdl": text, **exported_files(bank.name, text)}

@@ -10,8 +10,8 @@ from peakrdl_markdown import MarkdownExporter
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddrmapNode
 
-from hwgen.export.c_header import c_header, fields_header_name
 from hwgen.export.package import CORE_VERSION
+from hwgen.export.registers.c_header import c_header, fields_header_name
 
 __all__ = ["compiled", "exported_files"]
 

@@ -1,0 +1,1 @@
+"""A register bank as files: SystemRDL, and what is made of it for software and other tools."""
