@@ -1,14 +1,10 @@
+# amaranth: UnusedElaboratable=no
 """Verilog of a generated cluster: HWC, core and memory as modules of their own, and the top that joins them."""
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
-
-from amaranth.hdl import Shape
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In
 
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import HEADER, QUEUES_OF, Opcode, Queue
@@ -16,8 +12,10 @@ from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.export.axi_lite import axi_lite_top, bridge_instance, front_end_name
 from hwgen.export.conversion import MemoryArray, converted, memories_of
 from hwgen.export.hwc import DIGEST, digest, hwc_memories, verilog
+from hwgen.export.joined import Instance, Port, joined, outer_ports, ports_of
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.apb import ApbBridge
@@ -43,13 +41,21 @@ def cluster_verilog(parameters: ClusterParameters, *, keep_init: bool = False) -
     ``keep_init`` : with initial values of the registers, see `converted`.
     """
     core, tcdm, apb = ClusterCore(parameters), TcdmBanks(parameters.tcdm), ApbBridge()
-    top = _top(*(list(_ports(part)) for part in (core, tcdm, apb)))
+    top = _joined("cluster", core, tcdm, Instance("cluster_apb", "apb", ports_of(apb), clocked=False))
     # Initial contents, a line for each word, would be most of the text.
     memory = converted(tcdm, "cluster_tcdm", memory_contents=False, keep_init=keep_init)
     bridge = converted(apb, "cluster_apb", keep_init=keep_init)
     middle = converted(core, "cluster_core", keep_init=keep_init)
     parts = [top, bridge, middle, memory, verilog(parameters.hwc, keep_init=keep_init)]
     return _heading(parameters) + "".join(parts)
+
+
+def cluster_axi_lite(parameters: ClusterParameters) -> str:
+    """Verilog of the top module ``cluster_axi_lite``, which joins the modules that `cluster_verilog` has."""
+    top = _joined(
+        front_end_name("cluster"), ClusterCore(parameters), TcdmBanks(parameters.tcdm), bridge_instance("cluster")
+    )
+    return axi_lite_top("cluster", top)
 
 
 def cluster_memories(parameters: ClusterParameters) -> tuple[MemoryArray, ...]:
@@ -78,6 +84,7 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
     }
     return {
         "cluster.v": text or cluster_verilog(parameters),
+        "cluster_axi_lite.v": cluster_axi_lite(parameters),
         "cluster.vlt": waivers("cluster", _WAIVERS),
         "cluster.json": json.dumps(summary, indent=2) + "\n",
         "cluster_program.json": json.dumps(program, indent=2) + "\n",
@@ -100,49 +107,24 @@ def _heading(parameters: ClusterParameters) -> str:
     )
 
 
-Port = tuple[str, bool, int]
-"""Name, whether it is an input, and width."""
-
-
-def _ports(component: wiring.Component) -> Iterator[Port]:
-    """The ports of a component, as Amaranth names them."""
-    for path, member, _ in component.signature.flatten(component):
-        yield "__".join(map(str, path)), member.flow is In, Shape.cast(member.shape).width
-
-
 def cluster_ports(core: ClusterCore, apb: ApbBridge) -> list[Port]:
     """The ports of the module ``cluster`` that is made of these, beside its clock and reset."""
-    return _outer(list(_ports(core)), list(_ports(apb)))
+    instances = [Instance("cluster_apb", "apb", ports_of(apb)), Instance("cluster_core", "core", ports_of(core))]
+    return outer_ports(instances, _inside(ports_of(core)))
 
 
-def _outer(core: list[Port], apb: list[Port]) -> list[Port]:
-    """What of the ports of core and bridge does not connect the parts of the cluster."""
-    inside = {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
-    return [port for port in (*apb, *core) if port[0] not in inside]
+def _inside(core: list[Port]) -> set[str]:
+    """The wires between the parts of a cluster: ports of the core."""
+    return {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
 
 
-def _top(core: list[Port], tcdm: list[Port], apb: list[Port]) -> str:
-    """The module that joins them: what they have besides the ports between them are its own."""
-    outer = _outer(core, apb)
-    wires = {name: width for name, _, width in (*core, *apb)}
-    lines = [f"module cluster({', '.join(['clk', 'rst', *(name for name, _, _ in outer)])});", "  input clk;"]
-    lines += ["  input rst;"]
-    lines += [f"  {'input' if is_input else 'output'} {_range(width)}{name};" for name, is_input, width in outer]
-    lines += [f"  wire {_range(width)}{name};" for name, width in wires.items()]
-    to_tcdm = {"clear": "starts"} | {
-        name: name.replace("ports__", "tcdm__") for name, _, _ in tcdm if name != "clear"
-    }
-    lines += _instance("cluster_apb", "apb", {name: name for name, _, _ in apb}, clocked=False)
-    lines += _instance("cluster_core", "core", {name: name for name, _, _ in core})
-    lines += _instance("cluster_tcdm", "tcdm", to_tcdm)
-    return "\n".join([*lines, "endmodule", "", ""])
-
-
-def _instance(module: str, name: str, ports: dict[str, str], *, clocked: bool = True) -> list[str]:
-    every = {**({"clk": "clk", "rst": "rst"} if clocked else {}), **ports}
-    connected = ",\n".join(f"    .{port}({wire})" for port, wire in every.items())
-    return [f"  {module} {name} (", connected, "  );"]
-
-
-def _range(width: int) -> str:
-    return f"[{width - 1}:0] " if width > 1 else ""
+def _joined(top: str, core: ClusterCore, tcdm: TcdmBanks, front: Instance) -> str:
+    """The module that joins core, memory and what is in front of the configuration port."""
+    inner, banks = ports_of(core), ports_of(tcdm)
+    to_banks = {name: name.replace("ports__", "tcdm__") for name, _, _ in banks} | {"clear": "starts"}
+    instances = [
+        front,
+        Instance("cluster_core", "core", inner),
+        Instance("cluster_tcdm", "tcdm", banks, to_banks),
+    ]
+    return joined(top, instances, _inside(inner))

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A generated HWC as text: Verilog, register map, summary. All of it is derived from `HwcParameters`."""
 
 import hashlib
@@ -8,7 +9,9 @@ from functools import lru_cache
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.export.axi_lite import with_axi_lite
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.joined import ports_of
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.tcdm import ACCESSES
@@ -131,6 +134,7 @@ def files_of(parameters: HwcParameters, text: str | None = None) -> dict[str, st
     }
     return {
         "hwc.v": text or verilog(parameters),
+        "hwc_axi_lite.v": with_axi_lite("hwc", ports_of(Hwc(parameters))),
         "hwc.vlt": waivers("hwc"),
         "hwc.json": json.dumps(summary, indent=2) + "\n",
         **register_files(hwc_registers(parameters)),

@@ -10,15 +10,15 @@ def waivers(block: str, more: str = "") -> str:
     return f"""\
 `verilator_config
 // The generator names every intermediate value and keeps whole structures together: not all of it is used.
-lint_off -rule UNUSEDSIGNAL -file "*{block}.v"
+lint_off -rule UNUSEDSIGNAL -file "*{block}*.v"
 // One file holds the whole hierarchy, its modules named by their place in it.
-lint_off -rule DECLFILENAME -file "*{block}.v"
+lint_off -rule DECLFILENAME -file "*{block}*.v"
 // Amaranth computes at full width and extends narrower operands by itself, as Verilog does.
-lint_off -rule WIDTHEXPAND -file "*{block}.v"
+lint_off -rule WIDTHEXPAND -file "*{block}*.v"
 // Yosys writes "is zero" as a logical not of the whole vector.
-lint_off -rule WIDTHTRUNC -file "*{block}.v"
+lint_off -rule WIDTHTRUNC -file "*{block}*.v"
 // Every case is preceded by an assignment of the default value.
-lint_off -rule CASEINCOMPLETE -file "*{block}.v"
+lint_off -rule CASEINCOMPLETE -file "*{block}*.v"
 {more}"""
 
 
@@ -30,7 +30,8 @@ name: hwgen:{block}:{block}:{CORE_VERSION}
 description: {description}
 filesets:
   rtl:
-    files: [{block}.v: {{file_type: verilogSource}}]
+    files: [{block}.v, {block}_axi_lite.v]
+    file_type: verilogSource
   waivers:
     files: [{block}.vlt: {{file_type: vlt}}]
 targets:

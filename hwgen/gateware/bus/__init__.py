@@ -1,1 +1,1 @@
-"""The protocols at the ports: APB, AXI4, and the TCDM handshake."""
+"""The protocols at the ports: APB, AXI4, AXI4-Lite, and the TCDM handshake."""
