@@ -22,6 +22,12 @@ from hwgen.tools.toolchain import Simulator, ToolError, cache_folder, environmen
 __all__ = ["PipelineBuild"]
 
 HARNESS = Path(__file__).resolve().parents[1] / "harness" / "pipeline"
+VERILOG = (
+    HARNESS / "harness.sv",
+    HARNESS / "dram_harness.sv",
+    HARNESS.parent / "dram.sv",
+    HARNESS.parent / "axi_rules.sv",
+)
 PUBLIC = HARNESS / "bench.vlt"
 
 
@@ -50,7 +56,7 @@ class PipelineBuild:
         """The simulator: a program or, for a test bench, the folder with it. Built unless the cache has it."""
         require_tools(self.simulator, waves=False)
         sources = [
-            HARNESS / "harness.sv",
+            *VERILOG,
             HARNESS / "main.cpp",
             PUBLIC,
             Path(__file__),
@@ -68,9 +74,9 @@ class PipelineBuild:
     def _compile(self, folder: Path) -> None:
         design, log = folder / "pipeline.v", folder / "build.log"
         design.write_text(self.text, encoding="utf-8")
-        files = [str(HARNESS / "harness.sv"), str(design)]
+        files = [*map(str, VERILOG), str(design)]
         if self.simulator == "icarus" and self.bench:
-            launch(build_request("icarus", folder, [HARNESS / "harness.sv", design], TOP), folder)
+            launch(build_request("icarus", folder, [*VERILOG, design], TOP), folder)
             return
         if self.simulator == "icarus":
             command = ["iverilog", "-g2012", "-s", CLOCK, "-o", str(folder / "simulator"), *files]

@@ -1,7 +1,7 @@
 """Comparison of a simulated stack with the model: traffic by kind, outputs, cycles."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.data import NetworkData
-from cosim.pipeline.run import PipelineJob, PipelineResult, run_pipelines, sizes_for
-from hwgen.arch.pipeline import PipelineParameters
+from cosim.pipeline.run import AccessError, PipelineJob, PipelineResult, run_pipelines, sizes_for
+from hwgen.arch.dram import Dram
+from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.arch.registers.control import Status
+from hwgen.ir.counts import Access
 from hwgen.lower.pipeline.cycles import predict_tile
+from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import PipelineProgram
@@ -36,6 +39,8 @@ class StackRun:
     random : seed of the random numbers in the harness.
     stall_rate : cycles of 256 in which a stream stalls.
     pipeline : a larger pipeline to run on, which other programs share; None: the program's own.
+    dram : of a pipeline with movers: the timing of its DRAM.
+    error : of a pipeline with movers: which access is answered with an error.
     """
 
     name: str
@@ -46,6 +51,8 @@ class StackRun:
     random: int
     stall_rate: int = 0
     pipeline: PipelineParameters | None = None
+    dram: Dram = field(default_factory=Dram)
+    error: AccessError | None = None
 
     @cached_property
     def predicted_cycles(self) -> int:
@@ -125,11 +132,17 @@ def prepare(
     macs: int = MACS,
     random: int = 1,
     stall_rate: int = 0,
+    movers: MoverParameters | None = None,
+    dram: Dram | None = None,
 ) -> StackRun:
-    """Lower a stack of a network and lay out its data in DRAM."""
-    program = lower_stack(plan_stack(solution, stack), data.rows, fetched=solution.weights == "fetched", macs=macs)
+    """Lower a stack of a network and lay out its data in DRAM; with ``movers`` for a DRAM of its own."""
+    program = lower_stack(
+        plan_stack(solution, stack), data.rows, fetched=solution.weights == "fetched", macs=macs, movers=movers
+    )
     images = images_of(program, data.maps, np.random.default_rng(random))
-    return StackRun(name, program, images, data.maps, solution.traffic(stack), random, stall_rate)
+    return StackRun(
+        name, program, images, data.maps, solution.traffic(stack), random, stall_rate, dram=dram or Dram()
+    )
 
 
 def run_stacks(
@@ -145,7 +158,9 @@ def run_stacks(
 
 def job_of(run: StackRun) -> PipelineJob:
     """The job of a run, on pipeline 0 of a build."""
-    return PipelineJob(0, run.program, run.images, run.random, run.stall_rate, run.cycle_limit)
+    return PipelineJob(
+        0, run.program, run.images, run.random, run.stall_rate, run.cycle_limit, dram=run.dram, error=run.error
+    )
 
 
 def compare(run: StackRun, result: PipelineResult) -> StackResult:
@@ -161,14 +176,27 @@ def compare(run: StackRun, result: PipelineResult) -> StackResult:
     bad = [status for status in result.status if status != Status.DONE]
     if bad:
         failures.append(f"status {bad[0]:#06x}")
-    for name in ("twice", "beyond", "refused"):
+    for name in ("twice", "beyond", "refused", "violations"):
         if getattr(result, name):
             failures.append(f"{name}: {getattr(result, name)}")
+    failures += _at_dram(run, result)
     left = [name for name, count in result.streams.items() if count.left]
     if left:
         failures.append(f"segments left over: {', '.join(left)}")
     wrong = [line for number in _written(run) for line in _differences(run, result, number)]
     return StackResult(run, measured, apart, not wrong, (*failures, *wrong), result)
+
+
+def _at_dram(run: StackRun, result: PipelineResult) -> list[str]:
+    """One line for each stream whose accesses of the DRAM are not those predicted; none without movers."""
+    if run.parameters.movers is None:
+        return []
+    predicted = dram_counts(run.program, run.images, run.dram)
+    return [
+        f"{stream}: {result.dram.get(stream, Access())} at the DRAM, {expected} predicted"
+        for stream, expected in predicted.items()
+        if result.dram.get(stream, Access()) != expected
+    ]
 
 
 def _written(run: StackRun) -> list[int]:
@@ -196,9 +224,19 @@ def _measured(run: StackRun, result: PipelineResult) -> tuple[Traffic, int]:
     measured, bias = Traffic(), 0
     kinds = {one.name: str(one.kind) for one in run.program.streams}
     kinds |= {"i_overlap": "overlap_in", "o_overlap": "overlap_out", "i_weights": "weights"}
-    for name, count in result.streams.items():
-        bias += count.apart
+    for name, (size, apart) in _moved(run, result).items():
+        bias += apart
         kind = kinds.get(name)
         if kind is not None and (kind != "weights" or run.program.fetched):
-            measured = replace(measured, **{kind: getattr(measured, kind) + count.bytes})
+            measured = replace(measured, **{kind: getattr(measured, kind) + size})
     return measured, bias
+
+
+def _moved(run: StackRun, result: PipelineResult) -> dict[str, tuple[int, int]]:
+    """Bytes of each stream without biases, and biases: at its port, or at the DRAM, where both are one stream."""
+    if run.parameters.movers is None:
+        return {name: (count.bytes, count.apart) for name, count in result.streams.items()}
+    words = [run.parameters.memory_words(index) for index in range(len(run.parameters.stages))]
+    biases = sum(one["bias"].words * one["bias"].bytes for one in words if "bias" in one)
+    apart = {"i_weights": biases}
+    return {name: (count.bytes - apart.get(name, 0), apart.get(name, 0)) for name, count in result.dram.items()}

@@ -3,7 +3,7 @@
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,17 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.pipeline.build import PipelineBuild
-from cosim.pipeline.wrapper import TOP, Sizes, ports_of
+from cosim.pipeline.wrapper import TOP, Sizes
 from cosim.sim.build import launch
 from cosim.sim.requests import test_request
+from hwgen.arch.dram import Dram, ticks
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.pipeline.movers import movers_of
+from hwgen.arch.pipeline.ports import stream_ports
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.ir.counts import Access
 from hwgen.lower.pipeline.images import Images, Segment
+from hwgen.lower.pipeline.movers import load_settings, tile_settings
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.tools.toolchain import ToolError, environment
 
-__all__ = ["PipelineJob", "PipelineResult", "RunTimes", "StreamCount", "StreamTimes", "run_pipelines", "sizes_for"]
+__all__ = [
+    "AccessError",
+    "PipelineJob",
+    "PipelineResult",
+    "RunTimes",
+    "StreamCount",
+    "StreamTimes",
+    "run_pipelines",
+    "sizes_for",
+]
 
 WRITE, READ, WAIT, END = range(4)
 
@@ -38,6 +52,9 @@ class PipelineJob:
     stall_rate : cycles of 256 in which a stream stalls, each stream by itself.
     cycle_limit : cycles after which the harness stops the run.
     watchdog : cycles without movement after which the pipeline reports a failure.
+    dram : of a pipeline with movers: the timing of its DRAM.
+    error : of a pipeline with movers: which access is answered with an error.
+    mistakes : register values with which the first tile is started once more, before; it is expected to fail.
     """
 
     pipeline: int
@@ -47,6 +64,16 @@ class PipelineJob:
     stall_rate: int
     cycle_limit: int
     watchdog: int = 4_000
+    dram: Dram = field(default_factory=Dram)
+    error: "AccessError | None" = None
+    mistakes: Mapping[str, int] = field(default_factory=dict)
+
+
+class AccessError(NamedTuple):
+    """An address whose accesses are answered with an error: reads, or else writes."""
+
+    address: int
+    reads: bool
 
 
 @dataclass(frozen=True)
@@ -106,7 +133,9 @@ class PipelineResult:
 
     Members
     -------
-    streams : by port.
+    streams : by port; with movers none.
+    dram : with movers the accesses of the DRAM, by stream.
+    violations, busy : with movers: breaches of AXI4; cycles in which the DRAM moved a block.
     ended : the script ended before the cycle limit.
     status : status register after the weight load, if there is one, and after each tile.
     cycles : of each of them, from the pipeline's register.
@@ -117,6 +146,9 @@ class PipelineResult:
     """
 
     streams: Mapping[str, StreamCount]
+    dram: Mapping[str, Access]
+    violations: int
+    busy: int
     ended: bool
     status: tuple[int, ...]
     cycles: tuple[int, ...]
@@ -168,7 +200,7 @@ def _simulate(build: PipelineBuild, simulator: Path, folder: Path) -> None:
 def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:
     """The harness sizes that all of these jobs fit into."""
     memory = max(job.images.memory.size for job in jobs)
-    segments = max(sum(map(len, job.images.segments.values())) for job in jobs)
+    segments = max(sum(map(len, job.images.segments.values()), start=1) for job in jobs)
     script = max(len(_script(job.program.parameters, job)) for job in jobs)
     return Sizes(*(max(size.bit_length(), 4) for size in (memory, segments, script)))
 
@@ -178,46 +210,72 @@ def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int,
     control, status, cycles = (addresses[name] for name in ("control", "status", "cycles"))
     lines = [(WRITE, addresses["watchdog"], job.watchdog)]
 
-    def run(what: int) -> None:
-        lines.extend([(WRITE, control, what), (WAIT, 0, 0), (READ, cycles, 0), (READ, status, Status.FAILED)])
+    def run(what: int, unwanted: int = Status.FAILED) -> None:
+        lines.extend([(WRITE, control, what), (WAIT, 0, 0), (READ, cycles, 0), (READ, status, unwanted)])
         lines.append((WRITE, control, Control.CLEAR))
 
+    def write(settings: Mapping[str, int]) -> None:
+        lines.extend((WRITE, addresses[name], value) for name, value in settings.items() if name in addresses)
+
     if parameters.loads_weights:
+        write({} if parameters.movers is None else load_settings(job.program, job.images))
         run(Control.LOAD)
-    for tile in job.program.tiles:
-        lines += [(WRITE, addresses[name], value) for name, value in tile.registers.items() if name in addresses]
+    for number, tile in enumerate(job.program.tiles):
+        write(tile.registers)
+        settings = {} if parameters.movers is None else tile_settings(job.program, job.images, number)
+        if number == 0 and job.mistakes:
+            write({**settings, **job.mistakes})
+            run(Control.START, Status.DONE)
+        write(settings)
         run(Control.START)
     return [*lines, (END, 0, 0)]
 
 
 def _write(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> None:
     script = _script(parameters, job)
+    stem = folder / str(job.pipeline)
+    bytes_ = (job.images.memory + 256 * job.images.written.astype(np.uint16)).tolist()
+    texts = {
+        "memory": "".join(f"{value:03x}\n" for value in bytes_),
+        "script": "".join(f"{what:01x}{address:08x}{value:08x}\n" for what, address, value in script),
+    }
+    texts |= _at_streams(parameters, job, len(script)) if parameters.movers is None else _at_dram(job, len(script))
+    for name, text in texts.items():
+        Path(f"{stem}.{name}.hex").write_text(text, encoding="ascii")
+
+
+def _at_streams(parameters: PipelineParameters, job: PipelineJob, script: int) -> dict[str, str]:
+    """Header and segments for the harness that plays the memory at every stream."""
     segments: list[Segment] = []
     ranges: list[int] = []
-    ports = ports_of(parameters)
+    ports = stream_ports(parameters)
     last = [port.name for port in ports].index(f"o_map{parameters.stages[-1].makes}")
     for port in ports:
         moved = job.images.segments.get(port.name, ())
         ranges += [len(segments), len(segments) + len(moved)]
         segments += moved
-    header = [job.images.memory.size, max(len(segments), 1), len(script), job.cycle_limit, job.random, job.stall_rate]
-    stem = folder / str(job.pipeline)
-    bytes_ = (job.images.memory + 256 * job.images.written.astype(np.uint16)).tolist()
-    texts = {
+    header = [job.images.memory.size, max(len(segments), 1), script, job.cycle_limit, job.random, job.stall_rate]
+    return {
         "header": "".join(f"{value:08x}\n" for value in [*header, last, 0, *ranges]),
-        "memory": "".join(f"{value:03x}\n" for value in bytes_),
         "segments": "".join(
             f"{one.address:08x}{one.pitch:08x}{one.lines:04x}{one.columns:04x}{one.size:04x}\n" for one in segments
         )
         or "0\n",
-        "script": "".join(f"{what:01x}{address:08x}{value:08x}\n" for what, address, value in script),
     }
-    for name, text in texts.items():
-        Path(f"{stem}.{name}.hex").write_text(text, encoding="ascii")
+
+
+def _at_dram(job: PipelineJob, script: int) -> dict[str, str]:
+    """The header for the harness with the DRAM."""
+    dram, error = job.dram, job.error
+    geometry = dram.row_bytes.bit_length() - 1 | dram.banks.bit_length() - 1 << 5
+    errors = (0, 0) if error is None else (1 if error.reads else 2, error.address)
+    header = [job.images.memory.size, script, job.cycle_limit, job.random, job.stall_rate, dram.latency,
+              dram.miss_cycles, ticks(dram.block_cycles), geometry, *errors, 0]  # fmt: skip
+    return {"header": "".join(f"{value:08x}\n" for value in header)}
 
 
 def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> PipelineResult:
-    stem, ports = folder / str(job.pipeline), ports_of(parameters)
+    stem, ports = folder / str(job.pipeline), stream_ports(parameters)
     lines = [line.split() for line in Path(f"{stem}.answers.txt").read_text(encoding="ascii").splitlines()]
     if not lines or lines[-1][0] not in ("end", "limit", "failed"):
         raise ToolError(f"{job.program.plan.name}: the simulation ended before the run did")
@@ -229,7 +287,12 @@ def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> Pip
     cycles = [value for name, value in read if name == "cycles"]
     memory = _hex_words(Path(f"{stem}.result.hex").read_bytes())
     return PipelineResult(
-        streams={ports[int(values[0])].name: StreamCount(*map(int, values[1:])) for values in named["stream"]},
+        streams={
+            ports[int(values[0])].name: StreamCount(*map(int, values[1:])) for values in named.get("stream", [])
+        },
+        dram=dict(_accesses(parameters, named.get("dram", []))),
+        violations=int(named.get("violations", [["0"]])[0][0]),
+        busy=int(named.get("busy", [["0"]])[0][0]),
         ended="end" in named,
         status=tuple(value for name, value in read if name == "status"),
         cycles=tuple(cycles),
@@ -241,6 +304,17 @@ def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> Pip
         memory=(memory & 255).astype(np.uint8),
         written=memory >> 8 == 1,
     )
+
+
+def _accesses(parameters: PipelineParameters, counters: list[list[str]]) -> Iterator[tuple[str, Access]]:
+    """The counters of the DRAM, whose number is that of the mover and then 0 for a read and 1 for a write."""
+    names = {mover.id: mover.stream for mover in movers_of(parameters)} if parameters.movers is not None else {}
+    for values in counters:
+        number, size, beats, bursts, blocks, jumps, misses = map(int, values)
+        yield (
+            names[number],
+            Access(size, size, beats=beats, axi_bursts=bursts, blocks=blocks, jumps=jumps, row_misses=misses),
+        )
 
 
 def _times(answers: list[list[str]], ports: list[str], cycles: list[int]) -> Iterator[RunTimes]:

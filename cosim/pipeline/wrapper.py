@@ -4,31 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.pipeline.movers import id_bits
+from hwgen.arch.pipeline.ports import StreamPort, stream_ports
+from hwgen.gateware.bus.axi import AxiSignature
 
-__all__ = ["CLOCK", "TOP", "Port", "Sizes", "ports_of", "wrapper"]
+__all__ = ["CLOCK", "TOP", "Sizes", "wrapper"]
 
 CLOCK = "pipeline_clock"
 TOP = "pipeline_top"
-
-
-@dataclass(frozen=True)
-class Port:
-    """A stream of a pipeline.
-
-    Members
-    -------
-    name : as in the Verilog, without ``__payload`` and so on.
-    reads : into the pipeline; else out of it.
-    bytes : of a beat.
-    keep : whether it has a port that marks the used bytes of a beat; else all bytes are used.
-    apart : the port that marks beats to be counted apart; None: no such port.
-    """
-
-    name: str
-    reads: bool
-    bytes: int
-    keep: bool = True
-    apart: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,24 +21,6 @@ class Sizes:
     memory: int
     segments: int
     script: int
-
-
-def ports_of(parameters: PipelineParameters) -> tuple[Port, ...]:
-    """All streams of a pipeline: first those that it reads, then those that it writes."""
-    maps = parameters.maps
-    reads = [Port(f"i_map{number}", True, maps[number].beat) for number in parameters.sources]
-    for index, place in parameters.skips():
-        reads.append(Port(f"i_skip{index}_{place}", True, parameters.operand(index, place).beat))
-    if parameters.loads_weights:
-        reads.append(Port("i_weights", True, parameters.weight_beat, apart="weights_bias"))
-    writes = [Port(f"o_map{number}", False, maps[number].beat) for number in parameters.written]
-    if any(one.overlap_in for one in maps):
-        reads.append(Port("i_overlap", True, parameters.overlap_beat))
-        reads.append(Port("i_overlap_in_order", True, 1, keep=False))
-    if any(one.overlap_out for one in maps):
-        reads.append(Port("i_overlap_out_order", True, 1, keep=False))
-        writes.append(Port("o_overlap", False, parameters.overlap_beat))
-    return (*reads, *writes)
 
 
 def wrapper(pipelines: Sequence[tuple[PipelineParameters, Sizes]]) -> str:
@@ -77,7 +42,44 @@ def wrapper(pipelines: Sequence[tuple[PipelineParameters, Sizes]]) -> str:
 
 
 def _pipeline(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
-    ports = ports_of(parameters)
+    return _at_streams(index, parameters, sizes) if parameters.movers is None else _at_dram(index, parameters, sizes)
+
+
+CONFIGURATION = (
+    "    .clk(clk), .rst(rst), .irq(irq), .cfg__req(cfg_req), .cfg__gnt(cfg_gnt), .cfg__add(cfg_add),\n"
+    "    .cfg__wen(cfg_wen), .cfg__be(4'b1111), .cfg__wdata(cfg_wdata), .cfg__r_valid(cfg_r_valid),\n"
+    "    .cfg__r_opc(cfg_r_opc), .cfg__r_rdata(cfg_r_rdata),"
+)
+WIRES = (
+    "  wire rst, cfg_req, cfg_gnt, cfg_wen, cfg_r_valid, cfg_r_opc, irq;\n"
+    "  wire [31:0] cfg_add, cfg_wdata, cfg_r_rdata;"
+)
+
+
+def _at_dram(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
+    """A pipeline with movers in its harness."""
+    assert parameters.movers is not None
+    port = AxiSignature(parameters.movers.axi_bits, id_bits(parameters)).create()
+    signals = {name: len(getattr(port, name)) for name in port.signature.members}
+    lines = [
+        f"module bench_pipeline_{index} (input wire clk, output wire finished);",
+        WIRES,
+        *(f"  wire [{width - 1}:0] {name};" for name, width in signals.items()),
+        f"  pipeline_dram_harness #(.Index({index}), .DataBits({parameters.movers.axi_bits}),",
+        f"    .IdBits({id_bits(parameters)}), .MemoryLog2({sizes.memory}),",
+        f"    .ScriptLog2({sizes.script})) harness (.*);",
+        f"  pipeline_{index} dut (",
+        CONFIGURATION,
+        ",\n".join(f"    .axi__{name}({name})" for name in signals),
+        "  );",
+        "endmodule",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _at_streams(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
+    """A pipeline without movers in its harness, which plays the memory at every stream."""
+    ports = stream_ports(parameters)
     reads, writes = [port for port in ports if port.reads], [port for port in ports if not port.reads]
     beat = max(port.bytes for port in ports)
     beats = ", ".join(f"8'd{port.bytes}" for port in reversed(ports))
@@ -92,16 +94,13 @@ def _pipeline(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
         f"  wire [{len(writes) * beat * 8 - 1}:0] write_payload;",
         f"  wire [{len(writes) - 1}:0] write_valid, write_ready;",
         f"  wire [{len(writes) * beat - 1}:0] write_keep;",
-        "  wire rst, cfg_req, cfg_gnt, cfg_wen, cfg_r_valid, cfg_r_opc, irq;",
-        "  wire [31:0] cfg_add, cfg_wdata, cfg_r_rdata;",
+        WIRES,
         f"  pipeline_harness #(.Index({index}), .Reads({len(reads)}), .Writes({len(writes)}), .Beat({beat}),",
         f"    .Beats({{{beats}}}), .MemoryLog2({sizes.memory}), .SegmentLog2({sizes.segments}),",
         f"    .ScriptLog2({sizes.script})) harness (.*);",
         *unused,
         f"  pipeline_{index} dut (",
-        "    .clk(clk), .rst(rst), .irq(irq), .cfg__req(cfg_req), .cfg__gnt(cfg_gnt), .cfg__add(cfg_add),",
-        "    .cfg__wen(cfg_wen), .cfg__be(4'b1111), .cfg__wdata(cfg_wdata), .cfg__r_valid(cfg_r_valid),",
-        "    .cfg__r_opc(cfg_r_opc), .cfg__r_rdata(cfg_r_rdata),",
+        CONFIGURATION,
         ",\n".join(f"    {connection}" for connection in connections),
         "  );",
         "endmodule",
@@ -109,7 +108,7 @@ def _pipeline(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _connections(port: Port, number: int, beat: int) -> str:
+def _connections(port: StreamPort, number: int, beat: int) -> str:
     kind = "read" if port.reads else "write"
     found = [
         f".{port.name}__payload({kind}_payload[{number * beat * 8}+:{port.bytes * 8}])",
@@ -123,7 +122,7 @@ def _connections(port: Port, number: int, beat: int) -> str:
     return ", ".join(found)
 
 
-def _unused(port: Port, number: int, beat: int, kind: str) -> list[str]:
+def _unused(port: StreamPort, number: int, beat: int, kind: str) -> list[str]:
     """Constants for the harness' wires that the port does not use."""
     rest, first = beat - port.bytes, number * beat + port.bytes
     found = []

@@ -1,6 +1,7 @@
 """A depth-first pipeline: what it is generated for, in values without any Amaranth."""
 
 from hwgen.arch.pipeline.maps import LEAST_QUEUE, OUTPUT_QUEUE, MapParameters
+from hwgen.arch.pipeline.movers import MoverParameters
 from hwgen.arch.pipeline.parameters import PipelineParameters
 from hwgen.arch.pipeline.stage import Operand, Pair, Setting, Stage, WindowStage
 from hwgen.arch.pipeline.stages.conv import BIAS_BYTES, ConvStage
@@ -16,6 +17,7 @@ __all__ = [
     "GlobalPoolStage",
     "JoinStage",
     "MapParameters",
+    "MoverParameters",
     "Operand",
     "Pair",
     "PipelineParameters",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline.checks import check_range
 from hwgen.arch.pipeline.maps import MOST_BEAT, MapParameters
+from hwgen.arch.pipeline.movers import MoverParameters, movers_of
 from hwgen.arch.pipeline.stage import MemorySize, Operand, Stage
 
 __all__ = ["PipelineParameters"]
@@ -31,12 +32,15 @@ class PipelineParameters:
         Bytes a cycle of the weight port.
     overlap_beat
         Bytes a cycle of the overlap port, in each direction.
+    movers
+        What carries the streams from and to a DRAM. None: the streams are ports of the pipeline.
     """
 
     maps: tuple[MapParameters, ...]
     stages: tuple[Stage, ...]
     weight_beat: int = 4
     overlap_beat: int = 4
+    movers: MoverParameters | None = None
 
     def __post_init__(self) -> None:
         check_range("maps", len(self.maps), 2, MOST_MAPS)
@@ -63,6 +67,8 @@ class PipelineParameters:
                 raise ParameterError(f"maps: {number}: {what}")
             if not one.written and not any(number in stage.reads_on_chip for stage in self.stages):
                 raise ParameterError(f"maps: {number}: nobody reads it and it is not written")
+        if self.movers is not None:
+            movers_of(self)
 
     # --- derived ---
 

@@ -105,4 +105,7 @@ class PipelineError(ErrorCode):
     WRITTEN_WHILE_BUSY = Refusal.WRITTEN_WHILE_BUSY.entry
     LINE = 5, "A line is longer, or there are more lines, than the pipeline was generated for"
     OVERLAP = 6, "The overlap is wider than the line, or than the pipeline was generated for"
+    MOVERS_BUSY = 7, "The movers still wait for answers to bursts of a tile that has failed"
     WATCHDOG = 16, "Nothing moved for as many cycles as the watchdog waits"
+    READ_BUS = 17, "A burst from the DRAM was answered with an error"
+    WRITE_BUS = 18, "A burst to the DRAM was answered with an error"

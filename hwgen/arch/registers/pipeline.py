@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 
 from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.pipeline.maps import MOST_LINE
+from hwgen.arch.pipeline.movers import movers_of
 from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Register, setting, value_register
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import PipelineError
 
-__all__ = ["PIPELINE_IDENTITY", "pipeline_registers", "tile_settings"]
+__all__ = ["PIPELINE_IDENTITY", "mover_registers", "pipeline_registers", "tile_settings"]
 
 PIPELINE_IDENTITY = 0x46555331
 """Reads "FUS1"."""
 SETTINGS_BASE = 0x40
+LINES_BITS = MOST_LINE.bit_length()
 
 
 def pipeline_registers(parameters: PipelineParameters) -> Bank:
@@ -37,6 +40,27 @@ def tile_settings(bank: Bank) -> tuple[Register, ...]:
     return tuple(register for register in bank if register.address >= SETTINGS_BASE)
 
 
+def mover_registers(parameters: PipelineParameters) -> tuple[Register, ...]:
+    """The registers that say what the movers move; none without movers."""
+    names = {content.name for content in _mover_settings(parameters)}
+    return tuple(register for register in pipeline_registers(parameters) if register.name in names)
+
+
+def _mover_settings(parameters: PipelineParameters) -> Iterator[Content]:
+    """The settings of the movers in register order; none without movers."""
+    for mover in movers_of(parameters) if parameters.movers is not None else ():
+        for runs in mover.runs:
+            what = f"of map {runs.name.rpartition('map')[2]}'s overlap" if mover.maps else "of the stream"
+            yield setting(f"{runs.name}_address", 32, f"Byte address of the first run {what}")
+            if runs.pitched:
+                yield setting(
+                    f"{runs.name}_pitch", 32, f"Bytes from the beginning of a run {what} to that of the next"
+                )
+            if runs.counted:
+                yield setting(f"{runs.name}_lines", LINES_BITS, f"Runs {what}")
+            yield setting(f"{runs.name}_bytes", 32, f"Bytes of a run {what}; 0: nothing is moved")
+
+
 def _settings(parameters: PipelineParameters) -> Iterator[Content]:
     """The settings of a tile, in register order."""
     for number, one in enumerate(parameters.maps):
@@ -50,3 +74,4 @@ def _settings(parameters: PipelineParameters) -> Iterator[Content]:
     for number, stage in enumerate(parameters.stages):
         for entry in stage.settings(parameters.maps):
             yield setting(f"stage{number}_{entry.name}", entry.width, entry.meaning)
+    yield from _mover_settings(parameters)

@@ -8,19 +8,18 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.pipeline import LEAST_QUEUE, OUTPUT_QUEUE, Operand, PipelineParameters
+from hwgen.arch.pipeline.movers import id_bits
+from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.pipeline.beats import Scatter, TileSource
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
-from hwgen.gateware.pipeline.overlap_port import MAP_BITS, OverlapIn, OverlapOut
+from hwgen.gateware.pipeline.movers.movers import Movers
+from hwgen.gateware.pipeline.overlap_port import OverlapIn, OverlapOut
+from hwgen.gateware.pipeline.ports import stream_members
 from hwgen.gateware.pipeline.registers import PipelineRegisters
 from hwgen.gateware.pipeline.stage import StageComponent, stage_component
 
 __all__ = ["Pipeline"]
-
-
-def _beats(direction: str, bytes_: int) -> wiring.Member:
-    signature = stream.Signature(8 * bytes_)
-    return In(signature) if direction == "in" else Out(signature)
 
 
 class Pipeline(wiring.Component):
@@ -29,6 +28,8 @@ class Pipeline(wiring.Component):
     Byte streams carry pixels in scan order, channels innermost; every pixel begins on a new beat. Beside each stream
     ``*_keep`` marks the bytes of the beat that are used. It is an output on input streams, too, like the byte enables
     of a read.
+
+    With movers these streams are inside, and an AXI4 port takes their place.
 
     Parameters
     ----------
@@ -55,41 +56,17 @@ class Pipeline(wiring.Component):
     i_overlap, o_overlap : streams
         Overlap columns, line by line in the order of ``i_overlap_in_order`` and ``i_overlap_out_order``: streams of
         map numbers, one for each line of that map's overlap.
+    axi : Out(AxiSignature)
+        With movers, instead of all streams. Each mover has an ID of its own, even for reads and odd for writes; the
+        user signals tell its number and the unused bytes of the last beat.
     """
 
     def __init__(self, parameters: PipelineParameters) -> None:
         self.parameters = parameters
-        p = parameters
-        ports: dict[str, wiring.Member] = {"cfg": In(TcdmSignature()), "irq": Out(1)}
-        if p.loads_weights:
-            ports |= {
-                "i_weights": _beats("in", p.weight_beat),
-                "i_weights_keep": Out(p.weight_beat),
-                "weights_bias": Out(1),
-            }
-        for number in p.sources:
-            beat = p.maps[number].beat
-            ports |= {f"i_map{number}": _beats("in", beat), f"i_map{number}_keep": Out(beat)}
-        for number in p.written:
-            beat = p.maps[number].beat
-            ports |= {f"o_map{number}": _beats("out", beat), f"o_map{number}_keep": Out(beat)}
-        for index, place in p.skips():
-            beat = p.operand(index, place).beat
-            ports |= {f"i_skip{index}_{place}": _beats("in", beat), f"i_skip{index}_{place}_keep": Out(beat)}
-        order = In(stream.Signature(MAP_BITS))
-        if any(one.overlap_in for one in p.maps):
-            ports |= {
-                "i_overlap": _beats("in", p.overlap_beat),
-                "i_overlap_keep": Out(p.overlap_beat),
-                "i_overlap_in_order": order,
-            }
-        if any(one.overlap_out for one in p.maps):
-            ports |= {
-                "o_overlap": _beats("out", p.overlap_beat),
-                "o_overlap_keep": Out(p.overlap_beat),
-                "i_overlap_out_order": order,
-            }
-        super().__init__(ports)
+        ports = stream_members(parameters)
+        if parameters.movers is not None:
+            ports = {"axi": Out(AxiSignature(parameters.movers.axi_bits, id_bits(parameters)))}
+        super().__init__({"cfg": In(TcdmSignature()), "irq": Out(1), **ports})
 
     def elaborate(self, _platform: object) -> Module:
         return _Assembly(self).module
@@ -144,6 +121,7 @@ class _Assembly:
         connect(m, registers.port, flipped(self.top.cfg))
         self.begin, load, loading = Signal(), Signal(), Signal()
         m.d.sync += [self.begin.eq(registers.start), load.eq(registers.load)]
+        self.movers = self._movers(load) if p.movers is not None else None
         self.buffers = [self._buffer(number) for number in range(len(p.maps))]
         for number in range(len(p.stages)):
             self._stage(number)
@@ -156,6 +134,32 @@ class _Assembly:
             registers.ended.eq(~self.begin & ~loading & ~Cat(*self.unfinished).any()),
             self.top.irq.eq(registers.irq),
         ]
+
+    def _movers(self, load: Signal) -> Movers:
+        """Add the movers, whose faults end the tile, and which end it when all is written."""
+        m, top, registers = self.module, self.top, self.registers
+        m.submodules.movers = movers = Movers(top.parameters, stream_members(top.parameters))
+        connect(m, movers.axi, flipped(top.axi))
+        m.d.comb += [
+            *(getattr(movers.settings, name).eq(self._setting(name)) for name in movers.settings.signature.members),
+            movers.restart.eq(registers.start | registers.load),
+            movers.begin.eq(self.begin),
+            movers.load.eq(load),
+            movers.halt.eq(~registers.running),
+            registers.settled.eq(movers.settled),
+            registers.fault.eq(movers.fault),
+        ]
+        self.moved.append(movers.moved)
+        self.unfinished.append(~movers.idle)
+        return movers
+
+    def _stream(self, name: str) -> wiring.PureInterface:
+        """A stream at the pipeline's border, or at the movers, seen from the stages."""
+        return flipped(getattr(self.top, name)) if self.movers is None else getattr(self.movers, name)
+
+    def _beside(self, name: str) -> Value:
+        """A signal beside a stream."""
+        return getattr(self.top if self.movers is None else self.movers, name)
 
     def _setting(self, name: str) -> Value:
         return getattr(self.settings, name)
@@ -263,21 +267,21 @@ class _Assembly:
         m, one = self.module, self.top.parameters.maps[number]
         source = TileSource(channels=one.channels, beat=beat, line=one.line, lines=one.lines)
         self._add(name, source)
-        connect(m, source.i_beat, flipped(getattr(self.top, port)))
+        connect(m, source.i_beat, self._stream(port))
         m.d.comb += [
             source.begin.eq(self.begin),
             source.columns.eq(columns),
             source.lines.eq(lines),
-            getattr(self.top, f"{port}_keep").eq(source.keep),
+            self._beside(f"{port}_keep").eq(source.keep),
         ]
         self.moved.append(source.moved)
         self.branches[number, name] = source.o_pixel
 
     def _send(self, port: str, scatter: Scatter | OverlapOut) -> None:
         """Connect an output stream."""
-        output = getattr(self.top, port)
-        connect(self.module, scatter.o_beat, flipped(output))
-        self.module.d.comb += getattr(self.top, f"{port}_keep").eq(scatter.keep)
+        output = self._stream(port)
+        connect(self.module, scatter.o_beat, output)
+        self.module.d.comb += self._beside(f"{port}_keep").eq(scatter.keep)
         self.moved.append(output.valid & output.ready)
 
     def _connect(self, source: stream.Interface, target: stream.Interface) -> None:
@@ -340,7 +344,7 @@ class _Assembly:
                 beat=top.parameters.overlap_beat,
             )
             self._add(f"overlap_{kind}", port)
-            connect(m, port.i_order, flipped(getattr(top, f"i_overlap_{kind}_order")))
+            connect(m, port.i_order, self._stream(f"i_overlap_{kind}_order"))
             m.d.comb += port.begin.eq(self.begin)
             for number in chosen:
                 setting = self._setting(f"map{number}_{'overlap' if kind == 'in' else 'saved'}")
@@ -355,16 +359,17 @@ class _Assembly:
                     self._connect(saved, getattr(port, f"i_pixel_{number}"))
                     self.unfinished.append(saved.valid)
             if kind == "in":
-                connect(m, port.i_beat, flipped(top.i_overlap))
-                m.d.comb += top.i_overlap_keep.eq(port.keep)
+                connect(m, port.i_beat, self._stream("i_overlap"))
+                m.d.comb += self._beside("i_overlap_keep").eq(port.keep)
                 self.moved.append(port.moved)
             else:
                 self._send("o_overlap", port)
 
     def _weights(self, load: Signal, loading: Signal) -> None:
         """Connect the weight port: the stages load one after the other."""
-        m, top = self.module, self.top
+        m = self.module
         start: Value = load
+        words = self._stream("i_weights") if self.loads else None
         m.d.comb += loading.eq(load)
         for part in self.loads:
             done = Signal()
@@ -373,15 +378,15 @@ class _Assembly:
             with m.If(part.loading):
                 m.d.comb += [
                     loading.eq(1),
-                    part.i_weights.payload.eq(top.i_weights.payload),
-                    part.i_weights.valid.eq(top.i_weights.valid),
-                    top.i_weights.ready.eq(part.i_weights.ready),
-                    top.i_weights_keep.eq(part.keep),
-                    top.weights_bias.eq(part.biases),
+                    part.i_weights.payload.eq(words.payload),
+                    part.i_weights.valid.eq(words.valid),
+                    words.ready.eq(part.i_weights.ready),
+                    self._beside("i_weights_keep").eq(part.keep),
+                    self._beside("weights_bias").eq(part.biases),
                 ]
             # A pulse in the cycle after the last word: the next stage begins to load, and the load goes on.
             start = done & ~part.loading
             with m.If(start):
                 m.d.comb += loading.eq(1)
         if self.loads:
-            self.moved.append(top.i_weights.valid & top.i_weights.ready)
+            self.moved.append(words.valid & words.ready)

@@ -35,6 +35,10 @@ class PipelineRegisters(wiring.Component):
         It has ended.
     moved : In(1)
         Something moved in this cycle: the watchdog begins anew.
+    settled : In(1)
+        No burst of the movers is unanswered: a tile or a load may start.
+    fault : In(ERROR)
+        Why what runs has failed; `PipelineError.NONE` if it has not.
     irq : Out(1)
         It has ended or failed; until cleared.
     """
@@ -50,6 +54,8 @@ class PipelineRegisters(wiring.Component):
                 "running": Out(1),
                 "ended": In(1),
                 "moved": In(1),
+                "settled": In(1, init=1),
+                "fault": In(ERROR),
                 "irq": Out(1),
             }
         )
@@ -74,20 +80,22 @@ class PipelineRegisters(wiring.Component):
             bank.shown.cycles.eq(cycles),
             *(getattr(self.settings, name).eq(getattr(bank.held, name)) for name in self.settings.signature.members),
         ]
-        unsound, begins, loads, fails, ends = self._unsound(m), Signal(), Signal(), Signal(), Signal()
+        unsound, begins, loads = self._unsound(m), Signal(), Signal()
+        fails, faults, ends = Signal(), Signal(), Signal()
         sound = ~run.blocked & ~self.running
         m.d.comb += [
             begins.eq(control.control_start & sound & (unsound == PipelineError.NONE)),
-            loads.eq(control.control_load & sound & ~control.control_start),
-            ends.eq(self.running & self.ended),
+            loads.eq(control.control_load & sound & ~control.control_start & self.settled),
+            ends.eq(self.running & self.ended & (self.fault == PipelineError.NONE)),
+            faults.eq(self.running & self.settled & (self.fault != PipelineError.NONE)),
             fails.eq(self.running & (watchdog != 0) & (still == watchdog)),
             self.start.eq(begins),
             self.load.eq(loads),
             run.begins.eq(begins | loads),
-            run.refused.eq(bank.refused | (control.control_start & ~begins)),
+            run.refused.eq(bank.refused | (control.control_start & ~begins) | (control.control_load & ~self.settled)),
             run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
-            run.ended.eq(ends | fails),
-            run.error.eq(Mux(ends, PipelineError.NONE, PipelineError.WATCHDOG)),
+            run.ended.eq(ends | faults | fails),
+            run.error.eq(Mux(ends, PipelineError.NONE, Mux(faults, self.fault, PipelineError.WATCHDOG))),
         ]
         with m.If(begins | loads):
             m.d.sync += [self.running.eq(1), cycles.eq(0), still.eq(0)]
@@ -97,7 +105,7 @@ class PipelineRegisters(wiring.Component):
                 m.d.sync += still.eq(0)
         with m.If(bank.refused & run.records):
             m.d.sync += fault_address.eq(bank.address)
-        with m.If(ends | fails):
+        with m.If(ends | faults | fails):
             m.d.sync += self.running.eq(0)
         return m
 

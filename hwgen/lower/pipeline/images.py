@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import STREAM_ALIGNMENT, aligned
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram
 from hwgen.model.pipeline.graph import LineAxis
@@ -34,12 +35,14 @@ class Images:
     Members
     -------
     regions : base address of each map, by its number in the graph.
+    places : base address of what else is read, by the stream that reads it.
     memory : all bytes.
     written : which bytes are valid before the run.
-    segments : for each port of the pipeline, by name, what it moves in order.
+    segments : for each port of the pipeline, by name, what it moves in order; none with movers.
     """
 
     regions: Mapping[int, int]
+    places: Mapping[str, int]
     memory: NDArray[np.uint8]
     written: NDArray[np.bool_]
     segments: Mapping[str, tuple[Segment, ...]]
@@ -54,9 +57,11 @@ def in_scan_order(data: NDArray[np.int8], axis: LineAxis) -> NDArray[np.uint8]:
 def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rng: np.random.Generator) -> Images:
     """The memory before a run: sources, weights, orders of the overlap port, and random bytes elsewhere."""
     plan, regions, size = program.plan, dict[int, int](), 0
+    movers = program.parameters.movers
+    unit = STREAM_ALIGNMENT if movers is None else max(movers.burst_bytes, BLOCK_BYTES)
     for one in plan.maps:
         regions[one.number] = size
-        size += aligned(one.channels * one.lines * one.columns, STREAM_ALIGNMENT)
+        size += aligned(one.channels * one.lines * one.columns, unit)
     rest = {
         "i_weights": program.weights,
         "i_overlap_in_order": _order(tile.overlap_in for tile in program.tiles),
@@ -65,7 +70,7 @@ def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rn
     bases = {}
     for name, content in rest.items():
         bases[name] = size
-        size += aligned(len(content), STREAM_ALIGNMENT)
+        size += aligned(len(content), unit)
     memory = rng.integers(0, 256, size, dtype=np.uint8)
     written = np.zeros(size, bool)
     for one in plan.maps:
@@ -73,12 +78,14 @@ def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rn
             _put(memory, written, regions[one.number], in_scan_order(maps[one.name], plan.axis))
     for name, content in rest.items():
         _put(memory, written, bases[name], np.frombuffer(content, np.uint8))
+    if movers is not None:
+        return Images(regions, bases, memory, written, {})
     segments = _Segments(program, regions).of_streams()
     beats = {"i_weights": program.parameters.weight_beat, "i_overlap_in_order": 1, "i_overlap_out_order": 1}
     for name, content in rest.items():
         if content:
             segments[name] = _plain(bases[name], len(content) // beats[name], beats[name])
-    return Images(regions, memory, written, segments)
+    return Images(regions, bases, memory, written, segments)
 
 
 def _put(memory: NDArray[np.uint8], written: NDArray[np.bool_], base: int, content: NDArray[np.uint8]) -> None:

@@ -170,10 +170,11 @@ class _Run:
 def _words(program: PipelineProgram) -> Iterator[Words]:
     """For each stage the words of its memories, out of the weight port's bytes; empty for one that loads none."""
     parameters, image, place = program.parameters, np.frombuffer(program.weights, np.uint8), 0
+    beat = parameters.weight_beat if parameters.movers is None else 1
     for index, stage in enumerate(parameters.stages):
         found: dict[str, NDArray[np.uint8]] = {}
         for name, (count, used) in parameters.memory_words(index).items() if stage.loads_weights else ():
-            pitch = -(-used // parameters.weight_beat) * parameters.weight_beat
+            pitch = -(-used // beat) * beat
             found[name] = image[place : place + count * pitch].reshape(count, pitch)[:, :used]
             place += count * pitch
         yield found

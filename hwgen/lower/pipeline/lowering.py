@@ -1,14 +1,14 @@
 """Lowering of a planned stack to a pipeline and its program, tile by tile."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.pipeline import MapParameters, Operand, PipelineParameters, Stage
+from hwgen.arch.pipeline import MapParameters, MoverParameters, Operand, PipelineParameters, Stage
 from hwgen.golden.network import RowData, row_requantisation
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
@@ -41,6 +41,7 @@ def lower_stack(
     fetched: bool = True,
     macs: int = MACS,
     order: OverlapOrder = service_order,
+    movers: MoverParameters | None = None,
 ) -> PipelineProgram:
     """Choose the pipeline of a stack and write its program. Raises `InputError` for rows that no stage can do.
 
@@ -56,6 +57,8 @@ def lower_stack(
         Multipliers of the pipeline, at most.
     order
         How the overlap port's lines are ordered.
+    movers
+        What carries the streams from and to a DRAM; None: the pipeline has them as ports.
     """
     for stage in plan.stages:
         _check(stage, plan.factor)
@@ -63,7 +66,7 @@ def lower_stack(
     lanes, cycles = choose_lanes(works, macs)
     numbering = _Numbering.of(plan)
     try:
-        parameters = _parameters(plan, numbering, lanes, cycles)
+        parameters = replace(_parameters(plan, numbering, lanes, cycles), movers=movers)
     except ParameterError as error:
         raise InputError(f"{plan.name}: {error}") from None
     streams = _streams(plan, numbering, parameters)
@@ -281,8 +284,10 @@ def _overlap_lines(
 
 
 def _weight_bytes(plan: StackPlan, parameters: PipelineParameters, rows: Mapping[str, RowData]) -> bytes:
+    """The weights for the port, where each word begins on a new beat; dense for movers, which cut them into beats."""
+    beat = parameters.weight_beat if parameters.movers is None else 1
     parts = [
-        _in_beats(words, parameters.weight_beat)
+        _in_beats(words, beat)
         for stage, row in zip(parameters.stages, plan.stages, strict=True)
         if stage.loads_weights
         for words in kind_of_stage(stage).weight_words(stage, rows[row.node.name], plan.axis)

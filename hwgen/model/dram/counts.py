@@ -23,6 +23,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, Spans, loads, stores
+from hwgen.model.dram.row_misses import row_misses
 
 __all__ = [
     "DramLayout",
@@ -179,7 +180,7 @@ def _count(schedule: Schedule, layout: DramLayout, port: DramPort, parts: Iterab
         size = np.array([layout.region(*key).element for key in _KEYS])
         jumps = start != np.append(end, stop[:-1])
         end = int(stop[-1])
-        misses, open_rows = _row_misses(start // port.dram.row_bytes, last // port.dram.row_bytes, open_rows)
+        misses, open_rows = row_misses(start // port.dram.row_bytes, last // port.dram.row_bytes, open_rows)
         columns = [
             (stop - start) // size[kind],
             stop - start,
@@ -212,24 +213,3 @@ def _chunks(schedule: Schedule, layout: DramLayout, parts: Iterable[Part]) -> It
 def _concatenated(chunks: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
     start, stop, kind = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     return start, stop, kind
-
-
-def _row_misses(first: Ints, last: Ints, open_rows: Ints) -> tuple[Ints, Ints]:
-    """Row misses of each run, which extends from one row to another; and the rows open after it."""
-    banks = len(open_rows)
-    numbers = last - first + 1
-    run = np.repeat(np.arange(len(first)), numbers)
-    row = np.arange(len(run)) - np.repeat(np.cumsum(numbers) - numbers, numbers) + first[run]
-    turns = np.append(True, row[1:] != row[:-1])
-    run, row = run[turns], row[turns]
-    opened = np.flatnonzero(open_rows >= 0)
-    bank = np.concatenate([opened, row % banks])
-    row, run = np.concatenate([open_rows[opened], row]), np.concatenate([np.full(len(opened), -1), run])
-    order = np.argsort(bank, kind="stable")
-    bank, row, run = bank[order], row[order], run[order]
-    begins = np.append(True, bank[1:] != bank[:-1])
-    missed = (begins | np.append(True, row[1:] != row[:-1])) & (run >= 0)
-    left = open_rows.copy()
-    left[bank] = row  # the last row of each bank stays open
-    misses: Ints = np.bincount(run[missed], minlength=len(first))
-    return misses, left
