@@ -44,7 +44,7 @@ class BurstArbiter(wiring.Component):
             {
                 "i_bursts": In(stream.Signature(REQUEST)).array(masters),
                 "o_burst": Out(stream.Signature(REQUEST)),
-                "master": Out(master_bits(masters)),
+                "master": Out(range(max(masters, 2))),
             }
         )
 

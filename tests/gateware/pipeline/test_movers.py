@@ -8,6 +8,7 @@ from amaranth.sim import Simulator
 
 from hwgen.arch.parameter_error import ParameterError
 from hwgen.arch.pipeline import MoverParameters
+from hwgen.gateware.bus.axi_interconnect import BurstArbiter
 from hwgen.gateware.pipeline.movers.reader import Unpacker
 from hwgen.gateware.pipeline.movers.runs import BurstCutter, OrderedRuns
 from hwgen.gateware.pipeline.movers.writer import Packer
@@ -105,6 +106,22 @@ def test_runs_of_the_overlap_come_in_the_given_order() -> None:
         assert [await take(ctx, top.o_order, rng) for _ in order] == order
 
     simulate(top, feed, check, pass_on)
+
+
+def test_a_single_mover_of_a_direction_is_served_by_the_arbiter() -> None:
+    rng, top = random.Random(3), BurstArbiter(1)
+
+    async def feed(ctx: Any) -> None:
+        for address in range(10):
+            await give(ctx, top.i_bursts[0], addr=address)
+
+    async def check(ctx: Any) -> None:
+        for address in range(10):
+            burst = await take(ctx, top.o_burst, rng)
+            assert burst.addr == address
+            assert ctx.get(top.master) == 0
+
+    simulate(top, feed, check)
 
 
 @pytest.mark.parametrize("beat", [1, 3, 9])
