@@ -1,4 +1,4 @@
-"""Verilog of HWCs and clusters, kept from one call to the next: making it takes seconds, reading it milliseconds."""
+"""Verilog of HWCs, clusters and systems, kept between calls: making it takes seconds, reading it milliseconds."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,13 +11,15 @@ import hwgen.export
 import hwgen.gateware
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.system import SystemParameters
 from hwgen.export.cluster import cluster_verilog
 from hwgen.export.hwc import verilog
+from hwgen.export.system import system_verilog
 from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_text
 from hwgen.tools.toolchain import cache_folder
 
-__all__ = ["generated", "generated_cluster", "kept_verilog"]
+__all__ = ["generated", "generated_cluster", "generated_system", "kept_verilog"]
 
 
 def generated(parameters: HwcParameters, *, keep_init: bool = False) -> str:
@@ -35,6 +37,13 @@ def generated_cluster(parameters: ClusterParameters, *, keep_init: bool = False)
     if keep_init:
         return cluster_verilog(parameters, keep_init=True)
     return kept_verilog(asdict(parameters), lambda: cluster_verilog(parameters))
+
+
+def generated_system(parameters: SystemParameters, *, keep_init: bool = False) -> str:
+    """As `generated`, of several clusters."""
+    if keep_init:
+        return system_verilog(parameters, keep_init=True)
+    return kept_verilog(asdict(parameters), lambda: system_verilog(parameters))
 
 
 def kept_verilog(parameters: object, make: Callable[[], str]) -> str:

@@ -7,7 +7,7 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-__all__ = ["Instance", "Port", "joined", "outer_ports", "ports_of"]
+__all__ = ["Instance", "Port", "joined", "outer_ports", "ports_of", "range_of"]
 
 Port = tuple[str, bool, int]
 """Name, whether it is an input, and width."""
@@ -66,11 +66,12 @@ def joined(module: str, instances: Sequence[Instance], inside: Collection[str]) 
     widths = {wire: width for one in instances for wire, _, width in one.connected()}
     lines = [f"module {module}({', '.join(['clk', 'rst', *(name for name, _, _ in outer)])});", "  input clk;"]
     lines += ["  input rst;"]
-    lines += [f"  {'input' if is_input else 'output'} {_range(width)}{name};" for name, is_input, width in outer]
-    lines += [f"  wire {_range(width)}{name};" for name, width in widths.items()]
+    lines += [f"  {'input' if is_input else 'output'} {range_of(width)}{name};" for name, is_input, width in outer]
+    lines += [f"  wire {range_of(width)}{name};" for name, width in widths.items()]
     lines += [line for one in instances for line in one.lines()]
     return "\n".join([*lines, "endmodule", "", ""])
 
 
-def _range(width: int) -> str:
+def range_of(width: int) -> str:
+    """The range of a declaration of so many bits."""
     return f"[{width - 1}:0] " if width > 1 else ""

@@ -1,4 +1,4 @@
-"""APB for configuration: the signals of AMBA APB4, and a bridge to a port that answers in the next cycle."""
+"""APB for configuration: AMBA APB4 signals, a bridge to a port that answers in the next cycle, a decoder."""
 
 from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
-__all__ = ["ApbBridge", "ApbSignature"]
+__all__ = ["ApbBridge", "ApbSignature", "ApbWindows"]
 
 
 class ApbSignature(wiring.Signature):
@@ -65,4 +65,52 @@ class ApbBridge(wiring.Component):
             apb.prdata.eq(cfg.r_rdata),
             apb.pslverr.eq(cfg.r_valid & cfg.r_opc),
         ]
+        return m
+
+
+class ApbWindows(wiring.Component):
+    """One APB port for several completers, each in a window of the addresses, one window after the other.
+
+    A completer sees the address inside its window. A transfer to an address behind the windows is answered with an
+    error at once.
+
+    Parameters
+    ----------
+    completers
+        How many.
+    window
+        Bytes of each window: a power of two.
+
+    Members
+    -------
+    apb : In(ApbSignature)
+    completers : Out(ApbSignature), one for each
+    """
+
+    def __init__(self, *, completers: int, window: int) -> None:
+        self._window = window
+        super().__init__({"apb": In(ApbSignature()), "completers": Out(ApbSignature()).array(completers)})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        apb, within = self.apb, self._window.bit_length() - 1
+        for completer in self.completers:
+            m.d.comb += [
+                completer.penable.eq(apb.penable),
+                completer.paddr.eq(apb.paddr[:within]),
+                completer.pwrite.eq(apb.pwrite),
+                completer.pwdata.eq(apb.pwdata),
+                completer.pstrb.eq(apb.pstrb),
+            ]
+        with m.Switch(apb.paddr[within:]):
+            for number, completer in enumerate(self.completers):
+                with m.Case(number):
+                    m.d.comb += [
+                        completer.psel.eq(apb.psel),
+                        apb.pready.eq(completer.pready),
+                        apb.prdata.eq(completer.prdata),
+                        apb.pslverr.eq(completer.pslverr),
+                    ]
+            with m.Default():
+                m.d.comb += [apb.pready.eq(1), apb.pslverr.eq(apb.psel & apb.penable)]
         return m

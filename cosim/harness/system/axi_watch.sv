@@ -1,0 +1,140 @@
+// What one master of an AXI4 interconnect moves, counted beside its port: nothing here is in its way.
+//
+// Written independently of the generator. A burst is counted as the region that its address is in, with its blocks and
+// rows as the DRAM has them (see `dram`): each stream, by its ID, has open rows of its own.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module axi_watch #(
+    parameter int DataBits = 64,
+    parameter int Regions = 6
+) (
+    input wire clk,
+    input wire clear,
+
+    input wire [           1:0] awid,
+    input wire [          31:0] awaddr,
+    input wire [           7:0] awlen,
+    input wire [           7:0] awuser,
+    input wire                  awvalid,
+    input wire                  awready,
+    input wire [DataBits/8-1:0] wstrb,
+    input wire                  wlast,
+    input wire                  wvalid,
+    input wire                  wready,
+    input wire [           1:0] arid,
+    input wire [          31:0] araddr,
+    input wire [           7:0] arlen,
+    input wire [           7:0] aruser,
+    input wire                  arvalid,
+    input wire                  arready,
+
+    // First byte address of each region, and the one after its last, from bit 0 up.
+    input wire [32*Regions-1:0] region_base,
+    input wire [32*Regions-1:0] region_end,
+    input wire [          31:0] geometry     // see `dram`
+);
+
+  localparam int Low = $clog2(DataBits / 8);
+  localparam int Kinds = 2 * (Regions + 1);
+
+  // Counters, index {region, write}; the last region is elsewhere.
+  logic [47:0] bytes[Kinds];
+  logic [47:0] beats[Kinds];
+  logic [47:0] bursts[Kinds];
+  logic [47:0] blocks[Kinds];
+  logic [47:0] jumps[Kinds];
+  logic [47:0] row_misses[Kinds];
+  logic [31:0] worst_read, worst_write;  // most cycles that an address waited
+
+  function automatic logic [7:0] region_of(input logic [31:0] at);
+    region_of = 8'(Regions);
+    for (int i = Regions - 1; i >= 0; i--)
+      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) region_of = 8'(i);
+  endfunction
+
+  // Of each stream: where its last burst ended, and its open rows by bank.
+  logic [31:0] stream_end[4];
+  logic [ 3:0] stream_known;
+  logic [31:0] open_row[64];
+  logic [63:0] open_known;
+
+  // The bursts whose data are to be written: their regions.
+  logic [ 7:0] w_kind[32];
+  logic [ 4:0] w_in, w_out;
+
+  logic [ 7:0] at;
+  logic [31:0] first, last, row;
+  logic [31:0] opened, reads_wait, writes_wait;
+  logic [ 5:0] place;
+  task automatic enter(input logic [1:0] id, input logic [31:0] address, input logic [7:0] length, input logic [7:0] index);
+    first = address >> 7;
+    last = (((address >> Low) + 32'(length)) << Low) >> 7;
+    opened = 32'd0;
+    for (logic [31:0] block = first; block <= last; block = block + 32'd1) begin
+      row = (block << 7) >> geometry[4:0];
+      place = {id, row[3:0] & 4'((5'd1 << geometry[7:5]) - 5'd1)};
+      if (!open_known[place] || open_row[place] != row) opened = opened + 32'd1;
+      open_known[place] = 1'b1;
+      open_row[place] = row;
+    end
+    bursts[index] <= bursts[index] + 48'd1;
+    beats[index] <= beats[index] + 48'(length) + 48'd1;
+    blocks[index] <= blocks[index] + 48'(last - first) + 48'd1;
+    row_misses[index] <= row_misses[index] + 48'(opened);
+    if (!stream_known[id] || stream_end[id] != address) jumps[index] <= jumps[index] + 48'd1;
+    stream_known[id] = 1'b1;
+  endtask
+
+  logic [47:0] size;
+  always_ff @(posedge clk) begin
+    if (clear) begin
+      for (int i = 0; i < Kinds; i++) begin
+        bytes[i]      <= 48'd0;
+        beats[i]      <= 48'd0;
+        bursts[i]     <= 48'd0;
+        blocks[i]     <= 48'd0;
+        jumps[i]      <= 48'd0;
+        row_misses[i] <= 48'd0;
+      end
+      worst_read   <= 32'd0;
+      worst_write  <= 32'd0;
+      reads_wait   <= 32'd0;
+      writes_wait  <= 32'd0;
+      stream_known = 4'd0;
+      open_known   = 64'd0;
+      w_in         <= 5'd0;
+      w_out        <= 5'd0;
+    end else begin
+      reads_wait  <= arvalid && !arready ? reads_wait + 32'd1 : 32'd0;
+      writes_wait <= awvalid && !awready ? writes_wait + 32'd1 : 32'd0;
+      if (reads_wait > worst_read) worst_read <= reads_wait;
+      if (writes_wait > worst_write) worst_write <= writes_wait;
+      if (arvalid && arready) begin
+        at = {region_of(araddr)[6:0], 1'b0};
+        size = 48'((32'(arlen) + 32'd1) << Low) - 48'(araddr[Low-1:0]) - 48'(aruser[7:4]);
+        enter(arid, araddr, arlen, at);
+        stream_end[arid] = araddr + size[31:0];
+        bytes[at] <= bytes[at] + size;
+      end
+      if (wvalid && wready) begin
+        size = 48'd0;
+        for (int i = 0; i < DataBits / 8; i++) size = size + 48'(wstrb[i]);
+        at = w_kind[w_out];
+        bytes[at] <= bytes[at] + size;
+        if (wlast) w_out <= w_out + 5'd1;
+      end
+      if (awvalid && awready) begin
+        at = {region_of(awaddr)[6:0], 1'b1};
+        enter(awid, awaddr, awlen, at);
+        w_kind[w_in] <= at;
+        w_in <= w_in + 5'd1;
+        stream_end[awid] = (((awaddr >> Low) + 32'(awlen) + 32'd1) << Low) - 32'(awuser[7:4]);
+      end
+    end
+  end
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,292 @@
+// The world around a system of several clusters: one DRAM, its configuration port, and counters beside each cluster.
+//
+// The system is the generated one, whole. What its clusters do at their AXI ports and at their memories is watched
+// inside it and counted apart; the DRAM counts what they do together. As in `cluster.sv` there are no ports: the test
+// bench drives the variables of the first block, which are registered before they are used, and waits for `finished`.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module harness #(
+    parameter int Clusters = 2,
+    parameter int DataBits = 64,  // of the AXI port
+    parameter int Hwcs = 4,       // of each cluster
+    parameter int WidthI = 32,    // bits of a word of each HWC's ports
+    parameter int WidthW = 32,
+    parameter int WidthO = 32,
+    parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
+);
+
+  localparam int IdBits = 2 + $clog2(Clusters);
+  localparam int Moves = DataBits / 32;           // a DMA's ports that load, and those that store
+  localparam int Ports = 3 * Hwcs + 2 * Moves;    // of a cluster's memory
+  localparam int WidthHwc = WidthI + WidthW + WidthO;
+  localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;
+  localparam int Regions = 6;                     // of the DRAM, and of each TCDM
+  localparam int Rings = 4;
+
+  // Driven by the test bench.
+  logic                clk = 1'b0;
+  logic                rst = 1'b1;              // resets the system
+  logic                clear = 1'b1;            // clears all but the memory, and takes over the controls below
+  logic                cfg_go = 1'b0;           // every change starts one transfer on the configuration port
+  logic                cfg_write = 1'b0;
+  logic [        31:0] cfg_address = 32'd0;
+  logic [        31:0] cfg_data = 32'd0;
+  logic [        31:0] start_address = 32'd0;   // writing this value to this register of a cluster starts its cycles
+  logic [        31:0] start_value = 32'd0;
+  logic [        31:0] window_bytes = 32'd0;    // addresses of the configuration port that each cluster has
+  logic [        47:0] cycle_limit = 48'd0;     // `finished` rises after so many cycles even without an interrupt
+  logic [        31:0] random_start = 32'd1;    // of the random stalls and of what nobody asked for; not 0
+  logic [        39:0] axi_rate = 40'd0;        // see `dram`
+  logic [        31:0] timing = 32'd0;          // latency, miss_cycles
+  logic [        15:0] block_rate = 16'd0;
+  logic [        31:0] geometry = 32'h6b;       // see `dram`
+  logic [         1:0] axi_error_enable = 2'd0; // reads, writes
+  logic [         1:0] axi_error_code = 2'd2;
+  logic [        31:0] axi_error_address = 32'd0;
+  logic [32*Regions*Clusters-1:0] dram_region_base = '0;  // see `axi_watch`, for each cluster
+  logic [32*Regions*Clusters-1:0] dram_region_end = '0;
+  logic [32*Rings*Clusters-1:0]   tcdm_region_base = '0;  // see `tcdm_watch`, for each cluster
+  logic [32*Rings*Clusters-1:0]   tcdm_region_end = '0;
+
+  // Read by the test bench, besides `memory` and the counters.
+  logic                cfg_served;              // follows `cfg_go` when the transfer has ended
+  logic         [31:0] cfg_answer;
+  logic                cfg_error;
+  wire  [Clusters-1:0] irq;
+  logic [Clusters-1:0] started;
+  wire                 finished;                // every started cluster's interrupt, or too many cycles
+  logic                timed_out;
+  logic         [47:0] cycles;                  // from the first start to the last interrupt
+  logic         [47:0] cycles_of[Clusters];     // of each cluster from its start to its interrupt
+
+  logic rst_now, clear_now;
+  logic [31:0] start_at, start_data, window, start, code_at, times, dram_shape;
+  logic [47:0] limit;
+  logic [39:0] axi_stalls;
+  logic [15:0] block_time;
+  logic [1:0] axi_errors, code;
+  logic [32*Regions*Clusters-1:0] dram_from, dram_to;
+  logic [32*Rings*Clusters-1:0] tcdm_from, tcdm_to;
+  always_ff @(posedge clk) begin
+    rst_now   <= rst;
+    clear_now <= clear;
+    if (clear) begin
+      start_at   <= start_address;
+      start_data <= start_value;
+      window     <= window_bytes;
+      limit      <= cycle_limit;
+      start      <= random_start;
+      axi_stalls <= axi_rate;
+      times      <= timing;
+      block_time <= block_rate;
+      dram_shape <= geometry;
+      axi_errors <= axi_error_enable;
+      code       <= axi_error_code;
+      code_at    <= axi_error_address;
+      dram_from  <= dram_region_base;
+      dram_to    <= dram_region_end;
+      tcdm_from  <= tcdm_region_base;
+      tcdm_to    <= tcdm_region_end;
+    end
+  end
+
+  logic [31:0] memory[1<<DramLog2];
+
+  wire [IdBits-1:0] awid, bid, arid, rid;
+  wire [1:0] awburst, bresp, arburst, rresp;
+  wire [31:0] awaddr, araddr;
+  wire [7:0] awlen, awuser, arlen, aruser;
+  wire [2:0] awsize, arsize;
+  wire awvalid, awready, wlast, wvalid, wready, bvalid, bready;
+  wire arvalid, arready, rlast, rvalid, rready;
+  wire [DataBits-1:0] wdata, rdata;
+  wire [DataBits/8-1:0] wstrb;
+
+  // The configuration port: one transfer for each change of `cfg_go`.
+  logic psel, penable, pwrite;
+  logic [31:0] paddr, pwdata;
+  wire pready, pslverr;
+  wire [31:0] prdata;
+  wire ends = psel && penable && pready;
+  always_ff @(posedge clk) begin
+    if (clear_now) begin
+      psel       <= 1'b0;
+      penable    <= 1'b0;
+      cfg_served <= cfg_go;
+    end else if (ends) begin
+      psel       <= 1'b0;
+      penable    <= 1'b0;
+      cfg_served <= !cfg_served;
+      cfg_answer <= prdata;
+      cfg_error  <= pslverr;
+    end else if (psel) penable <= 1'b1;
+    else if (cfg_go != cfg_served) begin
+      psel   <= 1'b1;
+      pwrite <= cfg_write;
+      paddr  <= cfg_address;
+      pwdata <= cfg_data;
+    end
+  end
+
+  // Cycles.
+  wire [31:0] number = paddr / window;
+  wire begins = ends && pwrite && paddr % window == start_at && pwdata == start_data && number < 32'(Clusters);
+  logic [Clusters-1:0] ended;
+  assign finished = (started != '0 && (ended & started) == started) || timed_out;
+  always_ff @(posedge clk) begin
+    if (clear_now) begin
+      started   <= '0;
+      ended     <= '0;
+      timed_out <= 1'b0;
+      cycles    <= 48'd0;
+      for (int i = 0; i < Clusters; i++) cycles_of[i] <= 48'd0;
+    end else begin
+      if (begins) started[number] <= 1'b1;
+      ended <= ended | (irq & started);
+      if (started != '0 && (ended & started) != started) cycles <= cycles + 48'd1;
+      for (int i = 0; i < Clusters; i++) if (started[i] && !ended[i]) cycles_of[i] <= cycles_of[i] + 48'd1;
+      if (cycles >= limit) timed_out <= 1'b1;
+    end
+  end
+
+  system dut (
+      .clk(clk),
+      .rst(rst_now),
+      .irq(irq),
+      .apb__psel(psel),
+      .apb__penable(penable),
+      .apb__paddr(paddr),
+      .apb__pwrite(pwrite),
+      .apb__pwdata(pwdata),
+      .apb__pstrb(4'b1111),
+      .apb__pready(pready),
+      .apb__prdata(prdata),
+      .apb__pslverr(pslverr),
+      .axi__awid(awid),
+      .axi__awaddr(awaddr),
+      .axi__awlen(awlen),
+      .axi__awsize(awsize),
+      .axi__awburst(awburst),
+      .axi__awuser(awuser),
+      .axi__awvalid(awvalid),
+      .axi__awready(awready),
+      .axi__wdata(wdata),
+      .axi__wstrb(wstrb),
+      .axi__wlast(wlast),
+      .axi__wvalid(wvalid),
+      .axi__wready(wready),
+      .axi__bid(bid),
+      .axi__bresp(bresp),
+      .axi__bvalid(bvalid),
+      .axi__bready(bready),
+      .axi__arid(arid),
+      .axi__araddr(araddr),
+      .axi__arlen(arlen),
+      .axi__arsize(arsize),
+      .axi__arburst(arburst),
+      .axi__aruser(aruser),
+      .axi__arvalid(arvalid),
+      .axi__arready(arready),
+      .axi__rid(rid),
+      .axi__rdata(rdata),
+      .axi__rresp(rresp),
+      .axi__rlast(rlast),
+      .axi__rvalid(rvalid),
+      .axi__rready(rready)
+  );
+
+  genvar c, g;
+  generate
+    for (c = 0; c < Clusters; c = c + 1) begin : clusters
+      axi_watch #(
+          .DataBits(DataBits),
+          .Regions(Regions)
+      ) axi (
+          .clk(clk),
+          .clear(clear_now),
+          .awid(dut.of_axi__awid[2*c+:2]),
+          .awaddr(dut.of_axi__awaddr[32*c+:32]),
+          .awlen(dut.of_axi__awlen[8*c+:8]),
+          .awuser(dut.of_axi__awuser[8*c+:8]),
+          .awvalid(dut.of_axi__awvalid[c]),
+          .awready(dut.of_axi__awready[c]),
+          .wstrb(dut.of_axi__wstrb[DataBits/8*c+:DataBits/8]),
+          .wlast(dut.of_axi__wlast[c]),
+          .wvalid(dut.of_axi__wvalid[c]),
+          .wready(dut.of_axi__wready[c]),
+          .arid(dut.of_axi__arid[2*c+:2]),
+          .araddr(dut.of_axi__araddr[32*c+:32]),
+          .arlen(dut.of_axi__arlen[8*c+:8]),
+          .aruser(dut.of_axi__aruser[8*c+:8]),
+          .arvalid(dut.of_axi__arvalid[c]),
+          .arready(dut.of_axi__arready[c]),
+          .region_base(dram_from[32*Regions*c+:32*Regions]),
+          .region_end(dram_to[32*Regions*c+:32*Regions]),
+          .geometry(dram_shape)
+      );
+      for (g = 0; g < Ports; g = g + 1) begin : ports
+        // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA.
+        localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;
+        localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
+        localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
+        localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before : Hwcs * WidthHwc + 32 * (g - 3 * Hwcs);
+        tcdm_watch #(
+            .Bytes(Width / 8),
+            .Regions(Rings)
+        ) port (
+            .clk(clk),
+            .clear(clear_now),
+            .req(dut.clusters[c].cluster.tcdm__req[g]),
+            .gnt(dut.clusters[c].cluster.tcdm__gnt[g]),
+            .add(dut.clusters[c].cluster.tcdm__add[32*g+:32]),
+            .wen(dut.clusters[c].cluster.tcdm__wen[g]),
+            .be(dut.clusters[c].cluster.tcdm__be[At/8+:Width/8]),
+            .region_base(tcdm_from[32*Rings*c+:32*Rings]),
+            .region_end(tcdm_to[32*Rings*c+:32*Rings])
+        );
+      end
+    end
+  endgenerate
+
+  wire [31:0] read_beat, write_beat;
+  wire [DataBits-1:0] read_data;
+  wire [DataBits/8-1:0] write_enable;
+  generate
+    for (g = 0; g < Moves; g = g + 1) begin : words_of_beat
+      assign read_data[32*g+:32] = memory[(read_beat*Moves+g)&((1<<DramLog2)-1)];
+    end
+  endgenerate
+
+  dram #(
+      .DataBits(DataBits),
+      .IdBits(IdBits),
+      .DepthLog2(DramLog2)
+  ) dram (
+      .*,
+      .clear(clear_now),
+      .random_start(start),
+      .stall_rate(axi_stalls),
+      .latency(times[15:0]),
+      .miss_cycles(times[31:16]),
+      .block_cycles(block_time),
+      .geometry(dram_shape),
+      .error_enable(axi_errors),
+      .error_code(code),
+      .error_address(code_at)
+  );
+
+  always_ff @(posedge clk) begin
+    if (write_enable != '0) begin
+      for (int i = 0; i < Moves; i++) begin
+        for (int b = 0; b < 4; b++) begin
+          if (write_enable[4*i+b]) memory[(write_beat*Moves+i)&((1<<DramLog2)-1)][8*b+:8] <= wdata[32*i+8*b+:8];
+        end
+      end
+    end
+  end
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,1 @@
+"""Several clusters on one DRAM in the simulator."""

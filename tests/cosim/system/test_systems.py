@@ -1,0 +1,94 @@
+"""Two small clusters on one DRAM: counts of each, the output of both, and what errors and resets leave behind."""
+
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+import numpy as np
+import pytest
+
+from cosim.system.model import SystemModel, load_system
+from cosim.system.results import SystemTask, cosimulate_systems, judge_system, prepare_system
+from cosim.system.run import SystemJob, SystemResult, run_system
+from hwgen.arch.dram import Dram
+from hwgen.arch.registers.control import error_of
+from hwgen.arch.registers.errors import ClusterError, DmaError
+from hwgen.arch.system import SystemParameters
+from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.system.shares import Partition
+from tests.random.clusters import cluster_schedules
+from tests.random.layers import hwc
+
+TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
+SLVERR = 2
+SHARED: dict[Partition, tuple[int, ...]] = {"KS": (0, 1, 3), "OFM": (1, 2, 3)}
+"""Which of the random layers have two shares."""
+
+
+@cache
+def hardware() -> Hardware:
+    return hwc("rows_of_kernel").model_copy(update={"cluster": Cluster(hwcs=1, tcdm=1 << 14, banks=4, axi_bits=32)})
+
+
+@cache
+def cases() -> list[Schedule]:
+    return cluster_schedules(hardware(), Random("two clusters"), 4)
+
+
+def simulated(task: SystemTask) -> SystemModel:
+    return load_system(SystemParameters(task.program.programs[0].hardware, 2), dram_log2=18)
+
+
+@pytest.mark.parametrize("partition", ["KS", "OFM"])
+def test_counts_of_each_cluster_and_outputs(partition: Partition) -> None:
+    chosen = [cases()[number] for number in SHARED[partition]]
+    free = cosimulate_systems(chosen, hardware(), 2, partition, fast=False)
+    slow = cosimulate_systems(chosen, hardware(), 2, partition, fast=False, stalls=True, timing=TIMING)
+    for one, other in zip(free, slow, strict=True):
+        assert one.passed, one.failures
+        assert other.passed, other.failures
+        assert one.measured == other.measured  # row misses included
+        assert one.cycles < other.cycles
+
+
+def parts_of(result: SystemResult, task: SystemTask) -> np.ndarray:
+    """Bytes that may have changed: outputs and partial sums."""
+    written = np.zeros(4 * len(result.memory), np.bool_)
+    for region in (task.program.layout.output, task.program.layout.partial):
+        written[region.base : region.base + region.size] = True
+    return written
+
+
+def run(task: SystemTask, **changes: object) -> SystemResult:
+    job: SystemJob = replace(task.job, **changes)  # type: ignore[arg-type]
+    result = run_system(simulated(task), job)
+    assert not result.violations
+    kept = ~parts_of(result, task)
+    assert np.array_equal(result.memory.view(np.uint8)[kept], job.image.view(np.uint8)[kept])
+    return result
+
+
+@pytest.mark.parametrize(("channel", "error"), [("read", ClusterError.LOAD), ("write", ClusterError.STORE)])
+def test_a_bus_error_stops_the_cluster_that_it_is_answered_to(channel: str, error: ClusterError) -> None:
+    task = prepare_system(cases()[1], hardware(), 2, "KS")
+    layout = task.program.programs[1].layout
+    place = (layout.weights if channel == "read" else layout.output).base + 4
+    result = run(task, axi_error=(channel, SLVERR, place))
+    other, stopped = result.clusters
+    assert other.done
+    assert error_of(stopped.registers["status"]) == error
+    assert stopped.registers["fault_detail"] & 0xFF == DmaError.AXI_SLAVE
+    share = slice(0, task.program.shares[1].outputs)
+    assert np.array_equal(task.program.output(result.memory)[share], task.expected[share])
+
+
+def test_a_reset_in_mid_layer_leaves_nothing_behind() -> None:
+    task = prepare_system(cases()[2], hardware(), 2, "OFM", timing=TIMING)
+    whole = run(task)
+    for after in (whole.cycles // 3, whole.cycles // 2 + 7):
+        stopped = run(task, stop_after=after)
+        assert all(one.registers["status"] == 0 for one in stopped.clusters)
+        again = run(task)
+        assert judge_system(task, again).passed
+        assert again.cycles == whole.cycles

@@ -1,0 +1,50 @@
+"""A generated system's files: its Verilog lints clean, and each cluster has its window of registers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hwgen.arch.bus import MOST_MASTERS
+from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.system import WINDOW_BYTES, SystemParameters
+from hwgen.export.system import system_files_of, system_verilog
+from tests.export.test_cluster import PARAMETERS as CLUSTER
+from tests.export.test_cluster import lint
+
+PARAMETERS = SystemParameters(replace(CLUSTER, hwcs=1), 2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("system")
+    for name, text in system_files_of(PARAMETERS).items():
+        (path / name).write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.nightly
+def test_lints_clean_with_the_waivers(folder: Path) -> None:
+    assert lint(folder, "system.vlt", "system.v", top="system") == ""
+
+
+def test_every_cluster_is_an_instance_of_one_module(folder: Path) -> None:
+    text = (folder / "system.v").read_text(encoding="utf-8")
+    assert text.count("module cluster(") == text.count("module hwc(") == 1
+    assert "for (i = 0; i < 2; i = i + 1) begin : clusters" in text
+    assert text == system_verilog(PARAMETERS)
+
+
+def test_registers_are_in_windows(folder: Path) -> None:
+    told = json.loads((folder / "system.json").read_text(encoding="utf-8"))
+    assert (told["clusters"], told["window_bytes"]) == (2, WINDOW_BYTES)
+    header = (folder / "system.h").read_text(encoding="utf-8")
+    assert "#define SYSTEM_CLUSTERS 2u\n#define SYSTEM_WINDOW_BYTES 0x1000u\n" in header
+    assert "cluster cluster[2] @ 0x0 += 0x1000;" in (folder / "system_registers.rdl").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("clusters", [1, MOST_MASTERS + 1])
+def test_numbers_of_clusters_that_are_refused(clusters: int) -> None:
+    with pytest.raises(ParameterError, match=f"^clusters: expected 2 to {MOST_MASTERS}, got {clusters}$"):
+        SystemParameters(CLUSTER, clusters)
