@@ -47,6 +47,7 @@ def floor_of(layer: Layer, bits: Bits, hardware: Hardware) -> Floor:
             tables.groups,
             tables.rows,
             tables.columns,
+            tables.wide,
             tables.slides,
             tables.elements,
             tables.sizes,

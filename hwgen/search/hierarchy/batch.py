@@ -21,10 +21,11 @@ class HierarchyRequest:
     hierarchy: Hierarchy
     objective: str = "energy"
     fills: bool = False
+    line: int = 0
 
     def search(self, layer: Layer) -> HierarchyResult:
         """Search one layer."""
-        return search_hierarchy(layer, self.hierarchy, self.objective, fills=self.fills)
+        return search_hierarchy(layer, self.hierarchy, self.objective, fills=self.fills, line=self.line)
 
 
 Task = tuple[Layer, HierarchyRequest]
@@ -92,7 +93,7 @@ def search_tasks(
 
 def _key(layer: Layer, request: HierarchyRequest) -> str:
     """All that a result depends on; names of layers are no part of it."""
-    asked = [request.hierarchy.as_data(), request.objective, request.fills]
+    asked = [request.hierarchy.as_data(), request.objective, request.fills, request.line]
     return json.dumps([layer.shape_data, *asked], sort_keys=True)
 
 

@@ -21,7 +21,7 @@ class Costs(NamedTuple):
 
     Members
     -------
-    extents, least, counts, groups, rows, columns, slides, elements, sizes : see
+    extents, least, counts, groups, rows, columns, wide, slides, elements, sizes : see
         `hwgen.search.hierarchy.tables.LayerTables`.
     serves, fills : see `hwgen.search.hierarchy.prices.Goal`.
     caps : [level, operand], bytes; of a level that operands share, the same for each.
@@ -34,6 +34,7 @@ class Costs(NamedTuple):
     groups: Floats
     rows: Floats
     columns: Floats
+    wide: Floats
     slides: NDArray[np.bool_]
     elements: Floats
     sizes: Floats
@@ -92,12 +93,12 @@ def slide_of(t, steps, at):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def held_of(t, operand, steps, at):  # type: ignore[no-untyped-def]
-    """Elements that one iteration of the loop at a row of steps touches."""
+    """Elements that one iteration of the loop at a row of steps holds: those it touches, or whole lines of them."""
     if operand == 0:
         return slide_of(t, steps, at)[0]
     if operand == 1:
         return float(steps[at, 1] * steps[at, 2] * steps[at, 5] * steps[at, 6])
-    return float(steps[at, 0] * steps[at, 1] * steps[at, 3] * steps[at, 4])
+    return steps[at, 0] * steps[at, 1] * steps[at, 3] * t.wide[steps[at, 4]]
 
 
 @njit(cache=True)

@@ -85,6 +85,7 @@ def search_hierarchy(
     fills: bool = False,
     bits: Bits | None = None,
     effort: float = 1.0,
+    line: int = 0,
 ) -> HierarchyResult:
     """The best schedule of a layer on a hierarchy.
 
@@ -100,20 +101,26 @@ def search_hierarchy(
         Widths where the hierarchy has none; 8-bit operands and 32-bit sums if left out.
     effort
         Steps of the search, in parts of the usual number.
+    line
+        Bytes in whose multiples rows of I and O take room, as in a cache; 0 for any number of bytes. The needs that
+        the result tells are those without lines.
 
     Raises `InputError` for an unknown objective.
     """
     started = time.perf_counter()
     bits = hierarchy.bits or bits or Bits()
     goal = goal_of(hierarchy, objective, fills=fills)
-    tables = layer_tables(layer, hierarchy.lanes or ONE_LANE, bits)
+    tables = layer_tables(layer, hierarchy.lanes or ONE_LANE, bits, line)
     costs = costs_of(tables, hierarchy, goal)
     search = _Search(tables, costs, effort)
-    bound = lower_bound(tables, costs)
+    # What needs no more room than lines do: the bound of the same memories without lines.
+    free = layer_tables(layer, tables.lanes, bits) if line else tables
+    without_lines = costs_of(free, hierarchy, goal) if line else costs
+    bound = lower_bound(free, without_lines)
     best = search.run(bound)
     if best.cost > bound * (1 + SAME):
         work = int(WORK * effort * (len(hierarchy.levels) - 1) ** 2)
-        bound = max(bound, lower_bound(tables, costs, best.cost, work))
+        bound = max(bound, lower_bound(free, without_lines, best.cost, work))
     markers, held, factors = best.state
     steps = np.empty_like(factors)
     steps_of(factors, costs.extents, steps)
@@ -152,6 +159,7 @@ def costs_of(tables: LayerTables, hierarchy: Hierarchy, goal: Goal) -> Costs:
         tables.groups,
         tables.rows,
         tables.columns,
+        tables.wide,
         tables.slides,
         tables.elements,
         tables.sizes,

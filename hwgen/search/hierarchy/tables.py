@@ -13,6 +13,9 @@ product of factors of single axes:
   and by the next one are others, and so I is not held along such a loop (``slides``).
 
 The kernel's dimensions are either whole or cut to the lanes.
+
+Where a level is a cache, it holds whole lines: rows of I and O that begin on a line are held from the line of their
+first element to that of their last one (``line``). What crosses is counted in elements as elsewhere.
 """
 
 from dataclasses import dataclass
@@ -43,6 +46,7 @@ class LayerTables:
     counts : [axis, step], ranges.
     groups : [fetched or held, step of m]: groups of channels met by all ranges together, and by one at most.
     rows, columns : [kernel cut, fetched or held, step]: what all ranges touch together, and one at most.
+    wide : [step]: columns of O that one range holds at most, its step but for whole lines.
     slides : whether I may slide along the kernel's rows, and columns.
     elements : of I's channels (without groups, rows and columns), of W, of O.
     sizes : bytes of an element of I, W, O, and of a partial sum.
@@ -56,13 +60,14 @@ class LayerTables:
     groups: Floats
     rows: Floats
     columns: Floats
+    wide: Floats
     slides: NDArray[np.bool_]
     elements: Floats
     sizes: Floats
 
 
-def layer_tables(layer: Layer, lanes: Lanes, bits: Bits) -> LayerTables:
-    """The tables of one layer."""
+def layer_tables(layer: Layer, lanes: Lanes, bits: Bits, line: int = 0) -> LayerTables:
+    """The tables of one layer; ``line``: bytes in whose multiples rows of I and O are held, 0 for any number."""
     extents = np.array([layer.loop_extents[dim] for dim in AXES], np.int64)
     least = np.array([min(lanes.along(dim), layer.loop_extents[dim]) for dim in AXES], np.int64)
     longest = int(extents.max())
@@ -70,6 +75,9 @@ def layer_tables(layer: Layer, lanes: Lanes, bits: Bits) -> LayerTables:
     steps = np.arange(1, longest + 1)
     for axis, extent in enumerate(extents):
         counts[axis, 1:] = np.maximum(-(-extent // steps), 1)
+    columns, wide = _lines(layer, 1, int(least[6])), np.arange(layer.output_width + 1, dtype=np.float64)
+    if line:
+        columns, wide = _in_whole_lines(layer, columns, wide, 8 * line // bits.I, 8 * line // bits.O)
     return LayerTables(
         layer,
         lanes,
@@ -78,7 +86,8 @@ def layer_tables(layer: Layer, lanes: Lanes, bits: Bits) -> LayerTables:
         counts,
         _groups(layer),
         _lines(layer, 0, int(least[5])),
-        _lines(layer, 1, int(least[6])),
+        columns,
+        wide,
         np.array([layer.stride[axis] <= least[5 + axis] for axis in (0, 1)]),
         np.array([layer.batch * layer.channels_per_group, layer.weight_elements, layer.output_elements], np.float64),
         np.array([bits.I / 8, bits.W / 8, bits.O / 8, bits.acc / 8]),
@@ -124,3 +133,21 @@ def _lines(layer: Layer, axis: int, tap_step: int) -> Floats:
                 table[cut, 0, step] += met.sum()
                 table[cut, 1, step] = max(table[cut, 1, step], met.max())
     return table
+
+
+def _in_whole_lines(layer: Layer, columns: Floats, wide: Floats, inputs: int, outputs: int) -> tuple[Floats, Floats]:
+    """The tables of columns with what is held in whole lines, of so many elements of I and of O."""
+    columns, wide = columns.copy(), wide.copy()
+    for step in range(1, layer.output_width + 1):
+        starts = np.arange(0, layer.output_width, step)
+        ends = np.minimum(starts + step, layer.output_width)
+        wide[step] = _covered(starts, ends, outputs)
+        first = np.maximum(starts * layer.stride[1] - layer.padding[1], 0)
+        for cut in (0, 1):
+            columns[cut, 1, step] = _covered(first, first + columns[cut, 1, step].astype(np.int64), inputs)
+    return columns, wide
+
+
+def _covered(starts: Ints, ends: Ints, line: int) -> float:
+    """Elements of the lines that one of the ranges meets at most."""
+    return float((((ends - 1) // line - starts // line + 1) * line).max())

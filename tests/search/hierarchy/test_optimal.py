@@ -120,3 +120,23 @@ def test_bytes_of_a_level_that_nothing_needs() -> None:
     hierarchy = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})
     found = search_hierarchy(layer, hierarchy, "sram", effort=0.1)
     assert (found.value, found.gap) == (0, 0)
+
+
+def test_rows_in_a_cache_take_whole_lines() -> None:
+    """Sixteen floats a line: columns of O by hand, I with a halo; a search with lines fits and costs no less."""
+    layer = Layer(
+        name="rows", input_channels=4, output_channels=8, input_height=6, input_width=58, output_height=4,
+        output_width=56, kernel=(3, 3),
+    )  # fmt: skip
+    bits = Bits(I=32, W=32, O=32, acc=32)
+    tables = layer_tables(layer, ONE_LANE, bits, line=64)
+    assert [tables.wide[step] for step in (1, 12, 16, 32, 40, 56)] == [16, 32, 16, 32, 48, 64]
+    assert [tables.columns[0, 1, step] for step in (12, 14, 16, 56)] == [32, 32, 32, 64]
+    plain = layer_tables(layer, ONE_LANE, bits)
+    assert (tables.columns[:, 0] == plain.columns[:, 0]).all()
+    assert [plain.wide[step] for step in (1, 12, 56)] == [1, 12, 56]
+    levels = [{"name": "dram"}, {"name": "l1", "bytes": 2048}]
+    cache = Hierarchy.from_data({"format": 1, "kind": "hierarchy", "name": "h", "levels": levels})
+    without, lines = (search_hierarchy(layer, cache, bits=bits, effort=0.05, line=line) for line in (0, 64))
+    assert without.bound <= lines.bound * (1 + 1e-9)
+    assert without.value < lines.value
