@@ -14,6 +14,7 @@ from pathlib import Path
 from hwgen.export.halide_kernel import halide_kernel
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
+from hwgen.report.yang.caches import BLOCKED
 
 __all__ = ["LIBRARIES", "Counts", "Program", "accesses", "blocked", "counts_in", "through_gemm"]
 
@@ -77,7 +78,7 @@ def blocked(schedule: Schedule, folder: Path) -> Program:
     path = folder / "blocked"
     headers = Path(halide.__file__).parent / "include"
     _compile(schedule.layer, path, "-DBLOCKED", f"-I{folder}", f"-I{headers}", libraries=[str(folder / "kernel.a")])
-    return Program("blocked", path, None, {})
+    return Program(BLOCKED, path, None, {})
 
 
 def through_gemm(layer: Layer, folder: Path, prefix: Path) -> Iterator[Program]:

@@ -12,8 +12,11 @@ from hwgen.model.hierarchy.access import counts_of
 from hwgen.model.hierarchy.energy import energy_of
 from hwgen.model.published.yang import diannao_blocked, diannao_unblocked, window_bytes
 from hwgen.report.yang.claims import blocking_claims
+from hwgen.report.yang.design_claims import core_claims, design_claims
+from hwgen.report.yang.designs import BUDGETS, LARGE, WIDE, CoreRow, DesignRow, DesignTask, core_rows
 from hwgen.report.yang.rows import BENCHMARKS, benchmark_layers, diannao, energy_rows, network_rows, on_diannao
 from hwgen.search.hierarchy.batch import HierarchyRequest
+from hwgen.search.published.yang_memories import Fitted, MemorySpace, fitted_memories
 from tests.cli.command_line import Run, refused
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,6 +54,8 @@ def test_printed_energies_and_networks() -> None:
     assert (rows[32].bits_64, rows[32].bits_512) == pytest.approx((5.82, 2.64))
     by_name = {row.network: row for row in network_rows()}
     assert by_name["VGGNet-D"].conv == pytest.approx(15.3, abs=0.1)
+    assert by_name["VGGNet-B"].conv == pytest.approx(11.2, abs=0.05)
+    assert (by_name["VGGNet-B"].conv_mb, by_name["VGGNet-B"].fc_mb) == pytest.approx((18.8, 247.3), abs=0.1)
 
 
 def test_claims_of_two_layers() -> None:
@@ -71,7 +76,57 @@ def test_claims_of_two_layers() -> None:
     assert first.verdict == "reproduced"
     seeds = next(claim for published, claim in claims.items() if "128 seeds" in published)
     assert (seeds.found, seeds.verdict) == ("Conv3 -10.0 %, Conv5 +9.0 %", "reproduced in part")
-    assert {claim.verdict for claim in claims.values() if claim.found == "-"} == {"not judged"}
+
+
+def designed(layer: str, budget: int, gain: float, share: float, images: int = 1) -> DesignRow:
+    """A row of which only gain and share matter: the memories take ``share`` of 1 pJ of multiply-accumulates."""
+    diannao_energy = gain * (1 + share) if images == 1 else None
+    parts = (share / 2, 0.0, share / 4, 0.0, share / 4, 0.0)
+    return DesignRow(layer, images, WIDE, budget, budget, "", 1.0, *parts, 1.0, diannao_energy)
+
+
+def test_claims_of_designs_hang_on_gain_and_share() -> None:
+    rows = [
+        designed("Conv3", LARGE >> 3, 10.5, 1.0), designed("Conv3", LARGE, 13.5, 0.7),
+        designed("Conv5", LARGE >> 3, 6.0, 1.0), designed("Conv5", LARGE, 9.0, 0.9),
+        designed("FC2", LARGE, 0, 300.0, 64), designed("FC2", LARGE, 0, 0.5, 1024),
+    ]  # fmt: skip
+    eight, saved, one, kept, area, below, batch = design_claims(rows, [])
+    assert (eight.found, eight.verdict) == ("Conv3 13.5, Conv5 9.0", "reproduced in part")
+    assert saved.verdict == "not judged"
+    assert (one.found, one.verdict) == ("Conv3 10.5, Conv5 6.0", "reproduced in part")
+    assert (kept.found, kept.verdict) == ("Conv3 78 %, Conv5 67 %", "reproduced in part")
+    assert area.verdict == "not judged"
+    assert (below.found, below.verdict) == ("Conv3 70 %, Conv5 90 %, FC2 (1024 images) 50 %", "reproduced in part")
+    assert batch.verdict == "reproduced"
+
+
+def test_cores_share_the_large_memory_or_split_it() -> None:
+    """Schedules of a small layer with different memories; all claims are judged by what the rows say."""
+    layer = Layer(
+        name="cube", input_channels=32, output_channels=64, input_height=14, input_width=14, output_height=12,
+        output_width=12, kernel=(3, 3),
+    )  # fmt: skip
+    lanes = diannao().lanes
+    assert lanes is not None
+    (runs,) = fitted_memories(layer, MemorySpace(2, lanes), [1 << 16], effort=0.01)
+    rows = core_rows(runs)
+    assert {row.cores for row in rows} == {1, 2, 4, 8}
+    assert len({row.schedule for row in rows}) == min(4, len({repr(one.hierarchy.levels) for one in runs}))
+    largest, sharing, cores, shuffle = core_claims(rows)
+    first = [row for row in rows if row.cores == 1 and row.shared == "W"]
+    assert (largest.verdict == "reproduced") == all(
+        row.last_bytes_w > max(row.last_bytes_i, row.last_bytes_o) for row in first
+    )
+    by_key = {(row.schedule, row.cores, row.shared): row for row in rows}
+
+    def other(row: CoreRow) -> CoreRow:
+        return by_key[row.schedule, row.cores, "I" if row.shared == "W" else "W"]
+
+    better = [row.on_chip < other(row).on_chip for row in rows if row.cores > 1 and row.shared == row.large]
+    assert (sharing.verdict == "reproduced", sharing.verdict == "not reproduced") == (all(better), not any(better))
+    assert cores.verdict
+    assert shuffle.found.startswith("at most")
 
 
 def test_the_command_and_its_files(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,16 +141,33 @@ def test_the_command_and_its_files(run: Run, tmp_path: Path, monkeypatch: pytest
     def seeded(layer: Layer, hierarchy: Hierarchy) -> float:
         return 1.07
 
+    def designs(tasks: list[DesignTask], jobs: int, progress: object) -> list[list[list[Fitted]]]:
+        """Searches that are far too short."""
+        return [
+            fitted_memories(task.layer, MemorySpace(2, task.lanes, task.width), task.budgets, effort=0.001)
+            for task in tasks
+        ]
+
     monkeypatch.setattr(hwgen.cli.commands.paper.yang, "search_on_hierarchy", quick)
+    monkeypatch.setattr(hwgen.cli.commands.paper.yang, "designs", designs)
+    counted = tmp_path / "accesses.csv"
+    counted.write_text("layer,program,share,l2,l3\nConv3,blocked,1,100,50\nConv3,ATLAS,1,400,300\n")
     monkeypatch.setattr(hwgen.cli.commands.paper.yang, "seeded_over_enumerated", seeded)
-    answer = run("paper", "yang-2016", "-o", tmp_path / "out", "--networks", "Conv3", "--json")
+    answer = run("paper", "yang-2016", "-o", tmp_path / "out", "--networks", "Conv3", "--cpu", counted, "--json")
     assert (answer.status, answer.json["paper"]) == (0, "yang-2016")
     assert [row["schedule"] for row in answer.json["layers"]] == ["baseline", "best"]
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert written == {"README.md", "table1.csv", "table3.csv", "fig5.csv", "fig5.png", "fig5.svg"}
+    pictures = {f"fig{number}.{suffix}" for number in range(3, 9) for suffix in ("png", "svg")}
+    tables = {"table1.csv", "table3.csv", "fig3_4.csv", "fig5.csv", "fig6_7_8.csv"}
+    assert written == {"README.md"} | pictures | tables
+    assert (tmp_path / "out" / "fig6_7_8.csv").read_text().count("\nConv3,") == len(BUDGETS) + 2
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "| Conv3 | best |" in text
     assert "2.0 %" in text
     assert "Conv3 +7.0 %" in text
+    assert "| Fig. 3 | L2: 2 to 5 times fewer accesses than ATLAS | Conv3 4.0 | reproduced |" in text
     refused(run("paper", "yang-2016", "-o", tmp_path, "--networks", "Conv9"), "--networks: expected some of Conv1")
     refused(run("paper", "yang-2016", "-o", tmp_path, "--rtl"), "yang-2016: expected no options but")
+    none = tmp_path / "none.csv"
+    refused(run("paper", "yang-2016", "-o", tmp_path, "--cpu", none), f"{none}: expected accesses of caches")
+    refused(run("paper", "cecconi-2017", "-o", tmp_path, "--cpu", counted), "--cpu: expected with yang-2016")

@@ -31,22 +31,31 @@ __all__ = [
 
 BENCHMARKS = ("Conv1", "Conv2", "Conv3", "Conv4", "Conv5")
 """The layers of Table 4 that Fig. 3 to 6 show."""
-PUBLISHED: dict[str, tuple[str, float, float]] = {
-    "AlexNet": ("alexnet", 1.9, 0.065),
-    "VGGNet-D": ("vgg16", 15.3, 0.124),
+PUBLISHED: dict[str, tuple[str, float, float, float, float]] = {
+    "AlexNet": ("alexnet", 1.9, 2, 0.065, 130),
+    "VGGNet-B": ("vgg16", 11.2, 19, 0.124, 247),
+    "VGGNet-D": ("vgg16", 15.3, 29, 0.124, 247),
 }
-"""Table 1: our table, GMAC of the convolutions and of the fully connected layers."""
+"""Table 1: our table, GMAC and MB of the convolutions, and of the fully connected layers."""
+NOT_IN_B = ("conv3_3", "conv4_3", "conv5_3")
+"""The convolutions by which VGGNet-D is deeper than VGGNet-B (Simonyan and Zisserman 2014, Table 1)."""
+BYTES = 2
+"""Of a coefficient in Table 1."""
 
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """A network of Table 1: GMAC published and found, of convolutions and fully connected layers."""
+    """A network of Table 1: GMAC and MB of weights, of convolutions and of layers that are fully connected."""
 
     network: str
     published_conv: float
     conv: float
+    published_conv_mb: float
+    conv_mb: float
     published_fc: float
     fc: float
+    published_fc_mb: float
+    fc_mb: float
 
 
 @dataclass(frozen=True)
@@ -103,11 +112,18 @@ class OnDianNao:
 
 
 def network_rows() -> list[NetworkRow]:
-    """Table 1, for the networks of which there is a table."""
+    """Table 1."""
     rows = []
-    for name, (table, conv, fc) in PUBLISHED.items():
-        totals = Totals.of(load_layer_set(table).layers)
-        rows.append(NetworkRow(name, conv, totals.conv_macs / 1e9, fc, totals.fc_macs / 1e9))
+    for name, (table, conv, conv_mb, fc, fc_mb) in PUBLISHED.items():
+        layers = load_layer_set(table).layers
+        if name == "VGGNet-B":
+            layers = tuple(layer for layer in layers if layer.name not in NOT_IN_B)
+        totals = Totals.of(layers)
+        of_fc = totals.weights - totals.conv_weights
+        rows.append(
+            NetworkRow(name, conv, totals.conv_macs / 1e9, conv_mb, BYTES * totals.conv_weights / 1e6,
+                       fc, totals.fc_macs / 1e9, fc_mb, BYTES * of_fc / 1e6)
+        )  # fmt: skip
     return rows
 
 

@@ -11,7 +11,7 @@ from numba import njit
 
 from hwgen.search.hierarchy.nest_cost import cost_of
 
-__all__ = ["WHOLE", "anneal", "below", "drawn", "random_state", "steps_of"]
+__all__ = ["WHOLE", "anneal", "below", "change", "copy_state", "drawn", "random_state", "steps_of"]
 
 WHOLE = 1 << 20
 """Iterations that make a step the whole extent."""
@@ -111,7 +111,8 @@ def _change_loops(state, factors, extents, least):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _copy(markers, held, factors, to_markers, to_held, to_factors):  # type: ignore[no-untyped-def]
+def copy_state(markers, held, factors, to_markers, to_held, to_factors):  # type: ignore[no-untyped-def]
+    """Copy the first three into the last three."""
     for at in range(len(markers)):
         to_markers[at, 0], to_markers[at, 1] = markers[at, 0], markers[at, 1]
         to_held[at] = held[at]
@@ -132,7 +133,7 @@ def _swap(markers, held, at, to):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _change(t, state, markers, held, factors, may_hold):  # type: ignore[no-untyped-def]
+def change(t, state, markers, held, factors, may_hold):  # type: ignore[no-untyped-def]
     """One random change of a state, in place."""
     number = len(markers)
     kind = below(state, 10)
@@ -175,16 +176,16 @@ def anneal(t, seed, iterations, hot, cold, markers, held, factors, may_hold):  #
         if best == 0.0:
             break
         heat *= cooling
-        _change(t, state, markers, held, factors, may_hold)
+        change(t, state, markers, held, factors, may_hold)
         steps_of(factors, t.extents, steps)
         found = cost_of(t, markers, held, steps, used)
         if found <= cost or (found < np.inf and drawn(state) < np.exp((cost - found) / (cost * heat))):
             cost = found
-            _copy(markers, held, factors, old_markers, old_held, old_factors)
+            copy_state(markers, held, factors, old_markers, old_held, old_factors)
             if cost < best:
                 best = cost
-                _copy(markers, held, factors, best_markers, best_held, best_factors)
+                copy_state(markers, held, factors, best_markers, best_held, best_factors)
         else:
-            _copy(old_markers, old_held, old_factors, markers, held, factors)
-    _copy(best_markers, best_held, best_factors, markers, held, factors)
+            copy_state(old_markers, old_held, old_factors, markers, held, factors)
+    copy_state(best_markers, best_held, best_factors, markers, held, factors)
     return best

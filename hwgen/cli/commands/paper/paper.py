@@ -22,7 +22,7 @@ Publication = Annotated[
     typer.Argument(
         metavar="PAPER",
         help="The paper: stoutchinin-2019, or, with -o and --networks only, goetschalckx-2019, cecconi-2017 and "
-        "sousa-2022 (these with --hardware and --rtl too) and yang-2016 (with -j too).",
+        "sousa-2022 (these with --hardware and --rtl too) and yang-2016 (with -j and --cpu too).",
     ),
 ]
 Folder = Annotated[
@@ -54,6 +54,15 @@ Measured = Annotated[
         help="With cecconi-2017, sousa-2022: also with what hwgen calibrate stored in this file.",
     ),
 ]
+Caches = Annotated[
+    Path | None,
+    typer.Option(
+        "--cpu",
+        metavar="FILE",
+        help="With yang-2016: accesses of caches for Fig. 3 and 4, as make cpu leaves them in "
+        "results/cpu/accesses.csv, which is taken if it is there.",
+    ),
+]
 Jobs = Annotated[int, jobs_option("Number of layers searched at a time.", MEMORY_OF_A_SEARCH)]
 
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
@@ -72,21 +81,25 @@ def paper(
     results: Results = Path("results/regress"),
     layer_set: LayerSet = TABLE,
     hardware: Measured = None,
+    cpu: Caches = None,
     as_json: Json = False,
 ) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
     if hardware is not None and name not in ON_CLUSTER:
         raise InputError(f"--hardware: expected with {' or '.join(ON_CLUSTER)}")
+    if cpu is not None and name != "yang-2016":
+        raise InputError("--cpu: expected with yang-2016")
     if name != "stoutchinin-2019":
         if (rtl and name not in ON_CLUSTER) or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
             more = "--networks, --hardware, --rtl" if name in ON_CLUSTER else "--networks"
+            more += ", --jobs, --cpu" if name == "yang-2016" else ""
             raise InputError(f"{name}: expected no options but -o, {more} and --json")
         if name == "cecconi-2017":
             return cecconi(output, networks, hardware, rtl=rtl, as_json=as_json)
         if name == "sousa-2022":
             return sousa(output, networks, hardware, rtl=rtl, as_json=as_json)
         if name == "yang-2016":
-            return yang(output, networks, jobs=jobs, as_json=as_json)
+            return yang(output, networks, cpu, jobs=jobs, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)
     if layer_set != TABLE and not rtl:
         raise InputError("--layers: expected with --rtl")
