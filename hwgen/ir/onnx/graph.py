@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.ir.document import InputError
+from hwgen.ir.onnx.file import load_file, one_line
 from hwgen.ir.onnx.operators import EQUIVALENTS
 
 __all__ = ["Model", "OnnxNode", "Shape", "load_model", "safe_name"]
@@ -103,29 +104,15 @@ class Model:
 
 def load_model(path: Path) -> Model:
     """Read a file. Raises `InputError`, in one line, for what is no model, or has sizes that are not fixed."""
+    whole = load_file(path)
+    import onnx
+    import onnx.shape_inference
+
     try:
-        import onnx
-        import onnx.inliner
-        import onnx.shape_inference
-    except ImportError:
-        raise InputError(f"{path}: reading ONNX needs onnx (in the checkout: pip install '.[onnx]')") from None
-    try:
-        whole = onnx.load(str(path), load_external_data=False)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except Exception as error:  # protobuf raises what it likes
-        raise InputError(f"{path}: expected an ONNX model (is the file whole?): {_reason(error)}") from None
-    if not whole.graph.node:
-        raise InputError(f"{path}: expected an ONNX model with nodes (is the file whole?)")
-    _check_names(whole.graph, path)
-    _check_inputs(whole.graph, path)
-    try:
-        if whole.functions:
-            whole = onnx.inliner.inline_local_functions(whole)
         nodes = tuple(_nodes(onnx, whole.graph))
         known = onnx.shape_inference.infer_shapes(_skeleton(onnx, whole, nodes), data_prop=True)
     except Exception as error:  # so does shape inference
-        raise InputError(f"{path}: shapes cannot be inferred: {_reason(error)}") from None
+        raise InputError(f"{path}: shapes cannot be inferred: {one_line(error)}") from None
     given = {tensor.name for tensor in whole.graph.initializer}
     constants, values = _constants(onnx, whole.graph, nodes)
     return Model(
@@ -149,34 +136,6 @@ def safe_name(wanted: str, taken: set[str]) -> str:
         name = f"{base}_{count}"
     taken.add(name)
     return name
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:80] or type(error).__name__
-
-
-def _check_names(graph: Any, path: Path) -> None:
-    """Raise `InputError` for names that are no text: they are bytes then."""
-    named = [one.name for one in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
-    for node in graph.node:
-        named += [node.name, node.op_type, node.domain, *node.input, *node.output]
-        named += [attribute.name for attribute in node.attribute]
-    if any(isinstance(name, bytes) for name in named):
-        raise InputError(f"{path}: expected an ONNX model (is the file whole?): a name is no text")
-
-
-def _check_inputs(graph: Any, path: Path) -> None:
-    """Raise `InputError` for an input with a free size other than the batch."""
-    given = {tensor.name for tensor in graph.initializer}
-    for value in graph.input:
-        dims = value.type.tensor_type.shape.dim
-        for axis, dim in enumerate(dims):
-            if value.name not in given and axis > 0 and not dim.HasField("dim_value"):
-                free = f" ({dim.dim_param})" if dim.dim_param else ""
-                raise InputError(
-                    f"{path}: input {value.name}: size {axis}{free} is free: expected fixed sizes but for the batch "
-                    "(export it so, or set them with onnx.tools.update_model_dims)"
-                )
 
 
 def _nodes(onnx: Any, graph: Any) -> Iterable[OnnxNode]:
