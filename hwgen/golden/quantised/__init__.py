@@ -1,0 +1,1 @@
+"""Integer reference of quantised networks, and its comparison with ONNX Runtime."""

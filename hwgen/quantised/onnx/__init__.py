@@ -1,0 +1,1 @@
+"""Quantised ONNX models as integer graphs. Needs the optional package ``onnx``."""

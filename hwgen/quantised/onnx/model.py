@@ -1,0 +1,298 @@
+"""A quantised model in one form: standard operators on numbers between quantisers, constants folded, shapes known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.ir.document import InputError
+from hwgen.ir.onnx.file import load_file, one_line
+from hwgen.quantised.onnx.constants import Constants, Integers, evaluate
+from hwgen.quantised.onnx.lifting import LIFTED, QUANTISERS, lifted
+from hwgen.quantised.onnx.operators import OWN_DOMAINS, REFUSED
+from hwgen.quantised.tensors import OFFSET, Quantisation
+
+__all__ = ["QuantisedModel", "load_quantised"]
+
+OLDEST, USUAL = 13, 17
+"""The oldest version of the standard operators that is read as it is; the one taken where a model names none."""
+SMALL = 1024
+"""Elements of a constant that shapes may follow from."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedModel:
+    """A model of one image.
+
+    Members
+    -------
+    nodes : those that depend on the inputs, as ``onnx.NodeProto``, in an order in which they can run.
+    shapes, dtypes : of all tensors; a dtype is numpy's name.
+    quantised : the tensors of int8 and uint8 among those that depend on the inputs.
+    batch : images that the file's model takes at a time; None if that is free.
+    """
+
+    path: Path
+    nodes: Sequence[Any]
+    constants: Constants
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    shapes: Mapping[str, tuple[int, ...]]
+    dtypes: Mapping[str, str]
+    quantised: Mapping[str, Quantisation]
+    opset: int
+    batch: int | None
+
+
+def load_quantised(path: Path) -> QuantisedModel:
+    """Read a file. Raises `InputError`, in one line, for what is no quantised model that can be imported."""
+    whole = load_file(path, weights=True)
+    _check_operators(whole, path)
+    batch = _take_one_image(whole.graph)
+    parameters = _input_parameters(whole.graph)
+    nodes = lifted(whole.graph.node, parameters, {value.name for value in whole.graph.output})
+    if not any(node.op_type in QUANTISERS for node in nodes):
+        raise InputError(
+            f"{path}: expected a quantised model (QuantizeLinear and DequantizeLinear, or QLinearConv and the like), "
+            "got one of floats (onnxruntime.quantization.quantize_static quantises it; hwgen layers reads it so)"
+        )
+    opset = max([one.version for one in whole.opset_import if one.domain in ("", "ai.onnx")], default=USUAL)
+    return _Preparation(path, whole, nodes, opset).model(batch, parameters)
+
+
+def _check_operators(whole: Any, path: Path) -> None:
+    """Raise `InputError` for operators that are not known, or refused."""
+    import onnx
+
+    for node in whole.graph.node:
+        named = f"{path}: {node.op_type} {node.name}".rstrip()
+        if node.op_type in REFUSED:
+            raise InputError(f"{named}: {REFUSED[node.op_type]}")
+        if node.domain not in OWN_DOMAINS:
+            raise InputError(f"{named}: an operator of {node.domain} that is not known")
+        known = onnx.defs.has(node.op_type)
+        if not known and node.op_type not in LIFTED:
+            raise InputError(f"{named}: an operator that is not known")
+
+
+def _take_one_image(graph: Any) -> int | None:
+    """Set the first size of the inputs to 1; returns what it was, None if it was free."""
+    given = {tensor.name for tensor in graph.initializer}
+    batch: int | None = 1
+    for value in graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if value.name in given or len(dims) < 2 or (dims[0].HasField("dim_value") and dims[0].dim_value == 1):
+            continue
+        batch = dims[0].dim_value if dims[0].HasField("dim_value") else None
+        dims[0].dim_value = 1
+    if batch is not None and batch > 1:
+        _reshape_one_image(graph, batch)
+    return batch
+
+
+def _reshape_one_image(graph: Any, batch: int) -> None:
+    """Shapes that reshapes name begin with 1 in place of the batch."""
+    import onnx
+
+    wanted = {node.input[1] for node in graph.node if node.op_type == "Reshape" and len(node.input) > 1}
+    for tensor in graph.initializer:
+        if tensor.name in wanted:
+            sizes = onnx.numpy_helper.to_array(tensor).copy()
+            if sizes.size and sizes[0] == batch:
+                sizes[0] = 1
+                tensor.CopyFrom(onnx.numpy_helper.from_array(sizes, tensor.name))
+
+
+def _input_parameters(graph: Any) -> dict[str, tuple[str, str]]:
+    """Scale and zero point of the inputs that are integers, as their first reader has them."""
+    import onnx
+
+    integers = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+    wanted = {value.name for value in graph.input if value.type.tensor_type.elem_type in integers}
+    found: dict[str, tuple[str, str]] = {}
+    for node in graph.node:
+        for at, name in enumerate(node.input):
+            scaled = node.op_type == "DequantizeLinear" or node.op_type in LIFTED
+            if name in wanted and name not in found and scaled and at + 1 < len(node.input):
+                zero = node.input[at + 2] if at + 2 < len(node.input) else ""
+                found[name] = (node.input[at + 1], zero)
+    return found
+
+
+class _Preparation:
+    """Constants, shapes and quantised tensors of a lifted model."""
+
+    def __init__(self, path: Path, whole: Any, nodes: list[Any], opset: int) -> None:
+        import onnx
+
+        self._onnx, self._path, self._whole, self._nodes, self._opset = onnx, path, whole, nodes, opset
+        try:
+            arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in whole.graph.initializer}
+        except Exception as error:  # data that are shorter than their shape
+            raise InputError(f"{path}: a constant cannot be read (is the file whole?): {one_line(error)}") from None
+        self._constants = Constants(arrays)
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._dtypes: dict[str, str] = {}
+
+    def model(self, batch: int | None, parameters: Mapping[str, tuple[str, str]]) -> QuantisedModel:
+        """The model."""
+        self._fold()
+        for node in self._nodes:
+            if node.op_type in QUANTISERS:
+                self._scales(node)
+        self._infer()
+        self._fold()
+        graph = self._whole.graph
+        unknown = [name for node in self._nodes for name in node.output if name and name not in self._shapes]
+        if unknown:
+            raise InputError(f"{self._path}: the shape of {unknown[0]} cannot be inferred: expected fixed sizes")
+        return QuantisedModel(
+            path=self._path,
+            nodes=self._nodes,
+            constants=self._constants,
+            inputs=[one.name for one in graph.input if one.name not in self._constants],
+            outputs=[one.name for one in graph.output],
+            shapes=self._shapes,
+            dtypes=self._dtypes,
+            quantised=self._quantised(parameters),
+            opset=self._opset,
+            batch=batch,
+        )
+
+    def _fold(self) -> None:
+        """Take out all nodes that depend on no input."""
+        left = []
+        for node in self._nodes:
+            if node.op_type == "Shape" and node.input[0] in self._shapes:
+                self._keep(node, [np.array(self._shapes[node.input[0]], np.int64)])
+            elif all(name in self._constants for name in node.input if name) and "Random" not in node.op_type:
+                self._fold_node(node)
+            else:
+                left.append(node)
+        self._nodes = left
+
+    def _fold_node(self, node: Any) -> None:
+        constants = self._constants
+        if node.op_type == "DequantizeLinear":
+            constants.integers[node.output[0]] = self._integers(node)
+            return
+        if node.op_type == "Transpose" and node.input[0] in constants.integers:
+            given = constants.integers[node.input[0]]
+            order = next((list(one.ints) for one in node.attribute if one.name == "perm"), None)
+            constants.integers[node.output[0]] = given.transposed(order or range(given.values.ndim)[::-1])
+            return
+        try:
+            named = {name: constants.value(name) for name in node.input if name}
+            outputs = [name for name in node.output if name]
+            self._keep(node, evaluate([node], named, outputs, self._opset))
+        except Exception as error:
+            raise InputError(
+                f"{self._path}: {node.op_type} {node.name}: its constants cannot be computed: {one_line(error)}"
+            ) from None
+
+    def _keep(self, node: Any, values: Sequence[NDArray]) -> None:
+        outputs = [name for name in node.output if name]
+        self._constants.arrays.update(zip(outputs, map(np.asarray, values), strict=True))
+
+    def _integers(self, node: Any) -> Integers:
+        """A DequantizeLinear of constants."""
+        values, scales = self._constants.value(node.input[0]), self._scales(node)
+        zeros = np.zeros(1, np.int64)
+        if len(node.input) > 2 and node.input[2]:
+            zeros = self._constants.value(node.input[2]).astype(np.int64).reshape(-1)
+        axis = next((one.i for one in node.attribute if one.name == "axis"), 1)
+        sizes = {scales.size, zeros.size} - {1}
+        if sizes - {values.shape[axis] if -values.ndim <= axis < values.ndim else 1}:
+            raise InputError(f"{self._path}: {node.input[1]}: expected one scale, or one for each channel")
+        return Integers(values, scales, zeros, axis % max(values.ndim, 1))
+
+    def _scales(self, node: Any) -> NDArray[np.float32]:
+        """The scales of a quantiser; raises `InputError` unless they are constant and above 0."""
+        name = node.input[1]
+        if name not in self._constants:
+            raise InputError(f"{self._path}: scale {name} is computed at run time: expected static scales")
+        scales = self._constants.value(name).astype(np.float32).reshape(-1)
+        if not scales.size or not np.all(np.isfinite(scales)) or np.any(scales <= 0):
+            worst = f"{scales.min():g}" if scales.size else "none"
+            raise InputError(f"{self._path}: scale {name}: expected scales above 0, got {worst}")
+        return scales
+
+    def _infer(self) -> None:
+        """Shapes and types of all tensors; models of old versions become newer ones."""
+        onnx = self._onnx
+        try:
+            skeleton = self._skeleton()
+            if self._opset < OLDEST:
+                skeleton = onnx.version_converter.convert_version(skeleton, OLDEST)
+                self._opset = OLDEST
+                self._nodes = list(skeleton.graph.node)
+                self._constants.arrays.update(
+                    {one.name: onnx.numpy_helper.to_array(one) for one in skeleton.graph.initializer}
+                )
+            known = onnx.shape_inference.infer_shapes(skeleton, data_prop=True, strict_mode=True).graph
+        except Exception as error:  # it raises what it likes
+            raise InputError(f"{self._path}: shapes cannot be inferred: {one_line(error)}") from None
+        for value in (*known.input, *known.value_info, *known.output):
+            kind = value.type.tensor_type
+            if kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
+                self._shapes[value.name] = tuple(dim.dim_value for dim in kind.shape.dim)
+            if kind.elem_type:
+                self._dtypes[value.name] = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
+
+    def _skeleton(self) -> Any:
+        """The model for shape inference: large constants are inputs."""
+        onnx, helper = self._onnx, self._onnx.helper
+        graph = onnx.GraphProto(name="skeleton")
+        read = {name for node in self._nodes for name in node.input}
+        graph.input.extend(one for one in self._whole.graph.input if one.name not in self._constants)
+        for name in sorted(read):
+            if name in self._constants.integers:
+                shape = self._constants.integers[name].values.shape
+                graph.input.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+            elif name in self._constants.arrays:
+                array = self._constants.arrays[name]
+                if array.size <= SMALL:
+                    graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array), name))
+                else:
+                    kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+                    graph.input.append(helper.make_tensor_value_info(name, kind, array.shape))
+        graph.node.extend(self._nodes)
+        for output in self._whole.graph.output:
+            value = graph.output.add(name=output.name)
+            value.type.tensor_type.elem_type = output.type.tensor_type.elem_type
+        return onnx.ModelProto(
+            ir_version=max(self._whole.ir_version, 8),
+            graph=graph,
+            opset_import=[helper.make_opsetid("", self._opset)],
+        )
+
+    def _quantised(self, parameters: Mapping[str, tuple[str, str]]) -> dict[str, Quantisation]:
+        found = {}
+        for name, (scale, zero) in parameters.items():
+            node = self._onnx.helper.make_node("DequantizeLinear", [name, scale, *([zero] if zero else [])], [""])
+            found[name] = self._quantisation(node, name)
+        for node in self._nodes:
+            if node.op_type == "QuantizeLinear":
+                found[node.output[0]] = self._quantisation(node, node.output[0])
+            elif node.op_type == "DequantizeLinear" and node.input[0] in found:
+                self._quantisation(node, node.input[0])
+        return found
+
+    def _quantisation(self, node: Any, name: str) -> Quantisation:
+        """Of a tensor, by a quantiser."""
+        scales = self._scales(node)
+        dtype = self._dtypes.get(name, "uint8")
+        if dtype not in ("int8", "uint8"):
+            raise InputError(f"{self._path}: {name} is quantised to {dtype}: expected int8 or uint8")
+        if scales.size != 1:
+            raise InputError(f"{self._path}: {name}: expected one scale for an activation, got {scales.size}")
+        zero = 0
+        if len(node.input) > 2 and node.input[2]:
+            if node.input[2] not in self._constants:
+                raise InputError(f"{self._path}: zero point {node.input[2]} is computed at run time")
+            zero = int(self._constants.value(node.input[2]).reshape(-1)[0])
+        unsigned = dtype == "uint8"
+        return Quantisation(float(scales[0]), zero - OFFSET if unsigned else zero, unsigned)

@@ -1,0 +1,261 @@
+"""From numbers between quantisers to integer nodes.
+
+Each QuantizeLinear, with what stands before it up to the quantised tensors, becomes the nodes that compute its
+integers from theirs.
+
+An operator that anchors such a region is one class of `hwgen.quantised.onnx.anchors`, found through its registry.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.quantised.kinds import Lookup, Movement, Node, View
+from hwgen.quantised.onnx.constants import Integers
+from hwgen.quantised.onnx.model import QuantisedModel
+from hwgen.quantised.onnx.movement import flat_index, pad_value
+from hwgen.quantised.onnx.operators import AFFINE, ELEMENTWISE, MOVEMENTS, SAME
+from hwgen.quantised.onnx.tails import NotHardware, Tail
+from hwgen.quantised.tensors import OFFSET, Int8, Quantisation, Tensor
+
+__all__ = ["Anchor", "Region", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A quantised tensor, with the scale and zero point that its reader gives it."""
+
+    tensor: str
+    quantisation: Quantisation
+
+
+class Anchor(ABC):
+    """How one operator on numbers becomes an integer node."""
+
+    def takes(self, region: "Region", node: Any) -> bool:
+        """Whether it is this operator at all that should anchor the region."""
+        return True
+
+    @abstractmethod
+    def build(self, region: "Region", node: Any, tail: Tail, output: str) -> None:
+        """Emit the nodes; raises `NotHardware`."""
+
+
+@dataclass
+class Region:
+    """The integer nodes in place of one QuantizeLinear.
+
+    Members
+    -------
+    producers : the node of the model that makes a tensor.
+    anchors : the registry.
+    per_channel : builds a factor and an offset for each channel of a source.
+    target : quantisation of the output.
+    """
+
+    model: QuantisedModel
+    producers: dict[str, Any]
+    anchors: dict[str, Anchor]
+    per_channel: Callable[["Region", Source, tuple[int, ...], Tail, str], None]
+    quantiser: Any
+    nodes: list[Node] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    constants: dict[str, Int8] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Quantisation:
+        """Quantisation of the output."""
+        return self.model.quantised[self.quantiser.output[0]]
+
+    def build(self) -> None:
+        """All nodes; raises `NotHardware`."""
+        self.produce(self.quantiser.input[0], self.tail(), self.quantiser.output[0])
+
+    def tail(self, *nodes: Any) -> Tail:
+        """Element-wise nodes that follow, down to the output."""
+        return Tail(self.model, self.target, nodes)
+
+    # --- what stands before a tensor ---
+
+    def produce(self, tensor: str, tail: Tail, output: str) -> None:
+        """Emit nodes so that ``output`` has the integers of the numbers ``tensor`` after ``tail``."""
+        found = self._of_one_source(tensor)
+        if found is not None:
+            source, nodes = found
+            self._lookup(source, tail.before(*nodes), self.model.shapes[tensor], output)
+            return
+        node = self._producer(tensor)
+        if node.op_type in SAME:
+            self.produce(node.input[0], tail.across(node.input[0], tensor), output)
+            return
+        if node.op_type in MOVEMENTS:
+            self._move(node, tensor, tail, output)
+            return
+        anchor = self.anchors.get(node.op_type)
+        if anchor is not None and anchor.takes(self, node):
+            anchor.build(self, node, tail, output)
+            return
+        variable = self.variable(node)
+        if (node.op_type in ELEMENTWISE or node.op_type in AFFINE) and len(variable) == 1:
+            if self.model.shapes[variable[0]] != self.model.shapes[tensor]:
+                raise NotHardware("a constant larger than the map")
+            self.produce(variable[0], tail.before(node), output)
+            return
+        raise NotHardware(f"{node.op_type}: no integer form")
+
+    def source(self, tensor: str) -> Source:
+        """A quantised tensor whose numbers these are; moved elements are moved as integers first."""
+        direct = self._dequantised(tensor)
+        if direct is not None:
+            return direct
+        node = self._producer(tensor)
+        if node.op_type in SAME:
+            return self.source(node.input[0])
+        if node.op_type not in MOVEMENTS or len(self.variable(node)) != 1:
+            raise NotHardware(f"{node.op_type} before it is not quantised")
+        inner = self.source(node.input[0])
+        name = f"{tensor}::moved"
+        quantisation = inner.quantisation
+        fill = int(quantisation.values(np.array(pad_value(node, self.model.constants)))) if _pads(node) else 0
+        self._emit_move(node, tensor, inner.tensor, name, quantisation, fill)
+        return Source(name, quantisation)
+
+    def integers(self, tensor: str, role: str) -> Integers:
+        """Constant integers with their scales."""
+        found = self.model.constants.integers.get(tensor)
+        if found is None:
+            raise NotHardware(f"{role} are not quantised")
+        return found
+
+    def variable(self, node: Any) -> list[str]:
+        """Inputs of a node that are not constant."""
+        return [name for name in dict.fromkeys(node.input) if name and name not in self.model.constants]
+
+    def _producer(self, tensor: str) -> Any:
+        node = self.producers.get(tensor)
+        if node is None:
+            raise NotHardware("an input of the model in numbers")
+        return node
+
+    def _dequantised(self, tensor: str) -> Source | None:
+        node = self.producers.get(tensor)
+        if node is None or node.op_type != "DequantizeLinear":
+            return None
+        own = self.model.quantised.get(node.input[0])
+        if own is None:
+            return None
+        scale = float(np.float32(self.model.constants.value(node.input[1]).reshape(-1)[0]))
+        zero = 0
+        if len(node.input) > 2 and node.input[2]:
+            zero = int(self.model.constants.value(node.input[2]).reshape(-1)[0])
+        return Source(node.input[0], Quantisation(scale, zero - OFFSET if own.unsigned else zero, own.unsigned))
+
+    def _of_one_source(self, tensor: str) -> tuple[Source, list[Any]] | None:
+        """The only quantised tensor that element-wise nodes make this one of, with scalars; and these nodes."""
+        sources: dict[str, Source] = {}
+        nodes: list[Any] = []
+        shape = self.model.shapes[tensor]
+
+        def follow(name: str) -> bool:
+            source = self._dequantised(name)
+            if source is not None:
+                sources[source.tensor] = source
+                return self.model.shapes[name] == shape
+            node = self.producers.get(name)
+            if node is None or node.op_type not in ELEMENTWISE:
+                return False
+            for one in node.input:
+                if one and one in self.model.constants:
+                    if self.model.constants.value(one).size != 1:
+                        return False
+                elif one and not follow(one):
+                    return False
+            if node not in nodes:
+                nodes.append(node)
+            return True
+
+        if not follow(tensor) or len(sources) != 1 or len({one.quantisation for one in sources.values()}) != 1:
+            return None
+        return next(iter(sources.values())), nodes
+
+    # --- nodes without an anchor ---
+
+    def emit(self, node: Node, quantisation: Quantisation | None = None) -> None:
+        """Add a node, and its output as a tensor."""
+        self.nodes.append(node)
+        self.tensors[node.output] = Tensor(node.output, node.shape, quantisation or self.target)
+
+    def covers(self, tail: Tail, *nodes: Any) -> tuple[str, ...]:
+        """Names of nodes of the model."""
+        return tuple(dict.fromkeys(_name(node) for node in (*nodes, *tail.nodes) if node.op_type != "Identity"))
+
+    def table(self, source: Source, tail: Tail) -> Int8 | None:
+        """256 integers of the output for those of a source; None if they are the same."""
+        table = tail.tables(source.quantisation)[0]
+        return None if np.array_equal(table, np.arange(-128, 128)) else table
+
+    def _lookup(self, source: Source, tail: Tail, shape: tuple[int, ...], output: str) -> None:
+        covers = self.covers(tail) or (_name(self.quantiser),)
+        if not tail.scalar and tail.affine:
+            self.per_channel(self, source, shape, tail, output)
+            return
+        channels = shape[1] if len(shape) > 1 else 1
+        tables = tail.tables(source.quantisation, 1 if tail.scalar else channels)
+        same = np.array_equal(tables[0], np.arange(-128, 128)) and len(tables) == 1
+        base = {"name": output, "inputs": (source.tensor,), "outputs": (output,), "covers": covers, "shape": shape}
+        self.emit(View(**base) if same else Lookup(**base, tables=tables))  # type: ignore[arg-type]
+
+    def _move(self, node: Any, tensor: str, tail: Tail, output: str) -> None:
+        """Elements are moved after they are quantised."""
+        if len(self.variable(node)) != 1:
+            raise NotHardware(f"{node.op_type}: where elements go is computed")
+        if not tail.scalar:
+            raise NotHardware(f"{node.op_type}: a constant for each channel after it")
+        fill = 0
+        if _pads(node):
+            fill = int(tail.values(np.array([pad_value(node, self.model.constants)], np.float32))[0])
+        source = self._dequantised(node.input[0])
+        if source is not None and self.table(source, tail) is None:
+            inner = source.tensor
+        else:
+            inner = f"{output}::before_{_name(node)}"
+            self.produce(node.input[0], tail.across(node.input[0], tensor), inner)
+        self._emit_move(node, tensor, inner, output, self.target, fill)
+
+    def _emit_move(
+        self, node: Any, tensor: str, inner: str, output: str, quantisation: Quantisation, fill: int
+    ) -> None:
+        shape = self.model.shapes[tensor]
+        try:
+            index = flat_index(node, tensor, self.model)
+        except (ValueError, KeyError, TypeError, RuntimeError, NotImplementedError) as error:
+            raise NotHardware(f"{node.op_type}: {' '.join(str(error).split())[:60]}") from None
+        base = {
+            "name": output,
+            "inputs": (inner,),
+            "outputs": (output,),
+            "covers": (_name(node),),
+            "shape": shape,
+        }
+        given = self.model.shapes[node.input[0]]
+        if index is None or (index.size == np.prod(given) and np.array_equal(index.ravel(), np.arange(index.size))):
+            self.emit(View(**base), quantisation)  # type: ignore[arg-type]
+            return
+        self.emit(Movement(**base, operator=node.op_type, index=index, fill=fill), quantisation)  # type: ignore[arg-type]
+
+    def constant(self, name: str, values: NDArray[np.int8], quantisation: Quantisation) -> None:
+        """A quantised tensor that does not depend on the inputs."""
+        self.constants[name] = values
+        self.tensors[name] = Tensor(name, values.shape, quantisation)
+
+
+def _pads(node: Any) -> bool:
+    return bool(node.op_type == "Pad")
+
+
+def _name(node: Any) -> str:
+    return str(node.name or node.output[0])

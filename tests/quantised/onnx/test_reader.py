@@ -1,0 +1,217 @@
+"""Forms of quantised models, each as the integer graph that it must become."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.golden.quantised.comparison import Beside, run_beside, total
+from hwgen.quantised.graph import Graph
+from hwgen.quantised.kinds import Addition, Convolution, HostOperator, Lookup, Product
+from hwgen.quantised.onnx.reader import read_quantised
+from tests.quantised.onnx.models import INT8, UINT8, Draft, small
+
+
+def beside(path: Path, graph: Graph, seed: int = 0) -> Beside:
+    """Both on random numbers, or on all integers."""
+    rng = np.random.default_rng(seed)
+    tensor = graph.tensors["x"]
+    shape = (graph.batch or 2, *tensor.shape[1:])
+    if tensor.quantisation is None:
+        values = (rng.normal(size=shape) * 3).astype(np.float32)
+    else:
+        values = rng.integers(0, 256, shape).astype(np.uint8).view(tensor.dtype)
+    return run_beside(path, graph, {"x": values}, "x")
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [node.label for node in graph.nodes]
+
+
+def test_zero_points_scales_and_biases_by_hand(tmp_path: Path) -> None:
+    path = small(tmp_path / "small.onnx")
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "conv", "dequantise"]
+    node = graph.nodes[1]
+    assert isinstance(node, Convolution)
+    weights = np.arange(54).reshape(3, -1) - 20
+    assert node.bias.tolist() == (weights.sum(axis=1) * 28).tolist()  # 100 of uint8 is -28
+    assert (node.requantisation.zero_in, node.requantisation.zero_out) == (-28, -121)
+    factors = [scale.multiplier / 2.0**scale.shift for scale in node.requantisation.scales]
+    assert factors == pytest.approx([0.0005 / 0.103, 0.001 / 0.103, 0.00025 / 0.103], rel=2.0**-16)
+    assert node.macs == 54 * 30
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_batches_are_taken_apart(tmp_path: Path) -> None:
+    draft = Draft([3, 2, 4, 4])
+    read = draft.both("x", 0.05, 128)
+    flat = draft.node("Reshape", read, draft.constant([3, 32], np.int64))
+    rng = np.random.default_rng(0)
+    made = draft.node("MatMul", flat, draft.weights(rng.integers(-127, 128, (32, 5)), 0.01))
+    path = draft.write(tmp_path / "batch.onnx", draft.both(made, 0.2, 100), [3, 5])
+    graph = read_quantised(path)
+    assert (graph.batch, graph.nodes[-1].shape) == (3, (1, 5))
+    found = beside(path, graph)
+    assert found.outputs[graph.outputs[0]].shape == (3, 5)
+    assert total(found.agreements).elements == 3 * 5
+    assert found.differences[graph.outputs[0]].largest == 0
+
+
+def test_a_clip_of_integers_is_part_of_what_it_follows(tmp_path: Path) -> None:
+    draft = Draft([1, 2, 3, 3])
+    weights = draft.quantised(draft.constant(np.linspace(-1, 1, 4).reshape(2, 2, 1, 1)), 0.01, 0, np.int8)
+    narrow = [draft.constant(bound, np.int8) for bound in (-100, 90)]
+    clipped = draft.node("Clip", weights, *narrow)
+    convolved = draft.node("Conv", draft.both("x", 0.1, 0, np.int8), draft.numbers(clipped, 0.01, 0, np.int8))
+    integers = draft.quantised(convolved, 0.02, 0, np.int8)
+    made = draft.numbers(draft.node("Clip", integers, *narrow), 0.02, 0, np.int8)
+    path = draft.write(tmp_path / "qcdq.onnx", made, [1, 2, 3, 3])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "conv", "dequantise"]
+    node = graph.nodes[1]
+    assert isinstance(node, Convolution)
+    assert node.weights.ravel().tolist() == [-100, -33, 33, 90]
+    assert (node.requantisation.low, node.requantisation.high) == (-100, 90)
+    found = beside(path, graph)
+    assert total(found.agreements).different == 0
+    assert found.differences[made].largest == 0
+
+
+def test_integer_sums_with_a_scale_and_a_bias_after_them(tmp_path: Path) -> None:
+    draft = Draft([1, 3, 6, 6])
+    rng = np.random.default_rng(1)
+    zero = draft.constant(90, np.uint8)
+    weights = draft.constant(rng.integers(-127, 128, (4, 3, 3, 3)), np.int8)
+    read = draft.quantised("x", 0.05, 90)
+    sums = draft.node("ConvInteger", read, weights, zero, kernel_shape=[3, 3])
+    scaled = draft.node("Mul", draft.node("Cast", sums, to=1), draft.constant(0.0005))
+    biased = draft.node("Add", scaled, draft.constant(rng.normal(size=(1, 4, 1, 1))))
+    path = draft.write(tmp_path / "sums.onnx", draft.both(draft.node("Relu", biased), 0.02, 3), [1, 4, 4, 4])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "conv", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_integers_go_in_and_out(tmp_path: Path) -> None:
+    draft = Draft([1, 4, 5, 5], kind=UINT8)
+    scale, zero = draft.constant(0.1), draft.constant(60, np.uint8)
+    pooled = draft.node("MaxPool", "x", kernel_shape=[2, 2])
+    made = draft.node("QLinearLeakyRelu", pooled, scale, zero, draft.constant(0.05), draft.constant(30, np.uint8),
+                      domain="com.microsoft", alpha=0.1)  # fmt: skip
+    parameters = [scale, zero]
+    first = draft.node("QLinearAdd", "x", *parameters, "x", *parameters, *parameters, domain="com.microsoft")
+    sliced = draft.node("Slice", first, *(draft.constant(pair, np.int64) for pair in ([1, 1], [5, 5], [2, 3])))
+    others = [draft.constant(0.05), draft.constant(30, np.uint8)]
+    joined = draft.node("QLinearConcat", *parameters, made, *others, sliced, *parameters,
+                        domain="com.microsoft", axis=1)  # fmt: skip
+    path = draft.write(tmp_path / "integers.onnx", joined, [1, 8, 4, 4], UINT8)
+    graph = read_quantised(path)
+    assert kinds(graph) == ["max pool", "table", "table", "move (Slice)", "concat"]
+    found = beside(path, graph)
+    assert found.outputs[joined].dtype == np.uint8
+    assert total(found.agreements).different == 0
+    assert found.differences[joined].largest == 0
+
+
+def test_a_batch_normalisation_alone_is_a_depthwise_convolution(tmp_path: Path) -> None:
+    draft = Draft([1, 40, 16, 16], opset=13)
+    rng = np.random.default_rng(2)
+    named = [draft.constant(v) for v in (rng.uniform(-2, 2, 40), rng.normal(size=40), rng.normal(size=40),
+                                         rng.uniform(0.5, 2, 40))]  # fmt: skip
+    normalised = draft.node("BatchNormalization", draft.both("x", 0.03, 120), *named)
+    path = draft.write(tmp_path / "bn.onnx", draft.both(normalised, 0.05, 140), [1, 40, 16, 16])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "depthwise conv", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_batch_normalisation_after_a_convolution_is_folded(tmp_path: Path) -> None:
+    draft = Draft([1, 2, 9, 9], opset=13)
+    rng = np.random.default_rng(3)
+    weights = draft.weights(rng.integers(-127, 128, (4, 2, 3, 3)), 0.01)
+    made = draft.node("Conv", draft.both("x", 0.03, 120), weights)
+    named = [draft.constant(v) for v in ([1.0, -2.0, 0.5, 0.0], rng.normal(size=4), rng.normal(size=4),
+                                         rng.uniform(0.5, 2, 4))]  # fmt: skip
+    made = draft.node("Relu", draft.node("BatchNormalization", made, *named))
+    path = draft.write(tmp_path / "folded.onnx", draft.both(made, 0.05, 0), [1, 4, 7, 7])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "conv", "dequantise"]
+    assert graph.nodes[1].covers == ("n3", "n4", "n5")
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_factors_and_offsets_after_a_product(tmp_path: Path) -> None:
+    draft = Draft([1, 5, 7])
+    rng = np.random.default_rng(4)
+    weights = draft.weights(rng.integers(-127, 128, (7, 6)), rng.uniform(0.005, 0.02, 6), axis=1)
+    made = draft.node("MatMul", draft.both("x", 0.031, 120), weights)
+    made = draft.node("Add", made, draft.constant(rng.normal(size=6)))
+    made = draft.node("Mul", draft.constant([-1.3, 0.7, 2.0, 1.1, 0.4, -0.2]), made)
+    made = draft.node("Div", draft.node("Sub", draft.constant(0.5), made), draft.constant(1.7))
+    path = draft.write(tmp_path / "affine.onnx", draft.both(made, 0.043, 130), [1, 5, 6])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "product", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_transposed_convolution(tmp_path: Path, groups: int) -> None:
+    draft = Draft([1, 4, 5, 4])
+    rng = np.random.default_rng(5)
+    weights = draft.weights(rng.integers(-127, 128, (4, 3, 3, 4)), rng.uniform(0.01, 0.03, 3), axis=1)
+    made = draft.node("ConvTranspose", draft.both("x", 0.031, 70), weights, strides=[2, 3], pads=[1, 0, 0, 2],
+                      output_padding=[1, 2], group=groups)  # fmt: skip
+    path = draft.write(tmp_path / "turned.onnx", draft.both(made, 0.21, 130), [1, 3 * groups, 11, 13])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "transposed conv", "dequantise"]
+    assert graph.nodes[1].macs == 4 * 3 * 12 * 20
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_weights_with_a_zero_point(tmp_path: Path) -> None:
+    for zero, hardware in ((128, True), (100, False)):
+        draft = Draft([1, 6])
+        weights = draft.weights(np.arange(24).reshape(6, 4) * 10, 0.01, dtype=np.uint8, zero=zero)
+        made = draft.node("Gemm", draft.both("x", 0.1, 128), weights)
+        path = draft.write(tmp_path / f"{zero}.onnx", draft.both(made, 0.3, 128), [1, 4])
+        nodes = [node for node in read_quantised(path).nodes if isinstance(node, Product | HostOperator)]
+        assert [node.hardware for node in nodes] == [hardware]
+    assert isinstance(nodes[0], HostOperator)
+    assert (nodes[0].reason, nodes[0].macs) == ("weights with a zero point, beyond int8 without it", 24)
+
+
+def test_a_quantised_constant_is_added_exactly(tmp_path: Path) -> None:
+    draft = Draft([1, 3, 4, 4])
+    constant = draft.numbers(draft.constant([[[10]], [[200]], [[77]]], np.uint8), 0.07, 90)
+    made = draft.node("Add", draft.both("x", 0.1, 20), constant)
+    path = draft.write(tmp_path / "constant.onnx", draft.both(made, 0.15, 60), [1, 3, 4, 4])
+    graph = read_quantised(path)
+    assert isinstance(graph.nodes[1], Addition)
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_an_activation_made_of_several_nodes_is_one_table(tmp_path: Path) -> None:
+    draft = Draft([1, 3, 4, 4], kind=INT8)
+    read = draft.numbers("x", 0.05, -3, np.int8)
+    made = draft.node("Mul", read, draft.node("Sigmoid", read))
+    path = draft.write(tmp_path / "silu.onnx", draft.quantised(made, 0.03, -100, np.int8), [1, 3, 4, 4], INT8)
+    graph = read_quantised(path)
+    assert isinstance(graph.nodes[0], Lookup)
+    assert len(graph.nodes) == 1
+    assert graph.nodes[0].covers == ("n1", "n2")
+    assert total(beside(path, graph).agreements).different == 0
+
+
+def test_what_hardware_cannot_do_is_named_with_its_work(tmp_path: Path) -> None:
+    draft = Draft([1, 4, 6])
+    read = draft.both("x", 0.1, 128)
+    turned = draft.node("Transpose", read, perm=[0, 2, 1])
+    made = draft.node("MatMul", read, draft.both(turned, 0.1, 128))
+    path = draft.write(tmp_path / "host.onnx", draft.both(draft.node("Softmax", made), 0.004, 0), [1, 4, 4])
+    graph = read_quantised(path)
+    hosts = [node for node in graph.nodes if isinstance(node, HostOperator)]
+    assert [(node.operator, node.macs) for node in hosts] == [("MatMul", 96), ("Softmax", 0)]
+    assert graph.share()[0] == 0
+    assert graph.work(hardware=False).macs == 96
+    assert beside(path, graph).differences[graph.outputs[0]].largest == 0
