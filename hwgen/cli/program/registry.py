@@ -59,6 +59,7 @@ COMMANDS = {
     entry.name: entry
     for entry in (
         Entry("layers", "layers"),
+        Entry("network", "network.network"),
         Entry("sets", "builtin"),
         Entry("hardware", "builtin"),
         Entry("schedule", "schedule.schedule"),

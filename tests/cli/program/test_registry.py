@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.cli.program.registry import COMMANDS
 
-HEAVY = ("amaranth", "cosim", "distributed", "matplotlib", "numba", "numpy", "onnx", "systemrdl")
+HEAVY = ("amaranth", "cosim", "distributed", "matplotlib", "numba", "numpy", "onnx", "onnxruntime", "systemrdl")
 PROGRAM = """
 import sys
 from hwgen.cli import main

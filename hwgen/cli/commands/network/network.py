@@ -1,0 +1,169 @@
+"""``hwgen network``: a quantised network whole, what of it hardware can run, and its integer reference."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
+from hwgen.cli.console import Json, note, print_json, print_table, printable, progress, require_folder
+from hwgen.golden.quantised.comparison import ENOUGH, Beside, run_beside, total
+from hwgen.ir.document import InputError
+from hwgen.quantised.graph import Graph
+from hwgen.quantised.kinds import HostOperator, Node
+from hwgen.quantised.onnx.reader import read_quantised
+
+__all__ = ["network"]
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model: QDQ or QOperator form.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", metavar="[NAME=]FILE", help="An input, as numpy.save wrote it; with its name if there are several."
+    ),
+]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Run on random inputs of this seed.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, as .npy.")
+]
+Tensors = Annotated[bool, typer.Option("--tensors", help="Write every tensor of the first image, too.")]
+
+
+def network(
+    model: Model,
+    *,
+    given: Inputs = None,
+    seed: Seed = None,
+    output: Output = None,
+    tensors: Tensors = False,
+    as_json: Json = False,
+) -> None:
+    """Print the nodes of a quantised network, and which of them hardware can run; with an input, run its reference.
+
+    The integer reference says, to the bit, what hardware must make of the input. It is run beside ONNX Runtime: each
+    node is compared on what ONNX Runtime itself has at its input. Nothing is simulated.
+    """
+    if given and seed is not None:
+        raise InputError("--seed: not with --input")
+    runs = bool(given) or seed is not None
+    for option, value in (("-o", output is not None), ("--tensors", tensors)):
+        if value and not runs:
+            raise InputError(f"{option}: expected with --input or --seed")
+    if tensors and output is None:
+        raise InputError("--tensors: expected with -o")
+    require_folder(output)
+    note(f"reading {model}")
+    graph = read_quantised(model)
+    beside: Beside | None = None
+    files: dict[str, str] = {}
+    if runs:
+        arrays = read_inputs(graph, given) if given else random_inputs(graph, seed or 0)
+        where = given[0].rpartition("=")[2] if given else str(model)
+        images = len(next(iter(arrays.values()))) if graph.batch != 1 else 1
+        with progress(len(graph.nodes) * images, graph.name) as step:
+            beside = run_beside(model, graph, arrays, where, step)
+        if output is not None:
+            files = write_arrays(output, beside, tensors=tensors)
+    if as_json:
+        print_json(_document(graph, beside, files))
+    else:
+        _print(graph, beside)
+    if beside is not None and not total(beside.agreements).holds:
+        raise typer.Exit(1)
+
+
+def _print(graph: Graph, beside: Beside | None) -> None:
+    whole = graph.work()
+    rows: list[list[object]] = [
+        [
+            node.name,
+            node.label,
+            "x".join(map(str, node.shape)),
+            node.macs,
+            graph.bytes_of(node),
+            _percent(node.macs, whole.macs),
+            "hardware" if node.hardware else "host",
+        ]
+        for node in graph.nodes
+    ]
+    rows.append([f"{len(graph.nodes)} nodes", "", "", whole.macs, whole.bytes, "", ""])
+    columns = ["node", "kind", "output", "MACs", "bytes", "of all MACs", "runs on"]
+    print_table(graph.name, columns, rows, wide=["of all MACs", "output"])
+    macs, moved = graph.share()
+    typer.echo(f"hardware can run {macs:.2%} of all MACs and {moved:.2%} of all bytes that nodes read and write")
+    for node in graph.nodes:
+        if isinstance(node, HostOperator):
+            share = _percent(node.macs, whole.macs)
+            typer.echo(printable(f"host: {node.operator} {node.covers[0]} ({node.reason}), {share} of all MACs"))
+    if beside is not None:
+        _print_run(beside)
+
+
+def _print_run(beside: Beside) -> None:
+    rows: list[list[object]] = [
+        [one.name, one.kind, one.elements, one.different, one.ties, one.largest, f"{one.equal:.4%}"]
+        for one in beside.agreements
+        if one.different or one.ties
+    ]
+    whole = total(beside.agreements)
+    rows.append(["all nodes", "", whole.elements, whole.different, whole.ties, whole.largest, f"{whole.equal:.4%}"])
+    columns = ["node", "kind", "elements", "different", "ties", "largest", "equal"]
+    print_table("nodes that differ from ONNX Runtime's", columns, rows)
+    typer.echo(f"Expected: {ENOUGH:.1%} equal, exact ties aside, and no difference above one step.")
+    for name, one in beside.differences.items():
+        typer.echo(printable(f"output {name}: {one.equal:.2%} equal end to end, largest difference {one.largest:g}"))
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / max(whole, 1):.2%}"
+
+
+def _document(graph: Graph, beside: Beside | None, files: dict[str, str]) -> dict[str, Any]:
+    macs, moved = graph.share()
+    whole = graph.work()
+    return {
+        "network": graph.name,
+        "nodes": [_as_data(graph, node) for node in graph.nodes],
+        "totals": {"macs": whole.macs, "bytes": whole.bytes},
+        "hardware": {"macs": macs, "bytes": moved},
+        "host": [node.name for node in graph.nodes if not node.hardware],
+        "outputs": {name: files.get(name) for name in graph.outputs},
+        "onnxruntime": None if beside is None else _agreement(beside),
+    }
+
+
+def _as_data(graph: Graph, node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "kind": node.label,
+        "onnx": list(node.covers),
+        "inputs": list(node.inputs),
+        "outputs": list(node.outputs),
+        "shape": list(node.shape),
+        "macs": node.macs,
+        "bytes": graph.bytes_of(node),
+        "runs_on": "hardware" if node.hardware else "host",
+        "reason": node.reason if isinstance(node, HostOperator) else None,
+    }
+
+
+def _agreement(beside: Beside) -> dict[str, Any]:
+    whole = total(beside.agreements)
+    return {
+        "equal": whole.equal,
+        "largest_difference": whole.largest,
+        "ties": whole.ties,
+        "nodes": [
+            {
+                "name": one.name,
+                "elements": one.elements,
+                "different": one.different,
+                "ties": one.ties,
+                "largest_difference": one.largest,
+            }
+            for one in beside.agreements
+        ],
+        "end_to_end": {
+            name: {"equal": one.equal, "largest_difference": one.largest} for name, one in beside.differences.items()
+        },
+    }
