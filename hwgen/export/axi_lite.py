@@ -1,44 +1,63 @@
 # amaranth: UnusedElaboratable=no
 """The AXI4-Lite front end of a block: a second top module, in a file of its own beside the block's Verilog."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 from hwgen.export.conversion import converted
-from hwgen.export.joined import Instance, Port, joined, ports_of
+from hwgen.export.joined import Instance, Port, joined, outer_ports, ports_of
 from hwgen.gateware.bus.axi_lite import AxiLiteBridge
 
-__all__ = ["axi_lite_top", "bridge_instance", "front_end_name", "with_axi_lite"]
-
-CFG = "cfg__"
+__all__ = ["FrontEnd"]
 
 
-def front_end_name(block: str) -> str:
-    """The module that has the block's ports, with AXI4-Lite in the place of its configuration port."""
-    return f"{block}_axi_lite"
+@dataclass(frozen=True)
+class FrontEnd:
+    """The module ``BLOCK_axi_lite``: what is behind the port ``cfg`` of a block, and a bridge from AXI4-Lite to it.
 
-
-def bridge_instance(block: str) -> Instance:
-    """The bridge in front of a block's configuration port."""
-    return Instance(f"{front_end_name(block)}_bridge", "bridge", ports_of(AxiLiteBridge()))
-
-
-def axi_lite_top(block: str, top: str) -> str:
-    """The text of the file: the bridge's module and that of the top.
-
-    ``top`` : the module `front_end_name` of the block, with an instance of `bridge_instance`.
+    Members
+    -------
+    block : the block's name.
+    parts : the instances behind the bridge.
+    inside : the wires between all of them.
     """
-    heading = (
-        f"// {front_end_name(block)}: {block} with an AXI4-Lite port for its registers; generated, do not edit.\n"
-    )
-    return heading + top + _bridge(bridge_instance(block).module)
 
+    block: str
+    parts: Sequence[Instance]
+    inside: Collection[str]
 
-def with_axi_lite(block: str, ports: list[Port]) -> str:
-    """The front end of a block that is one module with a port ``cfg``."""
-    inside = {name for name, _, _ in ports if name.startswith(CFG)}
-    return axi_lite_top(
-        block, joined(front_end_name(block), [bridge_instance(block), Instance(block, block, ports)], inside)
-    )
+    @classmethod
+    def of(cls, block: str, ports: Sequence[Port]) -> Self:
+        """Of a block that is one module of that name."""
+        inside = {name for name, _, _ in ports if name.startswith("cfg__")}
+        return cls(block, [Instance(block, block, ports)], inside)
+
+    @property
+    def module(self) -> str:
+        """Its name."""
+        return f"{self.block}_axi_lite"
+
+    @property
+    def ports(self) -> list[Port]:
+        """Its ports, beside clock and reset."""
+        return outer_ports(self._instances, self.inside)
+
+    @property
+    def verilog(self) -> str:
+        """The text of its file, which has the bridge's module as well."""
+        what = f"{self.block} with an AXI4-Lite port for its registers"
+        heading = f"// {self.module}: {what}; generated, do not edit.\n"
+        return heading + joined(self.module, self._instances, self.inside) + _bridge(self._bridge)
+
+    @property
+    def _bridge(self) -> str:
+        return f"{self.module}_bridge"
+
+    @property
+    def _instances(self) -> list[Instance]:
+        return [Instance(self._bridge, "bridge", ports_of(AxiLiteBridge())), *self.parts]
 
 
 @lru_cache(maxsize=4)

@@ -12,8 +12,10 @@ from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
-from hwgen.export.axi_lite import axi_lite_top, bridge_instance, front_end_name
+from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of
+from hwgen.export.driver.files import driver_files
+from hwgen.export.example.system import front_end_files
 from hwgen.export.hwc import DIGEST, digest, hwc_memories, verilog
 from hwgen.export.joined import Instance, Port, joined, outer_ports, ports_of
 from hwgen.export.package import core_file, waivers
@@ -41,7 +43,8 @@ def cluster_verilog(parameters: ClusterParameters, *, keep_init: bool = False) -
     ``keep_init`` : with initial values of the registers, see `converted`.
     """
     core, tcdm, apb = ClusterCore(parameters), TcdmBanks(parameters.tcdm), ApbBridge()
-    top = _joined("cluster", core, tcdm, Instance("cluster_apb", "apb", ports_of(apb), clocked=False))
+    front = Instance("cluster_apb", "apb", ports_of(apb), clocked=False)
+    top = joined("cluster", [front, *_core_and_memory(core, tcdm)], _inside(ports_of(core)))
     # Initial contents, a line for each word, would be most of the text.
     memory = converted(tcdm, "cluster_tcdm", memory_contents=False, keep_init=keep_init)
     bridge = converted(apb, "cluster_apb", keep_init=keep_init)
@@ -50,12 +53,10 @@ def cluster_verilog(parameters: ClusterParameters, *, keep_init: bool = False) -
     return _heading(parameters) + "".join(parts)
 
 
-def cluster_axi_lite(parameters: ClusterParameters) -> str:
-    """Verilog of the top module ``cluster_axi_lite``, which joins the modules that `cluster_verilog` has."""
-    top = _joined(
-        front_end_name("cluster"), ClusterCore(parameters), TcdmBanks(parameters.tcdm), bridge_instance("cluster")
-    )
-    return axi_lite_top("cluster", top)
+def _front_end(parameters: ClusterParameters) -> FrontEnd:
+    """The module ``cluster_axi_lite``, which joins the modules that `cluster_verilog` has."""
+    core, tcdm = ClusterCore(parameters), TcdmBanks(parameters.tcdm)
+    return FrontEnd("cluster", _core_and_memory(core, tcdm), _inside(ports_of(core)))
 
 
 def cluster_memories(parameters: ClusterParameters) -> tuple[MemoryArray, ...]:
@@ -84,11 +85,12 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
     }
     return {
         "cluster.v": text or cluster_verilog(parameters),
-        "cluster_axi_lite.v": cluster_axi_lite(parameters),
+        **front_end_files(_front_end(parameters)),
         "cluster.vlt": waivers("cluster", _WAIVERS),
         "cluster.json": json.dumps(summary, indent=2) + "\n",
         "cluster_program.json": json.dumps(program, indent=2) + "\n",
         **register_files(cluster_registers(parameters)),
+        **driver_files(cluster_registers(parameters)),
         **register_files(hwc_registers(parameters.hwc)),
         "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory"),
     }
@@ -118,13 +120,8 @@ def _inside(core: list[Port]) -> set[str]:
     return {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
 
 
-def _joined(top: str, core: ClusterCore, tcdm: TcdmBanks, front: Instance) -> str:
-    """The module that joins core, memory and what is in front of the configuration port."""
-    inner, banks = ports_of(core), ports_of(tcdm)
+def _core_and_memory(core: ClusterCore, tcdm: TcdmBanks) -> list[Instance]:
+    """What is behind the configuration port."""
+    banks = ports_of(tcdm)
     to_banks = {name: name.replace("ports__", "tcdm__") for name, _, _ in banks} | {"clear": "starts"}
-    instances = [
-        front,
-        Instance("cluster_core", "core", inner),
-        Instance("cluster_tcdm", "tcdm", banks, to_banks),
-    ]
-    return joined(top, instances, _inside(inner))
+    return [Instance("cluster_core", "core", ports_of(core)), Instance("cluster_tcdm", "tcdm", banks, to_banks)]

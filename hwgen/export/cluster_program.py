@@ -7,7 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.layout import Region
+from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
+from hwgen.export.driver.programs import Write, c_program
 from hwgen.export.hwc_program import RegionEntry
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
 from hwgen.lower.cluster.program import ClusterProgram
@@ -58,9 +62,15 @@ class ClusterProgramFile(Value):
 def cluster_program_files(program: ClusterProgram) -> dict[str, str]:
     """The files of a layer, by name."""
     file = ClusterProgramFile.of(program)
+    addresses = cluster_registers(program.hardware).addresses
+    writes = [Write(name, addresses[name], value) for name, value in file.registers.items()]
+    words = program.words.tolist()
+    regions = {name: Region(one.base, one.bytes) for name, one in file.regions.items()}
+    regions["program"] = Region(program.layout.program, WORD_BYTES * len(words))
     return {
         f"{file.layer}.json": json.dumps(file.as_data(), indent=1) + "\n",
-        f"{file.layer}.hex": "".join(f"{word:08x}\n" for word in program.words.tolist()),
+        f"{file.layer}.h": c_program("cluster", file.layer, file.cluster, writes, regions, words),
+        f"{file.layer}.hex": "".join(f"{word:08x}\n" for word in words),
     }
 
 

@@ -9,8 +9,10 @@ from functools import lru_cache
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
-from hwgen.export.axi_lite import with_axi_lite
+from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.driver.files import driver_files
+from hwgen.export.example.system import front_end_files
 from hwgen.export.joined import ports_of
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
@@ -134,9 +136,10 @@ def files_of(parameters: HwcParameters, text: str | None = None) -> dict[str, st
     }
     return {
         "hwc.v": text or verilog(parameters),
-        "hwc_axi_lite.v": with_axi_lite("hwc", ports_of(Hwc(parameters))),
+        **front_end_files(FrontEnd.of("hwc", ports_of(Hwc(parameters)))),
         "hwc.vlt": waivers("hwc"),
         "hwc.json": json.dumps(summary, indent=2) + "\n",
         **register_files(hwc_registers(parameters)),
+        **driver_files(hwc_registers(parameters)),
         "hwc.core": core_file("hwc", "Hardware convolution block"),
     }

@@ -1,7 +1,6 @@
 """The program of a layer on one HWC as files: JSON, a C header, and images of its operands; and read again."""
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -13,12 +12,13 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region
 from hwgen.arch.registers.control import Status
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
+from hwgen.export.driver.programs import Write, c_program
 from hwgen.export.hwc import program_digest
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, require_agreement
 
-__all__ = ["OPERANDS", "ProgramFile", "c_support", "image_files", "program_files", "read_images"]
+__all__ = ["OPERANDS", "ProgramFile", "image_files", "program_files", "read_images"]
 
 OPERANDS = {"input": "I", "weights": "W", "bias": "bias"}
 """Regions that have something in them before a layer runs, and what their operands are called in files."""
@@ -101,6 +101,11 @@ class ProgramFile(Value):
                 del entry["in_memory"]
         return {"format": 1, "kind": KIND, **data}
 
+    @property
+    def writes(self) -> list[Write]:
+        """The registers for the driver."""
+        return [Write(entry.name, entry.address, entry.value, entry.in_memory) for entry in self.registers]
+
     def _require_settings(self, parameters: HwcParameters, where: str) -> None:
         """Refuse other registers than the HWC has, and settings that contradict each other."""
         values = {entry.name: entry.value for entry in self.registers}
@@ -137,7 +142,7 @@ def program_files(program: Program, operands: Mapping[str, NDArray[np.signedinte
     file = ProgramFile.of(program)
     return {
         f"{file.layer}.json": json.dumps(file.as_data(), indent=1) + "\n",
-        f"{file.layer}.h": _c_header(file),
+        f"{file.layer}.h": c_program("hwc", file.layer, file.hwc, file.writes, program.regions),
         **image_files(program, operands),
     }
 
@@ -161,106 +166,3 @@ def read_images(folder: Path, program: Program) -> dict[str, NDArray[np.int8]]:
                 raise InputError(f"{path}: expected {program.regions[region].size} bytes, got {content.size}")
             found[region] = content
     return found
-
-
-# --- for C ---
-
-
-def c_support() -> str:
-    """``hwc_program.h``: what the headers of all layers have in common."""
-    return """\
-/* Programs of an HWC: their type, and functions that run them. Generated, do not edit. */
-#ifndef HWC_PROGRAM_H
-#define HWC_PROGRAM_H
-
-#include <stdint.h>
-
-#include "hwc_registers.h"
-
-/* A register to write. In_memory: the value is an offset into the memory, whose address is added. */
-struct hwc_write {
-    uint32_t address;
-    uint32_t value;
-    uint32_t in_memory;
-};
-
-/* Bytes of the memory, from its beginning on. */
-struct hwc_region {
-    uint32_t base;
-    uint32_t bytes;
-};
-
-struct hwc_program {
-    const struct hwc_write *writes;
-    uint32_t count;
-    struct hwc_region input, weights, bias, output, partial;
-};
-
-/* Whether the first register is that of an HWC that the programs beside this file were made for.
-   Such an HWC refuses the programs of another one: the error code is HWC_ERROR_OTHER_HWC. */
-static inline int hwc_matches(volatile uint32_t *hwc)
-{
-    return hwc[HWC_IDENTITY / 4] == HWC_IDENTITY_VALUE && hwc[HWC_DIGEST / 4] == HWC_DIGEST_VALUE;
-}
-
-/* Writes the settings of a layer and starts it.
-   hwc: the first register; memory: the address of the memory, as the HWC sees it. */
-static inline void hwc_start(volatile uint32_t *hwc, const struct hwc_program *program, uint32_t memory)
-{
-    for (uint32_t i = 0; i < program->count; i++) {
-        const struct hwc_write *write = &program->writes[i];
-        hwc[write->address / 4] = write->value + (write->in_memory ? memory : 0);
-    }
-    hwc[HWC_CONTROL / 4] = HWC_CONTROL_START;
-}
-
-/* Stops a layer; then wait for its end. */
-static inline void hwc_abort(volatile uint32_t *hwc)
-{
-    hwc[HWC_CONTROL / 4] = HWC_CONTROL_ABORT;
-}
-
-/* Waits for the end of a layer and acknowledges the interrupt.
-   Returns the status: HWC_STATUS_DONE if all went well. */
-static inline uint32_t hwc_wait(volatile uint32_t *hwc)
-{
-    uint32_t status;
-    do {
-        status = hwc[HWC_STATUS / 4];
-    } while (!(status & (HWC_STATUS_DONE | HWC_STATUS_FAILED)));
-    hwc[HWC_CONTROL / 4] = HWC_CONTROL_CLEAR;
-    return status;
-}
-
-#endif
-"""
-
-
-def _c_header(file: ProgramFile) -> str:
-    name = re.sub(r"\W", "_", file.layer)
-    guard = f"HWC_PROGRAM_{name.upper()}_H"
-    writes = [
-        f"    {{0x{entry.address:03x}u, 0x{entry.value:x}u, {int(entry.in_memory)}u}}, /* {entry.name} */"
-        for entry in file.registers
-    ]
-    regions = [f"    .{region} = {{0x{entry.base:x}u, {entry.bytes}u}}," for region, entry in file.regions.items()]
-    return "\n".join([
-        f"/* The program of layer {file.layer} for the HWC {file.hwc}. Generated, do not edit. */",
-        f"#ifndef {guard}",
-        f"#define {guard}",
-        "",
-        '#include "../hwc_program.h"',
-        "",
-        f"static const struct hwc_write hwc_program_{name}_writes[] = {{",
-        *writes,
-        "};",
-        "",
-        f"static const struct hwc_program hwc_program_{name} = {{",
-        f"    .writes = hwc_program_{name}_writes,",
-        f"    .count = {len(writes)},",
-        *regions,
-        "};",
-        "",
-        "#endif",
-        "",
-    ])  # fmt: skip

@@ -33,6 +33,7 @@ class Instance:
     ports : what it has beside clock and reset.
     wires : of ports that are connected to a wire of another name: that name.
     clocked : it has a clock and a reset.
+    parameters : of the module.
     """
 
     module: str
@@ -40,6 +41,7 @@ class Instance:
     ports: Sequence[Port]
     wires: Mapping[str, str] = field(default_factory=dict)
     clocked: bool = True
+    parameters: Mapping[str, int] = field(default_factory=dict)
 
     def connected(self) -> Iterator[Port]:
         """The wires at its ports, with the direction and the width of the port."""
@@ -51,7 +53,9 @@ class Instance:
         every = {"clk": "clk", "rst": "rst"} if self.clocked else {}
         every |= {port: self.wires.get(port, port) for port, _, _ in self.ports}
         connected = ",\n".join(f"    .{port}({wire})" for port, wire in every.items())
-        return [f"  {self.module} {self.name} (", connected, "  );"]
+        values = ", ".join(f".{name}({value})" for name, value in self.parameters.items())
+        module = f"{self.module} #({values})" if values else self.module
+        return [f"  {module} {self.name} (", connected, "  );"]
 
 
 def outer_ports(instances: Sequence[Instance], inside: Collection[str]) -> list[Port]:

@@ -9,8 +9,10 @@ from functools import lru_cache
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
 from hwgen.arch.registers.pipeline import pipeline_registers
-from hwgen.export.axi_lite import with_axi_lite
+from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
+from hwgen.export.driver.files import driver_files
+from hwgen.export.example.system import front_end_files
 from hwgen.export.joined import ports_of
 from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
@@ -119,9 +121,10 @@ def pipeline_files_of(parameters: PipelineParameters, *, keep_init: bool = False
     }
     return {
         "pipeline.v": pipeline_verilog(parameters, keep_init=keep_init),
-        "pipeline_axi_lite.v": with_axi_lite("pipeline", ports_of(Pipeline(parameters))),
+        **front_end_files(FrontEnd.of("pipeline", ports_of(Pipeline(parameters)))),
         "pipeline.vlt": waivers("pipeline"),
         "pipeline.json": json.dumps(summary, indent=2) + "\n",
         **register_files(pipeline_registers(parameters)),
+        **driver_files(pipeline_registers(parameters)),
         "pipeline.core": core_file("pipeline", "Depth-first pipeline"),
     }

@@ -4,6 +4,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from peakrdl_cheader.c_standards import CStandard
 from peakrdl_cheader.exporter import CHeaderExporter
 from peakrdl_ipxact import IPXACTExporter
 from peakrdl_markdown import MarkdownExporter
@@ -51,7 +52,7 @@ def _exported(text: str, name: str) -> str:
 def _export(top: AddrmapNode, file: Path) -> None:
     match file.suffix:
         case ".h":
-            CHeaderExporter().export(top, str(file))
+            CHeaderExporter().export(top, str(file), std=CStandard.gnu99)
         case ".md":
             MarkdownExporter().export(top, str(file))
         case ".xml":

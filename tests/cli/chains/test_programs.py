@@ -302,38 +302,41 @@ def test_operands_that_do_not_fit_are_refused(run: Run, rtl: Path, tmp_path: Pat
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_the_c_header_writes_the_same_registers(run: Run, rtl: Path, tmp_path: Path) -> None:
+def test_the_c_driver_writes_the_same_registers(run: Run, rtl: Path, tmp_path: Path) -> None:
     """Compiled C runs the program on an array in the HWC's stead; addresses move with the memory."""
     folder = generate(run, rtl)
     (tmp_path / "main.c").write_text(f"""
 #include <stdio.h>
+#include "{folder}/hwc_driver.c"
 #include "{folder}/programs/random_0.h"
 #include "{folder}/programs/random_1.h"
 static uint32_t registers[4096];
 int main(void)
 {{
-    registers[HWC_STATUS / 4] = HWC_STATUS_DONE;
-    hwc_start(registers, &hwc_program_random_0, 0x1000);
+    const struct hwgen_device hwc = {{registers, 0, 0x1000}};
+    int result = hwc_start(&hwc, &hwc_program_random_0);
     for (uint32_t i = 0; i < 4096; i++)
         printf("%u ", registers[i]);
-    printf("%u %u", hwc_wait(registers), hwc_program_random_1.weights.bytes);
+    registers[HWC_STATUS / 4] = HWC_STATUS_DONE;
+    result += hwc_wait(&hwc, 1, 0);
+    printf("%d %u", result, hwc_program_random_1.weights.bytes);
     return 0;
 }}
 """)
     compiled = ["cc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "main", tmp_path / "main.c"]
     subprocess.run(compiled, check=True)
-    *registers, status, size = map(
+    *registers, result, size = map(
         int, subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.split()
     )
     programs = [json.loads((folder / "programs" / f"random_{i}.json").read_text()) for i in (0, 1)]
-    assert (status, size) == (2, programs[1]["regions"]["weights"]["bytes"])
+    assert (result, size) == (0, programs[1]["regions"]["weights"]["bytes"])
     expected = {
         entry["address"]: entry["value"] + 0x1000 * entry.get("in_memory", 0) for entry in programs[0]["registers"]
     }
     moved = {entry["name"] for entry in programs[0]["registers"] if entry.get("in_memory")}
     bases = {"input_base", "weight_base", "output_base", "partial_base", "bias_base"}
     assert moved == bases | {"write_base", "write_last"}
-    expected |= {programs[0]["start"]["address"]: programs[0]["start"]["value"], programs[0]["status"]["address"]: 2}
+    expected |= {programs[0]["start"]["address"]: programs[0]["start"]["value"]}
     assert {4 * i: value for i, value in enumerate(registers) if value} == {
         address: value % (1 << 32) for address, value in expected.items() if value % (1 << 32)
     }

@@ -32,7 +32,7 @@ from hwgen.cli.workload import (
 )
 from hwgen.export.cached import generated
 from hwgen.export.hwc import digest, files_of, storage
-from hwgen.export.hwc_program import c_support, program_files
+from hwgen.export.hwc_program import program_files
 from hwgen.ir.document import InputError
 from hwgen.lower.hwc import Program, compile_layer
 
@@ -68,7 +68,7 @@ class Generated:
 
     def contents(self) -> Contents:
         """All of its files."""
-        contents: Contents = {**self.files, "hwc_program.h": c_support()}
+        contents: Contents = dict(self.files)
         for program, operands in zip(self.programs, self.operands, strict=True):
             contents |= {f"programs/{name}": text for name, text in program_files(program, operands).items()}
             contents |= schedule_file(program.schedule)

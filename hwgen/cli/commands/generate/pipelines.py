@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.cli.console import print_json, print_table
+from hwgen.export.driver.programs import Write, c_tiles
 from hwgen.export.manifest import Design, write_generated
 from hwgen.export.pipeline import pipeline_digest, pipeline_files_of, pipeline_storage
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -52,7 +53,13 @@ def generate_stacks(path: Path, *, macs: int | None, output: Path, as_json: bool
 def _files(solution: Solution, stack: Stack, program: PipelineProgram, *, keep_init: bool) -> dict[str, str]:
     """All files of a stack's pipeline and its program."""
     files = pipeline_files_of(program.parameters, keep_init=keep_init)
-    return {**files, "program.json": _program(solution, stack, program)}
+    addresses = pipeline_registers(program.parameters).addresses
+    tiles = [
+        [Write(name, addresses[name], value) for name, value in tile.registers.items() if name in addresses]
+        for tile in program.tiles
+    ]
+    header = c_tiles("pipeline", pipeline_digest(program.parameters), tiles)
+    return {**files, "program.json": _program(solution, stack, program), "program.h": header}
 
 
 def _program(solution: Solution, stack: Stack, program: PipelineProgram) -> str:

@@ -1,0 +1,1 @@
+"""The C drivers of the blocks, for software without an operating system."""

@@ -1,0 +1,88 @@
+"""Programs as constants in C, in the types of the drivers."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hwgen.arch.layout import Region
+
+__all__ = ["Write", "c_program", "c_tiles"]
+
+WORDS_A_LINE = 8
+
+
+@dataclass(frozen=True)
+class Write:
+    """A register to write; ``in_memory``: the address of the memory is added to the value."""
+
+    name: str
+    address: int
+    value: int
+    in_memory: bool = False
+
+    def line(self) -> str:
+        """The element of an array of them."""
+        return f"    {{0x{self.address:03x}u, 0x{self.value:x}u, {int(self.in_memory)}u}}, /* {self.name} */"
+
+
+def c_program(
+    block: str,
+    layer: str,
+    hardware: str,
+    writes: Sequence[Write],
+    regions: Mapping[str, Region],
+    words: Sequence[int] = (),
+    *,
+    folder: str = "../",
+) -> str:
+    """The header of a layer's program.
+
+    Parameters
+    ----------
+    hardware : the digest of the block that it is for.
+    regions : where the tensors are.
+    words : what leads the block, if registers alone do not.
+    folder : from the header to the driver.
+    """
+    name = f"{block}_program_{_identifier(layer)}"
+    lines = [f"/* The program of layer {layer} for the {block} {hardware}. Generated, do not edit. */"]
+    content = [
+        f"static const struct {block}_write {name}_writes[] = {{",
+        *(write.line() for write in writes),
+        "};",
+        "",
+    ]
+    if words:
+        content += [f"static const uint32_t {name}_words[] = {{", *_words(words), "};", ""]
+    content += [f"static const struct {block}_program {name} = {{", f"    .writes = {name}_writes,"]
+    content += [f"    .count = {len(writes)},", *([f"    .words = {name}_words,"] if words else [])]
+    content += [f"    .{region} = {{0x{one.base:x}u, {one.size}u}}," for region, one in regions.items()]
+    return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", [*content, "};"])])
+
+
+def c_tiles(block: str, hardware: str, tiles: Sequence[Sequence[Write]]) -> str:
+    """The header of a program that is one list of registers for each tile."""
+    name = f"{block}_program"
+    content: list[str] = []
+    for number, writes in enumerate(tiles):
+        content += [f"static const struct {block}_write {name}_tile{number}[] = {{"]
+        content += [*(write.line() for write in writes), "};", ""]
+    content += [f"static const struct {block}_tile {name}_tiles[] = {{"]
+    content += [f"    {{{name}_tile{number}, {len(writes)}}}," for number, writes in enumerate(tiles)]
+    lines = [f"/* The tiles of a stack for the {block} {hardware}. Generated, do not edit. */"]
+    return "\n".join([*lines, *_guarded(name, f"{block}_driver.h", [*content, "};"])])
+
+
+def _guarded(name: str, include: str, content: Sequence[str]) -> list[str]:
+    guard = f"{name.upper()}_H"
+    return [f"#ifndef {guard}", f"#define {guard}", "", f'#include "{include}"', "", *content, "", "#endif", ""]
+
+
+def _identifier(name: str) -> str:
+    """The letters of a name that C allows, and ``_`` for the others."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
+def _words(words: Sequence[int]) -> list[str]:
+    rows = (words[first : first + WORDS_A_LINE] for first in range(0, len(words), WORDS_A_LINE))
+    return ["    " + " ".join(f"0x{word:08x}u," for word in row) for row in rows]
