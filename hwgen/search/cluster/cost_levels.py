@@ -5,6 +5,7 @@ counted in the order of a lower bound, so that no level is given out before ever
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import groupby
 
@@ -73,6 +74,14 @@ class CostLevels:
         self._missed, self._nearest = 0, 0
         self.complete = not self.space.reduced
 
+    @cached_property
+    def floor(self) -> int:
+        """What no loops around a tile go below, whatever their steps; 0 where costs are counted."""
+        if self._objective.timed:
+            return 0
+        size, price = self._cluster.tcdm, self._objective.price
+        return OuterSpace(self._layer, self._bits, size, price, classed=True).least() or 0
+
     def cost_of(self, loops: OuterLoops) -> int:
         """What was counted for these loops; 0 where costs are not counted."""
         return self._timed.get(loops.key(self._layer.extents), 0)
@@ -88,7 +97,7 @@ class CostLevels:
         if self._objective.timed:
             yield from self._timed_levels()
             return
-        level = self.space.least()
+        level = self.space.least(self.floor - 1)
         while level is not None:
             yield level, ((steps, choices) for _, steps, choices in self.space.between(level, level))
             if self._missed == MAX_MISSES:

@@ -2,7 +2,8 @@
 
 Bytes of the DRAM: those of the TCDM's level alone at its optimum, as if it needed room for one tile of each operand
 in place of two. Bytes between TCDM and HWCs: those of one HWC's buffers alone at their optimum; a schedule on several
-HWCs moves what the same nest moves on one. Both hold for any splits (`hwgen.search.hierarchy.bound`).
+HWCs moves what the same nest moves on one. Both hold for any splits (`hwgen.search.hierarchy.bound`). For the nests
+that the search covers, `CostLevels.floor` bounds the bytes of the DRAM more tightly.
 """
 
 from dataclasses import dataclass

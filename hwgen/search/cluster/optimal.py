@@ -189,14 +189,16 @@ def search_two_levels(
     search.max_searched, search.busy_share = max_searched, busy_share
     if floor is not None and not cost.settled:
         search.least_tcdm_bytes = floor.tcdm_bytes
-        search.enough = (1 + near) * cost.of_schedule(floor.dram_bytes, floor.dram_bytes, floor.tcdm_bytes)
+        search.enough = (1 + near) * cost.of_level(max(floor.dram_bytes, levels.floor), floor.tcdm_bytes)
     found = search.run(max_levels or (MAX_LEVELS if cost.settled else WEIGHED_LEVELS))
     bound = None
     if floor is not None:
-        # The loops that cost least are a bound, too, if none were left out.
-        first = 0 if levels.space.reduced else search.first
-        lowest = max(cost.of_schedule(floor.dram_bytes, floor.dram_bytes, floor.tcdm_bytes), first)
-        lowest = found.cost if search.complete and levels.complete else min(lowest, found.cost)
+        moved = max(floor.dram_bytes, levels.floor)
+        lowest = cost.of_schedule(moved, moved, floor.tcdm_bytes)
+        if lowest > found.cost:
+            raise RuntimeError(f"{layer.name}: a schedule costs {found.cost}, below the bound {lowest}")
+        if search.complete and levels.complete:
+            lowest = found.cost
         bound = cost.value(found.cost, found.schedule)
         bound -= cost.value_of_difference(found.cost - lowest)
     moved = found.candidate.dram_bytes
@@ -223,7 +225,7 @@ class _Search:
     max_searched: int
     busy_share: float
     enough = 0.0
-    first = least_tcdm_bytes = 0
+    least_tcdm_bytes = 0
 
     def __init__(
         self,
@@ -250,7 +252,6 @@ class _Search:
         self._levels.require(wanted)
         for number, (level, tiles) in enumerate(self._levels.levels()):
             bound = self._objective.of_level(level, self.least_tcdm_bytes)
-            self.first = self.first or bound
             if best is not None and bound > best.cost:
                 break
             if best is not None and best.cost <= self.enough:

@@ -16,7 +16,7 @@ from hwgen.search.cluster.outer_tables import (
     CHANNELS,
     CUT,
     EDGE,
-    EDGE_ROW,
+    END_LINES,
     FETCHED,
     FILTERS,
     I_BYTES,
@@ -25,13 +25,13 @@ from hwgen.search.cluster.outer_tables import (
     JOINT,
     JOINT_SPAN,
     LARGEST,
-    LEAST_LINES,
     LINES,
     NEW_CUT,
     NEW_SLID,
     O_BYTES,
     OUT_LINES,
     PAIR,
+    PAIR_LINES,
     PAIR_ROW,
     RETURN_BYTES,
     ROW,
@@ -43,9 +43,11 @@ from hwgen.search.cluster.outer_tables import (
     W_BYTES,
 )
 
-__all__ = ["explore", "forms_of"]
+__all__ = ["explore", "forms_of", "least_of"]
 
 M, C, Y, X = range(4)
+NO_END = 1 << 62
+"""Above every number of bytes."""
 MOVED, FETCHING, BLOCK, MISS, BEAT, BEAT_BYTES, ROW_BYTES = range(7)
 """Prices: of a byte that the DMA moves and of one that the HWCs fetch; or, if BEAT is not 0, of a DRAM's block, of a
 row miss, of a beat, with the bytes of a beat and of a row."""
@@ -66,26 +68,34 @@ def _moved(above, marked, rows, of):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _inside(above, marked, operand, rows, whole):  # type: ignore[no-untyped-def]
-    """The rows of m, c, y, x of the operand's tile, and whether another execution follows."""
-    again = 1
-    m, c, y, x = whole
-    if above[operand, M] or marked[operand] == M:
-        m = rows[M]
-    if above[operand, C] or marked[operand] == C:
-        c = rows[C]
-    if above[operand, Y] or marked[operand] == Y:
-        y = rows[Y]
-    if above[operand, X] or marked[operand] == X:
-        x = rows[X]
-    for dim in range(4):
-        if above[operand, dim]:
-            again *= rows[dim][TILES]
-    return m, c, y, x, again > 1
+    """The rows of m, c, y, x of the operand's tile."""
+    m = rows[M] if above[operand, M] or marked[operand] == M else whole[M]
+    c = rows[C] if above[operand, C] or marked[operand] == C else whole[C]
+    y = rows[Y] if above[operand, Y] or marked[operand] == Y else whole[Y]
+    x = rows[X] if above[operand, X] or marked[operand] == X else whole[X]
+    return m, c, y, x
+
+
+@njit(cache=True)
+def _two(row, dim, marked, inner):  # type: ignore[no-untyped-def]
+    """Sizes along an axis of the last tile of an execution and of the first tile of the next one, added.
+
+    The marked loop begins anew, and the loop ``inner`` goes on by a tile.
+    """
+    if marked == dim:
+        return row[PAIR] if row[TILES] == 2 else row[EDGE] + row[LARGEST]
+    return row[PAIR] if inner == dim else 2 * row[LARGEST]
+
+
+@njit(cache=True)
+def _two_touched(row, dim, marked, inner):  # type: ignore[no-untyped-def]
+    """The same of rows or columns of inputs; 0 if they may be padding."""
+    return row[END_LINES] if marked == dim else row[PAIR_LINES] if inner == dim else 2 * row[LINES]
 
 
 @njit(cache=True)
 def _ring_of_inputs(above, marked, rows, whole):  # type: ignore[no-untyped-def]
-    m, c, y, x, again = _inside(above, marked, 0, rows, whole)
+    m, c, y, x = _inside(above, marked, 0, rows, whole)
     groups = m[LINES]
     lines = y[JOINT] if marked[0] == Y else y[LINES]
     pitch = x[JOINT_SPAN] if marked[0] == X else x[SPAN]
@@ -98,27 +108,45 @@ def _ring_of_inputs(above, marked, rows, whole):  # type: ignore[no-untyped-def]
         ring = max(start + y[LINES] * pitch, 0)
     elif marked[0] == C and c[TILES] > 1:
         ring = tile + max((groups * (c[PAIR] - c[LARGEST]) - 1) * lines * pitch + (y[LINES] - 1) * pitch + x[SPAN], 0)
-    if again:
-        ring = max(ring, tile + c[EDGE] * y[LEAST_LINES] * x[LEAST_LINES])
-        if y[LEAST_LINES] > 0 and x[LEAST_LINES] > 0:
-            # Nothing slides from one execution to the next: two whole tiles, their channels a plane apart.
-            ring = max(ring, 2 * ((c[EDGE] - 1) * lines * pitch + (y[LEAST_LINES] - 1) * pitch + x[LEAST_LINES]))
-    return ring
+    # Nothing slides from one execution to the next: two tiles.
+    both = NO_END
+    for inner in range(4):
+        if above[0, inner] and rows[inner][TILES] > 1:
+            channels = _two(c, C, marked[0], inner)
+            if inner == M:
+                channels += (groups - 1) * (c[EDGE] if marked[0] == C else c[LARGEST])
+            elif marked[0] != M:
+                channels *= groups
+            y_two, x_two = _two_touched(y, Y, marked[0], inner), _two_touched(x, X, marked[0], inner)
+            two = ((channels - 2) * lines + y_two - 2) * pitch + x_two
+            both = min(both, two if y_two > 0 and x_two > 0 else 0)
+    return ring if both == NO_END else max(ring, both)
 
 
 @njit(cache=True)
 def _ring_of_weights(above, marked, rows, whole, area):  # type: ignore[no-untyped-def]
-    m, c, _, _, again = _inside(above, marked, 1, rows, whole)
+    m, c, _, _ = _inside(above, marked, 1, rows, whole)
     tile = m[LARGEST] * c[LARGEST]
     ring = m[PAIR] * c[LARGEST] if marked[1] == M else m[LARGEST] * c[PAIR] if marked[1] == C else tile
-    if again:
-        ring = max(ring, tile + m[EDGE] * c[EDGE])
-    return ring * area
+    both = NO_END
+    for inner in range(4):
+        if above[1, inner] and rows[inner][TILES] > 1:
+            # One axis is the marked loop's or stays, the other one goes on or stays.
+            stays, goes = M, C
+            if marked[1] == C or (inner == M and marked[1] != M):
+                stays, goes = C, M
+            a, b = (m, c) if stays == M else (c, m)
+            last = a[EDGE] if marked[1] == stays else a[LARGEST]
+            first = b[EDGE] if inner == goes and b[TILES] == 2 else b[LARGEST]
+            # The product of the last tile's sizes and that of the first one's; of classes of steps, at the least.
+            two = last * _two(b, goes, marked[1], inner) + (_two(a, stays, marked[1], inner) - 2 * last) * first
+            both = min(both, two)
+    return area * (ring if both == NO_END else max(ring, both))
 
 
 @njit(cache=True)
 def _ring_of_outputs(above, marked, rows, whole, wide):  # type: ignore[no-untyped-def]
-    m, _, y, x, again = _inside(above, marked, 2, rows, whole)
+    m, _, y, x = _inside(above, marked, 2, rows, whole)
     line = WORD_BYTES * x[LARGEST] if wide else x[ROW]
     tile = m[LARGEST] * y[LARGEST] * line
     ring = tile
@@ -128,9 +156,13 @@ def _ring_of_outputs(above, marked, rows, whole, wide):  # type: ignore[no-untyp
         ring = 2 * (m[LARGEST] - 1) * y[LARGEST] * line + y[PAIR] * line
     elif marked[2] == X and x[TILES] > 1:
         ring = 2 * (m[LARGEST] * y[LARGEST] - 1) * line + (WORD_BYTES * x[PAIR] if wide else x[PAIR_ROW])
-    if again:
-        ring = max(ring, tile + m[EDGE] * y[EDGE] * (WORD_BYTES * x[EDGE] if wide else x[EDGE_ROW]))
-    return ring
+    both = NO_END
+    for inner in range(4):
+        if above[2, inner] and rows[inner][TILES] > 1:
+            m_two, y_two = _two(m, M, marked[2], inner), _two(y, Y, marked[2], inner)
+            x_two = _two(x, X, marked[2], inner) * (WORD_BYTES if wide else 1)
+            both = min(both, ((m_two - 2) * y[LARGEST] + y_two - 2) * line + x_two)
+    return ring if both == NO_END else max(ring, both)
 
 
 @njit(cache=True)
@@ -212,6 +244,12 @@ def _cost(above, marked, rows, of, price):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def least_of(rows, whole, above, marked, of, price):  # type: ignore[no-untyped-def]
+    """What loops of a form cost and need at the least."""
+    return _cost(above, marked, rows, of, price), _need(above, marked, rows, whole, of, rows[C][TILES] > 1)
+
+
+@njit(cache=True)
 def _busy_enough(m, y, x, most):  # type: ignore[no-untyped-def]
     """Whether some spread over the HWCs takes at most this many innermost iterations; with 0, every spread does."""
     enough = most == 0
@@ -230,6 +268,8 @@ def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, lim
     """
     marking = mask.size > 0
     whole, peak = (m[-1], c[-1], y[-1], x[-1]), (_peak(m), _peak(c), _peak(y), _peak(x))
+    falls = price[BEAT] == 0 and (m[1:-1, CUT] <= m[:-2, CUT]).all() and (m[1:-1, SLID] <= m[:-2, SLID]).all()
+    (low_m, few_m), (low_c, few_c) = _from_here_on(m), _from_here_on(c)
     ends = (len(m) - 1, len(c) - 1, len(y) - 1, len(x) - 1)
     last_m, last_c, last_y, last_x = ends[M] - 1, ends[C] - 1, ends[Y] - 1, ends[X] - 1
     for form in range(part, len(orders), len(done)):
@@ -255,33 +295,77 @@ def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, lim
                 if _need(above[form], marked[form], rows, whole, of, False) > size:
                     continue
                 filled = every
-                for e in range(first[C], last[C]):
+                e = first[C] - 1
+                while e + 1 < last[C]:
+                    e += 1
                     rows = (m[first[M]], c[e], y[b], x[d])
-                    if (
-                        _cost(above[form], marked[form], (whole[M], c[e], y[b], x[d]), of, price) >= limit
-                        or _never_above(floor, above[form], marked[form], (most_m, c[e], y[b], x[d]), of, price)
-                        or _need(above[form], marked[form], rows, whole, of, c[e, TILES] > 1) > size
+                    wide = c[e, TILES] > 1
+                    if _cost(above[form], marked[form], (whole[M], c[e], y[b], x[d]), of, price) >= limit or (
+                        _never_above(floor, above[form], marked[form], (most_m, c[e], y[b], x[d]), of, price)
                     ):
                         filled = False
                         continue
-                    for a in range(first[M], last[M]):
+                    if _need(above[form], marked[form], rows, whole, of, wide) > size:
+                        filled = False
+                        rows = (m[first[M]], low_c[e], y[b], x[d])
+                        if e < few_c and _need(above[form], marked[form], rows, whole, of, wide) > size:
+                            e = few_c - 1
+                        continue
+                    a = first[M] - 1
+                    if falls:
+                        rows = (m[a + 1], c[e], y[b], x[d])
+                        a = _first_below(limit, above[form], marked[form], rows, m, last[M], a + 1, of, price) - 1
+                        filled &= a < first[M]
+                    while a + 1 < last[M]:
+                        a += 1
                         rows = (m[a], c[e], y[b], x[d])
                         place = (min(a, last_m), min(e, last_c), at[0], at[1])
                         if marking and mask[place]:
                             continue
                         cost = _cost(above[form], marked[form], rows, of, price)
-                        if (
-                            not floor < cost < limit
-                            or not _busy_enough(m[a], y[b], x[d], most)
-                            or _need(above[form], marked[form], rows, whole, of, c[e, TILES] > 1) > size
-                        ):
+                        if falls and cost <= floor:
                             filled = False
+                            break
+                        if not floor < cost < limit or not _busy_enough(m[a], y[b], x[d], most):
+                            filled = False
+                        elif _need(above[form], marked[form], rows, whole, of, wide) > size:
+                            filled = False
+                            rows = (low_m[a], c[e], y[b], x[d])
+                            if a < few_m and _need(above[form], marked[form], rows, whole, of, wide) > size:
+                                a = few_m - 1
                         elif marking:
                             mask[place] = True
                         else:
                             limits[part] = limit = cost
                 if marking and filled:
                     full[at] = True
+
+
+@njit(cache=True)
+def _first_below(limit, above, marked, rows, m, last, a, of, price):  # type: ignore[no-untyped-def]
+    """The first row of m from ``a`` on that costs less; costs fall from row to row."""
+    while a < last:
+        middle = (a + last) // 2
+        if _cost(above, marked, (m[middle], rows[C], rows[Y], rows[X]), of, price) < limit:
+            last = middle
+        else:
+            a = middle + 1
+    return a
+
+
+@njit(cache=True)
+def _from_here_on(table):  # type: ignore[no-untyped-def]
+    """The least of each column from a row on, among steps of three tiles or more; the first row with fewer tiles.
+
+    What needs too much room with the least of them needs it with each of them.
+    """
+    few = 0
+    while few < len(table) - 1 and table[few, TILES] > 2:
+        few += 1
+    low = table.copy()
+    for row in range(few - 2, -1, -1):
+        low[row] = np.minimum(low[row], low[row + 1])
+    return low, few
 
 
 @njit(cache=True)

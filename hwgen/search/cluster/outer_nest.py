@@ -23,7 +23,7 @@ from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Marker
-from hwgen.search.cluster.outer_kernel import explore, forms_of
+from hwgen.search.cluster.outer_kernel import explore, forms_of, least_of
 from hwgen.search.cluster.outer_parts import in_parts
 from hwgen.search.cluster.outer_tables import (
     CUT,
@@ -36,6 +36,7 @@ from hwgen.search.cluster.outer_tables import (
     TILES,
     W_BYTES,
     constants,
+    in_classes,
     outer_tables,
     steps_of,
     thinned,
@@ -119,6 +120,8 @@ class OuterSpace:
         With more combinations of steps than this, only those that are worth while are enumerated.
     shares, lanes
         The numbers of shares along m and along y into which a tile may be divided, and the lanes, for `demand`.
+    classed
+        Steps in classes (`in_classes`), for a bound that no loops go below; the loops are none that could be taken.
 
     Members
     -------
@@ -136,12 +139,13 @@ class OuterSpace:
         most_steps: int = MOST_STEPS,
         shares: Sequence[tuple[int, int]] = (),
         lanes: Lanes = ONE_LANE,
+        classed: bool = False,
     ) -> None:
         self.size, self._most = size, 0
         self._price = BYTES if price is None else price
-        every = with_shares(outer_tables(layer), shares, lanes)
-        self.reduced = math.prod(len(table) - 1 for table in every) > most_steps
-        self.reduced |= any(len(steps_of(extent)) < extent for extent in layer.extents.values())
+        every = in_classes(layer) if classed else with_shares(outer_tables(layer), shares, lanes)
+        self.reduced = not classed and math.prod(len(table) - 1 for table in every) > most_steps
+        self.reduced |= not classed and any(len(steps_of(extent)) < extent for extent in layer.extents.values())
         self._tables = thinned(worth_while(every, shares, lanes)) if self.reduced else every
         self._lanes, self._shares = lanes, len(shares)
         self._of = constants(layer, bits)
@@ -159,9 +163,9 @@ class OuterSpace:
         """Keep only tiles that some spread computes in at most this many innermost iterations per reduction step."""
         self._most = most
 
-    def least(self, above: int = -1) -> int | None:
-        """The least cost above ``above`` of loops that may fit; None if there is none."""
-        return self._explore(above, MOST, np.zeros((0, 0, 0, 0), np.bool_))
+    def least(self, above: int = -1, most: int = MOST) -> int | None:
+        """The least cost above ``above``, up to ``most``, of loops that may fit; None if there is none."""
+        return self._explore(above, most, np.zeros((0, 0, 0, 0), np.bool_))
 
     def between(
         self, low: int, high: int, rank: Callable[[Rows], NDArray[np.float64]] | None = None
@@ -189,6 +193,25 @@ class OuterSpace:
             )  # fmt: skip
             steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
             yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in forms_found[:found]]
+
+    @property
+    def forms(self) -> int:
+        """The number of orders with marker places."""
+        return len(self._forms)
+
+    def loops_of(self, form: int, steps: dict[Dim, int]) -> OuterLoops:
+        """The loops of a form with these steps of m, c, y, x."""
+        return self._loops(self._forms[form], steps)
+
+    def bounds_of(self, form: int, steps: dict[Dim, int]) -> tuple[int, int]:
+        """What such loops cost, and the bytes that they need, at the least."""
+        orders, above, marked = (codes[form] for codes in self._coded)
+        whole, rows = tuple(table[-1] for table in self._tables), []
+        for axis, (dim, table) in enumerate(zip(TILED, self._tables, strict=True)):
+            tiles = -(-table[-1, STEP] // steps[dim])
+            same = np.flatnonzero((table[:-1, TILES] == tiles) & (table[:-1, STEP] <= steps[dim]))
+            rows.append(table[same[-1]] if orders[axis] else table[-1])
+        return least_of(tuple(rows), whole, above, marked, self._of, self._price)
 
     def tiles(self, rows: Rows) -> NDArray[np.float64]:
         """The number of tiles; ``rows``: as `between` gives them to ``rank``."""

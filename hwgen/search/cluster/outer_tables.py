@@ -6,7 +6,7 @@ that cut an axis into so many tiles most evenly are tabulated, and these rounded
 what is left then is thinned out to `MOST_COMBINATIONS`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -21,18 +21,30 @@ from hwgen.ir.schedule import Bits
 from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.core.axes import channels, window
 
-__all__ = ["OuterTables", "constants", "outer_tables", "steps_of", "thinned", "with_shares", "worth_while"]
+__all__ = [
+    "OuterTables",
+    "constants",
+    "in_classes",
+    "outer_tables",
+    "steps_of",
+    "thinned",
+    "with_shares",
+    "worth_while",
+]
 
 Ints = NDArray[np.int64]
+Steps = Callable[[int], Sequence[int]]
+"""The steps of an extent that have a row."""
 
 STEP, TILES, CUT, SLID, LARGEST, EDGE, PAIR = range(7)
 """Columns of a table. A table has a row for each step; the last row is that of an extent that is not cut. Columns:
 the step; the number of tiles; inputs fetched along the axis (m: groups, c: nothing) if the loop is above the marked
 one, and if it is the marked one; the size of the largest tile, of the smallest, and of two consecutive ones."""
-FETCHED, LINES, JOINT, LEAST_LINES, SPAN, JOINT_SPAN, ROW, PAIR_ROW, EDGE_ROW = range(7, 16)
+FETCHED, LINES, JOINT, PAIR_LINES, END_LINES, SPAN, JOINT_SPAN, ROW, PAIR_ROW = range(7, 16)
 """More columns of m, y and x: inputs fetched if the axis is not cut; inputs (m: groups) of the largest tile, of two
-consecutive tiles where they slide, of the smallest tile. Of x: bytes of the largest tile, and of two, in whole words;
-bytes of a row of outputs of the largest tile, of two tiles, of the smallest tile."""
+consecutive tiles where they slide, of two where they do not, of the last tile and the first one (both: 0 if there is
+none that is no padding). Of x: bytes of the largest tile, and of two, in whole words; bytes of a row of outputs of
+the largest tile, of two tiles."""
 NEW_CUT, NEW_SLID = 16, 17
 """Of y and x: tiles that fetch any input, if the loop is above the marked one, and if it is the marked one."""
 SHARE, SHARES = 18, 4
@@ -73,13 +85,26 @@ def steps_of(extent: int) -> list[int]:
     return sorted(even | {min(extent, -(-step // VECTOR) * VECTOR) for step in even})
 
 
-def outer_tables(layer: Layer) -> OuterTables:
+def outer_tables(layer: Layer, steps: Steps = steps_of) -> OuterTables:
     """The steps of all four axes, see `steps_of`."""
-    filters, inputs = _outputs(layer), _inputs(layer.channels_per_group)
+    filters, inputs = _outputs(layer, steps), _inputs(layer.channels_per_group, steps)
     tell(0.25)
-    rows = _lines(layer, 0)
+    rows = _lines(layer, 0, steps)
     tell(0.5)
-    return OuterTables(filters, inputs, rows, _lines(layer, 1))
+    return OuterTables(filters, inputs, rows, _lines(layer, 1, steps))
+
+
+def in_classes(layer: Layer) -> OuterTables:
+    """One row for all steps that cut an axis into equally many tiles: the least of each column that one of them has.
+
+    What loops cost and need with these rows, no step of any size undercuts.
+    """
+    tables = outer_tables(layer, lambda extent: range(1, extent + 1))
+    classed = []
+    for table in tables:
+        _, first = np.unique(-table[:-1, TILES], return_index=True)
+        classed.append(np.vstack([np.minimum.reduceat(table[:-1], first, axis=0), table[-1:]]))
+    return OuterTables(*classed)
 
 
 def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: Lanes) -> OuterTables:
@@ -97,8 +122,8 @@ def with_shares(tables: OuterTables, shares: Sequence[tuple[int, int]], lanes: L
     return OuterTables(m, c, y, x)
 
 
-def _sizes(extent: int) -> Ints:
-    steps = [*steps_of(extent), extent]
+def _sizes(extent: int, steps_of_extent: Steps) -> Ints:
+    steps = [*steps_of_extent(extent), extent]
     table = np.zeros((len(steps), COLUMNS), np.int64)
     for row, step in enumerate(steps):
         tiles = -(-extent // step)
@@ -109,14 +134,14 @@ def _sizes(extent: int) -> Ints:
     return table
 
 
-def _inputs(extent: int) -> Ints:
-    table = _sizes(extent)
+def _inputs(extent: int, steps_of_extent: Steps) -> Ints:
+    table = _sizes(extent, steps_of_extent)
     table[:, CUT] = table[:, SLID] = 1
     return table
 
 
-def _outputs(layer: Layer) -> Ints:
-    table = _sizes(layer.output_channels)
+def _outputs(layer: Layer, steps_of_extent: Steps) -> Ints:
+    table = _sizes(layer.output_channels, steps_of_extent)
     groups = channels(layer.output_channels, layer.groups)
     steps = table[:, STEP]
     table[:, CUT], table[:, SLID] = groups.fetched[1, steps], groups.fetched[2, steps]
@@ -125,32 +150,37 @@ def _outputs(layer: Layer) -> Ints:
     return table
 
 
-def _lines(layer: Layer, axis: int) -> Ints:
+def _lines(layer: Layer, axis: int, steps_of_extent: Steps) -> Ints:
     extent = (layer.output_height, layer.output_width)[axis]
     size = (layer.input_height, layer.input_width)[axis]
     stride, padding, kernel = layer.stride[axis], layer.padding[axis], layer.kernel[axis]
-    table = _sizes(extent)
+    table = _sizes(extent, steps_of_extent)
     of = window(extent, kernel, stride, padding, size, 1)
+    begins, ends = (np.clip(np.arange(extent) * stride - padding + tap, 0, size) for tap in (0, kernel))
+    # Of a stride beyond the kernel, some outputs at the edges may touch nothing: the next ones that do, and the last.
+    touching = np.flatnonzero(ends > begins)
+    begins, ends = np.append(begins[touching], size), np.append(0, ends[touching])
     for row in table:
         step = row[STEP]
         first = np.arange(0, extent, step)
         last = np.minimum(first + step, extent) - 1
-        begin = np.clip(first * stride - padding, 0, size)
-        end = np.clip(last * stride - padding + kernel, 0, size)
-        end = np.maximum(begin, end)
+        begin = begins[np.searchsorted(touching, first)]
+        end = np.maximum(begin, ends[np.searchsorted(touching, last, "right")])
         inside = end > begin
         row[CUT], row[SLID], row[FETCHED] = of.fetched[1, step], of.fetched[2, step], of.fetched[0, step]
-        row[LINES], row[LEAST_LINES] = (end - begin).max(), (end - begin).min()
+        row[LINES] = (end - begin).max()
         row[NEW_CUT] = inside.sum()
         row[NEW_SLID] = (inside & (end > np.append(0, np.maximum.accumulate(end)[:-1]))).sum()
         both = inside[1:] & inside[:-1]
         row[JOINT] = max(row[LINES], (end[1:] - begin[:-1])[both].max(initial=0))
+        row[PAIR_LINES] = ((end - begin)[1:] + (end - begin)[:-1])[both].max(initial=0)
+        row[END_LINES] = (end - begin)[[0, -1]].sum() if inside[0] and inside[-1] else 0
         if axis == 1:
             low, high = begin // WORD_BYTES * WORD_BYTES, -(-end // WORD_BYTES) * WORD_BYTES
             row[SPAN] = (high - low)[inside].max(initial=0)
             row[JOINT_SPAN] = max(row[SPAN], (high[1:] - low[:-1])[both].max(initial=0))
             bytes_of = -(-(last + 1) // WORD_BYTES) * WORD_BYTES - first // WORD_BYTES * WORD_BYTES
-            row[ROW], row[EDGE_ROW] = bytes_of.max(), bytes_of.min()
+            row[ROW] = bytes_of.max()
             row[PAIR_ROW] = (bytes_of[1:] + bytes_of[:-1]).max(initial=bytes_of.max())
     return table
 
@@ -164,7 +194,7 @@ def worth_while(tables: OuterTables, shares: Sequence[tuple[int, int]] = (), lan
     filters, rows_of_tile = (sorted({share[axis] for share in shares}) for axis in (0, 1))
     units_m, units_y = [lanes.m * parts for parts in filters], [lanes.y * parts for parts in rows_of_tile]
     for table, units in zip(tables, (units_m, [], units_y, [lanes.x] if shares else []), strict=True):
-        rows = np.delete(table[:-1, :SHARE], [STEP, EDGE, LEAST_LINES, EDGE_ROW, NEW_CUT, NEW_SLID], axis=1)
+        rows = np.delete(table[:-1, :SHARE], [STEP, EDGE, PAIR_LINES, END_LINES, NEW_CUT, NEW_SLID], axis=1)
         worse = np.zeros(len(rows), np.bool_)
         for number, row in enumerate(rows):
             beaten = (rows >= row).all(axis=1) & (rows > row).any(axis=1)

@@ -53,6 +53,8 @@ STRIPES = conv((4, 1, 4, 1), (4, 10), (4, 1))  # 160 inputs and 160 weights
 def test_search_equals_brute_force(layer: Layer, tcdm: int, expected: tuple[int, int] | None) -> None:
     hardware = cluster(tcdm)
     assert brute_force(layer, hardware) == expected
+    bound = OuterSpace(layer, Bits(), tcdm, classed=True).least()
+    assert bound is None if expected is None else bound is not None and bound <= expected[0]
     if expected is None:
         with pytest.raises(InputError, match=f"small: no schedule fits a TCDM of {tcdm} bytes with these HWCs"):
             search_two_levels(layer, hardware, max_searched=10**6, busy_share=0, max_tried=10**6)
@@ -76,6 +78,8 @@ def test_what_is_not_worth_while_moves_no_less(seed: int) -> None:
         every, few = OuterSpace(layer, Bits(), size), OuterSpace(layer, Bits(), size, most_steps=0)
         moved = every.least()
         assert moved == few.least()
+        bound = OuterSpace(layer, Bits(), size, classed=True).least()
+        assert moved is None or (bound is not None and 0.95 * moved <= bound <= moved)
         for _, steps, outers in islice(every.between(moved, moved), 3) if moved is not None else ():
             for outer in outers[:3]:
                 nest = (*outer.items(), *(Loop(dim, 1) for dim in layer.extents))

@@ -1,9 +1,14 @@
 """Steps of large axes: which of them have a row, and how many are left."""
 
 from math import prod
+from random import Random
 
-from hwgen.ir.layer import Layer
-from hwgen.ir.schedule import Bits
+from hwgen.ir.document import InputError
+from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
+from hwgen.model.cluster.levels import outer_level
+from hwgen.model.cluster.placement import bytes_needed
+from hwgen.model.core.access import predict
 from hwgen.search.cluster.outer_nest import OuterSpace
 from hwgen.search.cluster.outer_tables import (
     MOST_COMBINATIONS,
@@ -14,6 +19,8 @@ from hwgen.search.cluster.outer_tables import (
     thinned,
     worth_while,
 )
+from hwgen.search.core.orders import TILED
+from tests.random.nests import random_layer
 
 
 def layer(height: int, width: int) -> Layer:
@@ -51,3 +58,30 @@ def test_few_combinations_are_left_of_a_large_layer() -> None:
 def test_a_space_says_that_it_is_reduced() -> None:
     assert OuterSpace(layer(8, 600).model_copy(update={"output_channels": 2}), Bits(), 1 << 18).reduced
     assert not OuterSpace(layer(8, 8), Bits(), 1 << 18).reduced
+
+
+def test_no_loops_move_or_need_less_than_their_bounds() -> None:
+    """Bounds of single steps and of classes of steps, against the model and the placement."""
+    rng, near, compared = Random(5), 0, 0
+    for _ in range(20):
+        layer = random_layer(rng, most_macs=rng.choice((1500, 5000)), most_stride=3, most_kernel=3)
+        space, classes = (OuterSpace(layer, Bits(), 1 << 40, classed=classed) for classed in (False, True))
+        for _ in range(20):
+            form = rng.randrange(space.forms)
+            steps = {dim: rng.randint(1, layer.extents[dim]) for dim in TILED}
+            loops = space.loops_of(form, steps)
+            rest = (Marker(("I", "W", "O")), *(Loop(dim, 1) for dim in DIMS))
+            schedule = Schedule(layer=layer, nest=(*loops.items(), *rest))
+            moved = predict(outer_level(schedule)).total_bytes
+            try:
+                need = bytes_needed(schedule, 1 << 40)
+            except InputError:
+                continue
+            (cost, least), (classed, least_classed) = (one.bounds_of(form, steps) for one in (space, classes))
+            where = (loops, layer.model_dump())
+            assert classed <= cost == moved, where
+            assert least_classed <= least <= need, where
+            compared += 1
+            near += least_classed > 0.9 * need
+    assert compared > 300
+    assert near > compared // 2
