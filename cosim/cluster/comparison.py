@@ -10,8 +10,9 @@ from cosim.cluster.run import ClusterResult
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.descriptor import OperandTag
+from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
-from hwgen.ir.schedule import Bits
+from hwgen.ir.schedule import Schedule
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.tools.toolchain import Simulator
 
@@ -99,7 +100,7 @@ def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[s
     for (master, kind), (words, size) in outcome.tcdm.items():
         key = _key(master, kind)
         if key is not None:
-            found[key] += Access(size // _element(key, task.program.schedule.bits), size, words)
+            found[key] += Access(size // _element(key, task.program.schedule), size, words)
         elif words:
             strays.append(f"{master}: {words} accesses of kind {kind}, expected none")
     for (tag, written), counters in outcome.dram.items():
@@ -107,7 +108,7 @@ def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[s
         if moved is not None:
             dram_key: Key = ("dram", *moved)
             found[dram_key] += Access(
-                elements=counters["bytes"] // _element(dram_key, task.program.schedule.bits), **counters
+                elements=counters["bytes"] // _element(dram_key, task.program.schedule), **counters
             )
         elif any(counters.values()):
             way = "written" if written else "read"
@@ -121,10 +122,13 @@ def _key(master: str, kind: str) -> Key | None:
     return _AT_PORTS.get((port[1], kind)) if port else None
 
 
-def _element(key: Key, bits: Bits) -> int:
+def _element(key: Key, schedule: Schedule) -> int:
     """Bytes of an element. What the DMA stores, outputs and partial sums together, is counted in bytes."""
     level, operand, direction = key
-    if operand in ("B", "P") or (operand == "O" and direction != "write"):
+    bits = schedule.bits
+    if operand == "B":
+        return record_bytes(schedule.requantisation)
+    if operand == "P" or (operand == "O" and direction != "write"):
         return SUM_BYTES
     return 1 if operand == "O" and level == "tcdm_dma" else getattr(bits, operand) // 8
 
@@ -144,7 +148,7 @@ def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
     lines = []
     for number, predicted in enumerate(task.prediction.hwcs):
         found = {
-            key: Access(size // _element(key, task.program.schedule.bits), size, words)
+            key: Access(size // _element(key, task.program.schedule), size, words)
             for (master, kind), (words, size) in outcome.tcdm.items()
             if master.startswith(f"hwc{number}_") and words
             for key in [_key(master, kind)]

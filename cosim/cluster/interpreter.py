@@ -20,11 +20,12 @@ from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers
-from hwgen.arch.requantisation import requantisation_of
+from hwgen.arch.requantisation import records_content, requantisation_of, scaled_requantisation
 from hwgen.arch.weights.packing import pack_weights, packed_size
 from hwgen.golden.convolution import convolve
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.layer import DIMS, Layer
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 
 __all__ = ["QUEUE_WORDS", "Machine", "ProgramError"]
@@ -234,7 +235,7 @@ class _SmallLayer:
         return [
             self._in_ring(inputs, "i"),
             self._in_ring(v["weight_base"] + np.arange(size), "w"),
-            v["bias_base"] + np.arange(SUM_BYTES * e["m"]),
+            v["bias_base"] + np.arange(self._parameters.record_bytes * e["m"]),
             np.zeros(0, np.int64) if v["first_part"] else self._partial_sums,
         ]
 
@@ -267,18 +268,29 @@ class _SmallLayer:
         v, e, layer = self._values, self._extents, self._schedule.layer
         rows, columns = self._lines
         sums = np.zeros((e["m"], e["y"], e["x"]), np.int32)
-        if len(rows) and len(columns):
+        bias, requantisation = self._requantisation(read[2])
+        weights = self._unpacked(read[1])
+        if not (len(rows) and len(columns)):  # padding alone
+            sums += requantisation.zero_in * weights.sum((1, 2, 3), np.int32)[:, None, None]
+        else:
             inputs = np.zeros((layer.input_channels, layer.input_height, layer.input_width), self._element)
             inputs[:, rows[:, None], columns] = np.ascontiguousarray(read[0]).view(self._element)
-            sums = convolve(layer, inputs, self._unpacked(read[1]), v.get("product_shift", 0))
+            sums = convolve(layer, inputs, weights, v.get("product_shift", 0), requantisation.zero_in)
         if not v["first_part"]:
             before = np.ascontiguousarray(read[3]).view("<i4")
             sums = (sums.astype(np.int64) + before).astype(np.int32)
         if not v["last_part"]:
             return np.ascontiguousarray(sums.astype("<i4")).view(np.uint8)
-        bias = read[2].view("<i4")
-        outputs = requantise(sums, bias, requantisation_of(v), bits=8 * self._element.itemsize)
+        outputs = requantise(sums, bias, requantisation, bits=8 * self._element.itemsize)
         return np.ascontiguousarray(outputs).view(np.uint8)
+
+    def _requantisation(self, records: Bytes) -> tuple[NDArray[np.int32], Requantisation]:
+        """Biases, and what becomes of sums."""
+        form = self._parameters.requantisation
+        bias, scales = records_content(records.view(np.int8), form)
+        if form == "scaled":
+            return bias, scaled_requantisation(self._values, scales)
+        return bias, requantisation_of(self._values)
 
     def _unpacked(self, packed: Bytes) -> NDArray[np.signedinteger]:
         """Weights [m, c, k, l], read from the places that the packer gives them."""
@@ -326,4 +338,5 @@ class _SmallLayer:
             nest=tuple(nest),
             lanes=p.wide_lanes if self._wide else p.lanes,
             ports=p.ports,
+            requantisation=p.requantisation,
         )

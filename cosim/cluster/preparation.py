@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.run import ClusterJob
-from cosim.hwc.layer_data import LayerData, expected_output, random_data
+from cosim.hwc.layer_data import LayerData, expected_output, random_data, requantisation_for
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
@@ -88,7 +88,8 @@ def prepare_cluster(
     """
     rng = np.random.default_rng([seed, index if stream is None else stream])
     data = data or random_data(schedule.layer, rng, schedule.bits.I)
-    program = compile_cluster(schedule, hardware, serial=serial)
+    requantisation = requantisation_for(schedule, seed, index if stream is None else stream)
+    program = compile_cluster(schedule, hardware, serial=serial, requantisation=requantisation)
     timing = timing or program.cluster.dram or Dram()
     port = DramPort(program.cluster.axi_bits, timing)
     cluster = program.cluster
@@ -125,7 +126,7 @@ def prepare_cluster(
         prediction.counts + fetched,
         data,
         job,
-        expected_output(schedule.layer, data),
+        expected_output(schedule.layer, data, program.requantisation),
     )
 
 

@@ -80,7 +80,7 @@ def cosimulate_clusters(
             results[index] = judge_cluster(task, outcome)
             if dump is not None:
                 output = task.program.output(outcome.memory)
-                dump_layer(dump, names[index], task.program.schedule.layer, task.data, output)
+                dump_layer(dump, names[index], task.program, task.data, output)
             progress(results[index])
     return [results[index] for index in range(len(schedules))]
 

@@ -9,6 +9,7 @@ import numpy as np
 from cosim.hwc.jobs import Direction, JobResult, Port, Region
 from cosim.hwc.preparation import Run
 from hwgen.arch.registers.control import Status
+from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Key
 from hwgen.ir.schedule import Schedule
 from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of
@@ -173,5 +174,6 @@ def _place(region: Region) -> str:
 def _element_bytes(schedule: Schedule, key: Key) -> int:
     _, operand, direction = key
     bits = schedule.bits
-    width = {"I": bits.I, "W": bits.W, "B": 32, "O": bits.O if direction == "write" else bits.acc}
+    record = 8 * record_bytes(schedule.requantisation)
+    width = {"I": bits.I, "W": bits.W, "B": record, "O": bits.O if direction == "write" else bits.acc}
     return width[operand] // 8

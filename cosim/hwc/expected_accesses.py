@@ -12,6 +12,7 @@ from typing import Literal
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import row_pitch, sum_pitch
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import REDUCTION_DIMS, WEIGHT_DIMS, Dim
@@ -84,17 +85,21 @@ def _row_words(columns: tuple[int, ...], bits: int, word: int) -> list[tuple[int
     words: dict[int, int] = defaultdict(int)
     size = bits // 8
     for column in columns:
-        words[column * size // word * word] |= ((1 << size) - 1) << column * size % word
+        for byte in range(column * size, (column + 1) * size):
+            words[byte // word * word] |= 1 << byte % word
     return sorted(words.items())
 
 
-def _vector_words(schedule: Schedule, dim: Dim, places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Byte offset and byte enables of the words of sums or biases along a dimension: a lane vector at a time."""
+def _vector_words(
+    schedule: Schedule, dim: Dim, places: Iterable[int], size: int = SUM_BYTES
+) -> Iterator[tuple[int, int]]:
+    """Byte offset and byte enables of the words of sums or biases, of so many bytes, along a dimension: a lane vector
+    at a time."""
     loops = tuple(loop for loop in schedule.loops if loop.dim == dim)
     wanted = set(places)
     for tile in tiles({dim: range(schedule.layer.extents[dim])}, loops):
         vector = tuple(place for place in tile[dim] if place in wanted)
-        yield from _row_words(vector, 8 * SUM_BYTES, schedule.ports.output_bytes)
+        yield from _row_words(vector, 8 * size, schedule.ports.output_bytes)
 
 
 def _input_groups(program: Program) -> Iterator[Group]:
@@ -168,12 +173,14 @@ def _bias_groups(program: Program) -> Iterator[Group]:
     extents, marked, around = schedule.layer.extents, schedule.marked_loop("O"), bias_depth(schedule)
     drained = len(schedule.loops) if marked is None else marked + 1
     whole: Tile = {dim: range(extent) for dim, extent in extents.items()}
+    record = record_bytes(schedule.requantisation)
     for part in tiles(whole, schedule.loops[:around]):
         kept: set[int] = set()
         for tile in tiles(part, schedule.loops[around:drained]):
             if all(tile[dim].stop == extents[dim] for dim in REDUCTION_DIMS):
                 needed = [m for m in tile["m"] if m not in kept]
-                yield Group(tile, [Access(base + at, False, be) for at, be in _vector_words(schedule, "m", needed)])
+                words = _vector_words(schedule, "m", needed, record)
+                yield Group(tile, [Access(base + at, False, be) for at, be in words])
                 kept.update(tile["m"])
 
 

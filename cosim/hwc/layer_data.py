@@ -8,10 +8,24 @@ from numpy.typing import NDArray
 from hwgen.arch.layout import element_type
 from hwgen.golden.convolution import layer_output
 from hwgen.ir.layer import Layer
-from hwgen.ir.requantisation import ACTIVATIONS, GivenRequantisation
+from hwgen.ir.requantisation import (
+    ACTIVATIONS,
+    MOST_SHIFT,
+    MULTIPLIER_BITS,
+    GivenRequantisation,
+    Requantisation,
+    Scale,
+)
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["LayerData", "expected_output", "random_data", "randomly_requantised"]
+__all__ = [
+    "LayerData",
+    "expected_output",
+    "random_data",
+    "random_scales",
+    "randomly_requantised",
+    "requantisation_for",
+]
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,40 @@ def randomly_requantised(schedule: Schedule, rng: np.random.Generator) -> Schedu
     return schedule.model_copy(update={"layer": layer.requantised(given)})
 
 
-def expected_output(layer: Layer, data: LayerData) -> NDArray[np.signedinteger]:
+def random_scales(layer: Layer, rng: np.random.Generator) -> Requantisation:
+    """A requantisation of 8-bit operands with a scale for each output channel, and zero points.
+
+    The scales leave most outputs of random data between the clipping bounds, but for a few extreme ones.
+    """
+    (usual,) = layer.requantisation_at(8).scales
+    scales = []
+    for _ in range(layer.output_channels):
+        multiplier = int(rng.integers(1, 1 << int(rng.choice((MULTIPLIER_BITS, MULTIPLIER_BITS, 1, 5, 9)))))
+        shift = multiplier.bit_length() - 1 + usual.shift + int(rng.integers(-1, 2))
+        scales.append(Scale(multiplier, min(max(shift, 0), MOST_SHIFT)))
+    extremes = (Scale(), Scale((1 << MULTIPLIER_BITS) - 1, MOST_SHIFT), Scale((1 << MULTIPLIER_BITS) - 1, 1))
+    if rng.random() < 0.3:
+        scales[rng.integers(len(scales))] = extremes[rng.integers(len(extremes))]
+    zero_in, zero_out = (int(rng.choice((-128, 127, *rng.integers(-128, 128, 4)))) for _ in range(2))
+    low, high = (int(one) for one in np.sort(rng.integers(-128, 128, 2)))
+    return Requantisation(
+        scales=tuple(scales),
+        zero_in=zero_in,
+        zero_out=zero_out,
+        low=(-128, zero_out, low)[rng.integers(3)] if zero_out <= high else -128,
+        high=high if rng.random() < 0.4 else 127,
+    )
+
+
+def requantisation_for(schedule: Schedule, seed: int, stream: int) -> Requantisation | None:
+    """At random where sums are scaled; None: what the layer says."""
+    if schedule.requantisation == "shift":
+        return None
+    return random_scales(schedule.layer, np.random.default_rng([seed, stream, 1]))
+
+
+def expected_output(
+    layer: Layer, data: LayerData, requantisation: Requantisation | None = None
+) -> NDArray[np.signedinteger]:
     """The output [M, E, F], from the integer reference; its elements are as wide as the inputs'."""
-    return layer_output(layer, data.inputs, data.weights, data.bias)
+    return layer_output(layer, data.inputs, data.weights, data.bias, requantisation)

@@ -13,6 +13,7 @@ from cosim.hwc.layer_data import LayerData, expected_output, random_data
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import STALLS, hwc_registers
+from hwgen.arch.requantisation import records_content
 from hwgen.lower.hwc import Program
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import Prediction
@@ -75,6 +76,10 @@ def prepare(
     images = images or {}
     given = {FIELDS[region]: program.layout.unpacked(region, content) for region, content in images.items()}
     data = replace(random_data(layer, rng, schedule.bits.I), **given)
+    requantisation = program.requantisation
+    if "bias" in images and schedule.requantisation == "scaled":
+        _, scales = records_content(images["bias"], schedule.requantisation)
+        requantisation = replace(requantisation, scales=scales)
     prediction = predict(schedule)
     image = program.image(data.inputs, data.weights, data.bias).astype(np.uint32)
     for name, content in images.items():
@@ -93,9 +98,9 @@ def prepare(
         job = _stalled(job, rng)
     if references is None:
         expected: Future[NDArray[np.signedinteger]] = Future()
-        expected.set_result(expected_output(layer, data))
+        expected.set_result(expected_output(layer, data, requantisation))
     else:
-        expected = references.submit(expected_output, layer, data)
+        expected = references.submit(expected_output, layer, data, requantisation)
     return Run(index, program, prediction, data, job, STALLS, expected)
 
 

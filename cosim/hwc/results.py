@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from cosim.hwc.comparison import LayerResult, judge
 from cosim.hwc.divergence import divergences
 from cosim.hwc.jobs import Job, JobResult
-from cosim.hwc.layer_data import LayerData
+from cosim.hwc.layer_data import LayerData, requantisation_for
 from cosim.hwc.preparation import Run, prepare, rehearsal
 from cosim.sim.build import LONG, REHEARSED_CYCLES, VERY_LONG
 from cosim.sim.runner import Bench, build_profiled, run_jobs
 from hwgen.export.cached import generated
 from hwgen.ir.hardware import Hardware
-from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.hwc import Program, compile_layer
 from hwgen.model.hwc.cycles import least_cycles
 from hwgen.tools.toolchain import Simulator
@@ -67,11 +67,15 @@ def cosimulate(
         the layers take, see `cosim.sim.build.LONG`.
     progress : called with each result as it arrives.
     """
-    compiled = [compile_layer(schedule, hardware) for schedule in schedules]
+    numbers = range(len(schedules)) if streams is None else streams
+    compiled = [
+        compile_layer(schedule, hardware, requantisation_for(schedule, seed, number))
+        for schedule, number in zip(schedules, numbers, strict=True)
+    ]
     verilog = {program.parameters: generated(program.parameters) for program in compiled}
     programs = [
-        RunnableProgram(program, verilog[program.parameters], index if streams is None else streams[index])
-        for index, program in enumerate(compiled)
+        RunnableProgram(program, verilog[program.parameters], number)
+        for program, number in zip(compiled, numbers, strict=True)
     ]
     return cosimulate_programs(
         programs,
@@ -166,7 +170,7 @@ class _OneBlock:
             run = by_name[outcome.name]
             if self.dump is not None:
                 output = run.program.output(outcome.memory)
-                dump_layer(self.dump, self.names[run.index], run.program.schedule.layer, run.data, output)
+                dump_layer(self.dump, self.names[run.index], run.program, run.data, output)
             result = judge(run, outcome, self.simulator)
             if not result.equal:
                 different.append((run, outcome))
@@ -218,12 +222,15 @@ def file_names(schedules: Sequence[Schedule]) -> list[str]:
     return names
 
 
-def dump_layer(folder: Path, name: str, layer: Layer, data: LayerData, output: NDArray[np.signedinteger]) -> None:
+def dump_layer(
+    folder: Path, name: str, program: Program | ClusterProgram, data: LayerData, output: NDArray[np.signedinteger]
+) -> None:
     """Write what a layer computed with, and what the hardware made of it, under a name."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / f"{name}.I.npy", data.inputs)
     np.save(folder / f"{name}.W.npy", data.weights)
     np.save(folder / f"{name}.bias.npy", data.bias)
     np.save(folder / f"{name}.O.npy", output)
-    settings = layer.requantisation_at(data.bits).as_data(data.bits)
+    form = program.schedule.requantisation
+    settings = program.requantisation.as_data(data.bits, form)
     (folder / f"{name}.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")

@@ -8,20 +8,22 @@ from functools import cached_property
 from typing import Any, Self
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
-from hwgen.arch.latency import (
-    ACCESSES_BESIDE,
-    ACCESSES_IN_FLIGHT,
-    CAPTURE,
-    FEWER_WORDS_AHEAD,
-    MOST_IN_FLIGHT,
-    SPREAD,
-    TREE,
+from hwgen.arch.lanes import (
+    LANES,
+    capture,
+    check_lanes,
+    input_words_ahead,
+    memory_units,
+    requantisers,
+    scaling,
 )
+from hwgen.arch.latency import ACCESSES_BESIDE, ACCESSES_IN_FLIGHT, MOST_IN_FLIGHT
 from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
-from hwgen.ir.hardware import MULTIPLIERS
-from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, Ports
+from hwgen.ir.lanes import NARROW_PORTS, Lanes, Ports
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.ir.schedule import MOST_BIAS_WORDS
 
 __all__ = [
@@ -34,84 +36,33 @@ __all__ = [
     "REDUCTION",
     "WEIGHT_DIMS",
     "HwcParameters",
+    "as_told",
     "capture",
     "check_lanes",
     "input_words_ahead",
     "memory_units",
     "requantisers",
+    "scaling",
 ]
 
 REDUCTION = frozenset(REDUCTION_DIMS)
-LANES = MULTIPLIERS
-"""Lanes of a datapath if nothing else is asked for."""
-LANE_RANGE = range(4, 257)
-"""Lanes that a datapath may have together."""
 MOST_MEMORY = 1 << 16
 """Bytes of a local memory, at most."""
 MAX_KERNEL = 11
 """Rows or columns of a kernel, at most."""
 ALONG_X = Lanes(x=LANES)
-INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight", "block_ram"})
+REQUANTISERS = (1, 2, WORD_BYTES)
+INDIFFERENT = frozenset({"read_back", "second_settings", "in_flight", "block_ram", "most_requantisers"})
 """Parameters that change neither the addresses of settings nor what they mean."""
 FIT = ("constants", "setting_bits")
 """Parameters that only hardware has that is fitted to its layers."""
+OPTIONS = {"scaled": False, "most_requantisers": WORD_BYTES}
+"""Parameters that digests tell only where they are not as here."""
 
 
-def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:
-    """Bytes by which the input, weight and output memories of such lanes grow.
-
-    The input memory holds every element as often as there are lanes along y, which read rows of their own. A copy is
-    one memory for each lane along c, with a byte-wide bank for each byte that the lanes along x read. The weight
-    memory has a bank for each byte that the lanes along m and c read. All have at least the banks that a word of its
-    port is written to, but for weights in lines, of which the memory holds what is used. The output memory has a
-    32-bit sum for each lane along m, y and x.
-    """
-    weights = lanes.m * lanes.c if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
-    return (
-        lanes.y * lanes.c * max(ports.input_bytes, lanes.x),
-        max(WORD_BYTES if WeightLines.of(lanes) else ports.weight_bytes, weights),
-        SUM_BYTES * lanes.sums,
-    )
-
-
-def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
-    """Words of the input that are requested before the first is written, at most, on an HWC with such lanes.
-
-    Registers and queues beside the memories stay within 256 bytes: with all of 16 lanes along m the biases of a
-    vector, and outputs that wait for a word, leave less of it to the input's queue, unless more is asked for.
-    """
-    fewer = lanes.m == lanes.product == LANES and in_flight == ACCESSES_IN_FLIGHT
-    return FEWER_WORDS_AHEAD if fewer else in_flight + ACCESSES_BESIDE
-
-
-def capture(lanes: Lanes) -> int:
-    """Cycles from asking the output memory for a vector to having it: the stages of the datapath."""
-    return CAPTURE + TREE * tree_levels(lanes) + SPREAD * spreads(lanes)
-
-
-def spreads(lanes: Lanes) -> bool:
-    """Whether operands stand in registers on their way from the memories to so many multipliers."""
-    return lanes.c > 1 and lanes.product > LANES
-
-
-def tree_levels(lanes: Lanes) -> int:
-    """Levels of the adders that sum the products of lanes along c."""
-    return lanes.c.bit_length() - 1
-
-
-def requantisers(lanes: Lanes) -> int:
-    """Outputs of 8 bits that an HWC with such lanes makes in a cycle: as many as a row of lanes has, and a word."""
-    return min(WORD_BYTES, lanes.x)
-
-
-def check_lanes(lanes: Lanes) -> None:
-    """Raise `ParameterError` unless the datapath can have these lanes."""
-    powers = all(lanes.along(dim) & (lanes.along(dim) - 1) == 0 for dim in LANE_DIMS)
-    if not powers or lanes.outside(LANE_DIMS) or lanes.product not in LANE_RANGE:
-        raise ParameterError(
-            f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, "
-            f"{LANE_RANGE[0]} to {LANE_RANGE[-1]} together, got {lanes}"
-        )
+def as_told(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by name, as digests have them."""
+    return {name: value for name, value in parameters.items() if name not in OPTIONS or value != OPTIONS[name]}
 
 
 @dataclass(frozen=True)
@@ -149,6 +100,10 @@ class HwcParameters:
         The settings of the next layer can be written, and its start, while a layer runs.
     block_ram
         The memories of I and W read synchronously, so that large ones become block RAM. No cycle differs.
+    scaled
+        Each output channel has a multiplier and a shift, which come with its bias; there are zero points.
+    most_requantisers
+        Outputs of 8 bits that are made in a cycle, at most: 1, 2 or 4.
     constants
         Settings, by their names, that all its programs have alike: the value is in the hardware, in place of a
         register.
@@ -173,6 +128,8 @@ class HwcParameters:
     read_back: bool = False
     second_settings: bool = False
     block_ram: bool = False
+    scaled: bool = False
+    most_requantisers: int = WORD_BYTES
     constants: tuple[tuple[str, int], ...] = ()
     setting_bits: tuple[tuple[str, int], ...] = ()
 
@@ -192,6 +149,10 @@ class HwcParameters:
             raise ParameterError(f"operand_bits: expected 8 or 16, got {self.operand_bits}")
         check_lanes(self.lanes)
         units = memory_units(self.lanes, self.operand_bits, self.ports)
+        if self.scaled and self.operand_bits != 8:
+            raise ParameterError(f"operand_bits: expected 8 where sums are scaled, got {self.operand_bits}")
+        if self.most_requantisers not in REQUANTISERS:
+            raise ParameterError(f"most_requantisers: expected 1, 2 or 4, got {self.most_requantisers}")
         if self.lanes.c > 1 and self.operand_bits != 8:
             raise ParameterError(f"operand_bits: expected 8 with lanes along c, got {self.operand_bits}")
         if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
@@ -229,6 +190,7 @@ class HwcParameters:
         """
         told = {name: value for name, value in asdict(self).items() if name not in INDIFFERENT}
         told = {name: value for name, value in told.items() if name not in FIT or value}
+        told = as_told(told)
         return int.from_bytes(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()[:4], "big")
 
     @property
@@ -384,7 +346,37 @@ class HwcParameters:
     @property
     def requantisers(self) -> int:
         """Outputs of 8 bits that are made in a cycle."""
-        return requantisers(self.vector_lanes)
+        return requantisers(self.vector_lanes, self.most_requantisers)
+
+    @property
+    def steps_in_word(self) -> int:
+        """Steps that make a word of outputs of a row of lanes, or all of a shorter row."""
+        return requantisers(self.vector_lanes) // self.requantisers
+
+    @property
+    def requantisation(self) -> RequantisationForm:
+        """What becomes of sums."""
+        return "scaled" if self.scaled else "shift"
+
+    @property
+    def scaling(self) -> int:
+        """Stages of the output's port that other HWCs do not have."""
+        return scaling(self.requantisation)
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes that an output channel brings along: its bias, with its multiplier and shift if sums are scaled."""
+        return record_bytes(self.requantisation)
+
+    @property
+    def record_words(self) -> int:
+        """Words of a record."""
+        return self.record_bytes // WORD_BYTES
+
+    @property
+    def most_steps(self) -> int:
+        """Steps of a move of the output's port, at most: a lane, or a word of a record, in each."""
+        return max(self.vector_lanes.product, self.record_words * self.vector_lanes.m)
 
     @property
     def columns_slide(self) -> bool:

@@ -48,6 +48,7 @@ __all__ = [
     "QUEUED",
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
+    "SCALING",
     "SPREAD",
     "STARTUP",
     "STORE_ADDRESS_REGISTERS",
@@ -139,6 +140,9 @@ PORT_ISSUE = 1
 BIAS_KEPT = 1
 """From where the last bias has come until it can be added: the register of the biases in
 `hwc.output.vector_port`."""
+SCALING = 3
+"""What an access of the output's port takes longer where sums are scaled: the registers of the products, of their sum
+and of the clipped output in `lib.scaling`."""
 CAPTURE = 3
 """From asking the output memory for a vector, or to keep one, to having it or having it kept: the operation's
 register in `hwc.sequencer`, and those of multiply and accumulate in `hwc.datapath`."""

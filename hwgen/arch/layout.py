@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import AXI_WIDTHS, SUM_BYTES, WORD_BYTES
+from hwgen.arch.requantisation import bias_records, record_bytes, records_content
 from hwgen.arch.weights.packing import pack_weights, packed_size, unpack_weights
 from hwgen.ir.lanes import Ports
 from hwgen.ir.layer import REDUCTION_DIMS
+from hwgen.ir.requantisation import Scale
 from hwgen.ir.schedule import Schedule
 
 __all__ = [
@@ -56,7 +58,8 @@ class MemoryLayout:
 
     Input and output are planar ``[channel][row][column]`` with rows rounded up to words of the wider of their ports;
     weights are packed in the order in which the schedule fetches them, every tile starting on a word of their port;
-    biases and partial sums are 32-bit words.
+    biases and partial sums are 32-bit words; a bias comes with its channel's scale where sums are scaled: see
+    `hwgen.arch.requantisation.bias_records`.
     """
 
     schedule: Schedule
@@ -76,27 +79,34 @@ class MemoryLayout:
         """The regions by name."""
         return {name: getattr(self, name) for name in ("input", "weights", "bias", "output", "partial")}
 
-    def image(self, inputs: Elements, weights: Elements, bias: NDArray[np.int32]) -> Words:
+    def image(
+        self, inputs: Elements, weights: Elements, bias: NDArray[np.int32], scales: tuple[Scale, ...] = ()
+    ) -> Words:
         """The memory before the layer runs, as 32-bit words from address 0.
 
         ``inputs`` [C, H, W] and ``weights`` [M, C/groups, R, S] are int8 or int16, as the schedule says; ``bias`` is
-        int32 [M].
+        int32 [M]. ``scales`` : see `packed`.
         """
         memory = np.zeros(self.size, dtype=np.int8)
         for region, operand in (("input", inputs), ("weights", weights), ("bias", bias)):
-            content = self.packed(region, operand)
+            content = self.packed(region, operand, scales)
             base = self.regions[region].base
             memory[base : base + content.size] = content
         return memory.view("<u4")
 
-    def packed(self, region: str, operand: Elements) -> NDArray[np.int8]:
-        """The bytes of such an operand, from the beginning of its region on."""
+    def packed(self, region: str, operand: Elements, scales: tuple[Scale, ...] = ()) -> NDArray[np.int8]:
+        """The bytes of such an operand, from the beginning of its region on.
+
+        Biases bring the ``scales`` of their channels along, where these are in memory: one for all, or one for each;
+        without any, the layer's.
+        """
         dtype, shape = operand_type(self.schedule, region)
         _require(operand, dtype, shape, region)
         if region == "weights":
             return pack_weights(self.schedule, operand)
         if region == "bias":
-            return operand.astype("<i4").view(np.int8)
+            scales = scales or self.schedule.layer.requantisation_at(self.schedule.bits.O).scales
+            return bias_records(operand.astype(np.int32), scales, self.schedule.requantisation)
         rows = np.zeros((*shape[:2], self._input_row(dtype)), dtype=dtype)
         rows[:, :, : shape[2]] = operand
         return rows.reshape(-1).view(np.int8)
@@ -107,7 +117,8 @@ class MemoryLayout:
         if region == "weights":
             return unpack_weights(self.schedule, content)
         if region == "bias":
-            return content.view("<i4").astype(dtype)
+            bias: Elements = records_content(content, self.schedule.requantisation)[0]
+            return bias
         return content.view(dtype).reshape(*shape[:2], self._input_row(dtype))[:, :, : shape[2]].copy()
 
     def _input_row(self, dtype: np.dtype[np.signedinteger]) -> int:
@@ -179,7 +190,7 @@ def layout_of(schedule: Schedule) -> MemoryLayout:
     sizes = {
         "input": layer.input_channels * layer.input_height * row_pitch(layer.input_width, bits.I, schedule.ports),
         "weights": packed_size(schedule),
-        "bias": SUM_BYTES * layer.output_channels,
+        "bias": record_bytes(schedule.requantisation) * layer.output_channels,
         "output": rows * row_pitch(layer.output_width, bits.O, schedule.ports),
         "partial": sum_pitch(layer.output_width, schedule.ports) * rows if spills(schedule) else 0,
     }

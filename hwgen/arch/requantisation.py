@@ -3,16 +3,29 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
 from hwgen.ir.document import InputError
-from hwgen.ir.requantisation import Requantisation, Scale
+from hwgen.ir.requantisation import MULTIPLIER_BITS, Requantisation, RequantisationForm, Scale
 
 __all__ = [
+    "CHANNEL_SHIFT_BITS",
+    "MULTIPLIER_BITS",
+    "SCALED",
     "SHIFT",
     "RequantiserSetting",
+    "bias_records",
     "clip_settings",
     "clip_values",
+    "record_bytes",
+    "records_content",
     "requantisation_of",
+    "requantiser_settings",
     "scale_values",
+    "scaled_requantisation",
+    "scaled_values",
     "settings_for",
 ]
 
@@ -26,6 +39,47 @@ class RequantiserSetting(NamedTuple):
 
 
 SHIFT = RequantiserSetting("shift", 5, "Bits that the sum is shifted right, with rounding")
+SCALED = (
+    RequantiserSetting("zero_in", 8, "Zero point of the input, which padding reads as; two's complement"),
+    RequantiserSetting("zero_out", 8, "Zero point of the output, which is added to scaled sums; two's complement"),
+    RequantiserSetting("low", 8, "Least output; two's complement"),
+    RequantiserSetting("high", 8, "Largest output; two's complement"),
+)
+"""The settings where each output channel has a multiplier and a shift. Outputs have 8 bits."""
+CHANNEL_SHIFT_BITS = 6
+"""Of the shift in a channel's record."""
+RECORD_BYTES: Mapping[RequantisationForm, int] = {"shift": SUM_BYTES, "scaled": SUM_BYTES + WORD_BYTES}
+
+
+def record_bytes(form: RequantisationForm) -> int:
+    """Bytes in memory of what an output channel brings along: its bias; where sums are scaled, a word more."""
+    return RECORD_BYTES[form]
+
+
+def bias_records(bias: NDArray[np.int32], scales: tuple[Scale, ...], form: RequantisationForm) -> NDArray[np.int8]:
+    """The bytes in memory of what the output channels bring along, from biases [M].
+
+    Where sums are scaled, a record is the bias, then a word with the multiplier from bit 0 and the shift from bit 16
+    on. ``scales`` : one for all channels, or one for each.
+    """
+    words = bias.astype("<i4").reshape(-1, 1)
+    if form == "scaled":
+        second = [scale.multiplier | scale.shift << MULTIPLIER_BITS for scale in scales]
+        column = np.broadcast_to(np.array(second, "<i4"), len(words)).reshape(-1, 1)
+        words = np.hstack([words, column])
+    return np.ascontiguousarray(words).reshape(-1).view(np.int8)
+
+
+def records_content(
+    content: NDArray[np.int8], form: RequantisationForm
+) -> tuple[NDArray[np.int32], tuple[Scale, ...]]:
+    """The biases and the scales in the bytes of `bias_records`; no scales where they are not in memory."""
+    words = content.view("<i4").reshape(-1, record_bytes(form) // WORD_BYTES)
+    scales = (
+        Scale(int(word) & ((1 << MULTIPLIER_BITS) - 1), int(word) >> MULTIPLIER_BITS)
+        for word in words[:, 1:].reshape(-1)
+    )
+    return words[:, 0].astype(np.int32), tuple(scales)
 
 
 def clip_settings(bits: int = 8) -> tuple[RequantiserSetting, ...]:
@@ -34,6 +88,11 @@ def clip_settings(bits: int = 8) -> tuple[RequantiserSetting, ...]:
         RequantiserSetting("relu", 1, "Negative outputs become zero"),
         RequantiserSetting("ceiling", bits - 1, "Largest output, or the bound of a clipped ReLU"),
     )
+
+
+def requantiser_settings(form: RequantisationForm, bits: int = 8) -> tuple[RequantiserSetting, ...]:
+    """The settings of hardware that does so much with sums, its widest outputs of this width in bits."""
+    return SCALED if form == "scaled" else (SHIFT, *clip_settings(bits))
 
 
 def settings_for(
@@ -70,6 +129,33 @@ def clip_values(requantisation: Requantisation, where: str, bits: int = 8) -> di
     if low not in (0, -(1 << (bits - 1))) or high < 0:
         raise InputError(f"{where}: clip: the hardware clips from {-(1 << (bits - 1))} or 0 on to 0 or more")
     return {"relu": int(low == 0), "ceiling": high}
+
+
+def scaled_values(requantisation: Requantisation, where: str) -> dict[str, int]:
+    """Values of `SCALED`; raises `InputError` for what the hardware does not do, in the channels' scales, too."""
+    for scale in requantisation.scales:
+        if scale.multiplier >= 1 << MULTIPLIER_BITS:
+            most = (1 << MULTIPLIER_BITS) - 1
+            raise InputError(f"{where}: multiplier: expected at most {most}, got {scale.multiplier}")
+    if requantisation.product_shift:
+        raise InputError(f"{where}: product_shift: this hardware does not shift products")
+    if requantisation.table is not None:
+        raise InputError(f"{where}: table: the hardware has none for activations")
+    try:
+        low, high = requantisation.bounds(8)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+    points = {"zero_in": requantisation.zero_in, "zero_out": requantisation.zero_out}
+    for name, value in points.items():
+        if not -128 <= value <= 127:
+            raise InputError(f"{where}: {name}: expected -128 to 127, got {value}")
+    return {name: value & 0xFF for name, value in {**points, "low": low, "high": high}.items()}
+
+
+def scaled_requantisation(values: Mapping[str, int], scales: tuple[Scale, ...]) -> Requantisation:
+    """What settings of these values do, with the scales of the channels: the inverse of `scaled_values`."""
+    zero_in, zero_out, low, high = ((values[one.name] ^ 0x80) - 0x80 for one in SCALED)
+    return Requantisation(scales, zero_in=zero_in, zero_out=zero_out, low=low, high=high)
 
 
 def requantisation_of(values: Mapping[str, int]) -> Requantisation:

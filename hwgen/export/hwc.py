@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from functools import lru_cache
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import HwcParameters, as_told
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.axi_lite import FrontEnd
@@ -66,7 +66,7 @@ def program_digest(parameters: HwcParameters) -> str:
 
 def digest(parameters: HwcParameters) -> str:
     """Of the parameters and of the tools that the Verilog depends on."""
-    named = asdict(parameters)
+    named = as_told(asdict(parameters))
     if not parameters.cluster:
         del named["cluster"]  # an HWC that stands alone has no more to it than its other parameters
     text = json.dumps({"parameters": named, "tools": tool_versions()}, sort_keys=True)

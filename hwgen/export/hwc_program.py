@@ -12,9 +12,11 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import MemoryLayout, Region
 from hwgen.arch.registers.control import Status
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
+from hwgen.arch.requantisation import scaled_requantisation
 from hwgen.export.driver.programs import Write, c_program
 from hwgen.export.hwc import program_digest
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, require_agreement
 
@@ -129,7 +131,15 @@ class ProgramFile(Value):
             start=(self.start.address, self.start.value),
             status=self.status.address,
             layout=layout,
+            requantisation=self._requantisation(schedule),
         )
+
+    def _requantisation(self, schedule: Schedule) -> Requantisation:
+        """What becomes of sums: what the layer says, or the settings where sums are scaled."""
+        said = schedule.layer.requantisation_at(schedule.bits.O)
+        if schedule.requantisation == "shift":
+            return said
+        return scaled_requantisation({entry.name: entry.value for entry in self.registers}, said.scales)
 
 
 def _image_name(layer: str, region: str) -> str:

@@ -20,6 +20,7 @@ from hwgen.ir.document import (
 from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, LanesField, PortsField
 from hwgen.ir.layer import DIMS, Dim
 from hwgen.ir.level import LEVELS
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.ir.schedule import MOST_BIAS_WORDS, ArrayName, Marker, Schedule, check_markers, item_data, parse_item
 
 __all__ = [
@@ -154,7 +155,9 @@ class Hardware(Value):
     Sizes of its layers are below ``2 ** position_bits``. With 16 ``operand_bits`` it runs layers of 16-bit operands
     too, on half of the lanes: along x, else along m, else along y. With ``read_back``
     software can read the settings of a layer, with ``second_settings`` write those of the next one while one runs.
-    With ``block_ram`` the memories of I and W read synchronously.
+    With ``block_ram`` the memories of I and W read synchronously. With ``requantisation: scaled`` each output channel
+    has a multiplier and a shift of its own, which come with its bias, and inputs and outputs have zero points. At
+    most ``requantisers`` outputs of 8 bits are made in a cycle.
     Fitted hardware has ``constants`` in place of settings that its layers have alike, and as many ``setting_bits`` of
     others as they need. With ``cluster`` it is what schedules of two memory levels run on.
     """
@@ -175,6 +178,8 @@ class Hardware(Value):
     read_back: bool = False
     second_settings: bool = False
     block_ram: bool = False
+    requantisation: RequantisationForm = "shift"
+    requantisers: Literal[1, 2, 4] = 4
     constants: dict[str, Annotated[int, Field(ge=0, lt=1 << 32)]] | None = None
     setting_bits: dict[str, Annotated[int, Field(ge=1, le=32)]] | None = None
     cluster: Cluster | None = None
@@ -215,6 +220,8 @@ class Hardware(Value):
             raise ValueError(
                 f"bias_words: expected 0, or a power of two from 2 to {MOST_BIAS_WORDS}, got {self.bias_words}"
             )
+        if self.requantisation == "scaled" and self.operand_bits != 8:
+            raise ValueError(f"requantisation: expected shift with {self.operand_bits} operand_bits, got scaled")
         if self.cluster is not None and self.ports.widest > 32 * self.cluster.banks:
             raise ValueError(
                 f"ports: expected at most {32 * self.cluster.banks} bits with {self.cluster.banks} banks, "
@@ -243,6 +250,9 @@ class Hardware(Value):
     def as_data(self) -> dict[str, Any]:
         """Plain data in the file format."""
         data = {"format": 1, "kind": "hardware", **self.model_dump(mode="json", exclude={"order"}, exclude_none=True)}
+        for name in ("requantisation", "requantisers"):
+            if data[name] == type(self).model_fields[name].default:
+                del data[name]
         if self.order is not None:
             data["order"] = [item_data(item) if isinstance(item, Marker) else item for item in self.order]
         return data

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import frexp, isfinite, log2, sqrt
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, model_serializer
 
@@ -17,11 +17,14 @@ __all__ = [
     "UNCHANGED",
     "GivenRequantisation",
     "Requantisation",
+    "RequantisationForm",
     "Scale",
     "safe_product_shift",
     "usual_shift",
 ]
 
+RequantisationForm = Literal["shift", "scaled"]
+"""What hardware does: one shift for all output channels, ReLU, a ceiling; or a `Scale` for each, and zero points."""
 MULTIPLIER_BITS = 16
 """Of a scale of one output channel. That of an average of one element is one more."""
 MOST_MULTIPLIER = 1 << MULTIPLIER_BITS
@@ -128,13 +131,26 @@ class Requantisation:
             raise InputError(f"{where}: activation: expected one of {', '.join(ACTIVATIONS)}, got {name}")
         return ACTIVATIONS[name](self)
 
-    def as_data(self, bits: int) -> dict[str, Any]:
-        """Plain data of the form that `shifted` takes; raises ValueError for any other form."""
+    def as_data(self, bits: int, form: RequantisationForm = "shift") -> dict[str, Any]:
+        """Plain data: of the form that `shifted` takes, or with multiplier and shift of each scale.
+
+        Raises ValueError for what the form does not have.
+        """
+        if form == "scaled":
+            low, high = self.bounds(bits)
+            return {
+                "multiplier": [scale.multiplier for scale in self.scales],
+                "shift": [scale.shift for scale in self.scales],
+                "zero_in": self.zero_in,
+                "zero_out": self.zero_out,
+                "low": low,
+                "high": high,
+            }
         (scale,) = self.scales
-        form = Requantisation.shifted(
+        plain = Requantisation.shifted(
             scale.shift, relu=self.relu, ceiling=self.high, product_shift=self.product_shift
         )
-        if form != self:
+        if plain != self:
             raise ValueError("requantisation: expected a shift, ReLU and a ceiling only")
         return {
             "shift": scale.shift,

@@ -24,6 +24,7 @@ from hwgen.ir.document import (
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, LanesField, PortsField
 from hwgen.ir.layer import DIMS, IMAGE, LOOP_DIMS, Dim, Layer
 from hwgen.ir.level import LEVELS, LOCAL, TCDM, Level, level_named
+from hwgen.ir.requantisation import RequantisationForm
 
 __all__ = ["MOST_BIAS_WORDS", "Bits", "Loop", "Marker", "Schedule", "load_schedule", "save_schedule"]
 
@@ -73,7 +74,8 @@ class Schedule(Value):
     """The nest of one layer, outermost first. Every check that the format makes is made here.
 
     ``bias_words`` is how many biases the HWC keeps: see `hwgen.model.core.biases`. ``ports`` are the widths of the
-    HWC's accesses, by which `words` are counted.
+    HWC's accesses, by which `words` are counted. ``requantisation`` is what the HWC does: where it scales sums, each
+    bias brings its channel's multiplier and shift along.
     """
 
     called = "schedule"
@@ -84,6 +86,7 @@ class Schedule(Value):
     lanes: LanesField = ONE_LANE
     bias_words: int = Field(default=0, ge=0, le=MOST_BIAS_WORDS)
     ports: PortsField = NARROW_PORTS
+    requantisation: RequantisationForm = "shift"
 
     @field_validator("nest", mode="before")
     @classmethod
@@ -153,6 +156,7 @@ class Schedule(Value):
             "lanes": self.lanes.as_data(),
             **({"bias_words": self.bias_words} if self.bias_words else {}),
             **({} if self.ports.narrow else {"ports": self.ports.as_data()}),
+            **({} if self.requantisation == "shift" else {"requantisation": self.requantisation}),
         }
 
     @classmethod

@@ -1,8 +1,21 @@
 """Settings of the requantiser: their values for a requantisation and back, and what the hardware refuses."""
 
+import numpy as np
 import pytest
 
-from hwgen.arch.requantisation import SHIFT, clip_settings, requantisation_of, scale_values, settings_for
+from hwgen.arch.requantisation import (
+    SHIFT,
+    bias_records,
+    clip_settings,
+    record_bytes,
+    records_content,
+    requantisation_of,
+    requantiser_settings,
+    scale_values,
+    scaled_requantisation,
+    scaled_values,
+    settings_for,
+)
 from hwgen.ir.document import InputError
 from hwgen.ir.requantisation import UNCHANGED, Requantisation, Scale
 
@@ -52,6 +65,50 @@ def test_products_are_shifted_only_where_the_hardware_does() -> None:
 def test_what_the_hardware_does_not_do_is_refused(form: Requantisation, message: str) -> None:
     with pytest.raises(InputError, match=f"^layer: {message}"):
         settings_for(form, "layer")
+
+
+SCALES = (Scale(1, 0), Scale((1 << 16) - 1, 47), Scale(1 << 15, 15))
+FORM = Requantisation(SCALES, zero_in=-128, zero_out=127, low=-5, high=-1)
+
+
+def test_values_of_scaled_sums_come_back_and_fit() -> None:
+    values = scaled_values(FORM, "layer")
+    assert values == {"zero_in": 128, "zero_out": 127, "low": 251, "high": 255}
+    settings = requantiser_settings("scaled")
+    assert [setting.name for setting in settings] == list(values)
+    assert all(values[setting.name] < 1 << setting.width for setting in settings)
+    assert scaled_requantisation(values, SCALES) == FORM
+    assert scaled_values(UNCHANGED, "layer") == {"zero_in": 0, "zero_out": 0, "low": 128, "high": 127}
+
+
+def test_records_are_biases_with_the_scales_of_their_channels() -> None:
+    bias = np.array([-1, 1 << 30, -(1 << 31)], np.int32)
+    content = bias_records(bias, SCALES, "scaled")
+    words = content.view("<u4").tolist()
+    assert words == [0xFFFFFFFF, 0x00000001, 0x40000000, 0x002FFFFF, 0x80000000, 0x000F8000]
+    assert content.size == 3 * record_bytes("scaled")
+    found, scales = records_content(content, "scaled")
+    assert (found.tolist(), scales) == (bias.tolist(), SCALES)
+    assert bias_records(bias, SCALES[2:], "scaled").view("<u4")[1::2].tolist() == [0x000F8000] * 3
+    plain = bias_records(bias, (), "shift")
+    assert plain.view("<i4").tolist() == bias.tolist()
+    assert records_content(plain, "shift")[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (Requantisation((Scale(), Scale(1 << 16, 40))), "multiplier: expected at most 65535, got 65536"),
+        (Requantisation(product_shift=1), "product_shift: this hardware does not shift products"),
+        (Requantisation(zero_in=128), "zero_in: expected -128 to 127, got 128"),
+        (Requantisation(zero_out=-129), "zero_out: expected -128 to 127, got -129"),
+        (Requantisation(table=(0,) * 256), "table: the hardware has none for activations"),
+        (Requantisation(low=4, high=3), "high: expected 4 to 127, got 3"),
+    ],
+)
+def test_what_hardware_that_scales_does_not_do_is_refused(form: Requantisation, message: str) -> None:
+    with pytest.raises(InputError, match=f"^layer: {message}"):
+        scaled_values(form, "layer")
 
 
 def test_unchanged_sums_need_no_shift() -> None:

@@ -66,7 +66,14 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware, slicing: tuple[Dim
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
     widths = Bits(I=bits, W=bits, O=bits)
-    schedule = Schedule(layer=layer, bits=widths, nest=tuple(nest), lanes=lanes, ports=hardware.ports)
+    schedule = Schedule(
+        layer=layer,
+        bits=widths,
+        nest=tuple(nest),
+        lanes=lanes,
+        ports=hardware.ports,
+        requantisation=hardware.requantisation,
+    )
     return with_biases(schedule, hardware.bias_words)
 
 

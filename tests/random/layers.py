@@ -170,7 +170,12 @@ def _scheduled(rng: Random, layer: Layer, hardware: Hardware) -> Schedule | None
     if any(rest > lanes.along(dim) for dim, rest in left.items()):
         return None
     schedule = Schedule(
-        layer=layer, bits=Bits(I=bits, W=bits, O=bits), nest=tuple(nest), lanes=lanes, ports=hardware.ports
+        layer=layer,
+        bits=Bits(I=bits, W=bits, O=bits),
+        nest=tuple(nest),
+        lanes=lanes,
+        ports=hardware.ports,
+        requantisation=hardware.requantisation,
     )
     return with_biases(schedule, hardware.bias_words)
 

@@ -19,7 +19,7 @@ from hwgen.arch.registers.bank import (
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
-from hwgen.arch.requantisation import SHIFT, clip_settings
+from hwgen.arch.requantisation import requantiser_settings
 
 __all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD", "WRITE_ANSWERS_BITS",
            "hwc_registers", "input_spans", "layer_settings", "setting_widths"]  # fmt: skip
@@ -217,7 +217,8 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
     yield setting("partial_base", ADDRESS_BITS, "Byte address of the partial sums")
     yield setting("partial_pitch", bits + 2, "Bytes from row to row of the partial sums")
     yield setting("partial_plane", ADDRESS_BITS - 4, "Bytes from channel to channel of the partial sums")
-    yield setting("bias_base", ADDRESS_BITS, "Byte address of the biases, 32 bits each")
+    biases = "biases, each with its channel's multiplier and shift" if parameters.scaled else "biases, 32 bits each"
+    yield setting("bias_base", ADDRESS_BITS, f"Byte address of the {biases}")
     if not parameters.cluster:
         yield setting("write_base", ADDRESS_BITS, "First byte that may be written: outputs and partial sums")
         yield setting("write_last", ADDRESS_BITS, "Last byte that may be written", (1 << ADDRESS_BITS) - 1)
@@ -227,7 +228,7 @@ def _output_settings(parameters: HwcParameters) -> Iterator[Content]:
             f"Biases are kept from one iteration to the next: a bit, from bit 0 on, for each of the loops {loops}"
         )
         yield setting("bias_stays", len(parameters.bias_loops), meaning)
-    for one in (SHIFT, *clip_settings(parameters.operand_bits)):
+    for one in requantiser_settings(parameters.requantisation, parameters.operand_bits):
         yield setting(*one)
     yield setting("output_box_vectors", index, "Vectors of the largest tile in the output memory")
     for j in parameters.output_tile_loops:

@@ -11,7 +11,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
-from hwgen.arch.tcdm import TcdmParameters
+from hwgen.arch.cluster import TcdmParameters
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
 __all__ = ["TcdmBanks", "TcdmPorts", "join_port"]

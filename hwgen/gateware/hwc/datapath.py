@@ -8,7 +8,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.hwc import HwcParameters, spreads, tree_levels
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.lanes import spreads, tree_levels
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.hwc.token import operation
 from hwgen.gateware.lib.stride import times_stride
@@ -104,7 +105,8 @@ class Datapath(wiring.Component):
             self.weight_address.eq(op.weight_address),
         ]
 
-        # Multiply: lanes on padding or beyond the edge count nothing; all channels of the lanes see the same pixels.
+        # Multiply: lanes on padding or beyond the edge count what padding reads as; all channels of the lanes see the
+        # same pixels.
         multiply, multiply_used = Signal(layout), Signal(across)
         m.d.sync += [multiply.eq(op), multiply_used.eq(used)]
         # The operation whose sum is addressed, the next stage, and what that one adds in the stage behind it.
@@ -117,7 +119,7 @@ class Datapath(wiring.Component):
                 m.d.sync += before_last.eq(asked)
                 stages.append(before_last)
             counted = multiply_used if spreads(p.lanes) else used
-            products = self._sums(m, stages[int(spreads(p.lanes))].channels, counted)
+            products = self._sums(m, stages[int(spreads(p.lanes))].channels, counted, multiply_used)
 
         # Accumulate: the sum stands in a register of its own.
         m.submodules.memory = memory = Memory(shape=32 * p.lanes.sums, depth=p.output_depth, init=[])
@@ -182,7 +184,7 @@ class Datapath(wiring.Component):
         pixels = [Signal(signed(8), name=f"pixel_{n}") for n in range(across)]
         for n, pixel in enumerate(pixels):
             row, column = divmod(n, p.lanes.x)
-            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * p.input_reads + column], 0))
+            m.d.comb += pixel.eq(Mux(used[n], self.input_data[row * p.input_reads + column], self._padding))
         weights = [self.weight_data[channel].as_signed() for channel in range(p.lanes.m)]
         held = [Signal(signed(16), name=f"product_{lane}") for lane in range(p.lanes.product)]
         narrow = [pixels[lane % across] * weights[lane // across] for lane in range(p.lanes.product)]
@@ -195,13 +197,19 @@ class Datapath(wiring.Component):
         pairs = [Mux(wide, Cat(held[n], held[n + 1]).as_signed(), held[n]) for n in range(0, p.lanes.product, 2)]
         return [held[lane] if lane % 2 else pairs[lane // 2] for lane in range(p.lanes.product)]
 
-    def _sums(self, m: Module, channels: Value, used: Value) -> list[Value]:
+    @property
+    def _padding(self) -> Value | int:
+        """What padding reads as."""
+        return self.settings.zero_in if self.parameters.scaled else 0
+
+    def _sums(self, m: Module, channels: Value, used: Value, inside: Value) -> list[Value]:
         """For each lane along m, y and x the sum of the products of all lanes along c, by a tree of adders.
 
         Parameters
         ----------
         channels : lanes along c that count, in the cycle before their products are made.
         used : lanes along y and x that do.
+        inside : the same, in the cycle in which the operands are there.
         """
         p = self.parameters
         across = p.lanes.y * p.lanes.x
@@ -209,9 +217,15 @@ class Datapath(wiring.Component):
         weights = [self._spread(m, self.weight_data[i], f"weight_{i}") for i in range(p.lanes.c * p.lanes.m)]
         for c, n in itertools.product(range(p.lanes.c), range(across)):
             row, column = divmod(n, p.lanes.x)
-            pixel = self._spread(m, self.input_data[(row * p.lanes.c + c) * p.input_reads + column], f"pixel_{c}_{n}")
+            operand: Value = self.input_data[(row * p.lanes.c + c) * p.input_reads + column]
+            counted = c < channels
+            if p.scaled:
+                operand = Mux(inside[n], operand, self._padding)
+            else:
+                counted = used[n] & counted
+            pixel = self._spread(m, operand, f"pixel_{c}_{n}")
             counts = Signal(name=f"counts_{c}_{n}")
-            m.d.sync += counts.eq(used[n] & (c < channels))
+            m.d.sync += counts.eq(counted)
             for output in range(p.lanes.m):
                 # The multiplier is the longest part of the way: what counts nothing is cleared behind it.
                 product = Signal(signed(16), name=f"product_{c}_{output * across + n}", reset_less=True)

@@ -92,7 +92,14 @@ def _works(program: ClusterProgram) -> Iterator[float]:
         goes_on = any(high < extent for (_, high), extent in reduction)
         key = repr((small.layer, small.nest)), resumes, goes_on
         if key not in found:
-            found[key] = cycles(small, buffers, resumes=resumes, goes_on=goes_on, in_cluster=True).total
+            found[key] = cycles(
+                small,
+                buffers,
+                resumes=resumes,
+                goes_on=goes_on,
+                in_cluster=True,
+                most_requantisers=parameters.most_requantisers,
+            ).total
         return found[key]
 
     return (work(part) for parts in tiles.slices for part in parts)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.strided import Axis, StridedBlock
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.layer import DIMS
@@ -38,6 +39,7 @@ class Parts:
     def __init__(self, schedule: Schedule, placement: TcdmPlacement, layout: DramLayout, window: int) -> None:
         self._window, self._word, self._bits = window, schedule.ports.map_bytes, schedule.bits
         self._layer, self._placement, self._layout = schedule.layer, placement, layout
+        self._record = record_bytes(schedule.requantisation)
         marked = schedule.marked_loop("W", TCDM)
         assert marked is not None
         self._packed = PackedWeights(schedule, marked + 1)
@@ -81,7 +83,7 @@ class Parts:
         return descriptors_of(blocks, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
 
     def _biases(self) -> list[Descriptor]:
-        block = StridedBlock(0, 0, (Axis(SUM_BYTES * self._layer.output_channels, 1, 1),))
+        block = StridedBlock(0, 0, (Axis(self._record * self._layer.output_channels, 1, 1),))
         return descriptors_of([block], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
 
     def _partial_sums(self, stay: Stay) -> list[Descriptor]:

@@ -20,10 +20,11 @@ from hwgen.arch.descriptor import DescriptorError, Ring
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import element_type
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
-from hwgen.arch.requantisation import settings_for
+from hwgen.arch.requantisation import bias_records
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import DIMS
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.lower.cluster.configuration import Configuration
 from hwgen.lower.cluster.leaders import Leaders
@@ -32,6 +33,7 @@ from hwgen.lower.cluster.phases import Phase, interleaved, with_tokens
 from hwgen.lower.cluster.tiles import Slice, TileCommands
 from hwgen.lower.hwc import require_agreement
 from hwgen.lower.hwc.parameters import WIDE
+from hwgen.lower.hwc.program import requantiser_values
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.model.dram.counts import DramLayout, dram_layout
@@ -54,6 +56,7 @@ class ClusterProgram:
     placement : the TCDM.
     layout : the DRAM; the program is after the tensors.
     commands : the program.
+    requantisation : what it makes of sums.
     """
 
     schedule: Schedule
@@ -62,6 +65,7 @@ class ClusterProgram:
     placement: TcdmPlacement
     layout: DramLayout
     commands: tuple[Command, ...]
+    requantisation: Requantisation
 
     @cached_property
     def words(self) -> Words:
@@ -109,7 +113,10 @@ class ClusterProgram:
         for region, array in (
             (self.layout.inputs, inputs),
             (self.layout.weights, weights),
-            (self.layout.bias, bias.astype("<i4")),
+            (
+                self.layout.bias,
+                bias_records(bias.astype(np.int32), self.requantisation.scales, self.schedule.requantisation),
+            ),
         ):
             memory[region.base : region.base + region.size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         memory[self.layout.program : self.dram_size] = self.words.astype("<u4").view(np.uint8)
@@ -130,6 +137,7 @@ def compile_cluster(
     *,
     serial: bool = False,
     layout: DramLayout | None = None,
+    requantisation: Requantisation | None = None,
 ) -> ClusterProgram:
     """The program of one layer; raises `InputError` with the reason where the cluster cannot run it.
 
@@ -138,6 +146,7 @@ def compile_cluster(
     hardware : the cluster; None: the smallest HWCs that run the schedule, in the default cluster.
     serial : for comparison: load, compute and store one after the other.
     layout : where tensors and program are in the DRAM; by default as `dram_layout` has them.
+    requantisation : what becomes of sums, where the HWCs scale them; None: what the layer says.
     """
     cluster = (hardware and hardware.cluster) or Cluster()
     schedule = normalised(schedule, cluster.hwcs)
@@ -148,18 +157,16 @@ def compile_cluster(
     if placement.size > cluster.tcdm:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
         raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
-    requantisation, bits = schedule.layer.requantisation_at(schedule.bits.O), schedule.bits.O
+    requantisation = requantisation or schedule.layer.requantisation_at(schedule.bits.O)
     wide = (hardware.operand_bits if hardware else schedule.bits.I) == WIDE
-    settings = settings_for(requantisation, where, bits, shifts_products=wide)
-    if wide:
-        settings["product_shift"] = requantisation.product_shift
+    settings = requantiser_values(schedule, requantisation, wide=wide)
     tiles = TileCommands(schedule, hardware, cluster.hwcs, placement, settings)
     layout = layout or dram_layout(schedule)
     try:
         commands = _Writer(schedule, placement, layout, tiles, cluster).commands(serial=serial)
     except DescriptorError as error:
         raise InputError(f"{where}: {error}") from None
-    return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands))
+    return ClusterProgram(schedule, tiles.parameters, cluster, placement, layout, tuple(commands), requantisation)
 
 
 class _Writer:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -99,7 +100,7 @@ class TileCommands:
         values |= self._output_bases(tile, part.ranges)
         reduction = [(part.ranges[dim], self._layer.extents[DIMS[dim]]) for dim in (C, K, L)]
         values |= {
-            "bias_base": SUM_BYTES * part.ranges[M][0],
+            "bias_base": record_bytes(self._schedule.requantisation) * part.ranges[M][0],
             "first_part": int(all(low == 0 for (low, _), _ in reduction)),
             "last_part": int(all(high == extent for (_, high), extent in reduction)),
         }
@@ -183,6 +184,7 @@ class TileCommands:
             lanes=self._schedule.lanes,
             bias_words=self._schedule.bias_words,
             ports=self._schedule.ports,
+            requantisation=self._schedule.requantisation,
         )
 
     def _register_values(self, layer: Layer) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hwgen.arch.requantisation import SCALED
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
@@ -10,6 +11,8 @@ from hwgen.lower.hwc.program import compile_layer
 __all__ = ["fitted"]
 
 LEAST_BITS = 8
+QUANTISATION = {setting.name for setting in SCALED}
+"""Settings that follow from the quantisation of a network, which schedules do not say."""
 PLACES = ("_base", "_last")
 """How settings end that are addresses: where operands are is known when a program runs."""
 OWN = "program_digest"
@@ -33,7 +36,7 @@ def fitted(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
 def _with_settings(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
     """The same with the settings that these schedules have."""
     programs = [{name: value for name, _, value in compile_layer(one, hardware).registers} for one in schedules]
-    everywhere = set.intersection(*(set(program) for program in programs)) - {OWN}
+    everywhere = set.intersection(*(set(program) for program in programs)) - {OWN, *QUANTISATION}
     found = {
         name: {program[name] for program in programs} for name in sorted(everywhere) if not name.endswith(PLACES)
     }

@@ -41,6 +41,11 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
         raise InputError(
             f"{where}: ports: expected {hardware.ports} of hardware {hardware.name}, got {schedule.ports}"
         )
+    if hardware is not None and schedule.requantisation != hardware.requantisation:
+        raise InputError(
+            f"{where}: requantisation: expected {hardware.requantisation} of hardware {hardware.name}, "
+            f"got {schedule.requantisation}"
+        )
     units = memory_units(lanes, operand_bits, schedule.ports)
     buffers = {array: max(-(-need[array] // unit), 2) * unit for array, unit in zip(ARRAYS, units, strict=True)}
     if hardware is not None and hardware.buffers is not None:
@@ -80,6 +85,8 @@ def parameters_for(schedule: Schedule, hardware: Hardware | None = None) -> HwcP
             read_back=hardware is not None and hardware.read_back,
             second_settings=hardware is not None and hardware.second_settings,
             block_ram=hardware is not None and hardware.block_ram,
+            scaled=schedule.requantisation == "scaled",
+            most_requantisers=HwcParameters.most_requantisers if hardware is None else hardware.requantisers,
             constants=_pairs(None if hardware is None else hardware.constants),
             setting_bits=_pairs(None if hardware is None else hardware.setting_bits),
         )

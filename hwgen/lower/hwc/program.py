@@ -11,15 +11,16 @@ from hwgen.arch.layout import MemoryLayout, Region, Words, layout_of
 from hwgen.arch.registers.control import Control
 from hwgen.arch.registers.hwc import hwc_registers, layer_settings
 from hwgen.arch.registers.relations import contradictions
-from hwgen.arch.requantisation import settings_for
+from hwgen.arch.requantisation import scaled_values, settings_for
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Marker, Schedule
 from hwgen.lower.hwc.parameters import NARROW, WIDE, parameters_for, with_output_at_reduction
 from hwgen.lower.hwc.registers import Placement, RegisterValues
 from hwgen.model.core.prediction import require_one_image
 
-__all__ = ["Program", "check_format", "compile_layer", "require_agreement"]
+__all__ = ["Program", "check_format", "compile_layer", "requantiser_values", "require_agreement"]
 
 MAX_STRIDE = 4
 
@@ -29,7 +30,8 @@ class Program:
     """What runs one layer on one HWC.
 
     ``registers`` are (name, byte address, value), to be written in this order; then ``start`` (address, value). When
-    the interrupt comes, ``status`` (address) reads `Status.DONE` if all went well.
+    the interrupt comes, ``status`` (address) reads `Status.DONE` if all went well. ``requantisation`` is what becomes
+    of sums; where channels have scales of their own, these are in memory, with the biases.
     """
 
     schedule: Schedule
@@ -38,6 +40,7 @@ class Program:
     start: tuple[int, int]
     status: int
     layout: MemoryLayout
+    requantisation: Requantisation
 
     @property
     def regions(self) -> dict[str, Region]:
@@ -46,15 +49,19 @@ class Program:
 
     def image(self, inputs: NDArray[np.signedinteger], weights: NDArray[np.int8], bias: NDArray[np.int32]) -> Words:
         """The shared memory before the run; see `MemoryLayout.image`."""
-        return self.layout.image(inputs, weights, bias)
+        return self.layout.image(inputs, weights, bias, self.requantisation.scales)
 
     def output(self, words: Words) -> NDArray[np.signedinteger]:
         """The output [M, E, F] that the run left in the shared memory."""
         return self.layout.output_of(words)
 
 
-def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Program:
+def compile_layer(
+    schedule: Schedule, hardware: Hardware | None = None, requantisation: Requantisation | None = None
+) -> Program:
     """Registers and memory layout of one layer; raises `InputError` with the reason where the HWC cannot run it.
+
+    ``requantisation`` : what becomes of its sums, where the HWC scales them; None: what the layer says.
 
     The program's schedule has O's marker above a reduction loop, see `with_output_at_reduction`.
     """
@@ -63,7 +70,8 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
     schedule = with_output_at_reduction(schedule)
     layout = layout_of(schedule)
     values = RegisterValues(schedule, parameters, Placement.of(layout)).registers()
-    values |= _requantisation(schedule, parameters)
+    requantisation = requantisation or schedule.layer.requantisation_at(schedule.bits.O)
+    values |= requantiser_values(schedule, requantisation, wide=parameters.wide)
     if parameters.wide:
         values |= {"wide": int(schedule.bits.I == WIDE)}
     values |= _window(layout)
@@ -86,6 +94,7 @@ def compile_layer(schedule: Schedule, hardware: Hardware | None = None) -> Progr
         start=(bank["control"].address, int(Control.START)),
         status=bank["status"].address,
         layout=layout,
+        requantisation=requantisation,
     )
 
 
@@ -113,10 +122,16 @@ def require_agreement(parameters: HwcParameters, values: Mapping[str, int], wher
         raise InputError(f"{where}: settings: {found}")
 
 
-def _requantisation(schedule: Schedule, parameters: HwcParameters) -> dict[str, int]:
-    """The registers of the layer's requantisation."""
-    where, wide = schedule.layer.name, parameters.wide
-    requantisation = schedule.layer.requantisation_at(schedule.bits.O)
+def requantiser_values(schedule: Schedule, requantisation: Requantisation, *, wide: bool) -> dict[str, int]:
+    """The registers of a layer's requantisation; ``wide``: the HWC has 16-bit operands, too.
+
+    Raises `InputError` for what the HWC does not do.
+    """
+    where, channels = schedule.layer.name, schedule.layer.output_channels
+    if schedule.requantisation == "scaled":
+        if len(requantisation.scales) not in (1, channels):
+            raise InputError(f"{where}: scales: expected 1 or {channels}, got {len(requantisation.scales)}")
+        return scaled_values(requantisation, where)
     values = settings_for(requantisation, where, schedule.bits.O, shifts_products=wide)
     return {**values, "product_shift": requantisation.product_shift} if wide else values
 

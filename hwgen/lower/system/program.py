@@ -84,6 +84,8 @@ def compile_system(
     hwcs = ((hardware and hardware.cluster) or Cluster()).hwcs
     schedule = normalised(schedule, hwcs)
     layer, bits = schedule.layer, schedule.bits
+    if schedule.requantisation == "scaled":
+        raise InputError(f"{layer.name}: requantisation: expected shift on several clusters, got scaled")
     shares = shares_of(layer, clusters, partition)
     parts = [share_schedule(schedule, share.layer) for share in shares]
     returned = any(returns_sums(part) for part in parts)

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import DramPort
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.layer import OUTPUT_DIMS, WEIGHT_DIMS, Dim
@@ -127,7 +128,8 @@ def _dma(schedule: Schedule, moved: Counts) -> Counts:
     if schedule.layer.stride[1] > 1:
         counts["tcdm_dma", "I", "read"] = Access(inputs.elements, inputs.bytes, _input_words(schedule))
     counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
-    counts["tcdm_dma", "B", "read"] = Access(biases, SUM_BYTES * biases, biases)
+    record = record_bytes(schedule.requantisation)
+    counts["tcdm_dma", "B", "read"] = Access(biases, record * biases, record // WORD_BYTES * biases)
     return Counts(counts)
 
 

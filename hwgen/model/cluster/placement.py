@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import LEAST_RING, aligned
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
@@ -109,8 +110,7 @@ class TcdmPlacement:
 
 def place(schedule: Schedule) -> TcdmPlacement:
     """The rings of a schedule with a ``tcdm`` marker for each operand."""
-    walk = TileWalk(schedule)
-    bias = aligned(SUM_BYTES * schedule.layer.output_channels)
+    walk, bias = TileWalk(schedule), aligned(record_bytes(schedule.requantisation) * schedule.layer.output_channels)
     inputs = _inputs(schedule, walk, bias)
     weights = _weights(schedule, walk, aligned(inputs.end))
     outputs = _outputs(schedule, walk, aligned(weights.end))
@@ -120,7 +120,7 @@ def place(schedule: Schedule) -> TcdmPlacement:
 def bytes_needed(schedule: Schedule, most: int) -> int:
     """`TcdmPlacement.size`, in a fraction of the time; if that is more than ``most``, a value between the two."""
     walk = TileWalk(schedule)
-    bias = aligned(SUM_BYTES * schedule.layer.output_channels)
+    bias = aligned(record_bytes(schedule.requantisation) * schedule.layer.output_channels)
     weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
     least = aligned(aligned(bias + LEAST_RING) + weights) + outputs
     if least > most:

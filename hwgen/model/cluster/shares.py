@@ -16,7 +16,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import OUTPUT_DIMS, REDUCTION_DIMS, Dim
@@ -222,11 +223,12 @@ def _biases(spread: _Spread) -> Shares:
     channels, rows, columns = (ranges_of(spread.nest, dim, spread.around_biases) for dim in OUTPUT_DIMS)
     # They move a vector of lanes at a time.
     vectors, word = ranges_of(spread.nest, "m", len(spread.nest.loops)), spread.nest.ports.output_bytes
-    of_vector = (vectors.stop * SUM_BYTES - 1) // word - vectors.start * SUM_BYTES // word + 1
+    record = record_bytes(spread.nest.requantisation)
+    of_vector = (vectors.stop * record - 1) // word - vectors.start * record // word + 1
     once = np.ones(len(rows), np.int64)
     biases = spread.shared(channels, channels.sizes, rows, once) * len(columns)
     words = spread.shared(channels, _sums_within(channels, vectors, of_vector), rows, once) * len(columns)
-    return [("B", "read", (biases, SUM_BYTES * biases, words))]
+    return [("B", "read", (biases, record * biases, words))]
 
 
 def _sums_within(ranges: Ranges, pieces: Ranges, values: Ints) -> Ints:

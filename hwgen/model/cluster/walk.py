@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts
 from hwgen.ir.lanes import NARROW_PORTS
@@ -93,7 +94,7 @@ def walk_two_levels(schedule: Schedule, hwcs: int = 1, *, multicast: bool = Fals
     for array in ARRAYS:
         _WALKS[array](on_dma, ((dram, run) for run in _tcdm_executions(schedule, array)))
     biases = schedule.layer.output_channels
-    dram["B", "read"] = Access(biases, SUM_BYTES * biases)  # once, at the beginning
+    dram["B", "read"] = Access(biases, record_bytes(schedule.requantisation) * biases)  # once, at the beginning
     tallies: list[Tally] = [defaultdict(Access) for _ in range(hwcs)]
     local_need = {
         array: _WALKS[array](schedule, ((tallies[place % hwcs], run) for place, run in _local(schedule, array)))
@@ -187,7 +188,7 @@ def _dma(schedule: Schedule, dram: Tally) -> Counts:
     """Accesses of the DMA's TCDM ports: aligned words of every row (of the input: between gaps); the biases."""
     words = {key: moved.words for key, moved in dram.items()}
     words["I", "read"] = _input_words(schedule)
-    words["B", "read"] = dram["B", "read"].elements
+    words["B", "read"] = dram["B", "read"].bytes // WORD_BYTES
     return Counts(
         {
             ("tcdm_dma", operand, way): Access(moved.elements, moved.bytes, words[operand, way])

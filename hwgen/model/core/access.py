@@ -24,8 +24,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import IMAGE, LOOP_DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim, Layer
@@ -70,7 +71,9 @@ def predict(schedule: Schedule) -> Prediction:
     for dim in LOOP_DIMS:
         iterations *= len(ranges_of(schedule, dim, len(schedule.loops)))
     counts = Counts({**inputs, **weights, **outputs})
-    return Prediction(counts, need, need_bytes, allocated, iterations, biases_kept(schedule))
+    return Prediction(
+        counts, need, need_bytes, allocated, iterations, biases_kept(schedule), record_bytes(schedule.requantisation)
+    )
 
 
 def operand_traffic(schedule: Schedule, array: ArrayName) -> tuple[dict[Direction, Access], int]:
@@ -217,7 +220,8 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
     around = bias_depth(schedule)
     biases = layer.output_channels * prod(len(ranges_of(schedule, dim, around)) for dim in (IMAGE, "y", "x"))
     channels = ranges_of(schedule, "m", len(schedule.loops))
-    bias_words = words_of(channels.start, channels.stop, SUM_BYTES, port)
+    record = record_bytes(schedule.requantisation)
+    bias_words = words_of(channels.start, channels.stop, record, port)
     need = allocated = 1
     for dim in (IMAGE, *OUTPUT_DIMS):
         need *= int(ranges_of(schedule, dim, iteration).sizes.max())
@@ -226,7 +230,7 @@ def _outputs(schedule: Schedule) -> tuple[Accesses, int, int]:
         ("tcdm", "O", "read_partial"): swapped,
         ("tcdm", "O", "write_partial"): swapped,
         ("tcdm", "O", "write"): Access(total, total * final, row_words * (total // layer.output_width)),
-        ("tcdm", "B", "read"): Access(biases, SUM_BYTES * biases, biases // layer.output_channels * bias_words),
+        ("tcdm", "B", "read"): Access(biases, record * biases, biases // layer.output_channels * bias_words),
     }
     return accesses, need, allocated
 

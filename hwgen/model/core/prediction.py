@@ -46,6 +46,7 @@ class Prediction:
     allocation : bytes that the hardware's memories take, rounded up to lane vectors and words.
     iterations : innermost iterations (lane vectors) of the whole nest.
     kept_biases : biases that the HWC holds at a time, in a store beside the three buffers; 0 if it keeps none.
+    record : bytes of a bias, with its channel's multiplier and shift if they come along.
     """
 
     counts: Counts
@@ -54,6 +55,7 @@ class Prediction:
     allocation: PerOperand
     iterations: int
     kept_biases: int = 0
+    record: int = SUM_BYTES
 
     @property
     def allocated_bytes(self) -> int:
@@ -79,7 +81,7 @@ class Prediction:
                 for operand in ("I", "W", "O")
             },
             "allocated_bytes": self.allocated_bytes,
-            "bias_store": {"elements": self.kept_biases, "bytes": SUM_BYTES * self.kept_biases},
+            "bias_store": {"elements": self.kept_biases, "bytes": self.record * self.kept_biases},
             "total_bytes": self.total_bytes,
             "total_with_bias": self.total_with_bias,
         }

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import REDUCTION_DIMS, Dim, Layer
@@ -292,12 +293,13 @@ def walk_biases(schedule: Schedule, parts: Parts, around: int) -> None:
     A bias is needed when a tile at O's marker is drained as final outputs: its reduction has come to the end.
     """
     extents, marked = schedule.layer.extents, schedule.marked_loop("O")
+    record = record_bytes(schedule.requantisation)
     drained, channels = len(schedule.loops) if marked is None else marked + 1, _vectors(schedule, "m")
     for tally, part in parts:
         kept: set[int] = set()
         for tile in tiles(part, schedule.loops[around:drained]):
             if all(tile[dim].stop == extents[dim] for dim in REDUCTION_DIMS):
                 new = {(m,) for m in set(tile["m"]) - kept}
-                words = _vector_words(new, SUM_BYTES, schedule.ports.output_bytes, channels)
-                tally["B", "read"] += Access(len(new), SUM_BYTES * len(new), words)
+                words = _vector_words(new, record, schedule.ports.output_bytes, channels)
+                tally["B", "read"] += Access(len(new), record * len(new), words)
                 kept.update(tile["m"])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.arch.layout import consecutive
+from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Schedule
@@ -87,7 +88,8 @@ class DramLayout:
 def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
     """The regions of a schedule's tensors in the DRAM."""
     schedule = normalised(schedule, hwcs)
-    return tensor_layout(schedule.layer, schedule.bits, returned=returns_sums(schedule))
+    record = record_bytes(schedule.requantisation)
+    return tensor_layout(schedule.layer, schedule.bits, returned=returns_sums(schedule), record=record)
 
 
 def returns_sums(schedule: Schedule) -> bool:
@@ -95,12 +97,13 @@ def returns_sums(schedule: Schedule) -> bool:
     return any(part.direction == "write_partial" for part in stores(schedule))
 
 
-def tensor_layout(layer: Layer, bits: Bits, *, returned: bool) -> DramLayout:
-    """The regions of a layer's tensors, one after the other; ``returned``: with one for partial sums."""
+def tensor_layout(layer: Layer, bits: Bits, *, returned: bool, record: int = SUM_BYTES) -> DramLayout:
+    """The regions of a layer's tensors, one after the other; ``returned``: with one for partial sums. ``record``:
+    bytes of a bias, with its channel's scale if that comes along."""
     sizes = {
         "inputs": (layer.input_elements, bits.I // 8),
         "weights": (layer.weight_elements, bits.W // 8),
-        "bias": (layer.output_channels, SUM_BYTES),
+        "bias": (layer.output_channels, record),
         "output": (layer.output_elements, bits.O // 8),
         "partial": (layer.output_elements if returned else 0, bits.acc // 8),
     }

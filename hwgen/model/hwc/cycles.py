@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters, input_words_ahead
 from hwgen.arch.latency import CONFIGURATION, STARTUP
 from hwgen.ir.document import InputError
@@ -57,13 +58,14 @@ def cycles(
     goes_on: bool = False,
     words_ahead: int | None = None,
     in_cluster: bool = False,
+    most_requantisers: int = WORD_BYTES,
 ) -> Cycles:
     """Cycles of a schedule on an HWC with I, W and O memories of these sizes in bytes, which must be large enough.
 
     I's memory holds a copy for each lane along y. A layer that is a part of another layer's reduction ``resumes``
     partial sums that are in the memory, or ``goes_on``: leaves partial sums instead of outputs. ``words_ahead`` is
     that of `input_words_ahead`; None: of an HWC that has the schedule's lanes. ``in_cluster`` : it has no register in
-    front of its configuration port.
+    front of its configuration port. ``most_requantisers`` : outputs of 8 bits that it makes in a cycle, at most.
 
     Raises `InputError` for more than one memory level, and for operands of other widths than the HWC has.
     """
@@ -72,14 +74,14 @@ def cycles(
     if (bits.I, bits.W, bits.O, bits.acc) not in ((8, 8, 8, 32), (16, 16, 16, 32)):
         raise InputError("schedule: bits: expected operands of 8 or of 16 bits and 32-bit sums to tell the cycles")
     ahead = input_words_ahead(schedule.lanes) if words_ahead is None else words_ahead
-    timed = Timed(schedule, buffers, ahead, resumes=resumes, goes_on=goes_on)
+    timed = Timed(schedule, buffers, ahead, resumes=resumes, goes_on=goes_on, most_requantisers=most_requantisers)
     walk = _Walk(timed, timed.tiles())
     counters = Counters(*walk.counters().tolist())
     return Cycles(
         startup=STARTUP + (0 if in_cluster else CONFIGURATION),
         compute=counters.operations,
         stalls=PerOperand(counters.stall_i, counters.stall_w, counters.stall_o),
-        drain=finish(walk.state),
+        drain=finish(timed.block, walk.state),
     )
 
 
@@ -134,7 +136,13 @@ def predicted_cycles(schedule: Schedule, parameters: HwcParameters) -> Cycles:
     # A layer of 16-bit operands may use fewer lanes along y than there are copies of the input.
     inputs = parameters.input_elements * schedule.lanes.y * schedule.lanes.c
     buffers = PerOperand(inputs, parameters.weight_bytes, parameters.output_bytes)
-    return cycles(schedule, buffers, words_ahead=parameters.input_words_ahead, in_cluster=parameters.cluster)
+    return cycles(
+        schedule,
+        buffers,
+        words_ahead=parameters.input_words_ahead,
+        in_cluster=parameters.cluster,
+        most_requantisers=parameters.most_requantisers,
+    )
 
 
 def least_cycles(prediction: Prediction) -> int:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.hwc import capture, requantisers
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.lanes import capture, requantisers, scaling
 from hwgen.arch.latency import WORDS_AHEAD
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import DIMS, OUTPUT_DIMS, REDUCTION_DIMS, WEIGHT_DIMS, Dim
 from hwgen.ir.schedule import ArrayName, Loop, Schedule
@@ -62,8 +64,10 @@ class Timed:
         *,
         resumes: bool = False,
         goes_on: bool = False,
+        most_requantisers: int = WORD_BYTES,
     ) -> None:
-        self._words_ahead = words_ahead
+        self._words_ahead, self._most_requantisers = words_ahead, most_requantisers
+        self._requantisation = schedule.requantisation
         self._layer, self._lanes, self._bits = schedule.layer, schedule.lanes, schedule.bits
         self._ports = schedule.ports
         self._loops, self._markers = _as_in_hardware(schedule)
@@ -189,7 +193,9 @@ class Timed:
             vectors=buffers.O * 8 // (self._bits.acc * sums),
             tile_vectors=vectors,
             lane_c=self._lanes.c,
-            requantisers=requantisers(self._lanes),
+            requantisers=requantisers(self._lanes, self._most_requantisers),
+            record_words=record_bytes(self._requantisation) // WORD_BYTES,
+            scaling=scaling(self._requantisation),
             capture=capture(self._lanes),
             words_ahead=self._words_ahead,
             spills=spills,

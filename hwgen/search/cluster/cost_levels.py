@@ -186,7 +186,14 @@ class CostLevels:
         )
         nest = (*loops.items(), *inner)
         target = self._target
-        return Schedule(layer=self._layer, bits=self._bits, nest=nest, lanes=target.lanes, ports=target.ports)
+        return Schedule(
+            layer=self._layer,
+            bits=self._bits,
+            nest=nest,
+            lanes=target.lanes,
+            ports=target.ports,
+            requantisation=target.requantisation,
+        )
 
 
 def _together(tiles: list[tuple[dict[Dim, int], OuterLoops]]) -> Iterator[list[tuple[dict[Dim, int], OuterLoops]]]:

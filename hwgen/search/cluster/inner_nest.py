@@ -54,6 +54,7 @@ class InnerNests:
             lanes=target.lanes,
             bias_words=target.bias_words,
             ports=target.ports,
+            requantisation=target.requantisation,
         )
 
     def best(

@@ -109,4 +109,5 @@ def _schedule(layer: Layer, bits: Bits, target: Target, nest: list[Item]) -> Sch
         lanes=target.lanes,
         bias_words=target.bias_words,
         ports=target.ports,
+        requantisation=target.requantisation,
     )

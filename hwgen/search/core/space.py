@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import memory_units
+from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import NARROW_PORTS, ONE_LANE, Lanes, Ports
 from hwgen.ir.layer import Dim, Layer
+from hwgen.ir.requantisation import RequantisationForm
 from hwgen.ir.schedule import ARRAYS, ArrayName, Bits
 from hwgen.search.core.axes import KERNEL, PAIR_STATES, Channels, Ranges, Window, channels, ranges, window
 from hwgen.search.core.orders import TILED, LoopSet
@@ -49,19 +51,21 @@ class Target:
     hardware : whether needs are allocations and only what the hardware runs counts.
     bias_words : biases that the hardware keeps.
     ports : widths of its ports.
+    requantisation : what it does with sums.
     """
 
     lanes: Lanes = ONE_LANE
     hardware: bool = False
     bias_words: int = 0
     ports: Ports = NARROW_PORTS
+    requantisation: RequantisationForm = "shift"
 
     @classmethod
     def of(cls, hardware: Hardware | None) -> "Target":
         """The target of a search; the hardware's lanes are not free."""
         if hardware is None:
             return cls()
-        return cls(hardware.shape, True, hardware.bias_words, hardware.ports)
+        return cls(hardware.shape, True, hardware.bias_words, hardware.ports, hardware.requantisation)
 
     @property
     def lane_dims(self) -> frozenset[Dim]:
@@ -260,7 +264,7 @@ def scale_of(layer: Layer, bits: Bits, target: Target) -> Scale:
         k_size=sizes["k"],
         l_size=sizes["l"],
         w_lines=0 if target.lines is None else _lines(target.lines, sizes["c"]) * sizes["k"] * sizes["l"],
-        b_bytes=WORD_BYTES * layer.output_channels,
+        b_bytes=record_bytes(target.requantisation) * layer.output_channels,
     )
     return Scale(*(float(value) for value in scale))
 

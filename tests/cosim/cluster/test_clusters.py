@@ -82,6 +82,18 @@ def test_cycles_with_a_dram_that_takes_its_time(name: str) -> None:
     check_cycles(cosimulate_clusters(cases(name), hardware(name), fast=False, timing=TIMING))
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "requantisers"), [("two_tiles", 1), ("squares", 4)])
+def test_clusters_that_scale_the_sums_of_channels(name: str, requantisers: int) -> None:
+    update = {"operand_bits": 8, "requantisation": "scaled", "requantisers": requantisers}
+    scaling = hardware(name).model_copy(update=update)
+    schedules = cluster_schedules(scaling, Random(f"scaled {name}"), CASES)
+    free = cosimulate_clusters(schedules, scaling, fast=False)
+    check(free)
+    check_cycles(free)
+    check(cosimulate_clusters(schedules, scaling, fast=False, stalls=True, timing=TIMING))
+
+
 def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     schedules, compiled = cases("fig8")[:2], []
 

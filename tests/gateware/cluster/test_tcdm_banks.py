@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
+from hwgen.arch.cluster import TcdmParameters
 from hwgen.arch.parameter_error import ParameterError
-from hwgen.arch.tcdm import TcdmParameters
 from hwgen.gateware.cluster.tcdm_banks import TcdmBanks
 
 SIZE = 256

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.cluster.interpreter import Machine, ProgramError
-from cosim.hwc.layer_data import expected_output, random_data
+from cosim.hwc.layer_data import expected_output, random_data, random_scales
 from hwgen.arch.commands import Command, Opcode, Queue, encode
 from hwgen.arch.descriptor import Descriptor
 from hwgen.ir.document import InputError
@@ -39,6 +39,16 @@ def cases(name: str, count: int) -> Iterator[tuple[Schedule, Hardware]]:
         yield case, hardware
 
 
+@pytest.mark.parametrize("name", ["two_tiles", "squares"])
+def test_programs_scale_the_sums_of_channels(name: str) -> None:
+    hardware = hwc(name).model_copy(update={"operand_bits": 8, "requantisation": "scaled", "cluster": CLUSTER})
+    for number, case in enumerate(cluster_schedules(hardware, Random(name), 5)):
+        rng = np.random.default_rng(number)
+        data, form = random_data(case.layer, rng), random_scales(case.layer, rng)
+        program = compile_cluster(case, hardware, requantisation=form)
+        assert is_computed(program, program.commands, data, number), number
+
+
 def is_computed(program: ClusterProgram, commands: tuple[Command, ...], data: Any, seed: int) -> bool:
     """Whether the commands leave the right output, in an order that the seed stands for; nothing else may change."""
     rng = np.random.default_rng(seed)
@@ -52,7 +62,8 @@ def is_computed(program: ClusterProgram, commands: tuple[Command, ...], data: An
     machine = Machine(program.parameters, program.cluster.hwcs, dram, tcdm, program.rings, Random(seed))
     machine.run(encode(commands))
     assert np.array_equal(dram[~written], before[~written])
-    return np.array_equal(program.output(dram.view("<u4")), expected_output(program.schedule.layer, data))
+    expected = expected_output(program.schedule.layer, data, program.requantisation)
+    return np.array_equal(program.output(dram.view("<u4")), expected)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,10 +7,12 @@ import pytest
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import hwc_registers, setting_widths
+from hwgen.arch.requantisation import SCALED
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
+from hwgen.ir.requantisation import Requantisation
 from hwgen.ir.schedule import Loop, Marker, Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.lower.hwc.fitting import fitted
@@ -49,6 +51,18 @@ def test_narrower_coordinates_refuse_the_layer() -> None:
         compile_layer(schedule(256, 20), narrow)
     with pytest.raises(InputError, match="expected below 256"):
         fitted(narrow, [schedule(256, 20)])
+
+
+def test_settings_of_a_quantisation_stay_registers() -> None:
+    """Schedules do not say what a quantised network needs of them."""
+    hardware = HARDWARE.model_copy(update={"requantisation": "scaled"})
+    schedules = [schedule(channels, 20).model_copy(update={"requantisation": "scaled"}) for channels in (3, 5)]
+    found = fitted(hardware, schedules)
+    names = {setting.name for setting in SCALED}
+    assert not names & {*(found.constants or {}), *(found.setting_bits or {})}
+    form = Requantisation(zero_in=-3, zero_out=7, low=-100, high=100)
+    written = {name for name, _, _ in compile_layer(schedules[0], found, form).registers}
+    assert names <= written
 
 
 def test_settings_that_layers_have_alike_are_constants() -> None:

@@ -10,6 +10,7 @@ from hwgen.arch.weights.packing import pack_weights
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Ports
+from hwgen.ir.requantisation import Requantisation, Scale
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer, with_output_at_reduction
 from hwgen.model.core.access import predict
@@ -93,6 +94,38 @@ def test_biases_stay_within_the_loops_that_they_fit(words: int, stays: int, stor
             InputError, match=f"small: bias_words: expected at most the 0 of hardware none, got {words}"
         ):
             compile_layer(kept, Hardware(name="none", bias_words=0))
+
+
+def test_scaled_sums_have_settings_and_records() -> None:
+    scaled = schedule(FIG_8).model_copy(update={"requantisation": "scaled"})
+    form = Requantisation(tuple(Scale(3, n) for n in (4, 5, 6, 7)), zero_in=-1, zero_out=2, low=2, high=100)
+    hardware = Hardware(name="given", requantisation="scaled", requantisers=2)
+    program = compile_layer(scaled, hardware, form)
+    assert (program.parameters.scaled, program.parameters.requantisers) == (True, 2)
+    values = registers(program)
+    assert [values[name] for name in ("zero_in", "zero_out", "low", "high")] == [255, 2, 2, 100]
+    assert not {"shift", "relu", "ceiling"} & set(values)
+    assert program.layout.bias.size == 4 * 8
+    operands = [np.zeros(shape, np.int8) for shape in ((2, 6, 20), (4, 2, 3, 3))]
+    words = program.image(*operands, np.arange(4, dtype=np.int32))
+    assert words[program.layout.bias.base // 4 :][:8].tolist() == [0, 0x40003, 1, 0x50003, 2, 0x60003, 3, 0x70003]
+    alone = compile_layer(scaled)
+    (usual,) = scaled.layer.requantisation_at(8).scales
+    assert alone.requantisation.scales == (usual,)
+    with pytest.raises(InputError, match="small: requantisation: expected scaled of hardware given, got shift"):
+        compile_layer(schedule(FIG_8), hardware)
+    with pytest.raises(InputError, match="small: scales: expected 1 or 4, got 3"):
+        compile_layer(scaled, hardware, Requantisation((Scale(),) * 3))
+
+
+def test_programs_are_the_same_whatever_the_number_of_requantisers() -> None:
+    scaled = schedule(FIG_8).model_copy(update={"requantisation": "scaled"})
+    one, four = (
+        compile_layer(scaled, Hardware(name="given", requantisation="scaled", requantisers=n)) for n in (1, 4)
+    )
+    assert one.registers == four.registers
+    assert one.parameters != four.parameters
+    assert compile_layer(schedule(FIG_8), Hardware(name="given")).registers != one.registers
 
 
 def test_weights_are_packed_in_the_order_of_use() -> None:

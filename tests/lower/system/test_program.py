@@ -92,3 +92,10 @@ def test_all_clusters_have_the_same_hwcs() -> None:
         free = hardware.model_copy(update={"buffers": None})
         found = compile_system(system.schedule, free, len(system.programs), "OFM")
         assert len({program.parameters for program in found.programs}) == 1
+
+
+def test_several_clusters_do_not_scale_sums() -> None:
+    schedule, hardware = next(cases("squares", 1))
+    scaled = schedule.model_copy(update={"requantisation": "scaled"})
+    with pytest.raises(InputError, match="requantisation: expected shift on several clusters, got scaled"):
+        compile_system(scaled, hardware.model_copy(update={"requantisation": "scaled"}), 2, "KS")

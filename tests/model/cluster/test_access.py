@@ -55,6 +55,8 @@ def test_closed_form_equals_oracle(chunk: int) -> None:
         if number % 3:
             wide = Ports(*(widths.choice(PORT_WIDTHS) for _ in range(3)))
             schedule = schedule.model_copy(update={"ports": wide})
+        if number % 5 == 0:
+            schedule = schedule.model_copy(update={"requantisation": "scaled"})
         assert differences(schedule, hwcs, multicast=number % 2 == 0) == [], (schedule.as_data(), hwcs)
 
 

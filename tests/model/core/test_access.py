@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from hwgen.ir.counts import Access
 from hwgen.ir.document import InputError
-from hwgen.ir.lanes import LANE_DIMS, Lanes
+from hwgen.ir.lanes import LANE_DIMS, Lanes, Ports
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Loop, Marker, Schedule
@@ -208,6 +208,16 @@ def _inside(schedule: Schedule) -> int:
 
 def _ones(*dims: str) -> tuple[Loop, ...]:
     return tuple(Loop(dim, 1) for dim in dims)  # type: ignore[arg-type]
+
+
+def test_counts_with_scales_of_channels_are_those_of_the_walk() -> None:
+    rng = Random("scales")
+    for schedule in cases(77, 60):
+        ports = Ports(O=rng.choice((32, 64, 256)))
+        scaled = schedule.model_copy(update={"requantisation": "scaled", "ports": ports})
+        assert differences(scaled) == [], scaled.as_data()
+        plain, found = (predict(one).counts["tcdm", "B", "read"] for one in (schedule, scaled))
+        assert (found.elements, found.bytes) == (plain.elements, 2 * plain.bytes)
 
 
 def test_json_form() -> None:

@@ -1,6 +1,6 @@
 """Biases that stay in the HWC for later tiles."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import C, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -12,7 +12,7 @@ __all__ = ["BiasStore"]
 
 
 class BiasStore(wiring.Component):
-    """A small memory of biases: each one's place is its channel modulo the size.
+    """A small memory of biases, or of records: each one's place is its channel modulo the size.
 
     It answers as late as the shared memory would that grants every request at once. So a bias that is kept costs no
     access, and the output's stream takes the same time with it and without.
@@ -25,7 +25,7 @@ class BiasStore(wiring.Component):
     Members
     -------
     start : In(1)
-        What follows are biases of consecutive channels from ``channel`` on.
+        What follows are biases of consecutive channels from ``channel`` on, word by word.
     channel : In
     write : In(1)
         Keep ``data`` as the next bias.
@@ -37,7 +37,8 @@ class BiasStore(wiring.Component):
     """
 
     def __init__(self, parameters: HwcParameters) -> None:
-        self._words = parameters.bias_words
+        self.parameters = parameters
+        self._words = parameters.record_words * parameters.bias_words
         super().__init__(
             {
                 "start": In(1),
@@ -54,7 +55,7 @@ class BiasStore(wiring.Component):
         m = Module()
         m.submodules.memory = memory = Memory(shape=32, depth=self._words, init=[])
         write, read = memory.write_port(), memory.read_port()
-        place, asked = Signal(range(self._words)), Signal(PORT_ISSUE + REQUEST_TO_ANSWER)
+        place, asked = Signal(range(self._words)), Signal(PORT_ISSUE + self.parameters.scaling + REQUEST_TO_ANSWER)
         m.d.comb += [
             write.en.eq(self.write),
             write.addr.eq(place),
@@ -66,7 +67,7 @@ class BiasStore(wiring.Component):
         ]
         m.d.sync += asked.eq(Cat(self.read, asked[:-1]))
         with m.If(self.start):
-            m.d.sync += place.eq(self.channel)
+            m.d.sync += place.eq(Cat(C(0, self.parameters.record_words - 1), self.channel))
         with m.Elif(self.write | asked[-2]):
             m.d.sync += place.eq(place + 1)
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import FIRST_VECTOR
 from hwgen.gateware.hwc.output.address import RowAddress
+from hwgen.gateware.hwc.output.vector_steps import log2
 from hwgen.gateware.hwc.output.walk import OutputWalk
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 
@@ -130,7 +131,7 @@ class DrainedVectors(wiring.Component):
                 ),
                 column.eq(walk.column),
                 self.index_after.eq(walk.index + 1),
-                self.bias_address.eq(settings.bias_base + (walk.channel << 2)),
+                self.bias_address.eq(settings.bias_base + (walk.channel << log2(p.record_bytes))),
             ]
         # The address of its row is there, and that of the next vector's not yet.
         offset = Mux(self.is_final, in_bytes(p, settings, column), column << 2)
@@ -157,6 +158,8 @@ class DrainedVectors(wiring.Component):
         # The words that a row's outputs reach into are one more than its steps at most: where the last step's outputs
         # reach behind the word that they begin in.
         reaches, words, rest = Signal(), Signal.like(self.beats), self.columns[:bits]
+        if p.steps_in_word > 1:  # the last step begins elsewhere in a word than the first one
+            begin = (begin + ((self.columns - 1)[bits:] << bits))[:2]
         m.d.comb += [
             words.eq((self.columns + together - 1)[bits:]),
             reaches.eq(packs & self.ends_row & (begin + (self.columns - 1)[:bits])[2]),

@@ -127,7 +127,7 @@ class OutputStream(wiring.Component):
             move.rows.eq(1),
             move.columns.eq(1),
             move.beats.eq(1),
-            move.steps.eq(drain.channels),
+            move.steps.eq(drain.channels << 1 if p.record_words > 1 else drain.channels),
         ]
         wants_load: Value = Signal(name="no_load")
         keeps: Value = Signal(name="no_keep")

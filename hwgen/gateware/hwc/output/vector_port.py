@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BITS
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.gateware.bus.tcdm import Request
 from hwgen.gateware.hwc.output.bias_store import BiasStore
 from hwgen.gateware.hwc.output.vector_steps import Lanes, Step, VectorMove, move_signature
@@ -15,6 +16,9 @@ from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.hwc.settings import settings_signature
 
 __all__ = ["VectorMove", "VectorPort", "held_lanes"]
+
+CHANNEL_SCALE = data.StructLayout({"multiplier": MULTIPLIER_BITS, "shift": CHANNEL_SHIFT_BITS})
+"""The second word of a channel's record."""
 
 
 def held_lanes(parameters: HwcParameters) -> range:
@@ -106,14 +110,14 @@ class VectorPort(wiring.Component):
         self._active, self._columns = Signal(), Signal.like(self.i_move.columns)
         self._received = Lanes(p, "received")
         # Answers that are still to come.
-        self._awaited, self._last_awaited = Signal(range(p.vector_lanes.product + 1)), Signal()
+        self._awaited, self._last_awaited = Signal(range(p.most_steps + 1)), Signal()
         # The vector is loaded; the lanes whose word has come. Nothing is under way, or the last bias is there.
         self._loads, self._arrives, self._open = Signal(), Signal(p.vector_lanes.product), Signal(init=1)
         goes = Signal()
         m.d.comb += [
             # What asks depends on registers alone; that the word before leaves is known late.
             goes.eq(~leaving.asks | self.o_request.ready),
-            self.busy.eq(self._active | leaving.asks),
+            self.busy.eq(self._active | leaving.busy),
         ]
         if p.cluster:
             m.d.comb += self.moves.eq(leaving.move)
@@ -122,8 +126,8 @@ class VectorPort(wiring.Component):
         self._capture(m)
         self._answer(m, step, goes)
         self._receive(m, step)
-        totals = self._choose(m, step, goes)
-        leaving.take(m, step, totals, goes=goes, active=self._active)
+        totals, scale = self._choose(m, step, goes)
+        leaving.take(m, step, totals, scale, goes=goes, active=self._active)
         leaving.leave(m, self.o_request, goes=goes)
         step.follow(m, start=self.start, move=self.i_move, goes=goes, active=self._active)
         with m.If(self.start):
@@ -133,7 +137,7 @@ class VectorPort(wiring.Component):
                 self._awaited.eq(self.i_move.steps),
                 self._last_awaited.eq(self.i_move.steps == 1),
             ]
-        self._end(m, step, goes)
+        self._end(m, step, leaving.steps, goes)
         return m
 
     def _capture(self, m: Module) -> None:
@@ -148,9 +152,9 @@ class VectorPort(wiring.Component):
                 with m.If(capture):
                     m.d.sync += self.vector[lane].eq(self.captured[lane])
 
-    def _choose(self, m: Module, step: Step, goes: Value) -> list[Signal]:
+    def _choose(self, m: Module, step: Step, goes: Value) -> tuple[list[Signal], Value]:
         """The sums of the step at hand, in registers: those of a vector that comes, or the next ones of its register,
-        each with the bias of its channel if outputs are wanted."""
+        each with the bias of its channel if outputs are wanted; and the scale of their channel."""
         p = self.parameters
         together = p.requantisers
         totals = [Signal(signed(TOTAL_BITS), name=f"total_{i}") for i in range(together)]
@@ -160,7 +164,17 @@ class VectorPort(wiring.Component):
             comes.eq(self.arriving & (self._open | step.is_final)),
             adds.eq(Mux(comes, self.i_move.kind, step.kind) == VectorMove.STORE_OUTPUTS),
         ]
-        biases = self._biases(m, step, Mux(comes, 0, step.following.channel))
+        channel = Mux(comes, 0, step.following.channel)
+        biases = self._biases(m, step, channel)
+        scale: Value = C(0)
+        if p.scaled:
+            scale = Signal(CHANNEL_SCALE, name="scale")
+            scales = data.View(CHANNEL_SCALE, self._second_words(m, step, channel))
+            with m.If(goes | ~step.on):
+                m.d.sync += [
+                    scale.multiplier.eq(Mux(adds, scales.multiplier, 1) if p.loads_sums else scales.multiplier),
+                    scale.shift.eq(scales.shift),
+                ]
         m.d.comb += bias.eq(Mux(adds, biases, 0) if p.loads_sums else biases)
         held = [self.vector[lane] if lane in held_lanes(p) else C(0) for lane in range(p.vector_lanes.product)]
         with m.If(goes | ~step.on):
@@ -168,12 +182,14 @@ class VectorPort(wiring.Component):
                 chosen = Signal(signed(32), name=f"chosen_{i}")
                 m.d.comb += chosen.eq(Mux(comes, self.captured[i], Array(held[i::together])[step.next_group]))
                 m.d.sync += total.eq(chosen + bias)
-        return totals
+        return totals, scale
 
     def _biases(self, m: Module, step: Step, channel: Value) -> Value:
         """The bias of a channel of the vector."""
         p = self.parameters
         enable = self._answers & (step.kind == VectorMove.FETCH_BIAS)
+        if p.scaled:
+            enable &= ~self._received.channel[0]
         if p.vector_lanes.m == 1:
             bias = Signal(signed(32), name="only_bias")
             with m.If(enable):
@@ -183,14 +199,33 @@ class VectorPort(wiring.Component):
         write, read = biases.write_port(), biases.read_port(domain="comb")
         m.d.comb += [
             write.en.eq(enable),
-            write.addr.eq(self._received.channel),
+            write.addr.eq(self._received.channel >> 1 if p.scaled else self._received.channel),
             write.data.eq(self._answer_data),
             read.addr.eq(channel),
         ]
         return read.data
 
-    def _end(self, m: Module, step: Step, goes: Signal) -> None:
-        """When the move ends, and whether that is near."""
+    def _second_words(self, m: Module, step: Step, channel: Value) -> Value:
+        """Of a record, the multiplier and shift of a channel of the vector."""
+        p, width = self.parameters, CHANNEL_SCALE.size
+        enable = self._answers & (step.kind == VectorMove.FETCH_BIAS) & self._received.channel[0]
+        if p.vector_lanes.m == 1:
+            word = Signal(width, name="only_scale")
+            with m.If(enable):
+                m.d.sync += word.eq(self._answer_data)
+            return word
+        m.submodules.scales = scales = Memory(shape=width, depth=p.vector_lanes.m, init=[], attrs=IN_LUTS)
+        write, read = scales.write_port(), scales.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(enable),
+            write.addr.eq(self._received.channel >> 1),
+            write.data.eq(self._answer_data),
+            read.addr.eq(channel),
+        ]
+        return read.data
+
+    def _end(self, m: Module, step: Step, passing: Signal, goes: Signal) -> None:
+        """When the move ends, and whether that is near. Steps that are passing have been taken, and ask later."""
         near, fetches, kept, completes = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             self._loads.eq(self._active & (step.kind == VectorMove.LOAD_PARTIALS)),
@@ -199,14 +234,19 @@ class VectorPort(wiring.Component):
             completes.eq(self._complete | (self._answers & self._last_awaited)),
         ]
         m.d.sync += self._open.eq(~self.start & (self.done | ~self._active | (fetches & completes)))
+        # The last step asks now or in the next cycle, and asks in the next cycle.
+        asked, asks, has_asked = ~step.on | step.is_last, ~step.on | (step.is_last & goes), ~step.on
+        if len(passing):
+            asked, has_asked = ~step.on & ~passing[:-1].any(), ~step.on & ~passing.any()
+            asks = asked & (~passing[-1] | goes)
         with m.If(self._loads):
-            m.d.comb += near.eq(~step.on)
+            m.d.comb += near.eq(has_asked)
         with m.Elif(fetches):
-            m.d.comb += near.eq(~step.on | step.is_last)
+            m.d.comb += near.eq(asked)
         with m.Else():
             m.d.comb += near.eq(~self._active | (step.left <= self.parameters.capture + 2))
         m.d.comb += [
-            self.loading.eq(self._loads & (~step.on | (step.is_last & goes))),
+            self.loading.eq(self._loads & asks),
             self.takes.eq(self._open | (step.is_final & goes)),
             self.done.eq((self._open & self._active) | kept | (step.is_final & goes)),
             self.free.eq(self.takes | kept),

@@ -4,7 +4,7 @@ from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out
 
-from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
 
 __all__ = ["Lanes", "Step", "VectorMove", "group_bits", "log2", "move_signature", "stores"]
@@ -45,7 +45,7 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
             "address": Out(32),
             "rows": Out(range(parameters.vector_lanes.y + 1)),
             "columns": Out(range(parameters.vector_lanes.x + 1)),
-            "steps": Out(range(parameters.vector_lanes.product + 1)),
+            "steps": Out(range(parameters.most_steps + 1)),
             "beats": Out(range(parameters.vector_lanes.x + 1)),
             "channel": Out(parameters.position_bits),
             "kept": Out(1),
@@ -57,13 +57,15 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
 
 
 class Lanes:
-    """Counts through the lanes of a vector that exist: columns innermost, then rows, then channels."""
+    """Counts through the lanes of a vector that exist: columns innermost, then rows, then channels. Of records, the
+    channel counts the words."""
 
     def __init__(self, parameters: HwcParameters, name: str) -> None:
         self._parameters = parameters
         self.column = Signal(range(max(parameters.vector_lanes.x, 2)), name=f"{name}_column")
         self.row = Signal(range(max(parameters.vector_lanes.y, 2)), name=f"{name}_row")
-        self.channel = Signal(range(max(parameters.vector_lanes.m, 2)), name=f"{name}_channel")
+        channels = parameters.record_words * parameters.vector_lanes.m
+        self.channel = Signal(range(max(channels, 2)), name=f"{name}_channel")
 
     @property
     def line(self) -> Value:
@@ -117,8 +119,8 @@ class Step:
     ends_row, overflows
         As `move_signature`'s.
     offset, all_bytes, tail_bytes
-        Where in a word the rows begin. The bytes of that word, and of the next one, that all outputs of a group are,
-        and those that a row's last ones are.
+        Where in a word the rows begin; or the step, if a word has several. The bytes of that word, and of the next
+        one, that all outputs of a group are, and those that a row's last ones are.
     packs, halves
         It takes outputs of 8 bits, one of 16 bits.
     """
@@ -126,7 +128,7 @@ class Step:
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
         self._parameters, self._settings = p, _ = (parameters, settings)
         self.kind, self.on, self.kept = Signal(VectorMove), Signal(name="steps_on"), Signal(name="kept")
-        self.left = Signal(range(p.vector_lanes.product + 1))
+        self.left = Signal(range(p.most_steps + 1))
         self.is_last, self.is_final = Signal(), Signal()
         # A row of one lane takes a step.
         self._several_beats = p.vector_lanes.x > 1
@@ -141,6 +143,8 @@ class Step:
         self.offset = Signal(2)
         reach = WORD_BYTES + p.requantisers - 1
         self.all_bytes, self.tail_bytes = Signal(reach), Signal(reach)
+        if p.steps_in_word > 1:
+            self._row_offset, self._tail = Signal.like(self.offset), Signal(p.requantisers)
         self.packs, self.halves, self._outputs = Signal(), Signal(), Signal(name="outputs")
 
     def follow(self, m: Module, *, start: Value, move: wiring.PureInterface, goes: Value, active: Value) -> None:
@@ -157,11 +161,11 @@ class Step:
         ]
         next_plane = Signal(32)
         with m.If(active):
-            # Biases are one after the other, as channels of one element.
+            # Biases, or words of records, are one after the other, as channels of one element.
             plane: Value = settings.output_plane
             if p.loads_sums:
                 plane = Mux(self._outputs, settings.output_plane, settings.partial_plane)
-            plane = Mux(self.kind == VectorMove.FETCH_BIAS, SUM_BYTES, plane)
+            plane = Mux(self.kind == VectorMove.FETCH_BIAS, WORD_BYTES, plane)
             m.d.comb += next_plane.eq(self._plane_address + plane)
         ends_channel = self._follow_lanes(m)
         # What only steps use is taken whenever there is no other step, which is known early.
@@ -220,6 +224,8 @@ class Step:
             self.lanes.row.eq(0),
             self.lanes.channel.eq(0),
         ]
+        if p.steps_in_word > 1:
+            m.d.sync += [self._row_offset.eq(move.address[:2]), self._tail.eq(move.tail)]
         if self._several_beats:
             m.d.sync += [
                 self._beats.eq(move.beats),
@@ -244,6 +250,14 @@ class Step:
                 self.beat.eq(Mux(ends_line, self._beats, self.beat - 1)),
                 self.begins_line.eq(ends_line),
                 ends_line.eq(Mux(ends_line, self._beats == 1, self.beat == 2)),
+            ]
+        if p.steps_in_word > 1:
+            offset = Signal.like(self.offset)
+            m.d.comb += offset.eq(Mux(ends_line, self._row_offset, self.offset + p.requantisers))
+            m.d.sync += [
+                self.offset.eq(offset),
+                self.all_bytes.eq(C((1 << p.requantisers) - 1, p.requantisers) << offset),
+                self.tail_bytes.eq(self._tail << offset),
             ]
         with m.If(ends_line):
             if p.vector_lanes.y > 1:

@@ -1,6 +1,7 @@
 """Between a vector and the words that it is made of: four outputs become bytes of a word, or one sum is a word."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -11,6 +12,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.output.vector_steps import Step, VectorMove, log2, stores
 from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.lib.requantise import Clip, RoundingShift, beyond, connected_clip
+from hwgen.gateware.lib.scaling import LOW_BITS, PRODUCT_BITS, Scaling
 
 __all__ = ["IN_LUTS", "TOTAL_BITS", "Leaving", "value_bits"]
 
@@ -37,7 +39,8 @@ class _Word:
 class Leaving:
     """The last stage: an access, and how its word is made of the outputs, or sum, that were shifted a cycle before.
 
-    Outputs that do not fill a word wait for the next vector of their rows.
+    Outputs that do not fill a word wait for the next vector of their rows. Where sums are scaled, all that is known
+    of an access passes through as many more registers as its outputs do.
 
     Members
     -------
@@ -45,6 +48,8 @@ class Leaving:
         There is an access: ``move`` says what for.
     place : Signal
         Where its word is in its row, if the port is wider than a word.
+    steps : Signal
+        A bit for each stage in front of it: there is a step. The first stage is bit 0.
     """
 
     def __init__(self, parameters: HwcParameters, settings: wiring.PureInterface) -> None:
@@ -60,14 +65,25 @@ class Leaving:
         self._packs, self._halves, self._upper = Signal(), Signal(), Signal()
         self._offset, self._before, self._kept = Signal(2), Signal(WAITING_BYTES), Signal(WAITING_BYTES)
         self._line = Signal(max(1, log2(lines)))
+        self.steps = Signal(parameters.scaling) if parameters.scaling else C(0, 0)
+        self._fronts: list[tuple[Signal, Signal]] = []
 
-    def take(self, m: Module, step: Step, totals: Sequence[Value], *, goes: Value, active: Value) -> None:
+    @property
+    def busy(self) -> Value:
+        """Whether there is an access, or a step in front of it."""
+        return self.asks | self.steps.any() if self._parameters.scaling else self.asks
+
+    def take(
+        self, m: Module, step: Step, totals: Sequence[Value], scale: Value, *, goes: Value, active: Value
+    ) -> None:
         """What the step at hand takes: outputs of 8 bits, else one sum or output.
 
         Parameters
         ----------
         totals
             The sums of the step, of 33 bits, with the biases if outputs are wanted of them.
+        scale
+            Their multiplier, or 1 where no outputs are wanted, and shift, if sums are scaled.
         goes, active
             As `Step.follow`'s.
         """
@@ -78,45 +94,79 @@ class Leaving:
         one = totals[0]
         if len(totals) > 1:
             one = Array(totals)[step.lanes.lane(self._settings)[: log2(len(totals))]]
-        rests = self._requantise(m, totals, step.packs & step.on)
+        if p.scaled:
+            self._scale(m, step, totals, scale, goes)
+        else:
+            rests = self._requantise(m, totals, step.packs & step.on)
         word = self._pack(m, step, step.packs & active, goes)
         column: Value = step.lanes.column << 2
         if p.wide:
             half = self._pack_half(m, step, step.halves & active, goes)
             rest = self._requantise_half(m, one, step.halves & step.on)
             column = Mux(step.halves, step.lanes.column << 1, column)
+        if p.steps_in_word > 1:
+            column = Mux(step.packs, step.lanes.column << log2(p.requantisers), column)
         with m.If(step.packs):
-            m.d.comb += [asks.eq(word.leaves), enable.eq(word.enable), value.eq(rests)]
+            m.d.comb += [asks.eq(word.leaves), enable.eq(word.enable)]
+            if not p.scaled:
+                m.d.comb += value.eq(rests)
         with m.Else():
             m.d.comb += [asks.eq(1), enable.eq(~0)]
-            if p.loads_sums:
+            if p.loads_sums and not p.scaled:
                 m.d.comb += value.eq(one)
             if p.wide:
                 with m.If(step.halves):
                     m.d.comb += [asks.eq(half.leaves), enable.eq(half.enable), value.eq(rest)]
         with m.If(goes):
-            m.d.sync += [self.asks.eq(moves & asks & ~step.kept), self._packs.eq(moves & step.packs)]
+            m.d.sync += [
+                self._front(self.asks).eq(moves & asks & ~step.kept),
+                self._front(self._packs).eq(moves & step.packs),
+            ]
             if p.wide:
                 m.d.sync += self._halves.eq(moves & step.halves)
             address = step.address + column if p.vector_lanes.x > 1 else step.address
             m.d.sync += [
-                self.move.eq(step.kind),
-                self._address.eq(address[2:]),
-                self._write.eq(stores(step.kind)),
-                self._enable.eq(enable),
-                self._value.eq(value),
+                self._front(self.move).eq(step.kind),
+                self._front(self._address).eq(address[2:]),
+                self._front(self._write).eq(stores(step.kind)),
+                self._front(self._enable).eq(enable),
             ]
+            if not p.scaled:
+                m.d.sync += self._value.eq(value)
             if self._parameters.ports.O > WORD_BITS:
                 outputs, biases = step.packs | step.halves, step.kind == VectorMove.FETCH_BIAS
+                place = self._front(self.place)
                 m.d.sync += [
-                    self.place.line.eq(
+                    place.line.eq(
                         Mux(step.halves, step.lanes.wide_line, step.lanes.line) if p.wide else step.lanes.line
                     ),
                     # Each bias is a row of its own in the vector; in memory they are side by side.
-                    self.place.left.eq(Mux(biases, step.left, step.beat if p.vector_lanes.x > 1 else 1)),
-                    self.place.begins.eq(Mux(biases, step.lanes.channel == 0, step.begins_line)),
-                    self.place.ends.eq(step.ends_line & (step.ends_row | ~outputs)),
+                    place.left.eq(Mux(biases, step.left, step.beat if p.vector_lanes.x > 1 else 1)),
+                    place.begins.eq(Mux(biases, step.lanes.channel == 0, step.begins_line)),
+                    place.ends.eq(step.ends_line & (step.ends_row | ~outputs)),
                 ]
+        self._pass(m, moves, goes)
+
+    def _front(self, last: Any) -> Any:
+        """The register of the first stage from which ``last`` takes what it has."""
+        if not self._parameters.scaling:
+            return last
+        front = Signal.like(last, name=f"front_{len(self._fronts)}")
+        self._fronts.append((front, last))
+        return front
+
+    def _pass(self, m: Module, moves: Value, goes: Value) -> None:
+        """From stage to stage in front of the last one."""
+        if not self._parameters.scaling:
+            return
+        with m.If(goes):
+            m.d.sync += self.steps.eq(Cat(moves, self.steps[:-1]))
+            for number, (front, last) in enumerate(self._fronts):
+                for stage in range(1, self._parameters.scaling):
+                    later = Signal.like(front, name=f"stage_{stage}_{number}")
+                    m.d.sync += later.eq(front)
+                    front = later
+                m.d.sync += last.eq(front)
 
     def leave(self, m: Module, request: stream.Interface, *, goes: Value) -> None:
         """Outputs, clipped, are moved to their place in the word, after those of the row that wait."""
@@ -184,7 +234,7 @@ class Leaving:
         flushes, has_tail = Signal(), Signal()
         word = _Word()
         with m.If(enabled):
-            if reach == WORD_BYTES:  # a row of one lane: its output is inside the word
+            if self._parameters.vector_lanes.x == 1:  # a row of one lane: its output is inside the word
                 m.d.comb += [enable.eq(step.all_bytes), before.eq(waiting_enable)]
             else:
                 m.d.comb += [
@@ -202,10 +252,10 @@ class Leaving:
             with m.If(goes):
                 m.d.sync += [
                     carried.eq(rest),
-                    self._offset.eq(step.offset),
-                    self._before.eq(before & ~used[-1].replicate(WAITING_BYTES)),
-                    self._kept.eq(before | flushes.replicate(WAITING_BYTES)),
-                    self._line.eq(step.lanes.line),
+                    self._front(self._offset).eq(step.offset),
+                    self._front(self._before).eq(before & ~used[-1].replicate(WAITING_BYTES)),
+                    self._front(self._kept).eq(before | flushes.replicate(WAITING_BYTES)),
+                    self._front(self._line).eq(step.lanes.line),
                 ]
                 with m.If(step.on & step.is_last):
                     m.d.sync += waiting_enable.eq(Mux(step.ends_row, 0, rest))
@@ -227,6 +277,45 @@ class Leaving:
             with m.If(goes & step.on & step.is_last):
                 m.d.sync += waits.eq(~is_upper & ~step.ends_row)
         return word
+
+    def _scale(self, m: Module, step: Step, totals: Sequence[Value], scale: Value, goes: Value) -> None:
+        """The outputs of the sums, or one sum, through the stages of `Scaling`."""
+        p, settings = self._parameters, self._settings
+        shifts, mask = (
+            [Signal(len(scale.shift), name=f"shift_{stage}") for stage in range(2)],
+            Signal(PRODUCT_BITS + 1),
+        )
+        units = [Scaling() for _ in totals]
+        for i, (unit, total) in enumerate(zip(units, totals, strict=True)):
+            m.submodules[f"scaling_{i}"] = unit
+            m.d.comb += [
+                unit.advance.eq(goes),
+                unit.total.eq(total),
+                unit.multiplier.eq(scale.multiplier),
+                unit.shift.eq(shifts[1]),
+                unit.beyond.eq(mask),
+                unit.zero_out.eq(settings.zero_out),
+                unit.low.eq(settings.low),
+                unit.high.eq(settings.high),
+            ]
+        m.d.comb += self._outputs.eq(Cat(unit.value.as_unsigned() for unit in units))
+        with m.If(goes):
+            m.d.sync += [
+                shifts[0].eq(scale.shift),
+                shifts[1].eq(shifts[0]),
+                mask.eq(beyond(shifts[0], LOW_BITS, PRODUCT_BITS)),
+            ]
+        if not p.loads_sums:
+            return
+        sums = [unit.product[:32] for unit in units]
+        if len(units) > 1:
+            lanes = [Signal(log2(len(units)), name=f"lane_{stage}") for stage in range(2)]
+            with m.If(goes):
+                m.d.sync += [lanes[0].eq(step.lanes.lane(settings)), lanes[1].eq(lanes[0])]
+            sums = [Array(sums)[lanes[1]]]
+        passing = Signal(32)
+        with m.If(goes):
+            m.d.sync += [passing.eq(sums[0]), self._value.eq(passing)]
 
     def _requantise(self, m: Module, totals: Sequence[Value], enable: Value) -> Value:
         """What is left of the sums; a cycle later it becomes their outputs."""
@@ -269,7 +358,7 @@ class Leaving:
 def value_bits(parameters: HwcParameters) -> int:
     """Width of what is left of the sums of a step: for each output, or a whole sum."""
     whole = 32 if parameters.loads_sums else 18 if parameters.wide else 0
-    return max(REST_BITS * parameters.requantisers, whole)
+    return max(0 if parameters.scaled else REST_BITS * parameters.requantisers, whole, 1)
 
 
 def _bytes(kept: Value, old: Value, fresh: Sequence[Value]) -> Value:

@@ -26,7 +26,7 @@ def place_in_row(parameters: HwcParameters) -> data.StructLayout:
     them. It ``begins`` the row's part of the vector. It ``ends`` what is joined: no word of the row is written after
     it before the box ends.
     """
-    lines, most = rows_of_lanes(parameters), parameters.vector_lanes.product
+    lines, most = rows_of_lanes(parameters), parameters.most_steps
     return data.StructLayout({"line": max(1, log2(lines)), "left": range(most + 1), "begins": 1, "ends": 1})
 
 

@@ -77,7 +77,8 @@ def _store_cycles(block, lines, begin, columns, ends_row, final):  # type: ignor
     if not final or block.element > 1:
         return lines * columns
     together = block.requantisers
-    overflows = ends_row and begin % WORD_BYTES + (columns - 1) % together >= WORD_BYTES
+    last = (columns - 1) // together * together
+    overflows = ends_row and (begin + last) % WORD_BYTES + columns - 1 - last >= WORD_BYTES
     return lines * (-(-columns // together) + overflows)
 
 
@@ -159,7 +160,7 @@ def _load_wanted(block, nest, walk, pieces, unloaded):  # type: ignore[no-untype
 def _load(output, block, nest, walk, pieces, start):  # type: ignore[no-untyped-def]
     """Load a vector; returns the cycle of the access that keeps it, which is requested with the last word."""
     m, y, x, _ = _vector(pieces, walk[L_VECTOR])
-    keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + PORT_ISSUE
+    keeps = start + pieces[1, m] * pieces[4, y] * pieces[7, x] + PORT_ISSUE + block.scaling
     output.free, output.near = keeps + block.capture, keeps + 1
     walk[L_VECTOR] += 1
     walk[L_AT] = start + 1 + (ROW_ADDRESS if x + 1 == pieces[9, 2] else 0)
@@ -219,11 +220,8 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
             continue
         m, y, x, index = _vector(pieces, vector)
         if not has_biases:
-            channels = pieces[1, m]
-            output.free, output.near = (
-                at + channels + PORT_ISSUE + REQUEST_TO_ANSWER + BIAS_KEPT,
-                at + channels + PORT_ISSUE,
-            )
+            requested = at + pieces[1, m] * block.record_words + PORT_ISSUE + block.scaling
+            output.free, output.near = requested + REQUEST_TO_ANSWER + BIAS_KEPT, requested
             has_biases = True
             continue
         # Captured, and stored from the next cycle on. The next one may be requested so that it arrives then.

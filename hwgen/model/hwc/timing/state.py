@@ -66,6 +66,8 @@ class Block(NamedTuple):
     line_pitch : bytes of a channel lane in a line of weights; 0: they are packed densely.
     vectors, tile_vectors : of O's memory, and of the largest tile.
     lane_c, requantisers : lanes along c; outputs of 8 bits that the output's port makes in a cycle.
+    record_words : words that a bias is, with its channel's multiplier and shift where they come along.
+    scaling : stages of the output's port besides those that every HWC has.
     capture : cycles from asking the output memory for a vector to having it.
     words_ahead : of I that are requested before the first is written, at most.
     spills : partial sums are written back and loaded again.
@@ -99,6 +101,8 @@ class Block(NamedTuple):
     tile_vectors: int
     lane_c: int
     requantisers: int
+    record_words: int
+    scaling: int
     capture: int
     words_ahead: int
     spills: bool
@@ -254,6 +258,6 @@ def rebase(state: State) -> Ints:
     return counters
 
 
-def finish(state: State) -> int:
+def finish(block: Block, state: State) -> int:
     """Cycles from the last operation to the interrupt."""
-    return int(state[FREE]) + END
+    return int(state[FREE]) + block.scaling + END

@@ -12,6 +12,7 @@ from amaranth.sim import Simulator
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.loop_counts import loop_counts
+from hwgen.arch.requantisation import bias_records, scaled_values
 from hwgen.gateware.hwc.output.stream import OutputStream
 from hwgen.golden.requantisation import requantise
 from hwgen.ir.lanes import Lanes
@@ -51,6 +52,8 @@ class Task:
     ceiling: int = 127
     unit: int = 0
     spread: int = 1 << 31
+    scaled: Requantisation | None = None
+    requantisers: int = 4
 
     def number(self, rng: Random) -> int:
         """What is added to a sum, or a bias: within ``spread`` of a multiple of ``unit``."""
@@ -98,7 +101,19 @@ class Task:
             output_bytes=64 * self.depth(),
             lanes=Lanes(m=m, y=y, x=x),
             bias_words=self.bias_words,
+            scaled=self.scaled is not None,
+            most_requantisers=self.requantisers,
         )
+
+    def requantisation(self) -> Requantisation:
+        """What becomes of sums."""
+        return self.scaled or Requantisation.shifted(self.shift, relu=bool(self.relu), ceiling=self.ceiling)
+
+    def requantiser(self) -> dict[str, int]:
+        """The registers of that."""
+        if self.scaled is not None:
+            return scaled_values(self.scaled, "task")
+        return {"shift": self.shift, "relu": self.relu, "ceiling": self.ceiling}
 
     def pitch(self) -> int:
         return -(-self.extents["x"] // 4) * 4
@@ -125,9 +140,7 @@ class Task:
             "partial_pitch": 4 * extents["x"],
             "partial_plane": 4 * extents["x"] * extents["y"],
             "bias_base": BIASES,
-            "shift": self.shift,
-            "relu": self.relu,
-            "ceiling": self.ceiling,
+            **self.requantiser(),
         }
         bits = [j >= self.around_biases for j in self.parameters().bias_loops]
         return values | ({"bias_stays": sum(bit << i for i, bit in enumerate(bits))} if bits else {})
@@ -246,7 +259,8 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     extents = task.extents
     compute = Compute(around, np.zeros((extents["m"], extents["y"], extents["x"]), np.int64))
     biases = np.array([task.number(around.rng) for _ in range(extents["m"])], np.int32)
-    around.memory[BIASES : BIASES + 4 * extents["m"]] = biases.astype("<i4").view(np.uint8)
+    records = bias_records(biases, task.requantisation().scales, task.parameters().requantisation)
+    around.memory[BIASES : BIASES + len(records)] = records.view(np.uint8)
 
     async def bench(ctx: Any) -> None:
         for name, value in task.settings().items():
@@ -265,8 +279,7 @@ def run(task: Task, stalls: bool, seed: int = 1) -> tuple[Around, np.ndarray]:
     simulator.add_testbench(bench)
     simulator.run()
     assert not compute.work
-    requantisation = Requantisation.shifted(task.shift, relu=bool(task.relu), ceiling=task.ceiling)
-    expected = requantise(compute.results.astype(np.int32), biases, requantisation)
+    expected = requantise(compute.results.astype(np.int32), biases, task.requantisation())
     return around, expected
 
 
@@ -342,7 +355,9 @@ def words_of(task: Task) -> Counter[str]:
         else:
             words["output"] += rows * ((x[1] - 1) // 4 - x[0] // 4 + 1)
             kept_for = tuple(box[dim] for dim in task.loops[: task.around_biases] if dim != "c")
-            words["bias"] += sum(1 for channel in range(*m) if ((channel, channel + 1), *kept_for) not in biases)
+            words["bias"] += task.parameters().record_words * sum(
+                1 for channel in range(*m) if ((channel, channel + 1), *kept_for) not in biases
+            )
             biases.update(((channel, channel + 1), *kept_for) for channel in range(*m))
     return words
 
@@ -356,10 +371,15 @@ def test_outputs_and_words_for_every_shape(shape: str, stalls: bool, tasks: int)
     rng = Random(f"{shape} {stalls}")
     for seed in range(tasks):
         task = task_for(SHAPES[shape], ORDERS[seed % 2], rng, depth_in_boxes=rng.choice((1.0, 1.5, 2.0, 3.4)))
-        around, expected = run(task, stalls, seed)
-        extents, pitch = task.extents, task.pitch()
-        rows = around.memory[OUTPUTS : OUTPUTS + extents["m"] * extents["y"] * pitch].view(np.int8)
-        rows = rows.reshape(extents["m"], extents["y"], pitch)
-        assert np.array_equal(rows[:, :, : extents["x"]], expected), task
-        assert (rows[:, :, extents["x"] :].view(np.uint8) == 0xA5).all(), task
-        assert +around.words == +words_of(task), task
+        check(task, stalls, seed)
+
+
+def check(task: Task, stalls: bool, seed: int) -> None:
+    """Outputs, the bytes beside them, and the words that were accessed."""
+    around, expected = run(task, stalls, seed)
+    extents, pitch = task.extents, task.pitch()
+    rows = around.memory[OUTPUTS : OUTPUTS + extents["m"] * extents["y"] * pitch].view(np.int8)
+    rows = rows.reshape(extents["m"], extents["y"], pitch)
+    assert np.array_equal(rows[:, :, : extents["x"]], expected), task
+    assert (rows[:, :, extents["x"] :].view(np.uint8) == 0xA5).all(), task
+    assert +around.words == +words_of(task), task

@@ -1,0 +1,96 @@
+"""What lanes need: units of memory, stages of the datapath, outputs in a cycle."""
+
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.latency import (
+    ACCESSES_BESIDE,
+    ACCESSES_IN_FLIGHT,
+    CAPTURE,
+    FEWER_WORDS_AHEAD,
+    SCALING,
+    SPREAD,
+    TREE,
+)
+from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.weights.lines import WeightLines
+from hwgen.ir.hardware import MULTIPLIERS
+from hwgen.ir.lanes import LANE_DIMS, NARROW_PORTS, Lanes, Ports
+from hwgen.ir.requantisation import RequantisationForm
+
+__all__ = [
+    "LANES",
+    "capture",
+    "check_lanes",
+    "input_words_ahead",
+    "memory_units",
+    "requantisers",
+    "scaling",
+    "spreads",
+    "tree_levels",
+]
+
+LANES = MULTIPLIERS
+"""Lanes of a datapath if nothing else is asked for."""
+LANE_RANGE = range(4, 257)
+"""Lanes that a datapath may have together."""
+
+
+def memory_units(lanes: Lanes, operand_bits: int = 8, ports: Ports = NARROW_PORTS) -> tuple[int, int, int]:
+    """Bytes by which the input, weight and output memories of such lanes grow.
+
+    The input memory holds every element as often as there are lanes along y, which read rows of their own. A copy is
+    one memory for each lane along c, with a byte-wide bank for each byte that the lanes along x read. The weight
+    memory has a bank for each byte that the lanes along m and c read. All have at least the banks that a word of its
+    port is written to, but for weights in lines, of which the memory holds what is used. The output memory has a
+    32-bit sum for each lane along m, y and x.
+    """
+    weights = lanes.m * lanes.c if operand_bits == 8 else max(lanes.m, 2 * lanes.halved().m)
+    return (
+        lanes.y * lanes.c * max(ports.input_bytes, lanes.x),
+        max(WORD_BYTES if WeightLines.of(lanes) else ports.weight_bytes, weights),
+        SUM_BYTES * lanes.sums,
+    )
+
+
+def input_words_ahead(lanes: Lanes, in_flight: int = ACCESSES_IN_FLIGHT) -> int:
+    """Words of the input that are requested before the first is written, at most, on an HWC with such lanes.
+
+    Registers and queues beside the memories stay within 256 bytes: with all of 16 lanes along m the biases of a
+    vector, and outputs that wait for a word, leave less of it to the input's queue, unless more is asked for.
+    """
+    fewer = lanes.m == lanes.product == LANES and in_flight == ACCESSES_IN_FLIGHT
+    return FEWER_WORDS_AHEAD if fewer else in_flight + ACCESSES_BESIDE
+
+
+def capture(lanes: Lanes) -> int:
+    """Cycles from asking the output memory for a vector to having it: the stages of the datapath."""
+    return CAPTURE + TREE * tree_levels(lanes) + SPREAD * spreads(lanes)
+
+
+def spreads(lanes: Lanes) -> bool:
+    """Whether operands stand in registers on their way from the memories to so many multipliers."""
+    return lanes.c > 1 and lanes.product > LANES
+
+
+def tree_levels(lanes: Lanes) -> int:
+    """Levels of the adders that sum the products of lanes along c."""
+    return lanes.c.bit_length() - 1
+
+
+def requantisers(lanes: Lanes, most: int = WORD_BYTES) -> int:
+    """Outputs of 8 bits that an HWC with such lanes makes in a cycle: as many as a row of lanes has, or the most."""
+    return min(most, lanes.x)
+
+
+def scaling(form: RequantisationForm) -> int:
+    """Cycles that an access of the output's port takes longer than with sums that are only shifted."""
+    return SCALING if form == "scaled" else 0
+
+
+def check_lanes(lanes: Lanes) -> None:
+    """Raise `ParameterError` unless the datapath can have these lanes."""
+    powers = all(lanes.along(dim) & (lanes.along(dim) - 1) == 0 for dim in LANE_DIMS)
+    if not powers or lanes.outside(LANE_DIMS) or lanes.product not in LANE_RANGE:
+        raise ParameterError(
+            f"lanes: expected powers of two along {', '.join(LANE_DIMS)}, "
+            f"{LANE_RANGE[0]} to {LANE_RANGE[-1]} together, got {lanes}"
+        )

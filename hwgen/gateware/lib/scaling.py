@@ -1,0 +1,117 @@
+"""From a 33-bit sum to an 8-bit output by a multiplier and a shift: the arithmetic of quantised networks."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, MULTIPLIER_BITS
+from hwgen.gateware.lib.requantise import RoundingShift
+
+__all__ = ["LOW_BITS", "PRODUCT_BITS", "Scaling", "ZeroClip"]
+
+SUM_BITS = 33
+"""Of a sum with its bias."""
+PRODUCT_BITS = SUM_BITS + MULTIPLIER_BITS
+LOW_BITS = 9
+"""Bits that are kept of a shifted product, one of them below the output's: with its sign the distance of any two
+outputs, which a zero point may be."""
+REST_BITS = LOW_BITS + 2
+
+
+class Scaling(wiring.Component):
+    """``v = (total * multiplier + (1 << (shift - 1))) >> shift``, nothing added for shift 0; then
+    ``clip(v + zero_out, low, high)``.
+
+    Four stages, a register behind each: two products, of the lower and the upper half of the sum; their sum; the
+    shift; the clip. All of them advance together. Nothing wraps.
+
+    Members
+    -------
+    advance : In(1)
+        Every stage takes what the one before has.
+    total : In(signed(33))
+    multiplier : In(16), without sign
+    shift : In(6)
+        At most 47, two stages later than ``total``.
+    beyond : In(50)
+        For this shift, as `hwgen.gateware.lib.requantise.beyond` gives it.
+    zero_out, low, high : In(8)
+        In two's complement.
+    product : Out(signed(49))
+        Two stages later; with a multiplier of 1 it is the sum.
+    value : Out(signed(8))
+        The output, four stages later.
+    """
+
+    advance: In(1)
+    total: In(signed(SUM_BITS))
+    multiplier: In(MULTIPLIER_BITS)
+    shift: In(CHANNEL_SHIFT_BITS)
+    beyond: In(PRODUCT_BITS + 1)
+    zero_out: In(8)
+    low: In(8)
+    high: In(8)
+    product: Out(signed(PRODUCT_BITS))
+    value: Out(signed(8))
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        half = MULTIPLIER_BITS
+        lower, upper = Signal(2 * half, reset_less=True), Signal(signed(SUM_BITS), reset_less=True)
+        rest = Signal(REST_BITS, reset_less=True)
+        m.submodules.rounding = rounding = RoundingShift(
+            bits=LOW_BITS, sum_bits=PRODUCT_BITS, shift_bits=CHANNEL_SHIFT_BITS
+        )
+        m.submodules.clip = clip = ZeroClip()
+        m.d.comb += [
+            rounding.enable.eq(1),
+            rounding.sum.eq(self.product),
+            rounding.shift.eq(self.shift),
+            rounding.beyond.eq(self.beyond),
+            clip.rest.eq(rest),
+            clip.zero_out.eq(self.zero_out),
+            clip.low.eq(self.low),
+            clip.high.eq(self.high),
+        ]
+        with m.If(self.advance):
+            m.d.sync += [
+                lower.eq(self.total[:half] * self.multiplier),
+                upper.eq(self.total[half:].as_signed() * self.multiplier),
+                # The lowest bits need no adder.
+                self.product.eq(Cat(lower[:half], (upper + lower[half:])[:SUM_BITS])),
+                rest.eq(rounding.rest),
+                self.value.eq(clip.value),
+            ]
+        return m
+
+
+class ZeroClip(wiring.Component):
+    """Rounds, adds the zero point, clips. Combinational.
+
+    Members
+    -------
+    rest : In(11)
+        From `RoundingShift`.
+    zero_out, low, high : In(8)
+        In two's complement.
+    value : Out(signed(8))
+    """
+
+    rest: In(REST_BITS)
+    zero_out: In(8)
+    low: In(8)
+    high: In(8)
+    value: Out(signed(8))
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        doubled, negative, outside = self.rest[: LOW_BITS + 1].as_signed(), self.rest[LOW_BITS], self.rest[-1]
+        value, below, above = Signal(signed(LOW_BITS + 2)), Signal(), Signal()
+        m.d.comb += [
+            # A half and the zero point are added at once.
+            value.eq((doubled + Cat(1, self.zero_out).as_signed()) >> 1),
+            below.eq(Mux(outside, negative, value < self.low.as_signed())),
+            above.eq(Mux(outside, ~negative, value > self.high.as_signed())),
+            self.value.eq(Mux(below, self.low, Mux(above, self.high, value[:8]))),
+        ]
+        return m
