@@ -33,13 +33,15 @@ class Quantisation:
 
     def values(self, numbers: NDArray[np.floating]) -> Int8:
         """The int8 values of numbers, in float32 as ONNX has it: rounded half to even, clipped."""
-        codes = np.rint(np.asarray(numbers, np.float32) / np.float32(self.scale)) + np.float32(self.zero)
-        values: Int8 = np.clip(codes, LOWEST, HIGHEST).astype(np.int8)
+        with np.errstate(all="ignore"):  # scales may be so small that numbers become infinite
+            codes = np.rint(np.asarray(numbers, np.float32) / np.float32(self.scale)) + np.float32(self.zero)
+            values: Int8 = np.clip(codes, LOWEST, HIGHEST).astype(np.int8)
         return values
 
     def numbers(self, values: Int8) -> Float32:
         """The numbers that values stand for, in float32."""
-        numbers: Float32 = (values.astype(np.int32) - self.zero).astype(np.float32) * np.float32(self.scale)
+        with np.errstate(over="ignore"):
+            numbers: Float32 = (values.astype(np.int32) - self.zero).astype(np.float32) * np.float32(self.scale)
         return numbers
 
     def outside(self, values: Int8) -> NDArray[np.int8] | NDArray[np.uint8]:

@@ -1,6 +1,7 @@
 """A quantised model in one form: standard operators on numbers between quantisers, constants folded, shapes known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hwgen.quantised.onnx.lifting import LIFTED, QUANTISERS, lifted
 from hwgen.quantised.onnx.operators import OWN_DOMAINS, REFUSED
 from hwgen.quantised.tensors import OFFSET, Quantisation
 
-__all__ = ["QuantisedModel", "load_quantised"]
+__all__ = ["QuantisedModel", "load_quantised", "malformed"]
 
 OLDEST, USUAL = 13, 17
 """The oldest version of the standard operators that is read as it is; the one taken where a model names none."""
@@ -53,14 +54,28 @@ def load_quantised(path: Path) -> QuantisedModel:
     _check_operators(whole, path)
     batch = _take_one_image(whole.graph)
     parameters = _input_parameters(whole.graph)
-    nodes = lifted(whole.graph.node, parameters, {value.name for value in whole.graph.output})
+    with malformed(path):
+        nodes = lifted(whole.graph.node, parameters, {value.name for value in whole.graph.output})
     if not any(node.op_type in QUANTISERS for node in nodes):
         raise InputError(
             f"{path}: expected a quantised model (QuantizeLinear and DequantizeLinear, or QLinearConv and the like), "
             "got one of floats (onnxruntime.quantization.quantize_static quantises it; hwgen layers reads it so)"
         )
     opset = max([one.version for one in whole.opset_import if one.domain in ("", "ai.onnx")], default=USUAL)
-    return _Preparation(path, whole, nodes, opset).model(batch, parameters)
+    with malformed(path):
+        return _Preparation(path, whole, nodes, opset).model(batch, parameters)
+
+
+@contextmanager
+def malformed(path: Path, node: Any = None) -> Iterator[None]:
+    """What reading a node stumbles over that has too few inputs, or attributes of other types: `InputError`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        where = f"{path}: a node" if node is None else f"{path}: {node.op_type} {node.name}"
+        raise InputError(f"{where}: inputs or attributes that the operator does not have") from None
 
 
 def _check_operators(whole: Any, path: Path) -> None:

@@ -8,7 +8,7 @@ from hwgen.ir.document import InputError
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Dequantise, HostOperator, Node, Quantise
 from hwgen.quantised.onnx.anchors import ANCHORS
-from hwgen.quantised.onnx.model import QuantisedModel, load_quantised
+from hwgen.quantised.onnx.model import QuantisedModel, load_quantised, malformed
 from hwgen.quantised.onnx.operators import ACTIVE
 from hwgen.quantised.onnx.regions import Region
 from hwgen.quantised.onnx.sums import channel_convolution
@@ -42,21 +42,26 @@ class _Reading:
         """Raise `InputError` for weights that depend on the inputs, or do not fit what they are multiplied with."""
         model = self._model
         for node in model.nodes:
-            if node.op_type not in ACTIVE:
-                continue
-            where = f"{model.path}: {node.op_type} {node.name}: weights"
-            if node.input[1] not in model.constants:
-                raise InputError(f"{where} {node.input[1]} are not constant")
-            if node.op_type == "Conv":
-                channels, own = model.shapes[node.input[0]][1], model.constants.shape(node.input[1])[1]
-                groups = next((one.i for one in node.attribute if one.name == "group"), 1)
-                if own * groups != channels:
-                    raise InputError(f"{where} of {own} channels for {groups} groups of {channels // groups}")
+            if node.op_type in ACTIVE:
+                with malformed(model.path, node):
+                    self._check_weights_of(node)
+
+    def _check_weights_of(self, node: Any) -> None:
+        model = self._model
+        where = f"{model.path}: {node.op_type} {node.name}: weights"
+        if node.input[1] not in model.constants:
+            raise InputError(f"{where} {node.input[1]} are not constant")
+        if node.op_type == "Conv":
+            channels, own = model.shapes[node.input[0]][1], model.constants.shape(node.input[1])[1]
+            groups = next((one.i for one in node.attribute if one.name == "group"), 1)
+            if own * groups != channels:
+                raise InputError(f"{where} of {own} channels for {groups} groups of {channels // groups}")
 
     def _quantiser(self, node: Any) -> None:
         region = Region(self._model, self._producers, ANCHORS, channel_convolution, node)
         try:
-            region.build()
+            with malformed(self._model.path, self._producers.get(node.input[0], node)):
+                region.build()
         except NotHardware as error:
             made = self._producers.get(node.input[0])
             self._reasons[made.output[0] if made is not None else node.output[0]] = str(error)
@@ -75,7 +80,8 @@ class _Reading:
                 continue
             region = self._regions.get(node.output[0])
             if region is None:
-                nodes.append(self._host(node))
+                with malformed(model.path, node):
+                    nodes.append(self._host(node))
                 tensors.update((name, self._tensor(name)) for name in node.output if name)
                 continue
             nodes += region.nodes

@@ -68,6 +68,10 @@ def nothing_fits(draft: Draft) -> str:
     return draft.both(draft.node("Conv", draft.both("x", 0.1, 0), weights), 0.1, 0)
 
 
+def too_few_inputs(draft: Draft) -> str:
+    return draft.both(draft.node("QLinearConv", draft.quantised("x", 0.1, 0), draft.constant(0.1)), 0.1, 0)
+
+
 @pytest.mark.parametrize(
     ("write", "message"),
     [
@@ -82,6 +86,7 @@ def nothing_fits(draft: Draft) -> str:
         (computed_weights, "Conv n3: weights t2 are not constant"),
         (wide, "is quantised to uint16: expected int8 or uint8"),
         (several_scales, "expected one scale for an activation, got 2"),
+        (too_few_inputs, "a node: inputs or attributes that the operator does not have"),
         (nothing_fits, "Conv n3: weights of 5 channels for 1 groups of 2"),
     ],
 )
