@@ -131,7 +131,7 @@ def run_beside(
 ) -> Beside:
     """Run both; ``progress`` is called after each node and image. Raises `InputError` for inputs that do not fit."""
     count = checked_inputs(graph, given, where)
-    runtime = model_outputs(path, given, list(graph.tensors))
+    runtime = model_outputs(path, given, [one.name for one in graph.tensors.values() if one.quantisation])
     made: list[dict[str, NDArray]] = []
     agreements: list[list[Agreement]] = []
     first: Mapping[str, NDArray] = {}

@@ -96,7 +96,7 @@ def _with_table(region: Region, name: str, tail: Tail, output: str) -> tuple[str
     try:
         source = region.source(name)
     except NotHardware:
-        region.produce(name, tail, output)
+        region.quantised(name, tail, output)
         return output, None
     return source.tensor, region.table(source, tail)
 

@@ -67,6 +67,7 @@ class _Reading:
             self._reasons[made.output[0] if made is not None else node.output[0]] = str(error)
         else:
             self._regions[node.output[0]] = region
+            self._reasons |= region.reasons
 
     def graph(self) -> Graph:
         """The nodes that the outputs depend on."""

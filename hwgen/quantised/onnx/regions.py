@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.quantised.kinds import Lookup, Movement, Node, View
+from hwgen.quantised.kinds import Lookup, Movement, Node, Quantise, View
 from hwgen.quantised.onnx.constants import Integers
 from hwgen.quantised.onnx.model import QuantisedModel
 from hwgen.quantised.onnx.movement import flat_index, pad_value
@@ -54,6 +54,7 @@ class Region:
     producers : the node of the model that makes a tensor.
     anchors : the registry.
     per_channel : builds a factor and an offset for each channel of a source.
+    reasons : why numbers that the host quantises in between have no integer form.
     target : quantisation of the output.
     """
 
@@ -65,6 +66,7 @@ class Region:
     nodes: list[Node] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, Int8] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> Quantisation:
@@ -106,6 +108,21 @@ class Region:
             self.produce(variable[0], tail.before(node), output)
             return
         raise NotHardware(f"{node.op_type}: no integer form")
+
+    def quantised(self, tensor: str, tail: Tail, output: str) -> None:
+        """The same for an operand; numbers that have no integer form are quantised by the host as they come."""
+        made, reached = len(self.nodes), dict(self.tensors)
+        try:
+            self.produce(tensor, tail, output)
+        except NotHardware as reason:
+            if not tail.empty:
+                raise
+            del self.nodes[made:]
+            self.tensors = reached
+            self.reasons[tensor] = str(reason)
+            covers = (_name(self.quantiser),)
+            shape = self.model.shapes[tensor]
+            self.emit(Quantise(name=output, inputs=(tensor,), outputs=(output,), covers=covers, shape=shape))
 
     def source(self, tensor: str) -> Source:
         """A quantised tensor whose numbers these are; moved elements are moved as integers first."""
@@ -223,7 +240,7 @@ class Region:
             inner = source.tensor
         else:
             inner = f"{output}::before_{_name(node)}"
-            self.produce(node.input[0], tail.across(node.input[0], tensor), inner)
+            self.quantised(node.input[0], tail.across(node.input[0], tensor), inner)
         self._emit_move(node, tensor, inner, output, self.target, fill)
 
     def _emit_move(

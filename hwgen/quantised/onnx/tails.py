@@ -52,6 +52,11 @@ class Tail:
         return [node for node in self.nodes if node.op_type != SAME]
 
     @property
+    def empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not self._working
+
+    @property
     def scalar(self) -> bool:
         """Whether it does the same to all channels."""
         return not any(node.op_type == "BatchNormalization" for node in self.nodes) and all(

@@ -203,6 +203,20 @@ def test_an_activation_made_of_several_nodes_is_one_table(tmp_path: Path) -> Non
     assert total(beside(path, graph).agreements).different == 0
 
 
+def test_what_follows_numbers_of_the_host_is_quantised_first(tmp_path: Path) -> None:
+    draft = Draft([1, 4, 6, 6])
+    normalised = draft.node("LRN", draft.both("x", 0.1, 128), size=3)
+    pooled = draft.node("MaxPool", normalised, kernel_shape=[3, 2], strides=[1, 2])
+    flat = draft.node("Flatten", pooled)
+    path = draft.write(tmp_path / "lrn.onnx", draft.both(flat, 0.07, 120), [1, 48])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "dequantise", "LRN", "quantise", "max pool", "view", "dequantise"]
+    assert [node.reason for node in graph.nodes if isinstance(node, HostOperator)] == ["LRN: no integer form"]
+    found = beside(path, graph)
+    assert found.differences[graph.outputs[0]].largest == 0
+    assert total(found.agreements).elements == 48
+
+
 def test_what_hardware_cannot_do_is_named_with_its_work(tmp_path: Path) -> None:
     draft = Draft([1, 4, 6])
     read = draft.both("x", 0.1, 128)
