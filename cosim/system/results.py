@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.level import DRAM
 from hwgen.ir.schedule import Bits, Schedule
+from hwgen.lower.cluster.cycles import clusters_cycles
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import Partition
@@ -30,6 +32,8 @@ from hwgen.model.dram.counts import program_access
 
 __all__ = ["SystemTask", "cosimulate_systems", "judge_system", "prepare_system"]
 
+START_AFTER_START = 4
+"""Cycles from the start of a cluster to that of the next one, as the test bench writes them."""
 _AT_PORTS: dict[tuple[str, str, bool], tuple[str, Operand, Direction]] = {
     ("i", "I", False): ("tcdm", "I", "read"),
     ("w", "W", False): ("tcdm", "W", "read"),
@@ -64,6 +68,12 @@ class SystemTask:
     counts: tuple[Counts, ...]
     job: SystemJob
     expected: NDArray[np.signedinteger]
+
+    @cached_property
+    def predicted_cycles(self) -> float:
+        """From the first start to the last end, with the DRAM's timing of the job: the starts come one by one."""
+        times = clusters_cycles(self.program.programs, self.job.timing)
+        return max(START_AFTER_START * number + one.total for number, one in enumerate(times))
 
 
 def prepare_system(
@@ -195,7 +205,7 @@ def judge_system(task: SystemTask, outcome: SystemResult) -> LayerResult:
         measured=measured,
         equal=equal,
         output_exact=not len(wrong) and not outcome.timed_out,
-        predicted_cycles=0,
+        predicted_cycles=round(task.predicted_cycles),
         cycles=outcome.cycles,
         seconds=outcome.seconds,
         failures=tuple(failures),

@@ -1,11 +1,13 @@
 """Several AXI4 masters on one slave."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from hwgen.arch.bus import master_bits
+from hwgen.arch.bus import BURST_BEATS, master_bits
 from hwgen.gateware.bus.axi import ID_BITS, USER_BITS, AxiSignature
 
 __all__ = ["AxiInterconnect", "BurstArbiter"]
@@ -15,7 +17,7 @@ WRITES_IN_ORDER = 16
 
 REQUEST = data.StructLayout({"id": ID_BITS, "addr": 32, "len": 8, "size": 3, "burst": 2, "user": USER_BITS})
 """What is on AR or AW beside the handshake."""
-READ_BEAT, WRITE_BEAT, RESPONSE = ("rdata", "rresp", "rlast"), ("wdata", "wstrb", "wlast"), ("bresp",)
+READ_BEAT, WRITE_BEAT = ("rdata", "rresp", "rlast"), ("wdata", "wstrb", "wlast")
 """Signals of the other channels beside handshake and ID."""
 
 
@@ -81,7 +83,10 @@ class AxiInterconnect(wiring.Component):
     accepted, each burst to its end, and never precede their address. *Responses*, errors too, go to the master in
     their ID; read beats of different IDs may be interleaved.
 
-    An address is delayed by a cycle, and write data wait for a cycle after it. Beats and responses are not delayed.
+    *Read beats* wait for their master in a queue of its own, which holds a longest burst: a master that takes them
+    slowly does not keep the others waiting behind it.
+
+    An address is delayed by a cycle, write data wait for a cycle after it, and read beats are in the queue for two.
 
     Parameters
     ----------
@@ -122,9 +127,27 @@ class AxiInterconnect(wiring.Component):
                 with m.Case(i):
                     m.d.comb += [getattr(slave, name).eq(getattr(master, name)) for name in ("wvalid", *WRITE_BEAT)]
                     m.d.comb += master.wready.eq(slave.wready)
-        self._answers(m, "r", READ_BEAT)
-        self._answers(m, "b", RESPONSE)
+        self._answers(m, "b", [(master.bvalid, master.bready) for master in self.masters])
+        for master in self.masters:
+            m.d.comb += [master.bid.eq(slave.bid[:ID_BITS]), master.bresp.eq(slave.bresp)]
+        self._reads(m)
         return m
+
+    def _reads(self, m: Module) -> None:
+        """Read beats, each to the queue of its master."""
+        slave = self.slave
+        beat = Cat(slave.rid[:ID_BITS], *(getattr(slave, name) for name in READ_BEAT))
+        ends = []
+        for number, master in enumerate(self.masters):
+            m.submodules[f"beats_{number}"] = beats = SyncFIFOBuffered(width=len(beat), depth=BURST_BEATS)
+            m.d.comb += [
+                beats.w_data.eq(beat),
+                Cat(master.rid, *(getattr(master, name) for name in READ_BEAT)).eq(beats.r_data),
+                master.rvalid.eq(beats.r_rdy),
+                beats.r_en.eq(master.rready & beats.r_rdy),
+            ]
+            ends.append((beats.w_en, beats.w_rdy))
+        self._answers(m, "r", ends)
 
     def _addresses(self, m: Module, channel: str, may: Value) -> Value:
         """An address channel, while ``may`` is set; the master whose burst is at the slave."""
@@ -147,18 +170,16 @@ class AxiInterconnect(wiring.Component):
         number: Value = arbiter.master
         return number
 
-    def _answers(self, m: Module, channel: str, names: tuple[str, ...]) -> None:
-        """A response channel: to the master in the ID; one that no master has is dropped."""
-        slave = self.slave
-        number = getattr(slave, f"{channel}id")
-        for master in self.masters:
-            m.d.comb += getattr(master, f"{channel}id").eq(number[:ID_BITS])
-            m.d.comb += [getattr(master, name).eq(getattr(slave, name)) for name in names]
+    def _answers(self, m: Module, channel: str, ends: Sequence[tuple[Signal, Signal]]) -> None:
+        """The handshake of a response channel with the end of the master in the ID, ``valid`` and ``ready`` of each.
+
+        A response that no master has asked for is dropped.
+        """
+        valid, ready, number = (getattr(self.slave, f"{channel}{name}") for name in ("valid", "ready", "id"))
         with m.Switch(number[ID_BITS:]):
-            for i, master in enumerate(self.masters):
+            for i, (end_valid, end_ready) in enumerate(ends):
                 with m.Case(i):
-                    m.d.comb += getattr(master, f"{channel}valid").eq(getattr(slave, f"{channel}valid"))
-                    m.d.comb += getattr(slave, f"{channel}ready").eq(getattr(master, f"{channel}ready"))
+                    m.d.comb += [end_valid.eq(valid), ready.eq(end_ready)]
             if len(self.masters) < 1 << self._bits:
                 with m.Default():
-                    m.d.comb += getattr(slave, f"{channel}ready").eq(1)
+                    m.d.comb += ready.eq(1)

@@ -1,6 +1,6 @@
 """From a cluster's program to its cycles: the duration of each command alone, then the whole program."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -15,12 +15,12 @@ from hwgen.arch.latency import CHUNK_REQUEST, DRAM_QUEUE, MOVE_LEAD, PROGRAM_STA
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.cluster.tiles import Slice, TileCommands
-from hwgen.model.cluster.cycles import ClusterTimes, Fetch, QueueName, Step, simulate
+from hwgen.model.cluster.cycles import ClusterTimes, Fetch, QueueName, Step, simulate_together
 from hwgen.model.core.prediction import PerOperand
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.hwc.cycles import cycles
 
-__all__ = ["cluster_cycles"]
+__all__ = ["cluster_cycles", "clusters_cycles"]
 
 NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
 IMMEDIATE = Dram()
@@ -28,13 +28,18 @@ IMMEDIATE = Dram()
 
 def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
     """The cycles of a program, with a DRAM of this timing."""
-    hardware = ClusterParameters(program.parameters, program.cluster.hwcs)
+    return clusters_cycles([program], timing)[0]
+
+
+def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE) -> list[ClusterTimes]:
+    """The cycles of the programs of several clusters that share a DRAM of this timing, all started at once."""
+    hardware = ClusterParameters(programs[0].parameters, programs[0].cluster.hwcs)
     room: dict[QueueName, int] = {
         "load": hardware.load_words,
         "compute": hardware.compute_words,
         "store": hardware.store_words,
     }
-    return simulate(list(_steps(program, timing)), room, _fetch(program, timing))
+    return simulate_together([(list(_steps(one, timing)), _fetch(one, timing)) for one in programs], room)
 
 
 def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
@@ -157,16 +162,17 @@ def _timed(
 def _needs(move: Descriptor, cycles: float, dma: DmaParameters, timing: Dram, *, loads: bool) -> dict[str, float]:
     """DRAM time of a move and, for a load, its time on the read data channel."""
     demand, width = _demand(move, timing), dma.beat_bytes
+    beats = sum((dram + move.length - 1) // width - dram // width + 1 for dram, _ in move.runs())
     if not loads:
-        return {"demand": demand, "share": min(1.0, demand / max(cycles, 1))}
-    bursts = beats = 0
+        return {"demand": demand, "beats": beats, "share": min(1.0, demand / max(cycles, 1))}
+    bursts = 0
     end = -1
     for dram, _ in move.runs():
-        beats += (dram + move.length - 1) // width - dram // width + 1
         bursts += (dram + move.length - 1) // dma.burst_window - dram // dma.burst_window + (dram != end)
         end = dram + move.length
     ahead = min(1.0, DRAM_QUEUE / bursts, dma.beats_ahead / beats) if bursts else 1.0
-    return {"demand": demand, "share": min(1.0, max(demand, beats) / max(cycles, 1)), "ahead": ahead * cycles}
+    share = min(1.0, max(demand, beats) / max(cycles, 1))
+    return {"demand": demand, "beats": beats, "share": share, "ahead": ahead * cycles}
 
 
 def _demand(move: Descriptor, timing: Dram) -> float:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from hwgen.arch.latency import COMMAND_READ, COMMAND_TAKEN, PROGRAM_END
 
-__all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate"]
+__all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate", "simulate_together"]
 
 QueueName = Literal["load", "compute", "store"]
 QUEUES: tuple[QueueName, ...] = ("load", "compute", "store")
@@ -32,6 +32,7 @@ class Step:
     cycles : of a move that follows another without a gap; 0 for other commands.
     lead : additional cycles of a move that starts with the channel idle.
     demand : cycles for which the move occupies the DRAM.
+    beats : beats of the move on its data channel.
     share : fraction of its time in which a competing access to the DRAM would stall it.
     ahead : cycles of DRAM time requested ahead of the data.
     mask : bit mask of the HWCs that it waits for.
@@ -45,6 +46,7 @@ class Step:
     cycles: float = 0
     lead: float = 0
     demand: float = 0
+    beats: float = 0
     share: float = 0
     ahead: float = 0
     mask: int = 0
@@ -121,11 +123,69 @@ def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | N
 
     Raises ValueError if the program deadlocks.
     """
-    return _Simulation(steps, room, fetch).run()
+    return simulate_together([(steps, fetch)], room)[0]
+
+
+def simulate_together(
+    programs: Sequence[tuple[Sequence[Step], Fetch | None]], room: dict[QueueName, int]
+) -> list[ClusterTimes]:
+    """Play the programs of several clusters that share a DRAM, all started at once; see `simulate`.
+
+    Loads of all clusters have half of the DRAM's time at least, and so have stores. Among themselves each gets what
+    it demands, but no more than the others if that is too much. So do they share the data channels, a beat a cycle.
+    """
+    every = [_Simulation(steps, room, fetch) for steps, fetch in programs]
+    servers = [server for one in every for server in one.moving]
+    while True:
+        for one in every:
+            chunks = sum(other.chunks_coming for other in every if other is not one)
+            while one.settle(servers, chunks):
+                pass
+        rates = _rates(servers)
+        events = [one.events(rates) for one in every]
+        if not any(events):
+            return [one.times() for one in every]
+        soonest = min(event for own in events for event in own)
+        for one, own in zip(every, events, strict=True):
+            if own:
+                one.advance(soonest, rates)
+
+
+def _rates(servers: Sequence[_Server]) -> dict[int, float]:
+    """The rate at which the move of each server advances, by its identity; 1 if it runs alone."""
+    rates = {id(one): 1.0 for one in servers}
+    at_work = _at_work(servers)
+    if len(at_work) < 2:
+        return rates
+    classes = [[(one, step) for one, step in at_work if one.name == name] for name in ("load", "store")]
+    wants = [[min(1.0, step.demand / one.takes) for one, step in some] for some in classes]
+    together = [sum(some) for some in wants]
+    for some, of_dram, other in zip(classes, wants, reversed(together), strict=True):
+        channel = [step.beats / one.takes for one, step in some]
+        for needs, room in ((of_dram, max(0.5, 1 - other)), (channel, 1.0)):
+            for (one, _), need, given in zip(some, needs, _filled(needs, room), strict=True):
+                if given < need:
+                    rates[id(one)] = min(rates[id(one)], given / need)
+    return rates
+
+
+def _at_work(servers: Sequence[_Server]) -> list[tuple[_Server, Step]]:
+    """Those that move data, and what they move."""
+    return [(one, one.present) for one in servers if one.present is not None and one.at_work]
+
+
+def _filled(needs: Sequence[float], room: float) -> list[float]:
+    """What each gets of the room: its need, or as much as the others that need more."""
+    given, left = [0.0] * len(needs), room
+    order = sorted(range(len(needs)), key=needs.__getitem__)
+    for place, number in enumerate(order):
+        given[number] = min(needs[number], left / (len(needs) - place))
+        left -= given[number]
+    return given
 
 
 class _Simulation:
-    """The state between two events."""
+    """The state of one cluster between two events."""
 
     def __init__(self, steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None) -> None:
         self._steps, self._next = steps, 0
@@ -139,31 +199,38 @@ class _Simulation:
         self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
         self._waits: dict[tuple[QueueName, QueueName], float] = defaultdict(float)
 
-    def run(self) -> ClusterTimes:
-        """Advance from event to event until all commands have ended."""
-        while True:
-            while self._settle():
-                pass
-            events = self._events()
-            if not events:
-                break
-            self._advance(min(events))
+    @property
+    def moving(self) -> list[_Server]:
+        """The servers that share the DRAM."""
+        return [self._servers["load"], self._servers["store"]]
+
+    @property
+    def chunks_coming(self) -> int:
+        """Chunks of the program that have been requested."""
+        return len(self._coming)
+
+    def times(self) -> ClusterTimes:
+        """The cycles, after all commands have ended."""
         if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
             raise ValueError("program: some command waits for a token that never comes")
         return ClusterTimes(self._now + PROGRAM_END, self._busy, dict(self._waits))
 
     # --- events at one time ---
 
-    def _settle(self) -> bool:
-        """Start and end every command that can. Returns whether anything changed."""
-        changed = self._ask()
+    def settle(self, sharing: Sequence[_Server], chunks: int) -> bool:
+        """Start and end every command that can. Returns whether anything changed.
+
+        ``sharing`` : the servers of all clusters that share the DRAM. ``chunks`` : of the programs of other clusters,
+        requested before.
+        """
+        changed = self._ask(sharing, chunks)
         if self._next < len(self._steps) and self._reading <= 1e-9:
             changed = self._read(self._steps[self._next]) or changed
         for server in self._servers.values():
             changed |= self._begin(server) or self._end(server)
         return changed
 
-    def _ask(self) -> bool:
+    def _ask(self, sharing: Sequence[_Server], chunks: int) -> bool:
         """Accept arrived chunks of the program, and request others. Returns whether anything changed."""
         fetch, changed = self._fetch, False
         if fetch is None:
@@ -173,21 +240,20 @@ class _Simulation:
             self._words += fetch.words
             changed = True
         while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self._coming)) <= fetch.room:
-            load, cycles = self._servers["load"], fetch.chunks[self._asked]
-            ahead = self._coming[-1] if self._coming else 0.0
-            if load.present is not None and load.at_work:
-                ahead = max(ahead, min(load.present.ahead, load.left))
+            cycles, at_work = fetch.chunks[self._asked], _at_work(sharing)
+            before = sum(min(step.ahead, one.left) for one, step in at_work if one.name == "load")
+            before += chunks * max(cycles, fetch.beats)
+            ahead = max(self._coming[-1] if self._coming else 0.0, before)
             self._coming.append((fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles))
-            rates = self._rates()
-            for server in (load, self._servers["store"]):
-                if server.present is not None and server.at_work:
-                    taken = max(cycles, fetch.beats) if server is load else cycles
-                    taken *= server.present.share * rates[server.name]
-                    # Requests made before are not delayed; the following ones are.
-                    if server.left > server.present.ahead:
-                        server.left += taken
-                    else:
-                        server.delay += taken
+            rates = _rates(sharing)
+            for server, step in at_work:
+                taken = max(cycles, fetch.beats) if server.name == "load" else cycles
+                taken *= step.share * rates[id(server)]
+                # Requests made before are not delayed; the following ones are.
+                if server.left > step.ahead:
+                    server.left += taken
+                else:
+                    server.delay += taken
             self._asked += 1
             changed = True
         return changed
@@ -261,36 +327,24 @@ class _Simulation:
 
     # --- time ---
 
-    def _rates(self) -> dict[QueueName, float]:
-        """The rate at which the command of each queue advances; 1 if it runs alone."""
-        load, store = self._servers["load"], self._servers["store"]
-        rates: dict[QueueName, float] = dict.fromkeys(QUEUES, 1.0)
-        if load.present is None or store.present is None or not (load.at_work and store.at_work):
-            return rates
-        wants = {one.name: min(1.0, one.present.demand / one.takes) for one in (load, store) if one.present}
-        if sum(wants.values()) > 1:
-            for name, other in ((load.name, store.name), (store.name, load.name)):
-                rates[name] = min(1.0, max(0.5, 1 - wants[other]) / wants[name])
-        return rates
-
-    def _events(self) -> list[float]:
-        """Time until the next event, at the current rates."""
-        rates = self._rates()
-        times = [one.left / rates[one.name] for one in self._servers.values() if one.present and one.left > 1e-9]
+    def events(self, rates: dict[int, float]) -> list[float]:
+        """Time until each of the next events, at these rates."""
+        servers = self._servers.values()
+        times = [one.left / rates.get(id(one), 1.0) for one in servers if one.present and one.left > 1e-9]
         times += [left for left in self._hwcs.values() if left > 1e-9]
         if self._reading > 1e-9:
             times.append(self._reading)
         return [*times, *self._coming[:1]]
 
-    def _advance(self, cycles: float) -> None:
-        rates = self._rates()
+    def advance(self, cycles: float, rates: dict[int, float]) -> None:
+        """Let time pass."""
         if any(left > 1e-9 for left in self._hwcs.values()):
             self._busy["compute"] += cycles
         for server in self._servers.values():
             if server.at_work:
                 self._busy[server.name] += cycles
             if server.present is not None:
-                server.left = max(0.0, server.left - cycles * rates[server.name])
+                server.left = max(0.0, server.left - cycles * rates.get(id(server), 1.0))
             elif server.commands:
                 for source in server.commands[0].takes:
                     if not self._tokens[source, server.name]:

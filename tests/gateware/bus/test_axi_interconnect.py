@@ -114,6 +114,19 @@ class Master:
         return not (any(self.left.values()) or self.data or any(self.reads.values()) or self.writes)
 
 
+class SlowReader(Master):
+    """A master that does not take its read data before the others have done."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.takes = False
+
+    def drive(self, ctx: Any) -> None:
+        super().drive(ctx)
+        if not self.takes:
+            ctx.set(self.port.rready, 0)
+
+
 class Slave:
     """Answers reads of different IDs in any order, beat by beat, and writes in any order but that of one ID."""
 
@@ -210,3 +223,28 @@ def test_bursts_stay_whole_and_nobody_is_passed_over(masters: int, eagerness: fl
     assert all(passed <= masters - 1 for passed in worst.values())
     if eagerness == 1:
         assert worst["ar"] == masters - 1, "all masters wait at a time"
+
+
+def test_a_master_that_takes_no_data_keeps_nobody_waiting() -> None:
+    random, dut = Random(9), AxiInterconnect(masters=2, data_bits=32)
+    slow, other = (kind(dut.masters[i], random, i, 10, 1.0) for i, kind in enumerate((SlowReader, Master)))
+    slave = Slave(dut.slave, random, {i: list(one.left["aw"]) for i, one in enumerate((slow, other))}, 1.0)
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(400):
+            for one in (slave, slow, other):
+                one.drive(ctx)
+            slave.sample(ctx)
+            slow.sample(ctx)
+            other.sample(ctx)
+            if other.done and not slow.takes:
+                assert any(slow.reads.values()), "it has asked for data, too"
+                assert cycle < 150
+                slow.takes = True
+            await ctx.tick()
+        assert slow.done
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hwgen.model.cluster.cycles import Fetch, QueueName, Step, simulate
+from hwgen.model.cluster.cycles import Fetch, QueueName, Step, simulate, simulate_together
 
 ROOM: dict[QueueName, int] = {"load": 64, "compute": 128, "store": 64}
 READ, TAKE, END = 3, 2, 4
@@ -87,6 +87,25 @@ def test_loads_and_stores_share_the_dram() -> None:
     # The store wants little and gets it, the load gets the rest.
     assert both(1000, 200) == pytest.approx(READ + 8 + 1000 / 0.8, abs=210)
     assert both(1000, 200) > alone + 150
+
+
+def test_clusters_share_the_dram_and_the_channels() -> None:
+    def together(*loads: Step) -> list[float]:
+        return [times.total - READ - END for times in simulate_together([([one], None) for one in loads], ROOM)]
+
+    alone = TAKE + 200
+    assert together(load(200, demand=80)) == [alone]
+    # 3 x 80 of 202 cycles: each gets a third of the DRAM while all load, and the channel is a beat a cycle.
+    assert together(*3 * [load(200, demand=80)]) == pytest.approx(3 * [3 * 80])
+    assert together(*3 * [load(200, beats=80)]) == pytest.approx(3 * [3 * 80])
+    assert together(*2 * [load(200, demand=80)]) == [alone, alone]
+    # Who needs less than its part gets what it needs; the others share the rest.
+    small, *large = together(load(200, demand=20), *2 * [load(200, demand=180)])
+    assert small == alone
+    assert large == pytest.approx(2 * [2 * 180 + 20])
+    # Stores have the other half.
+    loads, stores = simulate_together([([load(200, demand=202)], None), ([store(200, demand=202)], None)], ROOM)
+    assert loads.total == stores.total == pytest.approx(READ + 2 * alone + END)
 
 
 def test_a_full_queue_holds_up_the_reader() -> None:
