@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 
 from cosim.cluster.preparation import ClusterTask
-from cosim.cluster.run import ClusterResult
+from cosim.cluster.run import ELSEWHERE, ClusterResult
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.descriptor import OperandTag
@@ -21,23 +21,23 @@ __all__ = ["judge_cluster"]
 STALLS = ("busy_", "wait_", "stall_")
 """Name prefixes of the cluster's cycle counters."""
 
-_AT_PORTS: dict[tuple[str, str], tuple[str, Operand, Direction]] = {
-    ("i", "read"): ("tcdm", "I", "read"),
-    ("w", "read"): ("tcdm", "W", "read"),
-    ("o", "read_partial"): ("tcdm", "O", "read_partial"),
-    ("o", "write_partial"): ("tcdm", "O", "write_partial"),
-    ("o", "write"): ("tcdm", "O", "write"),
-    ("o", "bias"): ("tcdm", "B", "read"),
-    ("load", "I"): ("tcdm_dma", "I", "read"),
-    ("load", "W"): ("tcdm_dma", "W", "read"),
-    ("load", "O"): ("tcdm_dma", "O", "read_partial"),
-    ("load", "B"): ("tcdm_dma", "B", "read"),
-    ("store", "O"): ("tcdm_dma", "O", "write"),
+_AT_PORTS: dict[tuple[str, str, bool], tuple[str, Operand, Direction]] = {
+    ("i", "I", False): ("tcdm", "I", "read"),
+    ("w", "W", False): ("tcdm", "W", "read"),
+    ("o", "O", False): ("tcdm", "O", "read_partial"),
+    ("o", "O", True): ("tcdm", "O", "write"),
+    ("o", "B", False): ("tcdm", "B", "read"),
+    ("load", "I", True): ("tcdm_dma", "I", "read"),
+    ("load", "W", True): ("tcdm_dma", "W", "read"),
+    ("load", "O", True): ("tcdm_dma", "O", "read_partial"),
+    ("load", "B", True): ("tcdm_dma", "B", "read"),
+    ("store", "O", False): ("tcdm_dma", "O", "write"),
 }
-"""The operand and direction of accesses at the TCDM ports, by port and kind; any other access is a failure. What the
-DMA's store channel reads from the ring of O may also be partial sums."""
+"""The operand and direction of accesses at the TCDM ports, by port, region and whether they write; any other access
+is a failure. What is written to the ring of O, or what the DMA stores from there, may also be partial sums, which
+share its addresses with the outputs."""
 
-_MOVED: dict[tuple[OperandTag, bool], tuple[Operand, Direction]] = {
+_MOVED: dict[tuple[OperandTag | None, bool], tuple[Operand, Direction]] = {
     (OperandTag.P, False): ("P", "read"),
     (OperandTag.I, False): ("I", "read"),
     (OperandTag.W, False): ("W", "read"),
@@ -46,12 +46,12 @@ _MOVED: dict[tuple[OperandTag, bool], tuple[Operand, Direction]] = {
     (OperandTag.O_PARTIAL, True): ("O", "write_partial"),
     (OperandTag.O, True): ("O", "write"),
 }
-"""The operand and direction of DRAM accesses, by tag and whether they write; any other access is a failure."""
+"""The operand and direction of DRAM accesses, by region and whether they write; any other access is a failure."""
 
 
 def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulator = "verilator") -> LayerResult:
     """The result of one run: counts and output against model and reference."""
-    predicted = _stores_together(task.counts)
+    predicted = _writes_together(task.counts)
     measured, strays = _measured(task, outcome)
     failures = [
         f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
@@ -97,14 +97,15 @@ def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[s
     """The counts of all levels, and the unexpected accesses."""
     found: dict[Key, Access] = defaultdict(Access)
     strays = []
-    for (master, kind), (words, size) in outcome.tcdm.items():
-        key = _key(master, kind)
+    for (master, region, written), (words, size) in outcome.tcdm.items():
+        key = _key(master, region, written)
         if key is not None:
             found[key] += Access(size // _element(key, task.program.schedule), size, words)
-        elif words:
-            strays.append(f"{master}: {words} accesses of kind {kind}, expected none")
-    for (tag, written), counters in outcome.dram.items():
-        moved = _MOVED.get((tag, written))
+        else:
+            where = "outside all regions" if region == ELSEWHERE else f"in the region of {region}"
+            strays.append(f"{master}: {words} {'writes' if written else 'reads'} {where}, expected none")
+    for (kind, written), counters in outcome.dram.items():
+        moved = _MOVED.get((kind, written))
         if moved is not None:
             dram_key: Key = ("dram", *moved)
             found[dram_key] += Access(
@@ -112,46 +113,66 @@ def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[s
             )
         elif any(counters.values()):
             way = "written" if written else "read"
-            strays.append(f"DRAM: {counters['bytes']} bytes of tag {tag.name} {way}, expected none")
+            where = "outside all regions" if kind is None else f"in the region of {kind.name}"
+            strays.append(f"DRAM: {counters['axi_bursts']} bursts {way} {where}, expected none")
+    strays += _unwanted(task, outcome)
     return Counts({key: access for key, access in found.items() if access != Access()}), strays
 
 
-def _key(master: str, kind: str) -> Key | None:
-    """The operand and direction of a master's accesses of one kind."""
+def _unwanted(task: ClusterTask, outcome: ClusterResult) -> list[str]:
+    """What was read from the DRAM that the program does not ask for."""
+    found = outcome.unwanted
+    at = found.address
+    kinds = [region.kind.name for region in task.job.dram_regions if region.base <= at < region.end]
+    where = f"the first at {at:#x}, {f'in the region of {kinds[0]}' if kinds else 'outside all regions'}"
+    lines = []
+    if found.bursts:
+        lines.append(f"DRAM: {found.bursts} bursts read other bytes than the program's next ones, {where}")
+    if found.beats:
+        lines.append(f"DRAM: {found.beats} beats read beyond what the program asks for, {where}")
+    return lines
+
+
+def _key(master: str, region: str, written: bool) -> Key | None:
+    """The operand and direction of a master's accesses to a region."""
     port = re.fullmatch(r"(?:hwc\d+_)?(i|w|o|load|store)(?:_\d+)?", master)
-    return _AT_PORTS.get((port[1], kind)) if port else None
+    return _AT_PORTS.get((port[1], region, written)) if port else None
 
 
 def _element(key: Key, schedule: Schedule) -> int:
-    """Bytes of an element. What the DMA stores, outputs and partial sums together, is counted in bytes."""
+    """Bytes of an element. Outputs and partial sums together are counted in bytes."""
     level, operand, direction = key
     bits = schedule.bits
     if operand == "B":
         return record_bytes(schedule.requantisation)
     if operand == "P" or (operand == "O" and direction != "write"):
         return SUM_BYTES
-    return 1 if operand == "O" and level == "tcdm_dma" else getattr(bits, operand) // 8
+    return 1 if operand == "O" and level in _TOGETHER else getattr(bits, operand) // 8
 
 
-def _stores_together(counts: Counts) -> Counts:
-    """The same with all DMA reads from the ring of O as one: partial sums and outputs share their addresses."""
+_TOGETHER = ("tcdm", "tcdm_dma")
+
+
+def _writes_together(counts: Counts) -> Counts:
+    """The same with partial sums and outputs as one where they leave the HWCs: they share addresses in the TCDM."""
     accesses = dict(counts.accesses)
-    partial = accesses.pop(("tcdm_dma", "O", "write_partial"), Access())
-    final = accesses.get(("tcdm_dma", "O", "write"), Access())
-    both = partial + final
-    accesses["tcdm_dma", "O", "write"] = Access(both.bytes, both.bytes, both.words)
+    for level in _TOGETHER:
+        partial = accesses.pop((level, "O", "write_partial"), Access())
+        both = partial + accesses.pop((level, "O", "write"), Access())
+        accesses[level, "O", "write"] = Access(both.bytes, both.bytes, both.words)
     return Counts({key: access for key, access in accesses.items() if access != Access()})
 
 
 def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
     """Differences between the counts of single HWCs and their predictions."""
     lines = []
-    for number, predicted in enumerate(task.prediction.hwcs):
+    for number, prediction in enumerate(task.prediction.hwcs):
+        predicted = _writes_together(prediction)
         found = {
             key: Access(size // _element(key, task.program.schedule), size, words)
-            for (master, kind), (words, size) in outcome.tcdm.items()
-            if master.startswith(f"hwc{number}_") and words
-            for key in [_key(master, kind)]
+            for (master, region, written), (words, size) in outcome.tcdm.items()
+            if master.startswith(f"hwc{number}_")
+            for key in [_key(master, region, written)]
             if key is not None
         }
         lines += [

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.run import ClusterJob
+from cosim.dma.dram import Region
 from cosim.hwc.layer_data import LayerData, expected_output, random_data, requantisation_for
 from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
@@ -111,6 +113,8 @@ def prepare_cluster(
         cycle_limit=1_000_000 + 40 * work,
         random=int(rng.integers(1, 1 << 32)),
         timing=timing,
+        tcdm_regions=_tcdm_regions(program),
+        dram_regions=_dram_regions(program, written),
     )
     if stalls:
         axi = [int(rate) for rate in rng.integers(0, 160, 5)]
@@ -127,6 +131,31 @@ def prepare_cluster(
         data,
         job,
         expected_output(schedule.layer, data, program.requantisation),
+    )
+
+
+def _tcdm_regions(program: ClusterProgram) -> dict[str, tuple[int, int]]:
+    """Rings of the operands, and the biases below them."""
+    rings = {name: (ring.start, ring.end) for name, ring in program.rings.items()}
+    return {**rings, "B": (0, min(start for start, _ in rings.values()))}
+
+
+def _dram_regions(program: ClusterProgram, written: WrittenProgram | None) -> tuple[Region, ...]:
+    """Tensors and program."""
+    layout = program.layout
+    tensors = (
+        (layout.inputs, OperandTag.I),
+        (layout.weights, OperandTag.W),
+        (layout.bias, OperandTag.B),
+        (layout.partial, OperandTag.O_PARTIAL),
+        (layout.output, OperandTag.O),
+    )
+    address, words = layout.program, program.words if written is None else written.words
+    if written is not None:
+        address = written.registers.get("program_address", 0)
+    return (
+        *(Region(tensor.base, tensor.base + tensor.size, kind) for tensor, kind in tensors),
+        Region(address, address + WORD_BYTES * len(words), OperandTag.P),
     )
 
 

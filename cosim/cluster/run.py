@@ -8,30 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.simulated import SimulatedCluster
-from cosim.dma.dram import dram_controls
-from hwgen.arch.descriptor import OperandTag
+from cosim.dma.dram import (
+    Counted,
+    Region,
+    Unwanted,
+    dram_controls,
+    dram_counts,
+    dram_unwanted,
+    packed,
+    region_controls,
+)
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.control import Control, Status, error_of
 
-__all__ = ["KINDS", "ClusterJob", "ClusterResult", "run_cluster"]
+__all__ = ["ELSEWHERE", "REGIONS", "ClusterJob", "ClusterResult", "run_cluster"]
 
-DRAM_COUNTERS = {
-    "bytes": "bytes",
-    "beats": "beats",
-    "axi_bursts": "bursts",
-    "blocks": "blocks",
-    "jumps": "jumps",
-    "row_misses": "row_misses",
-}
-KINDS = {
-    "i": ("read",),
-    "w": ("read",),
-    "o": ("read_partial", "write_partial", "write", "bias"),
-    "load": ("I", "W", "O", "B"),
-    "store": ("I", "W", "O", "B"),
-}
-"""Kinds of accesses that are counted: at the ports of an HWC, and at those of the DMA channels (by ring)."""
+REGIONS = ("I", "W", "O", "B")
+"""Regions of the TCDM, in the order in which the harness knows them."""
+ELSEWHERE = "elsewhere"
+"""What is in none of them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,8 @@ class ClusterJob:
     timing : of the DRAM.
     axi_error : (``read`` or ``write``, RRESP or BRESP, byte address): beats there are answered with an error.
     tcdm_error : (master, byte address): its accesses there are.
+    tcdm_regions : first byte address, and the one after the last, of each of `REGIONS`: what accesses are counted by.
+    dram_regions : the same of the DRAM.
     reset : reset the cluster first.
     """
 
@@ -63,6 +62,8 @@ class ClusterJob:
     timing: Dram = field(default_factory=Dram)
     axi_error: tuple[str, int, int] | None = None
     tcdm_error: tuple[str, int] | None = None
+    tcdm_regions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    dram_regions: tuple[Region, ...] = ()
     reset: bool = True
 
 
@@ -78,8 +79,9 @@ class ClusterResult:
     timed_out : the cycle limit was reached before the interrupt.
     cycles : from the grant of the start write to the interrupt.
     memory : the contents of the DRAM.
-    tcdm : (words, bytes) by master and kind (`KINDS`); absent entries are zero.
-    dram : counters by operand tag and whether written.
+    tcdm : (words, bytes) by master, region and whether written; absent entries are zero.
+    dram : what the DRAM counted.
+    unwanted : what was read from the DRAM that no descriptor asks for.
     violations : protocol violations, by port.
     """
 
@@ -90,8 +92,9 @@ class ClusterResult:
     timed_out: bool
     cycles: int
     memory: NDArray[np.uint32]
-    tcdm: dict[tuple[str, str], tuple[int, int]]
-    dram: dict[tuple[OperandTag, bool], dict[str, int]]
+    tcdm: dict[tuple[str, str, bool], tuple[int, int]]
+    dram: Counted
+    unwanted: Unwanted
     violations: dict[str, int]
     seconds: float
 
@@ -130,7 +133,8 @@ def run_cluster(model: SimulatedCluster, job: ClusterJob) -> ClusterResult:
         cycles=model.get("cycles"),
         memory=model.read(len(job.image)),
         tcdm=_accesses(model),
-        dram=_dram(model),
+        dram=dram_counts(model),
+        unwanted=dram_unwanted(model),
         violations=_violations(model),
         seconds=seconds,
     )
@@ -140,7 +144,8 @@ def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
     """Set the controls of the harness, and make it load them."""
     masters = model.cluster.masters
     stalls = (job.tcdm_stalls,) * len(masters) if isinstance(job.tcdm_stalls, int) else job.tcdm_stalls
-    rings = [(job.registers.get(f"ring_{ring}_end", 0), job.registers.get(f"ring_{ring}_size", 0)) for ring in "iwo"]
+    places = [job.tcdm_regions.get(name, (0, 0)) for name in REGIONS]
+    program, words = (job.registers.get(f"program_{what}", 0) for what in ("address", "words"))
     kind, code, address = job.axi_error or ("", 2, 0)
     master, place = job.tcdm_error or ("", 0)
     model.set(
@@ -150,44 +155,34 @@ def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
         start_value=Control.START,
         cycle_limit=job.cycle_limit,
         random_start=job.random,
-        axi_rate=_packed(job.axi_stalls, 8),
-        tcdm_rate=_packed(stalls, 8),
+        axi_rate=packed(job.axi_stalls, 8),
+        tcdm_rate=packed(stalls, 8),
         **dram_controls(job.timing),
+        **region_controls(job.dram_regions),
+        program_first=program,
+        program_end=min(program + WORD_BYTES * words, 0xFFFFFFFF),
         axi_error_enable={"read": 1, "write": 2}.get(kind, 0),
         axi_error_code=code,
         axi_error_address=address,
         tcdm_error_enable=1 << masters.index(master) if master else 0,
         tcdm_error_address=place,
-        region_base=_packed([end - size for end, size in rings], 32),
-        region_end=_packed([end for end, _ in rings], 32),
+        tcdm_region_base=packed([base for base, _ in places], 32),
+        tcdm_region_end=packed([end for _, end in places], 32),
     )
     model.run(3)
     model.set(rst=0, clear=0)
     model.run(3)
 
 
-def _packed(values: "tuple[int, ...] | list[int]", width: int) -> int:
-    return sum(value << width * place for place, value in enumerate(values))
-
-
-def _accesses(model: SimulatedCluster) -> dict[tuple[str, str], tuple[int, int]]:
+def _accesses(model: SimulatedCluster) -> dict[tuple[str, str, bool], tuple[int, int]]:
     found = {}
     for index, master in enumerate(model.cluster.masters):
         scope = f"harness.ports[{index}].port"
         words, octets = (model.counters(name, scope).tolist() for name in ("words", "bytes"))
-        kinds = KINDS[master.split("_")[1] if master.startswith("hwc") else master.split("_")[0]]
-        for kind, pair in zip(kinds, zip(words, octets, strict=True), strict=False):
-            found[master, kind] = (int(pair[0]), int(pair[1]))
+        kinds = [(region, written) for region in (*REGIONS, ELSEWHERE) for written in (False, True)]
+        for kind, counted, size in zip(kinds, words, octets, strict=True):
+            found[master, *kind] = (int(counted), int(size))
     return {key: value for key, value in found.items() if value[0]}
-
-
-def _dram(model: SimulatedCluster) -> dict[tuple[OperandTag, bool], dict[str, int]]:
-    counted = {name: model.counters(variable).tolist() for name, variable in DRAM_COUNTERS.items()}
-    return {
-        (tag, written): {name: int(values[2 * tag + written]) for name, values in counted.items()}
-        for tag in OperandTag
-        for written in (False, True)
-    }
 
 
 def _violations(model: SimulatedCluster) -> dict[str, int]:

@@ -1,18 +1,16 @@
-"""What a run needs of a simulated cluster, wherever the simulator is: in this process, or around cocotb."""
+"""What a run needs of a simulated cluster."""
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cosim.sim.harness import SimulatedHarness
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.tools.toolchain import ToolError
 
 __all__ = ["SimulatedCluster"]
 
 
-class SimulatedCluster(Protocol):
-    """A cluster in its harness, `cosim/harness/cluster.sv`: variables by name, memory and clock.
+class SimulatedCluster(SimulatedHarness, Protocol):
+    """A cluster in its harness, `cosim/harness/cluster.sv`.
 
     Members
     -------
@@ -20,28 +18,6 @@ class SimulatedCluster(Protocol):
     """
 
     cluster: ClusterParameters
-
-    def set(self, **values: int) -> None:
-        """Drive variables of the harness; the clock is low."""
-
-    def get(self, name: str, scope: str = "harness") -> int:
-        """The value of a variable."""
-        ...
-
-    def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
-        """An array of counters."""
-        ...
-
-    def run(self, cycles: int, *, until_finished: bool = False) -> int:
-        """Run the clock, at most until ``finished`` rises if that is asked for; returns the number of cycles."""
-        ...
-
-    def write(self, words: NDArray[np.uint32]) -> None:
-        """Put words at the beginning of the DRAM."""
-
-    def read(self, count: int) -> NDArray[np.uint32]:
-        """A copy of the first words of the DRAM."""
-        ...
 
     def transfer(self, address: int, value: int | None = None) -> tuple[int, bool]:
         """One access on the configuration port (a read without ``value``): data, and whether it was refused."""

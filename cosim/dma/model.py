@@ -12,6 +12,8 @@ import hwgen.arch
 import hwgen.gateware.bus
 import hwgen.gateware.dma
 import hwgen.gateware.lib
+from cosim.dma.dram import DRAM
+from cosim.dma.simulated import SimulatedDma
 from cosim.sim.build import HARNESS
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
 from cosim.sim.library import SimulatedLibrary
@@ -22,12 +24,12 @@ from hwgen.tools.cache import digest_of, sources_digest
 from hwgen.tools.kept import kept_folder
 from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_tools
 
-__all__ = ["DRAM_LOG2", "TCDM_LOG2", "Model", "load_model"]
+__all__ = ["DRAM_LOG2", "SOURCES", "TCDM_LOG2", "Model", "built_dma", "designs", "harness_sizes", "load_model"]
 
 DRAM_LOG2, TCDM_LOG2 = 18, 16
 """Sizes of the memories in 32-bit words, as powers of two."""
 
-SOURCES = ("dma.sv", "dram.sv", "axi_rules.sv", "tcdm_port.sv")
+SOURCES = ("dma.sv", *DRAM, "tcdm_port.sv")
 OTHERS = ("dma.vlt", "library.cpp")
 FLAGS = ["-O2", "-fno-tree-vectorize"]
 
@@ -118,7 +120,7 @@ endmodule
 """
 
 
-class Model(SimulatedLibrary):
+class Model(SimulatedLibrary, SimulatedDma):
     """A simulated DMA in its harness, whose memory is the DRAM, followed by the TCDM."""
 
     def __init__(self, library: Path, parameters: DmaParameters) -> None:
@@ -129,10 +131,21 @@ class Model(SimulatedLibrary):
 @cache
 def load_model(parameters: DmaParameters) -> Model:
     """The simulated DMA of these parameters, built unless it is there."""
-    return Model(_built(parameters), parameters)
+    return Model(built_dma(parameters) / "sim" / "model.so", parameters)
 
 
-def _built(parameters: DmaParameters) -> Path:
+def designs(parameters: DmaParameters) -> dict[str, str]:
+    """The Verilog of a DMA and of its wrapper, by name of the file."""
+    return {"dma.v": converted(Dma(parameters), "dma"), "dma_flat.v": wrapper(parameters)}
+
+
+def harness_sizes(parameters: DmaParameters) -> dict[str, int]:
+    """Parameters of the harness."""
+    return {"DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2}
+
+
+def built_dma(parameters: DmaParameters) -> Path:
+    """The folder of a simulated DMA, made unless it is there."""
     require_tools("verilator", waves=False)
     files = [HARNESS / name for name in (*SOURCES, *OTHERS)]
     state = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
@@ -142,15 +155,16 @@ def _built(parameters: DmaParameters) -> Path:
     sources = [*rooms, Path(__file__), Path(cosim.sim.compiling.__file__)]
     key = digest_of([asdict(parameters), state, sources_digest(sources), fingerprint("verilator")])
     folder = cache_folder() / "builds" / key
-    return kept_folder(folder, lambda fresh: _make(fresh, parameters)) / "sim" / "model.so"
+    return kept_folder(folder, lambda fresh: _make(fresh, parameters))
 
 
 def _make(folder: Path, parameters: DmaParameters) -> None:
     log = folder / "build.log"
-    (folder / "dma.v").write_text(converted(Dma(parameters), "dma"), encoding="utf-8")
-    (folder / "dma_flat.v").write_text(wrapper(parameters), encoding="utf-8")
-    sources = [*(HARNESS / name for name in SOURCES), folder / "dma.v", folder / "dma_flat.v"]
-    sizes = {"DataBits": parameters.axi_bits, "DramLog2": DRAM_LOG2, "TcdmLog2": TCDM_LOG2}
+    texts = designs(parameters)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    sources = [*(HARNESS / name for name in SOURCES), *(folder / name for name in texts)]
+    sizes = harness_sizes(parameters)
     options: list[Any] = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "-Wno-fatal"]
     options += [
         "--no-public-flat-rw",

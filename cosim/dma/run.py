@@ -6,10 +6,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.dma.dram import dram_controls
-from cosim.dma.model import DRAM_LOG2, TCDM_LOG2, Model
+from cosim.dma.dram import (
+    Counted,
+    Region,
+    Unwanted,
+    dram_controls,
+    dram_counts,
+    dram_unwanted,
+    packed,
+    region_controls,
+)
+from cosim.dma.model import DRAM_LOG2, TCDM_LOG2
+from cosim.dma.simulated import SimulatedDma
 from hwgen.arch.bus import WORD_BYTES
-from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
+from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.dram import Dram
 
 __all__ = ["DATA_BYTES", "TCDM_BYTES", "DmaJob", "DmaResult", "Memories", "moved", "run_dma"]
@@ -18,7 +28,6 @@ TCDM_BYTES = WORD_BYTES << TCDM_LOG2
 DATA_BYTES = 3 << DRAM_LOG2
 """Bytes of DRAM for the data; descriptors and times are in the last quarter."""
 
-COUNTERS = ("bytes", "beats", "bursts", "blocks", "jumps", "row_misses")
 Bytes = NDArray[np.uint8]
 
 
@@ -48,6 +57,7 @@ class DmaJob:
     error : (kind, byte address): kind ``read`` or ``write`` of the DRAM, ``load`` or ``store`` of the TCDM.
     decode : a DRAM error is DECERR.
     dram_window, tcdm_window : first byte address and end (exclusive).
+    regions : of the DRAM, what accesses are counted by.
     """
 
     loads: Sequence[Descriptor]
@@ -66,6 +76,7 @@ class DmaJob:
     decode: bool = False
     dram_window: tuple[int, int] = (0, DATA_BYTES)
     tcdm_window: tuple[int, int] = (0, TCDM_BYTES)
+    regions: tuple[Region, ...] = ()
     cycle_limit: int = 4_000_000
 
 
@@ -75,14 +86,16 @@ class DmaResult:
 
     Members
     -------
-    counts : (operand tag, written) -> counter by name.
+    counts : what the DRAM counted.
+    unwanted : what was read from it that no descriptor asks for.
     begins, ends : for each descriptor, loads first: the cycle of its first word, and that of its done pulse.
     errors : (code, address) of the load channel, the store channel and the program fetch.
     accesses : words and bytes at the TCDM, of loads and of stores.
     """
 
     memories: Memories
-    counts: dict[tuple[OperandTag, bool], dict[str, int]]
+    counts: Counted
+    unwanted: Unwanted
     begins: list[int]
     ends: list[int]
     done: tuple[int, int]
@@ -95,9 +108,9 @@ class DmaResult:
     violations: dict[str, int]
 
 
-def run_dma(model: Model, job: DmaJob) -> DmaResult:
+def run_dma(model: SimulatedDma, job: DmaJob) -> DmaResult:
     """Reset the DMA and run one job."""
-    memory = model.memory
+    memory = np.zeros((1 << DRAM_LOG2) + (1 << TCDM_LOG2), np.uint32)
     dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
     dram[: DATA_BYTES // WORD_BYTES] = job.memories.dram.view(np.uint32)
     tcdm[:] = job.memories.tcdm.view(np.uint32)
@@ -111,7 +124,7 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
     count = len(job.loads) + len(job.stores)
     if at + 2 * count + job.program[1] > 1 << DRAM_LOG2:
         raise ValueError("the descriptors do not fit")
-    dram[at : at + 2 * count] = 0
+    model.write(memory)
     rates = job.stall_rates
     rings = [job.rings.get(ring, Ring(4096, 1024)) for ring in (RingSelect.I, RingSelect.W, RingSelect.O)]
     kinds = ("read", "write", "load", "store")
@@ -134,15 +147,16 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
         program_rate=rates[7],
         cycle_limit=job.cycle_limit,
         random_start=job.random,
-        stall_rate=sum(rate << 8 * i for i, rate in enumerate(rates[:5])),
+        stall_rate=packed(rates[:5], 8),
         tcdm_rate=rates[5] | rates[6] << 8,
         tcdm_kind=job.write_answers << 3 | (job.tcdm_latency - 1),
         **dram_controls(job.timing),
+        **region_controls(job.regions),
         error_enable=1 << kinds.index(job.error[0]) if job.error else 0,
         error_address=job.error[1] if job.error else 0,
         error_code=3 if job.decode else 2,
-        windows=sum(edge << 48 * i for i, edge in enumerate((*job.dram_window, *job.tcdm_window))),
-        rings=sum(value << 32 * i for i, value in enumerate([r.end for r in rings] + [r.size for r in rings])),
+        windows=packed((*job.dram_window, *job.tcdm_window), 48),
+        rings=packed([ring.end for ring in rings] + [ring.size for ring in rings], 32),
     )
     model.run(3)
     model.set(rst=0, clear=0)
@@ -153,11 +167,10 @@ def run_dma(model: Model, job: DmaJob) -> DmaResult:
     return _result(model, job, at, count)
 
 
-def _result(model: Model, job: DmaJob, at: int, count: int) -> DmaResult:
-    memory = model.memory
+def _result(model: SimulatedDma, job: DmaJob, at: int, count: int) -> DmaResult:
+    memory = model.read((1 << DRAM_LOG2) + (1 << TCDM_LOG2))
     dram, tcdm = memory[: 1 << DRAM_LOG2], memory[1 << DRAM_LOG2 :]
     stamps = dram[at : at + 2 * count].tolist()
-    counted = {name: model.counters(name).tolist() for name in COUNTERS}
     codes, places = model.get("error"), model.get("error_at")
     ports = range(model.parameters.ports)
     accesses = []
@@ -173,11 +186,8 @@ def _result(model: Model, job: DmaJob, at: int, count: int) -> DmaResult:
         violations[channel] = sum(model.get("violations", scope) for scope in scopes)
     return DmaResult(
         memories=Memories(dram[: DATA_BYTES // WORD_BYTES].copy().view(np.uint8), tcdm.copy().view(np.uint8)),
-        counts={
-            (tag, written): {name: int(counted[name][2 * tag + written]) for name in COUNTERS}
-            for tag in OperandTag
-            for written in (False, True)
-        },
+        counts=dram_counts(model),
+        unwanted=dram_unwanted(model),
         begins=stamps[0::2],
         ends=stamps[1::2],
         done=(model.get("loads_done"), model.get("stores_done")),

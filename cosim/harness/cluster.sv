@@ -16,6 +16,7 @@ module harness #(
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
+  localparam int Regions = 8;                     // of the DRAM
   localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
   localparam int Ports = 3 * Hwcs + 2 * Moves;
   localparam int WidthHwc = WidthI + WidthW + WidthO;
@@ -43,8 +44,13 @@ module harness #(
   logic [        31:0] axi_error_address = 32'd0;
   logic [   Ports-1:0] tcdm_error_enable = '0;
   logic [        31:0] tcdm_error_address = 32'd0;
-  logic [        95:0] region_base = 96'd0;     // of the TCDM: the rings of I, W, O from bit 0 up
-  logic [        95:0] region_end = 96'd0;
+  logic [       127:0] tcdm_region_base = '0;   // the regions of I, W, O, B from bit 0 up: see `cluster_port`
+  logic [       127:0] tcdm_region_end = '0;
+  logic [32*Regions-1:0] dram_region_base = '0; // see `dram`
+  logic [32*Regions-1:0] dram_region_end = '0;
+  logic [ 4*Regions-1:0] dram_region_kind = '0;
+  logic [        31:0] program_first = 32'd0;   // byte address of the program, and the one after it
+  logic [        31:0] program_end = 32'd0;
 
   // Read by the test bench, besides `memory` and the counters.
   wire         cfg_served;                      // follows `cfg_go` when the transfer's response has arrived
@@ -65,7 +71,10 @@ module harness #(
   logic [31:0] dram_shape;
   logic [1:0] axi_errors, code;
   logic [Ports-1:0] tcdm_errors;
-  logic [95:0] region_from, region_to;
+  logic [127:0] tcdm_from, tcdm_to;
+  logic [32*Regions-1:0] dram_from, dram_to;
+  logic [4*Regions-1:0] dram_kind;
+  logic [31:0] program_from, program_to;
   always_ff @(posedge clk) begin
     rst_now   <= rst;
     clear_now <= clear;
@@ -84,8 +93,13 @@ module harness #(
       code_at       <= axi_error_address;
       tcdm_errors   <= tcdm_error_enable;
       tcdm_error_at <= tcdm_error_address;
-      region_from   <= region_base;
-      region_to     <= region_end;
+      tcdm_from     <= tcdm_region_base;
+      tcdm_to       <= tcdm_region_end;
+      dram_from     <= dram_region_base;
+      dram_to       <= dram_region_end;
+      dram_kind     <= dram_region_kind;
+      program_from  <= program_first;
+      program_to    <= program_end;
     end
   end
 
@@ -109,7 +123,6 @@ module harness #(
   wire [Bits/8-1:0] m_be, s_be;
   wire [Bits-1:0] m_wdata, m_r_rdata, s_r_rdata;
   wire [32*Ports-1:0] add, conflicts;
-  wire [2*Hwcs-1:0] moves;
   wire starts;
 
   cluster_core core (
@@ -118,7 +131,7 @@ module harness #(
       .irq(irq),
       .starts(starts),
       .conflicts(conflicts),
-      .moves(moves),
+      .moves(),
       .cfg__req(cfg_req),
       .cfg__gnt(cfg_gnt),
       .cfg__add(cfg_add),
@@ -186,14 +199,6 @@ module harness #(
       .ports__r_rdata(s_r_rdata)
   );
 
-  // What an access of the DMA is counted as: by the ring that it goes to.
-  function automatic logic [1:0] region_of(input logic [31:0] at);
-    return at >= region_from[31:0] && at < region_to[31:0] ? 2'd0
-         : at >= region_from[63:32] && at < region_to[63:32] ? 2'd1
-         : at >= region_from[95:64] && at < region_to[95:64] ? 2'd2
-         : 2'd3;
-  endfunction
-
   genvar g;
   generate
     for (g = 0; g < Ports; g = g + 1) begin : ports
@@ -202,7 +207,6 @@ module harness #(
       localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
       localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
       localparam int At = g < 3 * Hwcs ? g / 3 * WidthHwc + Before : Hwcs * WidthHwc + 32 * (g - 3 * Hwcs);
-      wire [1:0] kind = g >= 3 * Hwcs ? region_of(add[32*g+:32]) : g % 3 == 2 ? moves[2*(g/3)+:2] : 2'd0;
       cluster_port #(
           .Width(Width)
       ) port (
@@ -223,7 +227,8 @@ module harness #(
           .s_r_valid(s_r_valid[g]),
           .s_r_opc(s_r_opc[g]),
           .s_r_rdata(s_r_rdata[At+:Width]),
-          .kind(kind),
+          .region_base(tcdm_from),
+          .region_end(tcdm_to),
           .only_reads(g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
           .only_writes(g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
           .random_start(start ^ (32'h9e3779b1 * (g + 1))),
@@ -243,12 +248,38 @@ module harness #(
     end
   endgenerate
 
-  dram #(
+  wire [12:0] read_used;
+  descriptor_runs #(
       .DataBits(DataBits),
       .DepthLog2(DramLog2)
+  ) wanted (
+      .clk(clk),
+      .clear(clear_now),
+      .in_program(1'b1),
+      .first_word(program_from >> 2),
+      .end_word(program_to >> 2),
+      .program_first(program_from),
+      .program_end(program_to),
+      .taken(arvalid && arready),
+      .id(arid),
+      .address(araddr),
+      .length(arlen),
+      .used(read_used),
+      .unwanted_bursts(),
+      .unwanted_beats(),
+      .unwanted_at()
+  );
+
+  dram #(
+      .DataBits(DataBits),
+      .DepthLog2(DramLog2),
+      .Regions(Regions)
   ) dram (
       .*,
       .clear(clear_now),
+      .region_base(dram_from),
+      .region_end(dram_to),
+      .region_kind(dram_kind),
       .random_start(start),
       .stall_rate(axi_stalls),
       .latency(times[15:0]),
@@ -292,7 +323,7 @@ module harness #(
   );
 
 `ifndef VERILATOR
-  memory_files #(.DepthLog2(DramLog2)) files ();
+  memory_files #(.Words(1 << DramLog2)) files ();
 `endif
 
 endmodule

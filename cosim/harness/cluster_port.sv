@@ -7,7 +7,8 @@
 `timescale 1ns / 1ps
 
 module cluster_port #(
-    parameter int Width = 32  // bits of a word of the port
+    parameter int Width = 32,  // bits of a word of the port
+    parameter int Regions = 4
 ) (
     input wire clk,
     input wire clear,                  // forget everything; loads `random_start`
@@ -31,7 +32,9 @@ module cluster_port #(
     input  wire        s_r_opc,
     input  wire [  Width-1:0] s_r_rdata,
 
-    input wire [ 1:0] kind,            // what the access is counted as
+    // What accesses are counted by: a region's first byte address, and the one after its last; the last is `elsewhere`.
+    input wire [32*Regions-1:0] region_base,
+    input wire [32*Regions-1:0] region_end,
     input wire        only_reads,      // the master never writes
     input wire        only_writes,     // or never reads
 
@@ -44,8 +47,9 @@ module cluster_port #(
 
   localparam int Bytes = Width / 8;
 
-  logic [47:0] words[4];
-  logic [47:0] bytes[4];
+  // Counters, index {region, write}.
+  logic [47:0] words[2*Regions+2];
+  logic [47:0] bytes[2*Regions+2];
   logic [31:0] violations;  // requests changed or withdrawn before the grant, unaligned, or of the wrong direction
 
   logic pass;
@@ -80,6 +84,13 @@ module cluster_port #(
     end
   end
 
+  function automatic logic [7:0] region_of(input logic [31:0] at);
+    region_of = 8'(Regions);
+    for (int i = Regions - 1; i >= 0; i--)
+      if (at >= region_base[32*i+:32] && at < region_end[32*i+:32]) region_of = 8'(i);
+  endfunction
+
+  logic [7:0]              index;
   logic                    waiting;
   logic [32+Bytes+Width:0] kept;
   always_ff @(posedge clk) begin
@@ -91,14 +102,15 @@ module cluster_port #(
       unused     <= '0;
       waiting    <= 1'b0;
       violations <= 32'd0;
-      for (int i = 0; i < 4; i++) begin
+      for (int i = 0; i < 2 * Regions + 2; i++) begin
         words[i] <= 48'd0;
         bytes[i] <= 48'd0;
       end
     end else begin
       if (accept) begin
-        words[kind] <= words[kind] + 48'd1;
-        bytes[kind] <= bytes[kind] + 48'(marked);
+        index = {region_of(add), 1'b0} | 8'(!wen);
+        words[index] <= words[index] + 48'd1;
+        bytes[index] <= bytes[index] + 48'(marked);
         noise       <= noise * 32'd1664525 + 32'd1013904223;
         failed      <= fails;
         unused      <= unmarked;

@@ -14,6 +14,7 @@ module harness #(
     parameter int TcdmLog2 = 16
 );
 
+  localparam int Regions = 8;  // of the DRAM
   localparam int Bytes = DataBits / 8;
   localparam int Ports = DataBits / 32;
   localparam int Words = (1 << DramLog2) + (1 << TcdmLog2);
@@ -49,6 +50,9 @@ module harness #(
   logic [ 31:0] error_address = 32'd0;
   logic [191:0] windows = 192'd0;         // dram_base, dram_end, tcdm_base, tcdm_end from bit 0 up, 48 bits each
   logic [191:0] rings = 192'd0;           // ends and sizes of I, W, O, 32 bits each
+  logic [32*Regions-1:0] dram_region_base = '0; // see `dram`
+  logic [32*Regions-1:0] dram_region_end = '0;
+  logic [ 4*Regions-1:0] dram_region_kind = '0;
 
   // Read by the test bench.
   wire          finished;
@@ -73,6 +77,8 @@ module harness #(
   logic [  3:0] errors;
   logic [  1:0] code;
   logic [191:0] window_now, ring_now;
+  logic [32*Regions-1:0] dram_from, dram_to;
+  logic [4*Regions-1:0] dram_kind;
 
   logic [31:0] memory[Words];
 
@@ -154,12 +160,38 @@ module harness #(
     end
   endgenerate
 
-  dram #(
+  wire [12:0] read_used;
+  descriptor_runs #(
       .DataBits(DataBits),
       .DepthLog2(DramLog2)
+  ) wanted (
+      .clk(clk),
+      .clear(clear_now),
+      .in_program(1'b0),
+      .first_word(l_at),
+      .end_word(l_end),
+      .program_first(p_first),
+      .program_end(p_first + 4 * p_count),
+      .taken(arvalid && arready),
+      .id(arid),
+      .address(araddr),
+      .length(arlen),
+      .used(read_used),
+      .unwanted_bursts(),
+      .unwanted_beats(),
+      .unwanted_at()
+  );
+
+  dram #(
+      .DataBits(DataBits),
+      .DepthLog2(DramLog2),
+      .Regions(Regions)
   ) dram (
       .*,
       .clear(clear_now),
+      .region_base(dram_from),
+      .region_end(dram_to),
+      .region_kind(dram_kind),
       .random_start(start),
       .stall_rate(stalls),
       .latency(times[15:0]),
@@ -277,6 +309,9 @@ module harness #(
       code_at     <= error_address;
       window_now  <= windows;
       ring_now    <= rings;
+      dram_from   <= dram_region_base;
+      dram_to     <= dram_region_end;
+      dram_kind   <= dram_region_kind;
       l_at        <= load_first;
       s_at        <= store_first;
       l_index     <= 4'd0;
@@ -333,14 +368,7 @@ module harness #(
   end
 
 `ifndef VERILATOR
-  // Under Icarus the test bench has no way into the memory but through files.
-  logic        load = 1'b0;
-  logic        store = 1'b0;
-  logic [31:0] file_first = 32'd0;
-  logic [31:0] file_last = 32'd0;
-  initial for (int i = 0; i < Words; i++) memory[i] = 32'd0;
-  always @(posedge load) $readmemh("load.hex", memory, file_first, file_last);
-  always @(posedge store) $writememh("store.hex", memory, file_first, file_last);
+  memory_files #(.Words(Words)) files ();
 `endif
 
 endmodule

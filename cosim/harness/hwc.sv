@@ -290,7 +290,7 @@ module harness #(
   end
 
 `ifndef VERILATOR
-  memory_files #(.DepthLog2(DepthLog2)) files ();
+  memory_files #(.Words(1 << DepthLog2)) files ();
 `endif
 
 endmodule

@@ -5,14 +5,14 @@
 `timescale 1ns / 1ps
 
 module memory_files #(
-    parameter int DepthLog2 = 20  // words of `harness.memory`, as a power of two
+    parameter int Words = 1 << 20  // of `harness.memory`
 );
 
   logic        load = 1'b0;
   logic        store = 1'b0;
   logic [31:0] file_first = 32'd0;
   logic [31:0] file_last = 32'd0;
-  initial for (int i = 0; i < (1 << DepthLog2); i++) harness.memory[i] = 32'd0;
+  initial for (int i = 0; i < Words; i++) harness.memory[i] = 32'd0;
   always @(posedge load) $readmemh("load.hex", harness.memory, file_first, file_last);
   always @(posedge store) $writememh("store.hex", harness.memory, file_first, file_last);
 

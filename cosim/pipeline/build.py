@@ -25,8 +25,8 @@ HARNESS = Path(__file__).resolve().parents[1] / "harness" / "pipeline"
 VERILOG = (
     HARNESS / "harness.sv",
     HARNESS / "dram_harness.sv",
-    HARNESS.parent / "dram.sv",
-    HARNESS.parent / "axi_rules.sv",
+    HARNESS / "listed_runs.sv",
+    *(HARNESS.parent / "dram" / f"{name}.sv" for name in ("dram", "dram_counters", "axi_rules")),
 )
 PUBLIC = HARNESS / "bench.vlt"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.dma.dram import Unwanted
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.data import NetworkData
 from cosim.pipeline.run import AccessError, PipelineJob, PipelineResult, run_pipelines, sizes_for
@@ -180,6 +181,12 @@ def compare(run: StackRun, result: PipelineResult) -> StackResult:
         if getattr(result, name):
             failures.append(f"{name}: {getattr(result, name)}")
     failures += _at_dram(run, result)
+    if result.unwanted != Unwanted():
+        bursts, beats = result.unwanted.bursts, result.unwanted.beats
+        failures.append(
+            f"DRAM: {bursts} bursts and {beats} beats that the program does not ask for, the first at "
+            f"{result.unwanted.address:#x}"
+        )
     left = [name for name, count in result.streams.items() if count.left]
     if left:
         failures.append(f"segments left over: {', '.join(left)}")

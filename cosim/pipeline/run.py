@@ -4,23 +4,26 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.dma.dram import Unwanted
 from cosim.pipeline.build import PipelineBuild
 from cosim.pipeline.wrapper import TOP, Sizes
 from cosim.sim.build import launch
 from cosim.sim.requests import test_request
 from hwgen.arch.dram import Dram, ticks
 from hwgen.arch.pipeline import PipelineParameters
-from hwgen.arch.pipeline.movers import movers_of
+from hwgen.arch.pipeline.movers import id_bits, movers_of
 from hwgen.arch.pipeline.ports import stream_ports
 from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.ir.counts import Access
+from hwgen.lower.pipeline.dram_counts import all_runs
 from hwgen.lower.pipeline.images import Images, Segment
 from hwgen.lower.pipeline.movers import load_settings, tile_settings
 from hwgen.lower.pipeline.program import PipelineProgram
@@ -136,6 +139,7 @@ class PipelineResult:
     streams : by port; with movers none.
     dram : with movers the accesses of the DRAM, by stream.
     violations, busy : with movers: breaches of AXI4; cycles in which the DRAM moved a block.
+    unwanted : with movers: bursts and beats at the DRAM that the program does not ask for.
     ended : the script ended before the cycle limit.
     status : status register after the weight load, if there is one, and after each tile.
     cycles : of each of them, from the pipeline's register.
@@ -149,6 +153,7 @@ class PipelineResult:
     dram: Mapping[str, Access]
     violations: int
     busy: int
+    unwanted: Unwanted
     ended: bool
     status: tuple[int, ...]
     cycles: tuple[int, ...]
@@ -200,7 +205,7 @@ def _simulate(build: PipelineBuild, simulator: Path, folder: Path) -> None:
 def sizes_for(jobs: Sequence[PipelineJob]) -> Sizes:
     """The harness sizes that all of these jobs fit into."""
     memory = max(job.images.memory.size for job in jobs)
-    segments = max(sum(map(len, job.images.segments.values()), start=1) for job in jobs)
+    segments = max(sum(map(len, job.images.segments.values()), start=len(_runs(job)[0]) + 1) for job in jobs)
     script = max(len(_script(job.program.parameters, job)) for job in jobs)
     return Sizes(*(max(size.bit_length(), 4) for size in (memory, segments, script)))
 
@@ -239,7 +244,8 @@ def _write(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> No
         "memory": "".join(f"{value:03x}\n" for value in bytes_),
         "script": "".join(f"{what:01x}{address:08x}{value:08x}\n" for what, address, value in script),
     }
-    texts |= _at_streams(parameters, job, len(script)) if parameters.movers is None else _at_dram(job, len(script))
+    at_streams = parameters.movers is None
+    texts |= (_at_streams if at_streams else _at_dram)(parameters, job, len(script))
     for name, text in texts.items():
         Path(f"{stem}.{name}.hex").write_text(text, encoding="ascii")
 
@@ -264,14 +270,34 @@ def _at_streams(parameters: PipelineParameters, job: PipelineJob, script: int) -
     }
 
 
-def _at_dram(job: PipelineJob, script: int) -> dict[str, str]:
-    """The header for the harness with the DRAM."""
+def _at_dram(parameters: PipelineParameters, job: PipelineJob, script: int) -> dict[str, str]:
+    """Header and runs for the harness with the DRAM."""
+    runs, numbers = _runs(job)
+    ranges = [(0, 0)] * (1 << id_bits(parameters))
+    for mover in movers_of(parameters):
+        ranges[mover.id] = numbers.get(mover.stream, (0, 0))
     dram, error = job.dram, job.error
     geometry = dram.row_bytes.bit_length() - 1 | dram.banks.bit_length() - 1 << 5
     errors = (0, 0) if error is None else (1 if error.reads else 2, error.address)
     header = [job.images.memory.size, script, job.cycle_limit, job.random, job.stall_rate, dram.latency,
-              dram.miss_cycles, ticks(dram.block_cycles), geometry, *errors, 0]  # fmt: skip
-    return {"header": "".join(f"{value:08x}\n" for value in header)}
+              dram.miss_cycles, ticks(dram.block_cycles), geometry, *errors, max(len(runs), 1)]  # fmt: skip
+    return {
+        "header": "".join(f"{value:08x}\n" for value in [*header, *chain.from_iterable(ranges)]),
+        "runs": "".join(f"{start:08x}{stop:08x}\n" for start, stop in runs) or "0\n",
+    }
+
+
+def _runs(job: PipelineJob) -> tuple[list[tuple[int, int]], dict[str, tuple[int, int]]]:
+    """Start and end (exclusive) of the runs of all streams in order; for each stream the number of its first one, and
+    of the one after its last. Without movers there are none."""
+    runs: list[tuple[int, int]] = []
+    numbers = {}
+    if job.program.parameters.movers is not None:
+        for mover in movers_of(job.program.parameters):
+            start, stop = all_runs(job.program, job.images, mover)
+            numbers[mover.stream] = (len(runs), len(runs) + len(start))
+            runs += zip(start.tolist(), stop.tolist(), strict=True)
+    return runs, numbers
 
 
 def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> PipelineResult:
@@ -293,6 +319,7 @@ def _read(folder: Path, parameters: PipelineParameters, job: PipelineJob) -> Pip
         dram=dict(_accesses(parameters, named.get("dram", []))),
         violations=int(named.get("violations", [["0"]])[0][0]),
         busy=int(named.get("busy", [["0"]])[0][0]),
+        unwanted=Unwanted(*map(int, named.get("unwanted", [["0", "0", "0"]])[0])),
         ended="end" in named,
         status=tuple(value for name, value in read if name == "status"),
         cycles=tuple(cycles),

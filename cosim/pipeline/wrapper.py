@@ -16,7 +16,7 @@ TOP = "pipeline_top"
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a harness as powers of two: bytes of memory, segments, lines of script."""
+    """Sizes of a harness as powers of two: bytes of memory, segments (with movers: runs), lines of script."""
 
     memory: int
     segments: int
@@ -67,7 +67,7 @@ def _at_dram(index: int, parameters: PipelineParameters, sizes: Sizes) -> str:
         *(f"  wire [{width - 1}:0] {name};" for name, width in signals.items()),
         f"  pipeline_dram_harness #(.Index({index}), .DataBits({parameters.movers.axi_bits}),",
         f"    .IdBits({id_bits(parameters)}), .MemoryLog2({sizes.memory}),",
-        f"    .ScriptLog2({sizes.script})) harness (.*);",
+        f"    .ScriptLog2({sizes.script}), .RunLog2({sizes.segments})) harness (.*);",
         f"  pipeline_{index} dut (",
         CONFIGURATION,
         ",\n".join(f"    .axi__{name}({name})" for name in signals),

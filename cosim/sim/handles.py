@@ -49,7 +49,7 @@ class SimulatedHandles:
         """The value of a variable; `ValueError` if it is unknown."""
         return int(self._handle(scope, name).value)
 
-    def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
+    def counters(self, name: str, scope: str) -> NDArray[np.uint64]:
         """An array of counters; `ValueError` if one is unknown."""
         array = self._handle(scope, name)  # by index: simulators differ in what they call the first element
         return np.array([int(array[index].value) for index in range(len(array))], np.uint64)

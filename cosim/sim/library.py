@@ -66,6 +66,6 @@ class SimulatedLibrary:
         """A copy of the first words of the memory."""
         return self.memory[:count].copy()
 
-    def counters(self, name: str, scope: str = "harness.dram") -> NDArray[np.uint64]:
+    def counters(self, name: str, scope: str) -> NDArray[np.uint64]:
         """An array of counters."""
         return self.bytes_of(scope, name).view(np.uint64).copy()

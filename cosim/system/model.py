@@ -8,6 +8,7 @@ from pathlib import Path
 import cosim.sim.compiling
 from cosim.cluster.model import FAST_COMPILED
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
 from cosim.sim.library import SimulatedLibrary
@@ -18,7 +19,7 @@ from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_
 
 __all__ = ["SystemModel", "load_system"]
 
-SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", "dram.sv", "axi_rules.sv")
+SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", *DRAM)
 OTHERS = ("system/harness.vlt", "library.cpp")
 
 

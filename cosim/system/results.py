@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cosim.cluster.preparation import WATCHDOG
 from cosim.cluster.results import dram_depth
+from cosim.dma.dram import Unwanted
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.sim.build import LONG
@@ -179,6 +180,8 @@ def judge_system(task: SystemTask, outcome: SystemResult) -> LayerResult:
         own, strays = _measured(cluster, schedule.bits)
         wanted = _joined_outputs(mine)
         failures += [f"cluster {number}: {stray}" for stray in strays]
+        if cluster.unwanted != Unwanted():
+            failures.append(f"cluster {number}: read what its program does not ask for: {cluster.unwanted}")
         failures += [
             f"cluster {number}: {operand} {direction} at {level}: {theirs} {quantity}, predicted {ours}"
             for (level, operand, direction), quantity, ours, theirs in wanted.differences(own)

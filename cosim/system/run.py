@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.dma.dram import dram_controls
+from cosim.dma.dram import COUNTED, COUNTERS, Unwanted, dram_controls, dram_unwanted
 from cosim.system.model import SystemModel
 from hwgen.arch.dram import Dram
 from hwgen.arch.registers.cluster import cluster_registers
@@ -15,7 +15,6 @@ from hwgen.arch.registers.control import Control, Status
 from hwgen.arch.system import WINDOW_BYTES
 
 __all__ = [
-    "DRAM_COUNTERS",
     "DRAM_KINDS",
     "RINGS",
     "ClusterOutcome",
@@ -25,15 +24,6 @@ __all__ = [
     "run_system",
 ]  # fmt: skip
 
-DRAM_COUNTERS = {
-    "bytes": "bytes",
-    "beats": "beats",
-    "axi_bursts": "bursts",
-    "blocks": "blocks",
-    "jumps": "jumps",
-    "row_misses": "row_misses",
-}
-"""The counters' names in the harness, by those of `hwgen.ir.counts`."""
 DRAM_KINDS = ("I", "W", "B", "partial", "O", "P")
 RINGS = ("I", "W", "O", "B")
 """Regions of the DRAM and of a TCDM, in the order in which the harness knows them."""
@@ -81,6 +71,7 @@ class ClusterOutcome:
     registers : every register, by name.
     cycles : from its start to its interrupt.
     dram, tcdm : counters by region and whether written; the last also by the master.
+    unwanted : what was read from the DRAM that no descriptor asks for.
     worst_wait : most cycles that an address of a read, and of a write, waited for the interconnect.
     """
 
@@ -88,6 +79,7 @@ class ClusterOutcome:
     cycles: int
     dram: dict[tuple[str, bool], dict[str, int]]
     tcdm: dict[tuple[str, str, bool], Span]
+    unwanted: Unwanted
     worst_wait: Span
 
     @property
@@ -104,7 +96,7 @@ class SystemResult:
     -------
     clusters : those that were started.
     cycles : from the first start to the last interrupt.
-    total : what the DRAM counted of all clusters together, by `DRAM_COUNTERS`.
+    total : what the DRAM counted of all clusters together, by `cosim.dma.dram.COUNTERS`.
     violations : breaches of the protocol at the DRAM.
     """
 
@@ -146,7 +138,7 @@ def run_system(model: SystemModel, job: SystemJob) -> SystemResult:
         timed_out=bool(model.get("timed_out")),
         cycles=model.get("cycles"),
         memory=model.read(len(job.image)),
-        total={name: int(model.counters(variable).sum()) for name, variable in DRAM_COUNTERS.items()},
+        total={name: int(model.counters(variable, COUNTED).sum()) for name, variable in COUNTERS.items()},
         violations=model.get("violations", "harness.dram"),
         seconds=seconds,
     )
@@ -186,7 +178,7 @@ def _packed(values: list[int], width: int) -> int:
 
 def _outcome(model: SystemModel, number: int, addresses: Mapping[str, int]) -> ClusterOutcome:
     inside = f"harness.clusters[{number}]"
-    counted = {name: model.counters(variable, f"{inside}.axi").tolist() for name, variable in DRAM_COUNTERS.items()}
+    counted = {name: model.counters(variable, f"{inside}.axi").tolist() for name, variable in COUNTERS.items()}
     dram = {
         key: {name: int(values[index]) for name, values in counted.items()}
         for index, key in enumerate((kind, written) for kind in (*DRAM_KINDS, ELSEWHERE) for written in (False, True))
@@ -205,5 +197,6 @@ def _outcome(model: SystemModel, number: int, addresses: Mapping[str, int]) -> C
         cycles=int(model.counters("cycles_of", "harness")[number]),
         dram={key: values for key, values in dram.items() if any(values.values())},
         tcdm={key: values for key, values in tcdm.items() if values[0]},
+        unwanted=dram_unwanted(model, f"{inside}.wanted"),
         worst_wait=(model.get("worst_read", f"{inside}.axi"), model.get("worst_write", f"{inside}.axi")),
     )

@@ -184,7 +184,7 @@ LINE_READ = 4
 """From asking for a line to having it: the register of the request in `dma.gather`, the port's, the memory's
 answer and the queue of words."""
 DRAM_QUEUE = 15
-"""Bursts that the DRAM of `cosim/harness/dram.sv` accepts before the first of them has come."""
+"""Bursts that the DRAM of `cosim/harness/dram/dram.sv` accepts before the first of them has come."""
 
 # --- the cluster ---
 

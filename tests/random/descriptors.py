@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 
+from cosim.dma.dram import COUNTERS, Region
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, Memories
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.dram import Dram
@@ -15,7 +16,15 @@ RINGS = {
     RingSelect.W: Ring(0x2000, 0x1000),
     RingSelect.O: Ring(TCDM_BYTES, 0x2F10),
 }
-COUNTERS = ("bytes", "beats", "bursts", "blocks", "jumps", "row_misses")
+REGIONS = (
+    Region(0x0, 0x4000, OperandTag.I),
+    Region(0x4000, 0x6000, OperandTag.P),
+    Region(0x6000, 0x20000, OperandTag.W),
+    Region(0x20000, 0x31000, OperandTag.B),
+    Region(0x32000, 0x60000, OperandTag.O_PARTIAL),
+    Region(0x60000, DATA_BYTES, OperandTag.O),
+)
+"""Of the DRAM, with a gap. Bursts do not cross their borders."""
 LOADED = (OperandTag.I, OperandTag.W, OperandTag.B, OperandTag.O_PARTIAL)
 STORED = (OperandTag.O, OperandTag.O_PARTIAL)
 
@@ -102,22 +111,31 @@ def maximal_runs(descriptors: Iterable[Descriptor]) -> list[tuple[int, int, Oper
     return runs
 
 
-def dram_counts(descriptors: Sequence[Descriptor], beat_bytes: int, timing: Dram) -> dict[OperandTag, dict[str, int]]:
-    """What the DRAM counts of one channel's descriptors."""
+def kind_at(address: int) -> OperandTag | None:
+    """What an access there is counted as."""
+    return next((region.kind for region in REGIONS if region.base <= address < region.end), None)
+
+
+def dram_counts(
+    descriptors: Sequence[Descriptor], beat_bytes: int, timing: Dram
+) -> dict[OperandTag | None, dict[str, int]]:
+    """What the DRAM counts of one channel's descriptors, burst by burst, by the region that each is in."""
     window = min(4096, 256 * beat_bytes)
-    counts = {tag: dict.fromkeys(COUNTERS, 0) for tag in OperandTag}
+    counts = {kind: dict.fromkeys(COUNTERS, 0) for kind in (*OperandTag, None)}
     last_end, rows = -1, {}
-    for begin, length, tag in maximal_runs(descriptors):
-        end, counted = begin + length, counts[tag]
-        counted["bytes"] += length
-        counted["beats"] += (end - 1) // beat_bytes - begin // beat_bytes + 1
-        counted["bursts"] += (end - 1) // window - begin // window + 1
-        counted["jumps"] += begin != last_end
-        last_end = end
-        for block in range(begin // 128, (end - 1) // 128 + 1):
-            counted["blocks"] += 1
-            row = block * 128 // timing.row_bytes
-            bank = row % timing.banks
-            counted["row_misses"] += rows.get(bank) != row
-            rows[bank] = row
+    for first, length, _ in maximal_runs(descriptors):
+        for part in range(first // window, (first + length - 1) // window + 1):
+            begin, end = max(first, part * window), min(first + length, (part + 1) * window)
+            counted = counts[kind_at(begin)]
+            counted["bytes"] += end - begin
+            counted["beats"] += (end - 1) // beat_bytes - begin // beat_bytes + 1
+            counted["axi_bursts"] += 1
+            counted["jumps"] += begin != last_end
+            last_end = end
+            for block in range(begin // 128, (end - 1) // 128 + 1):
+                counted["blocks"] += 1
+                row = block * 128 // timing.row_bytes
+                bank = row % timing.banks
+                counted["row_misses"] += rows.get(bank) != row
+                rows[bank] = row
     return counts

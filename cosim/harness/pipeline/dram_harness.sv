@@ -12,7 +12,8 @@ module pipeline_dram_harness #(
     parameter int DataBits = 64,
     parameter int IdBits = 4,
     parameter int MemoryLog2 = 16,  // bytes
-    parameter int ScriptLog2 = 12
+    parameter int ScriptLog2 = 12,
+    parameter int RunLog2 = 12
 ) (
     input  wire  clk,
     output logic rst,
@@ -69,8 +70,9 @@ module pipeline_dram_harness #(
   logic [67:0] script[1<<ScriptLog2];
   // Bytes of memory, lines of script; cycle limit; seed of the random numbers, not 0; cycles of 256 in which a channel of
   // the port stalls; latency; cycles of a row miss; 1/256 cycles of a block; geometry (see dram.sv); which bursts get an
-  // error: reads, writes; the address of the error; one unused word.
-  logic [31:0] header[12];
+  // error: reads, writes; the address of the error; runs (see listed_runs.sv); then for each AXI ID the number of its first
+  // run and of the one after its last.
+  logic [31:0] header[12+(2<<IdBits)];
 
   logic        present;
   logic        clear;
@@ -98,12 +100,41 @@ module pipeline_dram_harness #(
     end
   endgenerate
 
+  wire [12:0] read_used;
+  wire [31:0] unwanted_bursts, unwanted_beats, unwanted_at;
+  wire [32*(2<<IdBits)-1:0] ranges;
+  generate
+    for (g = 0; g < 2 << IdBits; g = g + 1) begin : range
+      assign ranges[32*g+:32] = header[12+g];
+    end
+  endgenerate
+  listed_runs #(
+      .DataBits(DataBits),
+      .IdBits  (IdBits),
+      .RunLog2 (RunLog2)
+  ) wanted (
+      .*,
+      .ar        (arvalid && arready),
+      .ar_id     (arid),
+      .ar_address(araddr),
+      .ar_length (arlen),
+      .aw        (awvalid && awready),
+      .aw_id     (awid),
+      .aw_address(awaddr),
+      .aw_length (awlen),
+      .used      (read_used)
+  );
+
   dram #(
       .DataBits (DataBits),
       .IdBits   (IdBits),
+      .ById     (1'b1),
       .DepthLog2(MemoryLog2 - 2)
   ) dram (
       .*,
+      .region_base  ('0),
+      .region_end   ('0),
+      .region_kind  ('0),
       .random_start (header[3]),
       .stall_rate   ({5{header[4][7:0]}}),
       .latency      (header[5][15:0]),
@@ -118,7 +149,7 @@ module pipeline_dram_harness #(
   initial begin
     finished = 1'b0;
     present = 1'b0;
-    for (i = 0; i < 12; i = i + 1) header[i] = 32'd0;
+    for (i = 0; i < 12 + (2 << IdBits); i = i + 1) header[i] = 32'd0;
     if ($value$plusargs("folder=%s", folder)) begin
       stem = $sformatf("%0s/%0d", folder, Index);
       file = $fopen({stem, ".header.hex"}, "r");
@@ -128,6 +159,7 @@ module pipeline_dram_harness #(
         $readmemh({stem, ".header.hex"}, header);
         $readmemh({stem, ".memory.hex"}, memory, 0, int'(header[0]) - 1);
         $readmemh({stem, ".script.hex"}, script, 0, int'(header[1]) - 1);
+        $readmemh({stem, ".runs.hex"}, wanted.runs, 0, int'(header[11]) - 1);
       end
     end
     if (!present) finished = 1'b1;
@@ -197,9 +229,10 @@ module pipeline_dram_harness #(
 
   task automatic finish_with(input string how);
     for (i = 0; i < 32; i = i + 1)
-      if (dram.bursts[i] != 48'd0)
-        $fwrite(file, "dram %0d %0d %0d %0d %0d %0d %0d\n", i, dram.bytes[i], dram.beats[i], dram.bursts[i],
-                dram.blocks[i], dram.jumps[i], dram.row_misses[i]);
+      if (dram.counted.bursts[i] != 48'd0)
+        $fwrite(file, "dram %0d %0d %0d %0d %0d %0d %0d\n", i, dram.counted.bytes[i], dram.counted.beats[i],
+                dram.counted.bursts[i], dram.counted.blocks[i], dram.counted.jumps[i], dram.counted.row_misses[i]);
+    $fwrite(file, "unwanted %0d %0d %0d\n", unwanted_bursts, unwanted_beats, unwanted_at);
     $fwrite(file, "twice %0d\nbeyond %0d\nviolations %0d\nbusy %0d\ncycles %0d\n%0s\n", twice, beyond,
             dram.violations, dram.busy_cycles, cycles, how);
     $fclose(file);

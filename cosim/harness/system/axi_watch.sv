@@ -16,7 +16,6 @@ module axi_watch #(
     input wire [           1:0] awid,
     input wire [          31:0] awaddr,
     input wire [           7:0] awlen,
-    input wire [           7:0] awuser,
     input wire                  awvalid,
     input wire                  awready,
     input wire [DataBits/8-1:0] wstrb,
@@ -26,9 +25,9 @@ module axi_watch #(
     input wire [           1:0] arid,
     input wire [          31:0] araddr,
     input wire [           7:0] arlen,
-    input wire [           7:0] aruser,
     input wire                  arvalid,
     input wire                  arready,
+    input wire [          12:0] read_used,   // bytes that the burst accepted one cycle ago was wanted for
 
     // First byte address of each region, and the one after its last, from bit 0 up.
     input wire [32*Regions-1:0] region_base,
@@ -60,9 +59,19 @@ module axi_watch #(
   logic [31:0] open_row[64];
   logic [63:0] open_known;
 
-  // The bursts whose data are to be written: their regions.
+  // The bursts whose data are to be written: their regions, and where they begin; whether the first beat is to come.
   logic [ 7:0] w_kind[32];
+  logic [ 1:0] w_id[32];
+  logic [31:0] w_address[32];
   logic [ 4:0] w_in, w_out;
+  logic        w_first;
+  logic [31:0] w_next;  // the byte address of the beat, or of its first byte that is the burst's
+
+  // The read burst that was accepted one cycle ago.
+  logic        fresh;
+  logic [ 1:0] fresh_id;
+  logic [ 7:0] fresh_kind;
+  logic [31:0] fresh_address;
 
   logic [ 7:0] at;
   logic [31:0] first, last, row;
@@ -83,6 +92,10 @@ module axi_watch #(
     beats[index] <= beats[index] + 48'(length) + 48'd1;
     blocks[index] <= blocks[index] + 48'(last - first) + 48'd1;
     row_misses[index] <= row_misses[index] + 48'(opened);
+  endtask
+
+  // A burst begins at a byte; if that is not where the last one of its stream ended, it is a jump.
+  task automatic follow(input logic [1:0] id, input logic [31:0] address, input logic [7:0] index);
     if (!stream_known[id] || stream_end[id] != address) jumps[index] <= jumps[index] + 48'd1;
     stream_known[id] = 1'b1;
   endtask
@@ -106,6 +119,8 @@ module axi_watch #(
       open_known   = 64'd0;
       w_in         <= 5'd0;
       w_out        <= 5'd0;
+      w_first      <= 1'b1;
+      fresh        <= 1'b0;
     end else begin
       reads_wait  <= arvalid && !arready ? reads_wait + 32'd1 : 32'd0;
       writes_wait <= awvalid && !awready ? writes_wait + 32'd1 : 32'd0;
@@ -113,24 +128,35 @@ module axi_watch #(
       if (writes_wait > worst_write) worst_write <= writes_wait;
       if (arvalid && arready) begin
         at = {region_of(araddr)[6:0], 1'b0};
-        size = 48'((32'(arlen) + 32'd1) << Low) - 48'(araddr[Low-1:0]) - 48'(aruser[7:4]);
         enter(arid, araddr, arlen, at);
-        stream_end[arid] = araddr + size[31:0];
-        bytes[at] <= bytes[at] + size;
+        fresh_id <= arid;
+        fresh_kind <= at;
+        fresh_address <= araddr;
+      end
+      fresh <= arvalid && arready;
+      if (fresh) begin
+        follow(fresh_id, fresh_address, fresh_kind);
+        stream_end[fresh_id] = fresh_address + 32'(read_used);
+        bytes[fresh_kind] <= bytes[fresh_kind] + 48'(read_used);
       end
       if (wvalid && wready) begin
         size = 48'd0;
         for (int i = 0; i < DataBits / 8; i++) size = size + 48'(wstrb[i]);
         at = w_kind[w_out];
         bytes[at] <= bytes[at] + size;
+        if (w_first) follow(w_id[w_out], w_address[w_out], at);
+        w_next = w_first ? w_address[w_out] : stream_end[w_id[w_out]];
+        stream_end[w_id[w_out]] = w_next + size[31:0];  // strobes have no gaps: see `axi_rules`
+        w_first <= wlast;
         if (wlast) w_out <= w_out + 5'd1;
       end
       if (awvalid && awready) begin
         at = {region_of(awaddr)[6:0], 1'b1};
         enter(awid, awaddr, awlen, at);
         w_kind[w_in] <= at;
+        w_id[w_in] <= awid;
+        w_address[w_in] <= awaddr;
         w_in <= w_in + 5'd1;
-        stream_end[awid] = (((awaddr >> Low) + 32'(awlen) + 32'd1) << Low) - 32'(awuser[7:4]);
       end
     end
   end

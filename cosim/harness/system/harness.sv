@@ -197,9 +197,60 @@ module harness #(
       .axi__rready(rready)
   );
 
+  logic [12:0] read_used;
+  wire [13*Clusters-1:0] used_of;
+  always_comb begin
+    read_used = 13'd0;
+    for (int i = 0; i < Clusters; i++) read_used |= used_of[13*i+:13];
+  end
+
   genvar c, g;
   generate
     for (c = 0; c < Clusters; c = c + 1) begin : clusters
+      // What the cluster's program wants: of the bursts at its port, and of those that the DRAM has of it.
+      wire [31:0] program_from = dram_from[32*(Regions*c+Regions-1)+:32];
+      wire [31:0] program_to = dram_to[32*(Regions*c+Regions-1)+:32];
+      wire [12:0] used_here;
+      descriptor_runs #(
+          .DataBits(DataBits),
+          .DepthLog2(DramLog2)
+      ) wanted (
+          .clk(clk),
+          .clear(clear_now),
+          .in_program(1'b1),
+          .first_word(program_from >> 2),
+          .end_word(program_to >> 2),
+          .program_first(program_from),
+          .program_end(program_to),
+          .taken(dut.of_axi__arvalid[c] && dut.of_axi__arready[c]),
+          .id(dut.of_axi__arid[2*c+:2]),
+          .address(dut.of_axi__araddr[32*c+:32]),
+          .length(dut.of_axi__arlen[8*c+:8]),
+          .used(used_here),
+          .unwanted_bursts(),
+          .unwanted_beats(),
+          .unwanted_at()
+      );
+      descriptor_runs #(
+          .DataBits(DataBits),
+          .DepthLog2(DramLog2)
+      ) at_dram (
+          .clk(clk),
+          .clear(clear_now),
+          .in_program(1'b1),
+          .first_word(program_from >> 2),
+          .end_word(program_to >> 2),
+          .program_first(program_from),
+          .program_end(program_to),
+          .taken(arvalid && arready && 32'(arid) >> 2 == c),
+          .id(arid[1:0]),
+          .address(araddr),
+          .length(arlen),
+          .used(used_of[13*c+:13]),
+          .unwanted_bursts(),
+          .unwanted_beats(),
+          .unwanted_at()
+      );
       axi_watch #(
           .DataBits(DataBits),
           .Regions(Regions)
@@ -209,7 +260,6 @@ module harness #(
           .awid(dut.of_axi__awid[2*c+:2]),
           .awaddr(dut.of_axi__awaddr[32*c+:32]),
           .awlen(dut.of_axi__awlen[8*c+:8]),
-          .awuser(dut.of_axi__awuser[8*c+:8]),
           .awvalid(dut.of_axi__awvalid[c]),
           .awready(dut.of_axi__awready[c]),
           .wstrb(dut.of_axi__wstrb[DataBits/8*c+:DataBits/8]),
@@ -219,9 +269,9 @@ module harness #(
           .arid(dut.of_axi__arid[2*c+:2]),
           .araddr(dut.of_axi__araddr[32*c+:32]),
           .arlen(dut.of_axi__arlen[8*c+:8]),
-          .aruser(dut.of_axi__aruser[8*c+:8]),
           .arvalid(dut.of_axi__arvalid[c]),
           .arready(dut.of_axi__arready[c]),
+          .read_used(used_here),
           .region_base(dram_from[32*Regions*c+:32*Regions]),
           .region_end(dram_to[32*Regions*c+:32*Regions]),
           .geometry(dram_shape)
@@ -266,6 +316,9 @@ module harness #(
   ) dram (
       .*,
       .clear(clear_now),
+      .region_base('0),
+      .region_end('0),
+      .region_kind('0),
       .random_start(start),
       .stall_rate(axi_stalls),
       .latency(times[15:0]),

@@ -11,7 +11,7 @@ from hwgen.lower.pipeline.movers import load_settings, runs_of_tile
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.model.dram.runs import count_runs
 
-__all__ = ["dram_counts", "runs_in_order"]
+__all__ = ["all_runs", "dram_counts", "runs_in_order"]
 
 Ints = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ def dram_counts(program: PipelineProgram, images: Images, dram: Dram) -> dict[st
     assert movers is not None
     return {
         mover.stream: count_runs(
-            *_all_runs(program, images, mover),
+            *all_runs(program, images, mover),
             beat_bytes=movers.beat_bytes,
             burst_bytes=movers.burst_bytes,
             dram=dram,
@@ -31,7 +31,7 @@ def dram_counts(program: PipelineProgram, images: Images, dram: Dram) -> dict[st
     }
 
 
-def _all_runs(program: PipelineProgram, images: Images, mover: Mover) -> tuple[Ints, Ints]:
+def all_runs(program: PipelineProgram, images: Images, mover: Mover) -> tuple[Ints, Ints]:
     """Start and end (exclusive) of every run of a stream, in order."""
     if mover.stream == "i_weights":
         settings = load_settings(program, images)

@@ -1,8 +1,8 @@
 """Cycles that the DMA takes for descriptors, with a memory of the TCDM's kind that never stalls, alone on the DRAM.
 
 The model follows each burst, beat and line through the registers between them (`hwgen/gateware/dma_*.py`) and
-through the DRAM of the harness (`cosim/harness/dram.sv`), which moves blocks of 128 bytes one after the other. It
-looks at one direction at a time; what loads and stores cost each other at the DRAM is not in it.
+through the DRAM of the harness (`cosim/harness/dram/dram.sv`), which moves blocks of 128 bytes one after the other.
+It looks at one direction at a time; what loads and stores cost each other at the DRAM is not in it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

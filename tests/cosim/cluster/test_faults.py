@@ -163,7 +163,7 @@ def test_a_bus_error_on_any_beat_of_the_dram_stops_the_program_and_leaves_its_ad
 
 def test_an_error_on_any_port_of_the_shared_memory_stops_the_program() -> None:
     calm = run(job("calm"))
-    assert {master for master, _ in calm.tcdm} == set(PARAMETERS.masters), "every port is used"
+    assert {master for master, _, _ in calm.tcdm} == set(PARAMETERS.masters), "every port is used"
     for master in PARAMETERS.masters:
         ring = PROGRAM.rings[
             {"i": "I", "w": "W", "o": "O"}.get(master[-1], "I" if master.startswith("load") else "O")
@@ -221,7 +221,7 @@ def test_a_descriptor_that_leaves_its_window_is_refused_and_nothing_is_written_o
         result = run(given)
         fails(result, ClusterError[wrong.queue.name], detail.value)
         assert result.registers["fault_command"] == base + 4 * len(commands[0].words), name
-        moved = sum(octets for (master, _), (_, octets) in result.tcdm.items() if not master.startswith("hwc"))
+        moved = sum(octets for (master, _, _), (_, octets) in result.tcdm.items() if not master.startswith("hwc"))
         assert moved == 16, "of the first descriptor"
         changed_words = np.flatnonzero(result.memory != image) * 4
         assert all(inside + 64 <= at < inside + 80 for at in changed_words), name

@@ -55,7 +55,7 @@ def test_random_descriptors(axi_bits: int, stall_rate: int) -> None:
     for channel, descriptors in (("ar", job.loads), ("aw", job.stores)):
         wanted = dram_counts(descriptors, axi_bits // 8, Dram())
         bursts = [beats for name, _, beats in run.bursts if name == channel]
-        assert len(bursts) == sum(counts["bursts"] for counts in wanted.values())
+        assert len(bursts) == sum(counts["axi_bursts"] for counts in wanted.values())
         assert sum(bursts) == sum(counts["beats"] for counts in wanted.values())
         assert max(bursts) <= 256
     assert len(expected.dram) == DATA_BYTES

@@ -6,12 +6,13 @@ from random import Random
 import numpy as np
 import pytest
 
+from cosim.dma.dram import Unwanted
 from cosim.dma.model import Model, load_model
 from cosim.dma.run import DATA_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dma import DESCRIPTORS_AHEAD, DmaParameters
 from hwgen.arch.dram import Dram
-from tests.random.descriptors import RINGS, dram_counts, random_descriptors, random_memories
+from tests.random.descriptors import REGIONS, RINGS, dram_counts, random_descriptors, random_memories
 
 CALM = (0,) * 8
 TIMED = Dram(latency=23, miss_cycles=9, block_cycles=17.3)
@@ -34,11 +35,28 @@ def check(model: Model, job: DmaJob, result: DmaResult) -> None:
     expected = moved(job)
     np.testing.assert_array_equal(result.memories.tcdm, expected.tcdm)
     np.testing.assert_array_equal(result.memories.dram, expected.dram)
-    for descriptors, written in ((job.loads, False), (job.stores, True)):
+    assert result.unwanted == Unwanted()
+    for number, descriptors in enumerate((job.loads, job.stores)):
         wanted = dram_counts(descriptors, model.parameters.beat_bytes, job.timing)
-        assert {tag: result.counts[tag, written] for tag in OperandTag if tag} == {
-            tag: counts for tag, counts in wanted.items() if tag
-        }
+        found = {kind: result.counts[kind, number == 1] for kind in wanted}
+        if number == 0 and job.program[1]:
+            found[OperandTag.P] = without_program(found[OperandTag.P], job.program[1], model.parameters.beat_bytes)
+        assert found == wanted
+        assert result.accesses[number][1] == sum(each.bytes for each in descriptors)
+
+
+def without_program(counted: dict[str, int], words: int, beat_bytes: int) -> dict[str, int]:
+    """What was read in the region of the program besides the program, which begins a block and a row."""
+    blocks, row = -(-words // 32), Dram().row_bytes // 4
+    program = {
+        "bytes": 4 * words,
+        "beats": -(-4 * words // beat_bytes),
+        "axi_bursts": blocks,
+        "blocks": blocks,
+        "jumps": 1,
+        "row_misses": -(-words // row),
+    }
+    return {name: count - program[name] for name, count in counted.items()}
 
 
 def random_job(seed: int, count: int, **more: object) -> DmaJob:
@@ -50,6 +68,7 @@ def random_job(seed: int, count: int, **more: object) -> DmaJob:
         random_memories(seed),
         random=random.randrange(1, 1 << 32),
         stores_last=True,
+        regions=REGIONS,
         **more,
     )
 
@@ -86,6 +105,7 @@ def test_loads_stores_and_a_program_at_the_same_time(model: Model, seed: int) ->
         [each for each in stores if each.ring in (RingSelect.O, RingSelect.FIXED)],
         RINGS,
         random_memories(seed),
+        regions=REGIONS,
         program=(0x4000, 700),
         timing=TIMED,
         stall_rates=(60, 60, 60, 60, 60, 60, 60, 90) if seed else CALM,
@@ -101,7 +121,7 @@ def test_as_many_descriptors_share_a_burst_as_may(model: Model) -> None:
         for i in range(DESCRIPTORS_AHEAD)
     ]
     parts[-1] = replace(parts[-1], continues=False)
-    job = DmaJob(parts, [], RINGS, random_memories(8), cycle_limit=5000)
+    job = DmaJob(parts, [], RINGS, random_memories(8), cycle_limit=5000, regions=REGIONS)
     result = run_dma(model, job)
     check(model, job, result)
-    assert result.counts[OperandTag.W, False]["bursts"] == 1
+    assert result.counts[OperandTag.I, False]["axi_bursts"] == 1

@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from cosim.dma.dram import Region
 from cosim.dma.model import load_model
 from cosim.dma.run import DATA_BYTES, TCDM_BYTES, DmaJob, DmaResult, moved, run_dma
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
@@ -161,12 +162,13 @@ def test_a_program_is_fetched_beside_the_rest(stalls: tuple[int, ...]) -> None:
     words = random.randint(300, 500)
     loads, stores = [loaded()] * 3, [stored(0x40000)] * 3
     timing = Dram(latency=17, miss_cycles=5, block_cycles=20)
-    _, result = run(loads, stores, program=(0x8000, words), stall_rates=stalls, timing=timing)
+    regions = (Region(0x8000, 0x8000 + 4 * words, OperandTag.P),)
+    _, result = run(loads, stores, program=(0x8000, words), stall_rates=stalls, timing=timing, regions=regions)
     assert result.errors == ((0, 0),) * 3
     assert np.array_equal(result.program, MEMORIES.dram.view(np.uint32)[0x2000 : 0x2000 + words])
     counts = result.counts[OperandTag.P, False]
     assert (counts["bytes"], counts["jumps"]) == (4 * words, 1)
-    assert counts["bursts"] == counts["blocks"] == -(-words // 32)
+    assert counts["axi_bursts"] == counts["blocks"] == -(-words // 32)
     assert counts["beats"] == -(-words // 2)
 
 

@@ -1,7 +1,7 @@
 // What a master of the AXI4 port must not do, watched and counted.
 //
-// Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 a strobe
-// outside the burst's bytes; 6 `wlast` in the wrong place; 7 a beat before its address.
+// Breaches: 0 AR changed or withdrawn, 1 AW, 2 W; 3 a burst that is none of ours; 4 a burst across 4 KiB; 5 strobes
+// before the burst's first byte or with gaps, or bytes left out before the last beat; 6 `wlast` in the wrong place; 7 a beat before its address.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -37,10 +37,10 @@ module axi_rules #(
     input wire                  arready,
     input wire                  rready,
 
-    // What the slave knows of the beat that is to be written: whether its address has come, the bytes that are the
-    // burst's, whether it is the last one.
+    // What the slave knows of the beat that is to be written: whether its address has come, the bytes from there on,
+    // whether it is the last one.
     input wire                  w_known,
-    input wire [DataBits/8-1:0] w_lanes,
+    input wire [DataBits/8-1:0] w_from,
     input wire                  w_final,
 
     output logic [31:0] violations,
@@ -62,6 +62,8 @@ module axi_rules #(
     last = (address & ~32'((1 << Low) - 1)) + (32'(length) << Low);
     return address[31:12] != last[31:12];
   endfunction
+  // After an error beats may be without any strobe.
+  wire [DataBits/8-1:0] filled = wstrb | ~w_from;
   always_comb begin
     broken = 8'd0;
     broken[0] = ar_waits && (!arvalid || {arid, araddr, arlen, arsize, arburst, aruser} != ar_kept);
@@ -76,7 +78,8 @@ module axi_rules #(
       broken[4] = broken[4] || crosses(awaddr, awlen);
     end
     if (wvalid && wready) begin
-      broken[5] = (wstrb & ~w_lanes) != '0;
+      broken[5] = (wstrb & ~w_from) != '0 || (filled & (filled + 1'b1)) != '0 ||
+          (!w_final && wstrb != '0 && filled != '1);
       broken[6] = wlast != w_final;
     end
     broken[7] = wvalid && !w_known;

@@ -1,4 +1,4 @@
-// The DRAM behind an AXI4 port: timing, protocol checks, errors on demand, and the counters.
+// The DRAM behind an AXI4 port: timing, protocol checks, errors on demand; its counters are in `dram_counters.sv`.
 //
 // Written independently of the DMA: nothing here is derived from it, and nothing in it is trusted. The memory itself is
 // in the harness around this module.
@@ -9,7 +9,12 @@
 // as long after its last beat; these overlap. With all of them 0 there is a beat in every cycle and direction.
 //
 // Streams: bursts by their ID, which is even for reads and odd for writes (of a cluster 0 and 2, and 1). Open rows are
-// kept for each. What is counted depends on the order of the bursts in each stream alone, not on time.
+// kept for each.
+//
+// What a burst is counted as depends on its address alone: it is of the first region that this is in, or `Other`. With
+// `ById` it is the number of its stream; that it belongs there is then to be checked by whoever knows `read_used`.
+// Which of its bytes were asked for is known outside, see `read_used`; of a write the strobes tell. The user bits of the
+// addresses decide nothing.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -17,7 +22,9 @@
 module dram #(
     parameter int DataBits = 64,
     parameter int IdBits = 2,      // of a read even, of a write odd
-    parameter int DepthLog2 = 20   // the memory's size in 32-bit words, as a power of two
+    parameter int DepthLog2 = 20,  // the memory's size in 32-bit words, as a power of two
+    parameter int Regions = 8,
+    parameter bit ById = 1'b0
 ) (
     input wire clk,
     input wire clear,              // forget everything; loads `random_start`
@@ -27,7 +34,7 @@ module dram #(
     input  wire [           7:0] awlen,
     input  wire [           2:0] awsize,
     input  wire [           1:0] awburst,
-    input  wire [           7:0] awuser,  // operand tag; bytes of the last beat that are not used
+    input  wire [           7:0] awuser,  // no more than that they stay as they are
     input  wire                  awvalid,
     output wire                  awready,
     input  wire [  DataBits-1:0] wdata,
@@ -60,6 +67,13 @@ module dram #(
     output wire [          31:0] write_beat,
     output wire [DataBits/8-1:0] write_enable,
 
+    // A region's first byte address, the one after its last, and its kind, 0 to 14. Constant while anything is under way.
+    input wire [32*Regions-1:0] region_base,
+    input wire [32*Regions-1:0] region_end,
+    input wire [ 4*Regions-1:0] region_kind,
+
+    input wire [12:0] read_used,      // bytes, from the first on, that the burst accepted one cycle ago was wanted for
+
     // Controls, constant while anything is under way.
     input wire [31:0] random_start,   // not 0
     input wire [39:0] stall_rate,     // so many cycles in 256 without handshake: AR, R, AW, W, B from bit 0 up
@@ -75,16 +89,10 @@ module dram #(
   localparam int Bytes = DataBits / 8;
   localparam int Low = $clog2(Bytes);
   localparam int Queue = 16;
+  localparam logic [3:0] Other = 4'd15;  // outside all regions
   wire [4:0] row_log2 = geometry[4:0];
   wire [2:0] bank_log2 = geometry[7:5];
 
-  // Counters, index {operand tag, write}.
-  logic [47:0] bytes[32];
-  logic [47:0] beats[32];
-  logic [47:0] bursts[32];
-  logic [47:0] blocks[32];
-  logic [47:0] jumps[32];
-  logic [47:0] row_misses[32];
   wire  [31:0] violations;   // of the protocol
   wire  [ 7:0] violated;     // which: see `axi_rules`
   logic [47:0] busy_cycles;  // in which the DRAM moved a block
@@ -106,12 +114,12 @@ module dram #(
   wire go_b = calm || noise[31:24] >= stall_rate[39:32];
 
   logic [31:0] now;  // cycles, wrapping
-
   // Bursts in order: reads, writes. Three places in each queue: the next to come, the one whose blocks are being moved,
   // and the one whose beats are.
   logic [31:0] r_address[Queue], w_address[Queue];
   logic [ 7:0] r_length[Queue], w_length[Queue];
-  logic [ 7:0] r_user[Queue], w_user[Queue];
+  logic [ 3:0] r_kind[Queue], w_kind[Queue];
+  logic [31:0] r_end[Queue];  // the byte address after what is wanted
   logic [IdBits-1:0] r_id[Queue], w_id[Queue];
   logic [31:0] r_time[Queue];
   logic [ 4:0] r_in, r_move, r_out;
@@ -145,7 +153,6 @@ module dram #(
   wire w_missing = w_at[31:DepthLog2+2-Low] != '0;
   wire r_wrong = error_enable[0] && r_at == error_address >> Low;
   wire w_wrong = error_enable[1] && w_at == error_address >> Low;
-
   wire [1:0] w_answer = w_failed != 2'd0 ? w_failed : w_missing ? 2'd3 : w_wrong ? error_code : 2'd0;
 
   wire r_ready = r_out != r_in && (immediate || r_credit != 16'd0) &&
@@ -158,24 +165,27 @@ module dram #(
   assign write_beat   = w_at;
   assign write_enable = w_goes && !w_missing && !w_wrong ? wstrb : '0;
 
-  // Responses to writes, in order, each at its time.
+  // Responses to writes, each at its time.
   logic [ 1:0] b_code[Queue];
   logic [IdBits-1:0] b_id[Queue];
   logic [31:0] b_time[Queue];
   logic [ 4:0] b_in, b_out;
   wire b_goes = b_in != b_out && now - b_time[b_out[3:0]] >= 32'(latency) && go_b && (!bvalid || bready);
 
-  // What is known about a burst from its address.
-  function automatic logic [47:0] burst_bytes(input logic [31:0] address, input logic [7:0] length,
-                                              input logic [7:0] user);
-    return 48'((32'(length) + 1) << Low) - 48'(address[Low-1:0]) - 48'(user[7:4]);
+  // What is known about a burst from its address: where its last beat begins, and what it is counted as.
+  function automatic logic [31:0] last_beat(input logic [31:0] address, input logic [7:0] length);
+    return {address[31:Low], {Low{1'b0}}} + (32'(length) << Low);
+  endfunction
+  function automatic logic [3:0] kind_of(input logic [31:0] address);
+    kind_of = Other;
+    for (int i = Regions - 1; i >= 0; i--)
+      if (address >= region_base[32*i+:32] && address < region_end[32*i+:32]) kind_of = region_kind[4*i+:4];
   endfunction
 
-  // Rows that are open, of each stream and bank: for the time that blocks take, and for the counters.
+  // Rows that are open, of each stream and bank, for the time that blocks take.
   localparam int Streams = 1 << IdBits;
   logic [31:0] open_move[16*Streams];
-  logic [31:0] open_beat[16*Streams];
-  logic [16*Streams-1:0] known_move, known_beat;
+  logic [16*Streams-1:0] known_move;
   function automatic logic [3:0] bank_of(input logic [31:0] row);
     return row[3:0] & 4'((5'd1 << bank_log2) - 5'd1);
   endfunction
@@ -188,8 +198,8 @@ module dram #(
   logic [24:0] r_block, w_block;  // blocks of the burst that have been moved
   wire  [ 3:0] rm = r_move[3:0];
   wire  [ 3:0] wm = w_move[3:0];
-  wire  [31:0] rm_last = r_address[rm] + 32'(burst_bytes(r_address[rm], r_length[rm], r_user[rm])) - 32'd1;
-  wire  [31:0] wm_last = w_address[wm] + 32'(burst_bytes(w_address[wm], w_length[wm], w_user[wm])) - 32'd1;
+  wire  [31:0] rm_last = last_beat(r_address[rm], r_length[rm]);
+  wire  [31:0] wm_last = last_beat(w_address[wm], w_length[wm]);
   wire  [24:0] rm_block = r_address[rm][31:7] + r_block;
   wire  [24:0] wm_block = w_address[wm][31:7] + w_block;
   wire  [31:0] rm_row = {rm_block, 7'd0} >> row_log2;
@@ -208,17 +218,20 @@ module dram #(
   wire  [24:0] cost = 25'(block_cycles) + (misses ? {1'b0, miss_cycles, 8'd0} : 25'd0);
   wire  [24:0] over = move_ends ? 25'd256 - left : 25'd0;  // of this cycle, if the next block follows at once
 
-  // Where each stream's last burst ended.
-  logic [31:0] stream_end[Streams];
-  logic [Streams-1:0] stream_known;
+  // The read burst that was accepted one cycle ago: only now it is known what of it is wanted.
+  logic        r_fresh;
+  logic [ 3:0] fresh;
+  wire  [31:0] fresh_end = r_address[fresh] + 32'(read_used);
 
-  // The lanes of a read that are asked for; the others hold noise.
+  // The lanes of a read that are wanted; the others hold noise.
+  wire  [31:0] r_wanted = (r_fresh && fresh == r_head ? fresh_end : r_end[r_head]) - {r_at[31-Low:0], {Low{1'b0}}};
+  wire  [ 4:0] r_lanes = r_wanted[31] ? 5'd0 : r_wanted >= 32'(Bytes) ? 5'(Bytes) : r_wanted[4:0];
   wire [DataBits-1:0] masked;
   genvar g;
   generate
     for (g = 0; g < Bytes; g = g + 1) begin : lane
       wire unasked = (r_number == 8'd0 && g < 32'(r_address[r_head][Low-1:0])) ||
-          (r_final && g >= Bytes - 32'(r_user[r_head][7:4])) || r_missing || r_wrong;
+          5'(g) >= r_lanes || r_missing || r_wrong;
       assign masked[8*g+:8] = unasked ? noise[8*(g%4)+:8] ^ 8'(g) : read_data[8*g+:8];
     end
   endgenerate
@@ -230,9 +243,9 @@ module dram #(
     return sum;
   endfunction
 
-  // The bytes of the beat that is to be written that are the burst's.
+  // The bytes of the beat that is to be written from the burst's address on; the address after those that are.
   wire [Bytes-1:0] w_from = w_number == 8'd0 ? ~'0 << w_address[w_head][Low-1:0] : ~'0;
-  wire [Bytes-1:0] w_lanes = w_from & (w_final ? ~'0 >> w_user[w_head][7:4] : ~'0);
+  wire [31:0] w_behind = {w_at[31-Low:0], {Low{1'b0}}} + 32'(count_ones(wstrb | ~w_from));
   axi_rules #(
       .DataBits(DataBits),
       .IdBits(IdBits)
@@ -241,7 +254,29 @@ module dram #(
       .w_known(w_out != w_in)
   );
 
-  logic [4:0] ri, wi;
+  wire [3:0] ar_kind = ById ? 4'(arid >> 1) : kind_of(araddr);
+  wire [3:0] aw_kind = ById ? 4'(awid >> 1) : kind_of(awaddr);
+  dram_counters #(
+      .IdBits(IdBits)
+  ) counted (
+      .*,
+      .ar(arvalid && arready),
+      .aw(awvalid && awready),
+      .wanted(r_fresh),
+      .wanted_kind(r_kind[fresh]),
+      .wanted_stream(r_id[fresh]),
+      .wanted_address(r_address[fresh]),
+      .wanted_bytes(read_used),
+      .r_beat(r_goes),
+      .r_kind(r_kind[r_head]),
+      .w_beat(w_goes),
+      .w_kind(w_kind[w_head]),
+      .w_stream(w_id[w_head]),
+      .w_first(w_number == 8'd0),
+      .w_address(w_address[w_head]),
+      .w_bytes(count_ones(wstrb))
+  );
+
   always_ff @(posedge clk) begin
     if (clear) begin
       random       <= random_start;
@@ -273,17 +308,8 @@ module dram #(
       moving       <= 1'b0;
       wrote_last   <= 1'b0;
       known_move   <= '0;
-      known_beat   <= '0;
-      stream_known <= '0;
+      r_fresh      <= 1'b0;
       busy_cycles  <= 48'd0;
-      for (int i = 0; i < 32; i++) begin
-        bytes[i]      <= 48'd0;
-        beats[i]      <= 48'd0;
-        bursts[i]     <= 48'd0;
-        blocks[i]     <= 48'd0;
-        jumps[i]      <= 48'd0;
-        row_misses[i] <= 48'd0;
-      end
     end else begin
       now   <= now + 32'd1;
       noise <= noise * 32'd1664525 + 32'd1013904223;
@@ -293,31 +319,23 @@ module dram #(
       ar_open <= (ar_open && !arvalid) || (go_ar && r_in + 5'(arvalid && ar_open) - r_out < 5'd15);
       aw_open <= (aw_open && !awvalid) || (go_aw && w_in + 5'(awvalid && aw_open) - w_out < 5'd15);
       w_gate  <= (w_gate && !w_goes) || go_w;
+      r_fresh <= arvalid && arready;
+      fresh   <= r_in[3:0];
       if (arvalid && arready) begin
-        ri = {aruser[3:0], 1'b0};
         r_address[r_in[3:0]] <= araddr;
         r_length[r_in[3:0]]  <= arlen;
-        r_user[r_in[3:0]]    <= aruser;
+        r_kind[r_in[3:0]]    <= ar_kind;
         r_id[r_in[3:0]]      <= arid;
         r_time[r_in[3:0]]    <= now;
         r_in                 <= r_in + 5'd1;
-        bursts[ri]           <= bursts[ri] + 48'd1;
-        bytes[ri]            <= bytes[ri] + burst_bytes(araddr, arlen, aruser);
-        if (!stream_known[arid] || stream_end[arid] != araddr) jumps[ri] <= jumps[ri] + 48'd1;
-        stream_known[arid] <= 1'b1;
-        stream_end[arid]   <= araddr + 32'(burst_bytes(araddr, arlen, aruser));
       end
+      if (r_fresh) r_end[fresh] <= fresh_end;
       if (awvalid && awready) begin
-        wi = {awuser[3:0], 1'b1};
         w_address[w_in[3:0]] <= awaddr;
         w_length[w_in[3:0]]  <= awlen;
-        w_user[w_in[3:0]]    <= awuser;
-        w_in                 <= w_in + 5'd1;
-        bursts[wi]           <= bursts[wi] + 48'd1;
-        if (!stream_known[awid] || stream_end[awid] != awaddr) jumps[wi] <= jumps[wi] + 48'd1;
+        w_kind[w_in[3:0]]    <= aw_kind;
         w_id[w_in[3:0]]      <= awid;
-        stream_known[awid] <= 1'b1;
-        stream_end[awid]   <= awaddr + 32'(burst_bytes(awaddr, awlen, awuser));
+        w_in                 <= w_in + 5'd1;
       end
 
       // Blocks.
@@ -346,7 +364,6 @@ module dram #(
       // Beats that are read.
       if (rready) rvalid <= 1'b0;
       if (r_goes) begin
-        ri = {r_user[r_head][3:0], 1'b0};
         rvalid   <= 1'b1;
         rid      <= r_id[r_head];
         rdata    <= masked;
@@ -354,19 +371,11 @@ module dram #(
         rlast    <= r_final;
         r_number <= r_final ? 8'd0 : r_number + 8'd1;
         if (r_final) r_out <= r_out + 5'd1;
-        beats[ri] <= beats[ri] + 48'd1;
-        if (r_enters_block) begin
-          blocks[ri] <= blocks[ri] + 48'd1;
-          if (!known_beat[r_place] || open_beat[r_place] != r_row) row_misses[ri] <= row_misses[ri] + 48'd1;
-          known_beat[r_place] <= 1'b1;
-          open_beat[r_place]  <= r_row;
-        end
       end
 
       // Beats that are written.
       if (bready) bvalid <= 1'b0;
       if (w_goes) begin
-        wi = {w_user[w_head][3:0], 1'b1};
         w_number <= w_final ? 8'd0 : w_number + 8'd1;
         w_failed <= w_final ? 2'd0 : w_answer;
         if (w_final) begin
@@ -375,14 +384,6 @@ module dram #(
           b_time[b_in[3:0]]  <= now;
           b_code[b_in[3:0]]  <= w_answer;
           b_id[b_in[3:0]]    <= w_id[w_head];
-        end
-        beats[wi] <= beats[wi] + 48'd1;
-        bytes[wi] <= bytes[wi] + 48'(count_ones(wstrb));
-        if (w_enters_block) begin
-          blocks[wi] <= blocks[wi] + 48'd1;
-          if (!known_beat[w_place] || open_beat[w_place] != w_row) row_misses[wi] <= row_misses[wi] + 48'd1;
-          known_beat[w_place] <= 1'b1;
-          open_beat[w_place]  <= w_row;
         end
       end
       if (b_goes) begin
