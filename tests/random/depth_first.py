@@ -57,7 +57,7 @@ def _runs(network: Network, rng: random.Random, name: str, factors: int, *, move
     for factor in range(1, min(factors, most) + 1):
         stack = Stack(span, factor if factor < 3 else rng.randint(3, most), through)
         solution = Solution(network, graph, (stack,), rng.choice(["resident", "fetched"]))
-        stalls = rng.choice([0, 40, 128, 200])
+        stalls = rng.choice([0, 0, 0, 128] if movers else [0, 40, 128, 200])
         runs.append(
             prepare(f"{name}_x{stack.factor}", solution, stack, data, macs=macs, random=rng.randrange(1, 1 << 31),
                     stall_rate=stalls, movers=port, dram=rng.choice(DRAMS) if movers else None)

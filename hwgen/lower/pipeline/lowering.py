@@ -66,7 +66,8 @@ def lower_stack(
     lanes, cycles = choose_lanes(works, macs)
     numbering = _Numbering.of(plan)
     try:
-        parameters = replace(_parameters(plan, numbering, lanes, cycles), movers=movers)
+        delayed = set() if movers is None else _delayed_skips(plan)
+        parameters = replace(_parameters(plan, numbering, lanes, cycles, delayed), movers=movers)
     except ParameterError as error:
         raise InputError(f"{plan.name}: {error}") from None
     streams = _streams(plan, numbering, parameters)
@@ -134,7 +135,19 @@ def _readers(plan: StackPlan, number: int) -> list[tuple[int, int, EdgePlan]]:
 # --- parameters ---
 
 
-def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycles: int) -> PipelineParameters:
+def _delayed_skips(plan: StackPlan) -> set[tuple[int, int]]:
+    """Stage and operand of the skips that movers, which wait for a whole line, bring later than they are needed."""
+    return {
+        (index, place)
+        for index, row in enumerate(plan.stages)
+        for place, entry in enumerate(row.edges)
+        if entry.through_dram and not entry.behind and not plan.by_number[entry.edge.producer].source
+    }
+
+
+def _parameters(
+    plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycles: int, delayed: set[tuple[int, int]]
+) -> PipelineParameters:
     maps = []
     for one in numbering.maps:
         source = plan.by_number[one.graph_number]
@@ -148,7 +161,7 @@ def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycl
         else:
             maps.append(_map(source, beat))
     stages = tuple(_stage(plan, numbering, index, chosen, cycles) for index, chosen in enumerate(lanes))
-    return with_queues(PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT))
+    return with_queues(PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT), delayed)
 
 
 def _map(one: MapPlan, beat: int) -> MapParameters:

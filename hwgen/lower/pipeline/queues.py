@@ -5,9 +5,11 @@ faster than the next stage takes it, and its input may come faster than it takes
 A queue for the surplus of one such line keeps the slowest stage busy all the time.
 
 While the last operand of a join passes through stages and queues, the pixels of the other operands wait: their queues
-need as many pixels as those stages and queues hold.
+need as many pixels as those stages and queues hold. Movers read a skip through the DRAM line by line, after it was
+written: where a join would need it sooner, all that reaches the join earlier waits for a line.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import ceil
 
@@ -16,8 +18,11 @@ from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters, Stage
 __all__ = ["with_queues"]
 
 
-def with_queues(parameters: PipelineParameters) -> PipelineParameters:
-    """The pipeline with queues that are deep enough for its strides and its skips."""
+def with_queues(parameters: PipelineParameters, delayed: Collection[tuple[int, int]] = ()) -> PipelineParameters:
+    """The pipeline with queues that are deep enough for its strides and its skips.
+
+    ``delayed``: stage and operand of the skips that come a line later than they are needed.
+    """
     depths = [OUTPUT_QUEUE] * len(parameters.maps)
     for number, stage in enumerate(parameters.stages):
         down, right = stage.output_pitch
@@ -40,17 +45,19 @@ def with_queues(parameters: PipelineParameters) -> PipelineParameters:
     maps = (
         one if one.source else replace(one, queue=depth) for one, depth in zip(parameters.maps, depths, strict=True)
     )
-    return _with_skips(replace(parameters, maps=tuple(maps)))
+    return _with_skips(replace(parameters, maps=tuple(maps)), delayed)
 
 
-def _with_skips(parameters: PipelineParameters) -> PipelineParameters:
+def _with_skips(parameters: PipelineParameters, delayed: Collection[tuple[int, int]]) -> PipelineParameters:
     """Queues of operands as deep as the pixels that the longest path to the join holds."""
     held = [0] * len(parameters.maps)
     """Pixels on the longest path to each map: in stages, in queues and in flight."""
     stages: list[Stage] = list(parameters.stages)
     for number in sorted(range(len(stages)), key=lambda index: stages[index].makes):
         stage = stages[number]
-        longest = max(held[read] for read in stage.reads_of_all)
+        behind = [parameters.maps[one.reads].line for place, one in enumerate(stage.pixel_operands)
+                  if (number, place) in delayed]  # fmt: skip
+        longest = max(held[read] for read in stage.reads_of_all) + max(behind, default=0)
         held[stage.makes] = longest + parameters.maps[stage.makes].queue + 2
         waits = [OUTPUT_QUEUE + longest - held[operand.reads] for operand in stage.pixel_operands]
         stages[number] = stage.with_operand_queues(waits)

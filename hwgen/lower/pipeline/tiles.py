@@ -12,6 +12,7 @@ from hwgen.ir.network import Node
 from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack, StackCost, Tiles, boundaries, stack_cost
 from hwgen.model.pipeline.graph import Edge, LineAxis
+from hwgen.model.pipeline.pixel_times import Lag, lags
 
 __all__ = ["EdgePlan", "MapPlan", "MapTile", "StackPlan", "StagePlan", "plan_stack"]
 
@@ -78,10 +79,14 @@ class MapPlan:
 
 @dataclass(frozen=True)
 class EdgePlan:
-    """A row reads a map, from its ring or through DRAM."""
+    """A row reads a map, from its ring or through DRAM.
+
+    ``behind``: a join reads a line of the map only after the map's line is complete.
+    """
 
     edge: Edge
     through_dram: bool
+    behind: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,5 +155,12 @@ def _stage(solution: Solution, stack: Stack, axis: LineAxis, number: int) -> Sta
     kernel, stride, padding = node.kernel, node.stride, (top, left, bottom, right)
     if axis == "H":
         kernel, stride, padding = (kernel[1], kernel[0]), (stride[1], stride[0]), (left, top, right, bottom)
-    edges = tuple(EdgePlan(edge, edge in stack.through_dram) for edge in solution.graph.reads[number])
+    lag = lags(solution.graph, stack.span, axis)
+    edges = tuple(
+        EdgePlan(edge, edge in stack.through_dram, _behind(lag.get(edge))) for edge in solution.graph.reads[number]
+    )
     return StagePlan(number, node, kernel, stride, padding, edges)
+
+
+def _behind(lag: Lag | None) -> bool:
+    return lag is not None and (lag.lines >= 2 or (lag.lines >= 1 and lag.columns >= 0))

@@ -2,7 +2,8 @@
 
 It does what the hardware does. A pixel is in flight until all readers of its map have released it. A window takes one
 cycle a step, padding included. A pixel that completes no window takes one cycle. Finished pixels enter queues; a full
-queue stalls its stage. Input and output streams never stall.
+queue stalls its stage. Input and output streams never stall, unless movers bring and take them: then movers, AXI4
+port and DRAM are simulated, too.
 
 The same simulation finds the order in which maps need the lines of their overlap, and in which they have lines for
 later tiles: without a given order `play` serves each map at once. Serving the port in the order that was found cannot
@@ -15,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.pipeline import LEAST_QUEUE
-from hwgen.model.pipeline.cycles_kernel import CONV, GLOBAL, JOIN, OPERAND, OUTPUT, POOL, SAVED, SHUFFLE, run_tile
+from hwgen.model.pipeline.cycles_kernel import run_tile
+from hwgen.model.pipeline.kernel_tables import CONV, GLOBAL, JOIN, OPERAND, OUTPUT, POOL, SAVED, SHUFFLE
+from hwgen.model.pipeline.movers import NO_MOVERS, DramPath
 
 __all__ = [
     "CONV",
@@ -51,6 +54,7 @@ class Map(NamedTuple):
     source : number of that stream.
     beats : cycles of a pixel at the overlap port.
     overlap_queue : pixels of the queue after that port.
+    channels : bytes of a pixel; of a pipeline with movers.
     """
 
     line: int
@@ -62,6 +66,7 @@ class Map(NamedTuple):
     source: int
     beats: int
     overlap_queue: int
+    channels: int = 1
 
 
 class Stage(NamedTuple):
@@ -105,6 +110,7 @@ class Branch(NamedTuple):
     queue : pixels of the queue after the copy.
     beats : cycles of a pixel at the output stream.
     target : the stage that reads the operand.
+    mover : number of the output stream's mover; -1: the stream never stalls.
     """
 
     kind: int
@@ -114,6 +120,7 @@ class Branch(NamedTuple):
     queue: int
     beats: int = 1
     target: int = -1
+    mover: int = -1
 
 
 class Source(NamedTuple):
@@ -125,6 +132,9 @@ class Source(NamedTuple):
     beats : cycles of a pixel.
     target : the join that reads it; -1: it fills a map.
     queue : pixels of the queue before the join.
+    channels : bytes of a pixel; of a pipeline with movers.
+    mover : number of the stream's mover; -1: the stream never stalls.
+    after : the branch whose lines have to be complete before it brings the same lines; -1: no such.
     """
 
     columns: int
@@ -132,6 +142,9 @@ class Source(NamedTuple):
     beats: int
     target: int = -1
     queue: int = 0
+    channels: int = 1
+    mover: int = -1
+    after: int = -1
 
 
 class Pipeline(NamedTuple):
@@ -152,7 +165,10 @@ class PlayedTile(NamedTuple):
 
 
 def play(
-    pipeline: Pipeline, incoming: tuple[int, ...] | None = None, outgoing: tuple[int, ...] | None = None
+    pipeline: Pipeline,
+    incoming: tuple[int, ...] | None = None,
+    outgoing: tuple[int, ...] | None = None,
+    path: DramPath | None = None,
 ) -> PlayedTile:
     """Simulate one tile.
 
@@ -162,17 +178,22 @@ def play(
         The tile.
     incoming, outgoing
         The order of the overlap port in each direction; None: every map is served at once.
+    path
+        The movers and the DRAM that the streams come from and go to, which remembers its open rows; None: the streams
+        never stall.
     """
-    maps, stages = _table(pipeline.maps, 9), _table(pipeline.stages, 13)
-    branches, sources = _table(pipeline.branches, 7), _table(pipeline.sources, 5)
+    maps, stages = _table(pipeline.maps, 10), _table(pipeline.stages, 13)
+    branches, sources = _table(pipeline.branches, 8), _table(pipeline.sources, 8)
     lines_in = sum(one.lines for one in pipeline.maps if one.overlap)
     lines_out = sum(one.lines for one in pipeline.maps if one.saved)
     seen_in, seen_out = np.zeros(lines_in, np.int64), np.zeros(lines_out, np.int64)
     given_in = np.array([-1] if incoming is None else [*incoming, -1], np.int64)
     given_out = np.array([-1] if outgoing is None else [*outgoing, -1], np.int64)
+    tables = (NO_MOVERS if path is None else path).tables()
     cycles = run_tile(
-        maps, stages, branches, sources, given_in, given_out, incoming is None, outgoing is None, seen_in, seen_out
-    )
+        maps, stages, branches, sources, given_in, given_out, incoming is None, outgoing is None, seen_in, seen_out,
+        *tables,
+    )  # fmt: skip
     return PlayedTile(int(cycles), tuple(map(int, seen_in)), tuple(map(int, seen_out)))
 
 

@@ -1,7 +1,7 @@
 """The compiled part of `hwgen.model.pipeline.cycles`: one tile, cycle by cycle.
 
 The state is one table for each kind of part: maps, stages, branches, sources, and the two directions of the overlap
-port. The constants below number the columns of these tables and of the tables that `hwgen.model.pipeline.cycles`
+port. `kernel_tables` numbers the columns of these tables and of the tables that `hwgen.model.pipeline.cycles`
 makes from its values. Like registers, a level that changes in a cycle is seen in the next cycle.
 """
 
@@ -11,34 +11,98 @@ from numba import njit
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
 from hwgen.model.core.compiled import digest
+from hwgen.model.pipeline import dram_kernel, kernel_tables, movers_kernel, streams_kernel
+from hwgen.model.pipeline.dram_kernel import P_OVERLAP_IN, P_OVERLAP_OUT, P_PATIENCE, begin_dram
+from hwgen.model.pipeline.kernel_tables import (
+    AT_COLUMN,
+    AT_LINE,
+    B_BACKLOG,
+    B_COLUMN,
+    B_CREDIT,
+    B_HAS_RELEASED,
+    B_LEVEL,
+    B_PASSES,
+    B_READ,
+    B_ROOM,
+    B_VALID,
+    COLUMN,
+    COMPLETE,
+    DONE,
+    DRAINING,
+    FETCHING,
+    FULL,
+    GLOBAL,
+    HAS_RELEASED,
+    IN_FLIGHT,
+    JOIN,
+    LEFT_COLUMNS,
+    LEFT_LINES,
+    LEVEL,
+    LINE,
+    M_LINE,
+    M_LINES,
+    M_MAKER,
+    M_OVERLAP,
+    M_RING,
+    M_SOURCE,
+    M_VALID,
+    NEXT_COLUMN,
+    OPERAND,
+    OUTPUT_COLUMN,
+    OVERLAP_LEVEL,
+    POOL,
+    Q_LINES,
+    Q_TARGET,
+    R_COLUMNS,
+    R_FIRST,
+    R_KIND,
+    R_MAP,
+    R_QUEUE,
+    R_TARGET,
+    RELEASED,
+    S_FULL,
+    S_LEVEL,
+    S_LINES,
+    S_TAKEN,
+    S_VALID,
+    SAVED,
+    SHIFTED,
+    SHUFFLE,
+    SQUARE,
+    SQUARE_LINE,
+    STAGE_1,
+    STAGE_2,
+    STAGE_3,
+    STEP,
+    T_ACROSS,
+    T_COLUMN0,
+    T_COLUMNS,
+    T_KIND,
+    T_LINE0,
+    T_LINES,
+    T_QUEUE,
+    T_READS,
+    T_STEPS,
+    T_STRIDE0,
+    T_STRIDE1,
+    VALID,
+)
+from hwgen.model.pipeline.movers_kernel import begin_movers, is_idle, pass_cycle, prepare
+from hwgen.model.pipeline.streams_kernel import incoming, outgoing, streams
 
-__all__ = ["CONV", "GLOBAL", "JOIN", "OPERAND", "OUTPUT", "POOL", "SAVED", "SHUFFLE", "run_tile"]
+__all__ = ["run_tile"]
 
-CONV, POOL, GLOBAL, SHUFFLE, JOIN = range(5)
-OUTPUT, SAVED, OPERAND = range(3)
-
-IN_FLIGHT, COMPLETE, LINE, COLUMN, NEXT_COLUMN, RELEASED, OVERLAP_LEVEL, M_VALID = range(8)
-(HAS_RELEASED, AT_LINE, AT_COLUMN, LEFT_COLUMNS, LEFT_LINES, SHIFTED, STEP, STAGE_1, STAGE_2, STAGE_3, FULL,
- LEVEL, VALID, OUTPUT_COLUMN, FETCHING, DONE) = range(16)  # fmt: skip
-DRAINING = SQUARE_LINE = STAGE_1
-SQUARE = STAGE_2
-"""The datapath's stages of a window; what a global pool and a shuffle keep in the same places."""
-B_HAS_RELEASED, B_LEVEL, B_VALID, B_ROOM, B_BACKLOG, B_COLUMN, B_CREDIT, B_READ, B_BEAT, B_PASSES = range(10)
-S_BEAT, S_FULL, S_VALID, S_COLUMN, S_LINES, S_LEVEL, S_TAKEN = range(7)
-P_VALID, P_MAP, P_LEFT, P_INDEX, P_BEAT, P_FULL, P_TARGET = range(7)
-M_LINE, M_LINES, M_OVERLAP, M_SAVED, M_RING, M_MAKER, M_SOURCE, M_BEATS, M_QUEUE = range(9)
-(T_KIND, T_READS, T_MAKES, T_STEPS, T_ACROSS, T_ALONG, T_STRIDE0, T_STRIDE1, T_LINES, T_COLUMNS, T_LINE0,
- T_COLUMN0, T_QUEUE) = range(13)  # fmt: skip
-R_KIND, R_MAP, R_FIRST, R_COLUMNS, R_QUEUE, R_BEATS, R_TARGET = range(7)
-Q_COLUMNS, Q_LINES, Q_BEATS, Q_TARGET, Q_QUEUE = range(5)
 STILL = 100
-"""Cycles without any movement after which the tile is in deadlock. No part takes that long."""
+"""Cycles without any movement after which the tile is in deadlock. No part takes that long, beside the DRAM."""
 
 
 @njit
-def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, free_out, seen_in, seen_out):  # type: ignore[no-untyped-def]
+def _run_tile(  # type: ignore[no-untyped-def]
+    maps, stages, branches, sources, order_in, order_out, free_in, free_out, seen_in, seen_out, movers, starts,
+    stops, p, rows, kept
+):  # fmt: skip
     m_state, t_state = np.zeros((len(maps), 8), np.int64), np.zeros((len(stages), 16), np.int64)
-    b_state, s_state = np.zeros((len(branches), 10), np.int64), np.zeros((len(sources), 7), np.int64)
+    b_state, s_state = np.zeros((len(branches), 11), np.int64), np.zeros((len(sources), 7), np.int64)
     port_in, port_out = np.zeros(7, np.int64), np.zeros(7, np.int64)
     for m in range(len(maps)):
         m_state[m, COMPLETE] = maps[m, M_LINE] == 0 or maps[m, M_LINES] == 0
@@ -49,11 +113,15 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
         b_state[b, B_CREDIT] = branches[b, R_QUEUE]
     for q in range(len(sources)):
         s_state[q, S_LINES] = sources[q, Q_LINES]
+    moving, bus = begin_movers(movers, starts)
+    dram, bursts = begin_dram()
+    mover_in, mover_out = p[P_OVERLAP_IN], p[P_OVERLAP_OUT]
     lines_in, lines_out, still, cycles = 0, 0, 0, 1
-    while still < STILL:
+    while still < STILL + p[P_PATIENCE]:
         cycles += 1
-        if _ended(maps, branches, m_state, b_state):
+        if _ended(maps, branches, m_state, b_state) and is_idle(movers, moving, bus):
             return cycles
+        prepare(movers, p, moving)
         _registered(branches, m_state, t_state, b_state, s_state)
         moved = 0
         for s in range(len(stages)):
@@ -63,11 +131,13 @@ def _run_tile(maps, stages, branches, sources, order_in, order_out, free_in, fre
             maps, stages, branches, m_state, t_state, b_state, s_state, free_in, seen_in, lines_in
         )
         moved += m_state[:, RELEASED].sum() + b_state[:, B_PASSES].sum()
-        moved += _streams(branches, sources, b_state, s_state)
+        moved += streams(maps, branches, sources, b_state, s_state, movers, moving)
         if not free_in:
-            moved += _incoming(maps, m_state, port_in, order_in)
+            moved += incoming(maps, m_state, port_in, order_in, movers, moving, mover_in)
         if not free_out:
-            moved += _outgoing(maps, branches, b_state, port_out, order_out)
+            moved += outgoing(maps, branches, b_state, port_out, order_out, movers, moving, mover_out)
+        if len(movers):
+            moved += pass_cycle(movers, starts, stops, p, moving, bus, dram, bursts, rows, kept)
         still = 0 if moved else still + 1
     return -1
 
@@ -303,98 +373,22 @@ def _replace_pixels(maps, stages, branches, m_state, t_state, b_state, s_state, 
     return lines
 
 
-@njit
-def _streams(branches, sources, b_state, s_state):  # type: ignore[no-untyped-def]
-    """Input streams bring a beat where there is room, output streams take one. Returns the number of beats."""
-    moved = 0
-    for q in range(len(sources)):
-        source, state = sources[q], s_state[q]
-        if source[Q_TARGET] >= 0 and state[S_FULL] and state[S_LEVEL] < source[Q_QUEUE]:
-            state[S_TAKEN] = 1
-            state[S_LEVEL] += 1
-        room = not state[S_FULL] or state[S_TAKEN]
-        if state[S_TAKEN]:
-            state[S_FULL] = state[S_TAKEN] = 0
-        if room and state[S_LINES] and source[Q_COLUMNS]:
-            moved += 1
-            state[S_BEAT] += 1
-            if state[S_BEAT] == source[Q_BEATS]:
-                state[S_BEAT], state[S_FULL] = 0, 1
-                state[S_COLUMN] += 1
-                if state[S_COLUMN] == source[Q_COLUMNS]:
-                    state[S_COLUMN] = 0
-                    state[S_LINES] -= 1
-    for b in range(len(branches)):
-        if branches[b, R_KIND] == OUTPUT and b_state[b, B_VALID]:
-            moved += 1
-            b_state[b, B_BEAT] += 1
-            if b_state[b, B_BEAT] == branches[b, R_BEATS]:
-                b_state[b, B_BEAT] = 0
-                b_state[b, B_LEVEL] -= 1
-    return moved
-
-
-@njit
-def _incoming(maps, m_state, port, order):  # type: ignore[no-untyped-def]
-    """A cycle of the overlap port, incoming."""
-    moved, ends = 0, False
-    given = port[P_FULL] and m_state[port[P_TARGET], OVERLAP_LEVEL] < maps[port[P_TARGET], M_QUEUE]
-    takes = port[P_VALID] and (not port[P_FULL] or given)
-    if given:
-        m_state[port[P_TARGET], OVERLAP_LEVEL] += 1
-        port[P_FULL] = 0
-    if takes:
-        moved = 1
-        port[P_BEAT] += 1
-        if port[P_BEAT] == maps[port[P_MAP], M_BEATS]:
-            port[P_BEAT], port[P_FULL], port[P_TARGET] = 0, 1, port[P_MAP]
-            port[P_LEFT] -= 1
-            ends = port[P_LEFT] == 0
-    _turn(port, order, ends, maps[:, M_OVERLAP])
-    return moved
-
-
-@njit
-def _outgoing(maps, branches, b_state, port, order):  # type: ignore[no-untyped-def]
-    """A cycle of the overlap port, outgoing."""
-    moved, ends = 0, False
-    if port[P_VALID]:
-        for b in range(len(branches)):
-            if branches[b, R_KIND] == SAVED and branches[b, R_MAP] == port[P_MAP] and b_state[b, B_VALID]:
-                moved = 1
-                port[P_BEAT] += 1
-                if port[P_BEAT] == maps[port[P_MAP], M_BEATS]:
-                    port[P_BEAT] = 0
-                    b_state[b, B_LEVEL] -= 1
-                    port[P_LEFT] -= 1
-                    ends = port[P_LEFT] == 0
-    _turn(port, order, ends, maps[:, M_SAVED])
-    return moved
-
-
-@njit
-def _turn(port, order, ends, columns):  # type: ignore[no-untyped-def]
-    if port[P_VALID] and not ends:
-        return
-    port[P_VALID] = order[port[P_INDEX]] >= 0
-    if port[P_VALID]:
-        port[P_MAP] = order[port[P_INDEX]]
-        port[P_LEFT] = columns[port[P_MAP]]
-        port[P_INDEX] += 1
-
-
 def _cached(sources: int):  # type: ignore[no-untyped-def]
     """The compiled kernel, kept in numba's cache for as long as ``sources`` stays the same: see `digest`."""
 
     @njit(cache=True)
-    def run_tile(maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out):  # type: ignore[no-untyped-def]
+    def run_tile(  # type: ignore[no-untyped-def]
+        maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, movers, starts,
+        stops, p, rows, kept
+    ):  # fmt: skip
         if sources:
             return _run_tile(
-                maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out
-            )
+                maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, movers,
+                starts, stops, p, rows, kept
+            )  # fmt: skip
         return -1
 
     return run_tile
 
 
-run_tile = _cached(digest(latency))
+run_tile = _cached(digest(latency, kernel_tables, streams_kernel, movers_kernel, dram_kernel))

@@ -1,0 +1,145 @@
+"""The compiled model of a DRAM behind an AXI4 port, cycle by cycle, whose master accepts every answer at once.
+
+It moves blocks one at a time, reads and writes in turn, each in its order; open rows are kept for each mover. See
+`hwgen.arch.dram`.
+"""
+
+import numpy as np
+from numba import njit
+
+from hwgen.arch.dram import BLOCK_BYTES, TICKS
+
+__all__ = ["D_ANSWER", "D_ANSWER_OF", "D_DATA", "D_DATA_LAST", "D_DATA_OF", "begin_dram", "dram_cycle", "takes_data"]
+
+(P_WIDTH, P_BURST, P_QUEUE, P_OUTSTANDING, P_ORDERS, P_LATENCY, P_MISS, P_BLOCK, P_ROW, P_BANKS, P_OVERLAP_IN,
+ P_OVERLAP_OUT, P_PATIENCE) = range(13)  # fmt: skip
+# What it shows in a cycle: whether an address is accepted, a beat that was read, an answer.
+D_READ_OPEN, D_WRITE_OPEN, D_DATA, D_DATA_OF, D_DATA_LAST, D_ANSWER, D_ANSWER_OF = range(7)
+# The block that it moves, and the time.
+D_MOVING, D_WRITES, D_LEFT, D_NOW = range(7, 11)
+# In each direction: the burst to come, the one whose blocks are moved, the one whose beats are; blocks that have been
+# moved and whose beats have not come to an end; the beat and the block in hand.
+READ, WRITE = 11, 17
+O_IN, O_MOVE, O_OUT, O_CREDIT, O_BEAT, O_BLOCK = range(6)
+D_DONE_IN, D_DONE_OUT = 23, 24
+DRAM = 25
+# A burst in a queue: first and last byte, mover, time.
+F_FIRST, F_LAST, F_MOVER, F_TIME = range(4)
+READS, WRITES, DONE = range(3)
+SLOTS = 16
+MOST = 15
+"""Bursts that it accepts in each direction before the oldest has gone."""
+K_WROTE = 2
+
+
+@njit
+def begin_dram():  # type: ignore[no-untyped-def]
+    """An idle DRAM, and its queues of reads, writes and writes that are to be answered."""
+    dram = np.zeros(DRAM, np.int64)
+    dram[D_READ_OPEN], dram[D_WRITE_OPEN] = 1, 1
+    return dram, np.zeros((3, SLOTS, 4), np.int64)
+
+
+@njit
+def takes_data(read, write, addressed, p, dram):  # type: ignore[no-untyped-def]
+    """Of a read's address, a write's address and a beat to be written that are offered: which are accepted."""
+    has_room = dram[WRITE + O_OUT] != dram[WRITE + O_IN] and (_immediate(p) or dram[WRITE + O_CREDIT] > 0)
+    return (
+        read == 1 and dram[D_READ_OPEN] == 1,
+        write == 1 and dram[D_WRITE_OPEN] == 1,
+        addressed == 1 and has_room,
+    )
+
+
+@njit
+def dram_cycle(  # type: ignore[no-untyped-def]
+    p, dram, queues, rows, kept, read, read_first, read_last, reader, write, write_first, write_last, writer, data
+):
+    """One cycle with the handshakes that there are: addresses of a read and of a write, a beat that is written."""
+    now = dram[D_NOW]
+    head = queues[READS, dram[READ + O_OUT] % SLOTS]
+    shows = (
+        dram[READ + O_OUT] != dram[READ + O_IN]
+        and (_immediate(p) or dram[READ + O_CREDIT] > 0)
+        and (dram[READ + O_BEAT] > 0 or now - head[F_TIME] >= p[P_LATENCY])
+    )
+    answer = queues[DONE, dram[D_DONE_OUT] % SLOTS]
+    answers = dram[D_DONE_OUT] != dram[D_DONE_IN] and now - answer[F_TIME] >= p[P_LATENCY]
+    write_head = queues[WRITES, dram[WRITE + O_OUT] % SLOTS]
+    read_room = dram[READ + O_IN] + read - dram[READ + O_OUT] < MOST
+    write_room = dram[WRITE + O_IN] + write - dram[WRITE + O_OUT] < MOST
+    read_left, write_left = dram[D_READ_OPEN] and not read, dram[D_WRITE_OPEN] and not write
+    if not _immediate(p):
+        _blocks(p, dram, queues, rows, kept)
+    dram[D_DATA], dram[D_ANSWER] = shows, answers
+    if answers:
+        dram[D_ANSWER_OF] = answer[F_MOVER]
+        dram[D_DONE_OUT] += 1
+    if shows:
+        dram[D_DATA_OF] = head[F_MOVER]
+        dram[D_DATA_LAST] = _beat(p, dram, READ, head)
+    if data and _beat(p, dram, WRITE, write_head):
+        _push(queues, DONE, dram[D_DONE_IN], 0, 0, write_head[F_MOVER], now)
+        dram[D_DONE_IN] += 1
+    if read:
+        _push(queues, READS, dram[READ + O_IN], read_first, read_last, reader, now)
+        dram[READ + O_IN] += 1
+    if write:
+        _push(queues, WRITES, dram[WRITE + O_IN], write_first, write_last, writer, now)
+        dram[WRITE + O_IN] += 1
+    dram[D_READ_OPEN], dram[D_WRITE_OPEN] = read_left or read_room, write_left or write_room
+    dram[D_NOW] = now + 1
+
+
+@njit
+def _immediate(p):  # type: ignore[no-untyped-def]
+    return p[P_BLOCK] == 0 and p[P_MISS] == 0
+
+
+@njit
+def _push(queues, which, place, first, last, mover, now):  # type: ignore[no-untyped-def]
+    entry = queues[which, place % SLOTS]
+    entry[F_FIRST], entry[F_LAST], entry[F_MOVER], entry[F_TIME] = first, last, mover, now
+
+
+@njit
+def _beat(p, dram, way, burst):  # type: ignore[no-untyped-def]
+    """A beat of the oldest burst of a direction. Returns whether it is the last one."""
+    place = burst[F_FIRST] // p[P_WIDTH] + dram[way + O_BEAT]
+    last = place == burst[F_LAST] // p[P_WIDTH]
+    if not _immediate(p) and (last or (place + 1) * p[P_WIDTH] % BLOCK_BYTES == 0):
+        dram[way + O_CREDIT] -= 1
+    dram[way + O_BEAT] = 0 if last else dram[way + O_BEAT] + 1
+    dram[way + O_OUT] += last
+    return last
+
+
+@njit
+def _blocks(p, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
+    """A cycle of the block that is moved, and the choice of the next one."""
+    ends = dram[D_MOVING] and dram[D_LEFT] <= TICKS
+    reads, writes = dram[READ + O_MOVE] != dram[READ + O_IN], dram[WRITE + O_MOVE] != dram[WRITE + O_IN]
+    if ends:
+        dram[(WRITE if dram[D_WRITES] else READ) + O_CREDIT] += 1
+    if (ends or not dram[D_MOVING]) and (reads or writes):
+        write = writes and (not reads or not kept[K_WROTE])
+        over = TICKS - dram[D_LEFT] if ends else 0
+        way = WRITE if write else READ
+        burst = queues[WRITES if write else READS, dram[way + O_MOVE] % SLOTS]
+        block = burst[F_FIRST] // BLOCK_BYTES + dram[way + O_BLOCK]
+        row = block * BLOCK_BYTES // p[P_ROW]
+        cost = p[P_BLOCK]
+        if rows[burst[F_MOVER], row % p[P_BANKS]] != row:
+            cost += p[P_MISS] * TICKS
+            rows[burst[F_MOVER], row % p[P_BANKS]] = row
+        dram[D_MOVING], dram[D_WRITES], kept[K_WROTE] = 1, write, write
+        dram[D_LEFT] = max(cost - over, 1)
+        if block == burst[F_LAST] // BLOCK_BYTES:
+            dram[way + O_BLOCK] = 0
+            dram[way + O_MOVE] += 1
+        else:
+            dram[way + O_BLOCK] += 1
+    elif ends:
+        dram[D_MOVING] = 0
+    elif dram[D_MOVING]:
+        dram[D_LEFT] -= TICKS

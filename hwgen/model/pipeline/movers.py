@@ -1,0 +1,92 @@
+"""The movers of a pipeline and the DRAM behind them, as `hwgen.model.pipeline.cycles` simulates them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.dram import Dram, ticks
+from hwgen.arch.pipeline.movers import ORDERS_AHEAD, MoverParameters
+
+__all__ = ["NO_MOVERS", "DramPath", "MovedStream", "MoverTables"]
+
+Ints = NDArray[np.int64]
+MoverTables = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
+
+
+class MovedStream(NamedTuple):
+    """A mover in one tile.
+
+    Members
+    -------
+    reads : from the DRAM.
+    beat : bytes of a beat of the stream, at most.
+    after : number of the mover whose lines are written before this one reads them; -1: no such.
+    order : number of the mover that reads the order of its runs; -1: they have none.
+    start, stop : of its runs in the tile, in order; stop is exclusive.
+    """
+
+    reads: bool
+    beat: int
+    after: int
+    order: int
+    start: Ints
+    stop: Ints
+
+
+@dataclass
+class DramPath:
+    """Movers, port and DRAM over the tiles of a program. It remembers what outlasts a tile: open rows and turns.
+
+    Members
+    -------
+    movers, dram : what they are generated for, and the timing.
+    granted : numbers of the movers that were granted last: of those that read, of those that write. -1: none.
+    overlap : numbers of the movers of the overlap port, in and out; -1: no such.
+    streams : the movers in the tile to come.
+    """
+
+    movers: MoverParameters
+    dram: Dram
+    granted: tuple[int, int] = (-1, -1)
+    overlap: tuple[int, int] = (-1, -1)
+    streams: Sequence[MovedStream] = ()
+    _rows: Ints = field(init=False)
+    _kept: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rows = np.full((64, self.dram.banks), -1, np.int64)
+        self._kept = np.array([*self.granted, 0], np.int64)
+
+    def tables(self) -> MoverTables:
+        """Movers, start and stop of all runs, parameters; open rows and turns, which the simulation changes."""
+        rows, first = [], 0
+        for one in self.streams:
+            rows.append((one.reads, one.beat, one.after, one.order, first, first + len(one.start)))
+            first += len(one.start)
+        p, d = self.movers, self.dram
+        parameters = [
+            p.beat_bytes, p.burst_bytes, p.queue, p.outstanding, ORDERS_AHEAD, d.latency, d.miss_cycles,
+            ticks(d.block_cycles), d.row_bytes, d.banks, *self.overlap, self._patience(),
+        ]  # fmt: skip
+        none = np.zeros(0, np.int64)
+        return (
+            np.array(rows, np.int64).reshape(-1, 6),
+            np.concatenate([none, *(one.start for one in self.streams)]),
+            np.concatenate([none, *(one.stop for one in self.streams)]),
+            np.array(parameters, np.int64),
+            self._rows,
+            self._kept,
+        )
+
+    def _patience(self) -> int:
+        """Cycles after which a DRAM of this timing has answered, whatever waits before."""
+        if not self.streams:
+            return 0
+        return self.dram.latency + 64 * (self.dram.miss_cycles + int(self.dram.block_cycles) + 1)
+
+
+NO_MOVERS = DramPath(MoverParameters(), Dram())
+"""No stream has a mover."""
