@@ -155,6 +155,19 @@ def test_factors_and_offsets_after_a_product(tmp_path: Path) -> None:
     assert total(beside(path, graph).agreements).different == 0
 
 
+def test_weights_that_are_quantised_before_they_are_turned(tmp_path: Path) -> None:
+    draft = Draft([1, 7])
+    rng = np.random.default_rng(6)
+    scales, zeros = draft.constant(rng.uniform(0.005, 0.02, 5)), draft.constant(np.zeros(5), np.int8)
+    integers = draft.node("QuantizeLinear", draft.constant(rng.normal(size=(5, 7))), scales, zeros, axis=0)
+    turned = draft.node("Transpose", draft.node("DequantizeLinear", integers, scales, zeros, axis=0), perm=[1, 0])
+    made = draft.node("Add", draft.node("MatMul", draft.both("x", 0.031, 120), turned), draft.constant([0.3]))
+    path = draft.write(tmp_path / "turned.onnx", draft.both(made, 0.017, 130), [1, 5])
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", "product", "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_transposed_convolution(tmp_path: Path, groups: int) -> None:
     draft = Draft([1, 4, 5, 4])
