@@ -72,7 +72,11 @@ def variants() -> Iterator[Variant]:
     yield Variant("m4 c4, settings that can be read", replace(general, read_back=True))
     yield Variant("m4 c4, no biases kept", replace(general, bias_words=0))
     yield Variant("m4 c4, coordinates of 16 bits", replace(general, position_bits=16))
+    yield Variant("m4 c4, scaled sums", replace(general, scaled=True), placed=True, clock=100.0)
     yield Variant("m4 x4", rows)
+    for number in (4, 2, 1):
+        scaled = replace(rows, scaled=True, most_requantisers=number)
+        yield Variant(f"m4 x4, scaled sums, {number} a cycle", scaled)
     yield Variant("m4 x4, operands of 16 bits", replace(rows, operand_bits=16))
     yield Variant("x16, coordinates of 16 bits", parameters_of("alexnet_1KiB"), placed=True)
     yield Variant("m8 c8, 4 KiB", parameters_of("m8c8_4KiB"), placed=True, most=13_000, clock=95.0)

@@ -18,8 +18,9 @@ from hwgen.export.package import core_file, waivers
 from hwgen.export.registers.files import register_files
 from hwgen.gateware.bus.tcdm import ACCESSES
 from hwgen.gateware.hwc.hwc import Hwc
-from hwgen.gateware.hwc.output.vector_port import held_lanes
+from hwgen.gateware.hwc.output.vector_port import CHANNEL_SCALE, held_lanes
 from hwgen.gateware.hwc.output.vector_words import TOTAL_BITS, value_bits
+from hwgen.gateware.lib.scaling import STAGE_BITS
 
 __all__ = ["DIGEST", "PROGRAMS", "digest", "digest_in", "files_of", "hwc_memories", "program_digest", "storage",
            "verilog"]  # fmt: skip
@@ -85,7 +86,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
     ``memories`` has I, W and O; ``bias_store`` has B, the biases that are kept from tile to tile; ``beside`` has the
     queues of each block, and the vector registers: the vector that is drained, the word or the outputs, still to be
     clipped, that are made of it, the products between multiplication and sum, the biases of a vector's channels, and
-    for each row of a vector the outputs that do not fill a word yet. ``addresses`` has, for each port, those of the
+    for each row of a vector the outputs that do not fill a word yet. Where sums are scaled there are the scales of
+    the channels, too, and what stands between the stages that scale. ``addresses`` has, for each port, those of the
     accesses that are not complete: a fault is reported with its own.
     """
     operands = {
@@ -114,6 +116,8 @@ def storage(parameters: HwcParameters) -> dict[str, dict[str, int]]:
         "biases": 32 * vector.m,
         "outputs_that_wait_for_a_word": 24 * vector.m * vector.y,
     }
+    if parameters.scaled:
+        vectors |= {"scales": CHANNEL_SCALE.size * vector.m, "scaled_sums": STAGE_BITS * parameters.requantisers}
     beside = {**{f"{block}_queues": size for block, size in queues.items()}, **vectors}
     return {
         "memories": {operand: -(-bits[operand] // 8) for operand in "IWO"},

@@ -65,6 +65,17 @@ def test_what_lies_beside_the_memories_stays_below_256_bytes(lanes: Lanes, opera
     assert found == 8 * beside["outputs_that_wait_for_a_word"]
 
 
+def test_what_scaling_of_sums_adds_is_listed() -> None:
+    parameters = replace(PARAMETERS, scaled=True)
+    plain, beside = storage(PARAMETERS)["beside"], storage(parameters)["beside"]
+    assert set(beside) - set(plain) == {"scales", "scaled_sums"}
+    assert sum(beside.values()) < 256 + beside["scales"] + beside["scaled_sums"]
+    units = re.findall(r"\nmodule \\hwc\.output\.port\.scaling_\d .*?\nendmodule", verilog(parameters), re.DOTALL)
+    assert len(units) == parameters.requantisers
+    registers = [highest for unit in units for highest in re.findall(r"\n  reg \[(\d+):0\] (?!_\d+_)\S+ ?;", unit)]
+    assert -(-sum(int(highest) + 1 for highest in registers) // 8) == beside["scaled_sums"]
+
+
 def test_verilog_is_the_same_run_after_run() -> None:
     text = verilog(PARAMETERS)
     verilog.cache_clear()

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.requantisation import CHANNEL_SHIFT_BITS, MULTIPLIER_BITS
 from hwgen.gateware.lib.requantise import RoundingShift
 
-__all__ = ["LOW_BITS", "PRODUCT_BITS", "Scaling", "ZeroClip"]
+__all__ = ["LOW_BITS", "PRODUCT_BITS", "STAGE_BITS", "Scaling", "ZeroClip"]
 
 SUM_BITS = 33
 """Of a sum with its bias."""
@@ -16,6 +16,8 @@ LOW_BITS = 9
 """Bits that are kept of a shifted product, one of them below the output's: with its sign the distance of any two
 outputs, which a zero point may be."""
 REST_BITS = LOW_BITS + 2
+STAGE_BITS = 2 * MULTIPLIER_BITS + SUM_BITS + PRODUCT_BITS + REST_BITS + 8
+"""Of the registers behind the stages: two products, their sum, what is left of it, the output."""
 
 
 class Scaling(wiring.Component):

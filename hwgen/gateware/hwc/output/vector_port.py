@@ -15,7 +15,7 @@ from hwgen.gateware.hwc.output.vector_words import IN_LUTS, TOTAL_BITS, Leaving
 from hwgen.gateware.hwc.output.wide_words import place_in_row
 from hwgen.gateware.hwc.settings import settings_signature
 
-__all__ = ["VectorMove", "VectorPort", "held_lanes"]
+__all__ = ["CHANNEL_SCALE", "VectorMove", "VectorPort", "held_lanes"]
 
 CHANNEL_SCALE = data.StructLayout({"multiplier": MULTIPLIER_BITS, "shift": CHANNEL_SHIFT_BITS})
 """The second word of a channel's record."""
