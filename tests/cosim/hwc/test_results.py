@@ -157,8 +157,8 @@ def test_a_prediction_that_is_off_by_one_word_is_found(monkeypatch: pytest.Monke
 
 
 def test_an_output_that_is_off_by_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(layer: Layer, data: LayerData) -> NDArray[np.int8]:
-        output = expected_output(layer, data)
+    def wrong(layer: Layer, data: LayerData, requantisation: Requantisation) -> NDArray[np.signedinteger]:
+        output = expected_output(layer, data, requantisation)
         output[-1, -1, -1] ^= 1
         return output
 
