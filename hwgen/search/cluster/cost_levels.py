@@ -9,13 +9,16 @@ from functools import cached_property
 from heapq import heappop, heappush
 from itertools import groupby
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.placement import bytes_needed
 from hwgen.search.cluster.objectives import Objective
-from hwgen.search.cluster.outer_nest import MOST_STEPS, OuterLoops, OuterSpace
+from hwgen.search.cluster.outer_nest import MOST_STEPS, OuterLoops, OuterSpace, Rows
 from hwgen.search.cluster.spreading import shares_of, utilisation
 from hwgen.search.core.space import Target
 
@@ -27,6 +30,8 @@ MAX_TIMED = 200
 """How many loops are timed, at most, where the objective is time."""
 FEWER_STEPS = 1 << 17
 """As `hwgen.search.cluster.outer_nest.MOST_STEPS`, where it takes longer to tell what loops cost."""
+NARROWEST = 1 / 64
+"""Where energy is weighed: the parts by which the costs of the first tiles differ at most."""
 MAX_MISSES = 8
 """Consecutive levels of which nothing fits, until tiles for a smaller TCDM are taken."""
 
@@ -43,6 +48,7 @@ class CostLevels:
     objective : what loops cost.
     demand : the utilisation that is asked for; None: any.
     spreads : keep steps by which tiles are spread evenly over HWCs and lanes, as with a demand.
+    local : bytes of the buffers of an HWC, where energy is weighed.
     max_tried : see `MAX_TRIED`, or `MAX_TIMED` where the objective is time.
 
     Members
@@ -62,9 +68,10 @@ class CostLevels:
         demand: float | None,
         max_tried: int,
         spreads: bool = False,
+        local: int = 0,
     ) -> None:
         self._layer, self._bits, self._cluster, self._target = layer, bits, cluster, target
-        self._objective, self._max_tried = objective, max_tried
+        self._objective, self._max_tried, self._local = objective, max_tried, local
         shares = shares_of(cluster.hwcs) if demand or spreads else ()
         steps = MOST_STEPS if objective.name == "dram-bytes" else FEWER_STEPS
         self.space = OuterSpace(
@@ -97,12 +104,32 @@ class CostLevels:
         if self._objective.timed:
             yield from self._timed_levels()
             return
+        if not self._objective.settled:
+            yield from self._wide_levels()
+            return
         level = self.space.least(self.floor - 1)
         while level is not None:
             yield level, ((steps, choices) for _, steps, choices in self.space.between(level, level))
             if self._missed == MAX_MISSES:
                 self._assume_smaller_tcdm()
             level = self.space.least(level)
+
+    def _wide_levels(self) -> Iterator[tuple[int, Iterable[Tile]]]:
+        """Ranges of costs, each wider than the last one, with their tiles, the most promising first."""
+        low: int | None = self.floor or self.space.least()
+        width = NARROWEST
+        while low is not None:
+            high = int(low * (1 + width))
+            found = self.space.between(low, high, self._promising, cheapest_first=True)
+            yield low, ((steps, choices) for _, steps, choices in found)
+            low, width = self.space.least(high), 4 * width
+
+    def _promising(self, rows: Rows) -> NDArray[np.float64]:
+        """In turn the tiles of the least estimate and those of the least bound."""
+        estimates = self.space.estimated_fetches(rows, self._cluster.hwcs, self._local)
+        bounds = self.space.least_fetches(rows)
+        places = [np.argsort(np.lexsort((-np.arange(len(by)), by))) for by in (estimates, bounds)]
+        return np.minimum(2.0 * places[0], 2.0 * places[1] + 1)
 
     def _assume_smaller_tcdm(self) -> None:
         """Continue with tiles for a TCDM that is smaller in the proportion by which the best tile tried exceeded it.

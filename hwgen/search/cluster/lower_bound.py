@@ -12,7 +12,9 @@ import numpy as np
 
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Bits
+from hwgen.model.hierarchy.devices import DevicePrices
 from hwgen.search.core.space import Target
 from hwgen.search.hierarchy.bound import lower_bound
 from hwgen.search.hierarchy.nest_cost import Costs
@@ -23,24 +25,28 @@ __all__ = ["Floor", "floor_of"]
 
 @dataclass(frozen=True)
 class Floor:
-    """Bytes of I, W and O that every schedule moves at least."""
+    """What every schedule moves at least.
+
+    Members
+    -------
+    dram_bytes, tcdm_bytes : bytes of I, W and O.
+    inside : energy of what the TCDM and the local memories serve; 0 without prices.
+    """
 
     dram_bytes: int
     tcdm_bytes: int
+    inside: float = 0.0
 
 
-def floor_of(layer: Layer, bits: Bits, hardware: Hardware) -> Floor:
+def floor_of(layer: Layer, bits: Bits, hardware: Hardware, prices: DevicePrices | None = None) -> Floor:
     """The least that any schedule on this cluster moves."""
     cluster, target = hardware.cluster or Cluster(), Target.of(hardware)
     tables = layer_tables(layer, target.lanes, bits)
-    local = [float(hardware.budget)] * 3
-    if hardware.buffers is not None:
-        local = [float(sum(hardware.buffers[array] for array in ARRAYS))] * 3
+    size = hardware.budget if hardware.buffers is None else sum(hardware.buffers.values())
+    shared, local = [float(cluster.tcdm)] * 3, [float(size)] * 3
 
-    def least(sizes: list[list[float]]) -> int:
+    def least(sizes: list[list[float]], serves: list[list[float]]) -> float:
         caps = np.array([[np.inf] * 3, *sizes])
-        serves = np.zeros((len(caps), 3))
-        serves[0] = 1.0
         costs = Costs(
             tables.extents,
             tables.least,
@@ -52,11 +58,16 @@ def floor_of(layer: Layer, bits: Bits, hardware: Hardware) -> Floor:
             tables.slides,
             tables.elements,
             tables.sizes,
-            serves,
-            np.zeros_like(serves),
+            np.array(serves),
+            np.zeros((len(caps), 3)),
             caps,
             np.ones(len(caps), np.bool_),
         )
-        return int(np.ceil(lower_bound(tables, costs) * (1 - 1e-12)))
+        return lower_bound(tables, costs) * (1 - 1e-12)
 
-    return Floor(least([[float(cluster.tcdm)] * 3, local]), least([local]))
+    one, nothing = [1.0] * 3, [0.0] * 3
+    inside = 0.0
+    if prices is not None:
+        inside = least([local], [[prices.outer[TCDM.name]] * 3, [prices.local[array] for array in ARRAYS]])
+    moved, fetched = least([shared, local], [one, nothing, nothing]), least([local], [one, nothing])
+    return Floor(int(np.ceil(moved)), int(np.ceil(fetched)), inside)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from hwgen.arch.dram import TICKS, DramPort, ticks
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.layer import Layer
 from hwgen.ir.level import DRAM, TCDM
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.dram.counts import dram_counts
 from hwgen.model.dram.time import dram_ticks
-from hwgen.model.hierarchy.devices import device_energy, prices_of_memories
+from hwgen.model.hierarchy.devices import DevicePrices, device_energy, prices_of_memories
 
 __all__ = ["ClusterObjective", "Objective", "objective_of"]
 
@@ -39,6 +40,7 @@ class Objective(ABC):
     price : see `hwgen.search.cluster.outer_kernel`.
     timed : whether the cost of loops has to be counted; else the lower bound is the cost.
     settled : whether the loops around a tile decide the cost of a schedule.
+    prices : of energy; None where it is not weighed.
     """
 
     name: ClusterObjective
@@ -46,6 +48,7 @@ class Objective(ABC):
     price: Ints
     timed = False
     settled = True
+    prices: DevicePrices | None = None
 
     def of_loops(self, bound: int, probe: Schedule) -> int:
         """Cost of loops with this lower bound, for any inner nest; ``probe`` has these loops and some inner nest."""
@@ -63,9 +66,12 @@ class Objective(ABC):
         """The most TCDM bytes with which a schedule costs no more than ``known``."""
         return np.inf
 
-    def value_of_difference(self, cost: int) -> float:
-        """A difference of two costs in the objective's unit."""
-        return cost
+    def least_value(self, layer: Layer, dram_bytes: int, inside: float) -> float | None:
+        """What no schedule goes below; None if that is not known.
+
+        ``dram_bytes``: those that the DMA moves at least. ``inside``: energy at the TCDM and in the HWCs, at least.
+        """
+        return None
 
     @abstractmethod
     def value(self, cost: int, schedule: Schedule) -> float:
@@ -75,6 +81,9 @@ class Objective(ABC):
 class _Bytes(Objective):
     name, unit = "dram-bytes", "bytes"
     price = np.array([1, 0, 0, 0, 0, 1, 1], np.int64)
+
+    def least_value(self, layer: Layer, dram_bytes: int, inside: float) -> float | None:
+        return dram_bytes
 
     def value(self, cost: int, schedule: Schedule) -> float:
         return cost
@@ -104,9 +113,9 @@ class _Energy(Objective):
 
     def __init__(self, hardware: Hardware) -> None:
         self._cluster = hardware.cluster or Cluster()
-        self._prices = prices_of_memories(hardware.buffers or dict.fromkeys(ARRAYS, 0), hardware.cluster)
+        self.prices: DevicePrices = prices_of_memories(hardware.buffers or dict.fromkeys(ARRAYS, 0), hardware.cluster)
         self._moved, self._fetched = (
-            round(_THOUSANDTHS * self._prices.outer[level.name]) for level in (DRAM, TCDM)
+            round(_THOUSANDTHS * self.prices.outer[level.name]) for level in (DRAM, TCDM)
         )  # fmt: skip
         self.price = _Bytes.price
 
@@ -116,14 +125,17 @@ class _Energy(Objective):
     def most_tcdm_bytes(self, known: int, dram_bytes: int) -> float:
         return (known - self._moved * dram_bytes) // self._fetched if self._fetched else np.inf
 
-    def value_of_difference(self, cost: int) -> float:
-        return cost / _THOUSANDTHS
+    def least_value(self, layer: Layer, dram_bytes: int, inside: float) -> float | None:
+        """Without biases. What several HWCs read together is not bounded."""
+        if self._cluster.multicast:
+            return None
+        return self.prices.outer[DRAM.name] * dram_bytes + inside + self.prices.mac * layer.macs
 
     def value(self, cost: int, schedule: Schedule) -> float:
         """All that is known before there is a program, whose words are the rest: as `predict` prints it without P."""
         port = DramPort.of(self._cluster)
         found = predict_two_levels(schedule, self._cluster.hwcs, port, multicast=self._cluster.multicast)
-        return device_energy(schedule, found.counts, self._prices).total
+        return device_energy(schedule, found.counts, self.prices).total
 
 
 def objective_of(name: ClusterObjective, hardware: Hardware) -> Objective:

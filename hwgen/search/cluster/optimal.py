@@ -7,14 +7,15 @@
 *The order of the search.* First the objective (`hwgen.search.cluster.objectives`): the loops around a tile decide
 what the DMA moves, and how long the DRAM takes for it. They are taken level by level in ascending order of their
 cost (`hwgen.search.cluster.cost_levels`). Among tiles of one level, the one with the fewest bytes between HWCs and
-TCDM wins (`hwgen.search.cluster.inner_nest`). Energy weighs both: levels are ordered by the bytes of the DRAM, and
+TCDM wins (`hwgen.search.cluster.inner_nest`). Energy weighs both: levels are ranges of the bytes of the DRAM, and
 end when these, with the fewest bytes that the HWCs may move (`hwgen.search.cluster.lower_bound`), cost more than the
 best known schedule, or when that is near the bound.
 
-*The search is bounded.* Of the tiles of one level, in the order of the least bytes that they make the HWCs fetch,
-at most ``max_searched`` are searched. At most ``max_tried`` loops are tried to fit the TCDM, or timed for the
-objective of DRAM time. The result says (``complete``) whether one of these bounds, or the steps that
-`hwgen.search.cluster.outer_nest` leaves out of large layers, may have hidden something better.
+*The search is bounded.* Of the tiles of one level, in the order of the least bytes that they make the HWCs fetch
+(for the energy in turn with the order of an estimate of these bytes), at most ``max_searched`` are searched. At most
+``max_tried`` loops are tried to fit the TCDM, or timed for the objective of DRAM time. The result says (``complete``)
+whether one of these bounds, or the steps that `hwgen.search.cluster.outer_nest` leaves out of large layers, may have
+hidden something better.
 
 *Utilisation.* Spreads that leave HWCs idle are left out: of those that reach ``busy_share`` of the best utilisation
 of any tile and spread, the one of fewest bytes wins. With ``min_utilisation``, those that cannot reach it without
@@ -55,10 +56,13 @@ MAX_SEARCHED = 8
 BUSY_SHARE = 0.9
 MAX_LEVELS = 24
 """Levels, at most, that the judge rejects."""
-WEIGHED_TRIED, WEIGHED_LEVELS = 30, 2
+WEIGHED_TRIED, WEIGHED_LEVELS = 300, 2
 """Where energy is weighed: how many loops of one level are tried, at most, to fit the TCDM, and levels at most."""
 NEAR = 0.01
 """Where energy is weighed: what is within this part of the lower bound is not improved."""
+
+SAME = 1e-9
+"""Parts by which two sums of the same terms may differ."""
 
 Judge = Callable[[Schedule], float]
 """Utilisation of the lanes by a schedule's cycles; raises `InputError` where the hardware cannot run it."""
@@ -161,7 +165,7 @@ def search_two_levels(
     judge
         Says whether the hardware runs a schedule, and its utilisation.
     max_searched
-        Tiles of one level, at most, for which the nest of the HWCs is searched.
+        Tiles of one level, at most, for which the nest of the HWCs is searched; twice as many for the energy.
     busy_share
         Without ``min_utilisation``: what the utilisation must reach of the best one, 0 to 1.
     max_tried
@@ -182,30 +186,28 @@ def search_two_levels(
         Target.of(hardware),
         cost,
         demand=min_utilisation,
+        local=hardware.budget if hardware.buffers is None else sum(hardware.buffers.values()),
         max_tried=max_tried or (MAX_TIMED if cost.timed else MAX_TRIED if cost.settled else WEIGHED_TRIED),
     )
-    floor = None if cost.timed else floor_of(layer, bits, hardware)
+    floor = None if cost.timed else floor_of(layer, bits, hardware, cost.prices)
     search = _Search(layer, hardware, bits, cost, levels, judge, min_utilisation)
-    search.max_searched, search.busy_share = max_searched, busy_share
+    search.max_searched, search.busy_share = max_searched * (1 if cost.settled else 2), busy_share
     if floor is not None and not cost.settled:
         search.least_tcdm_bytes = floor.tcdm_bytes
         search.enough = (1 + near) * cost.of_level(max(floor.dram_bytes, levels.floor), floor.tcdm_bytes)
     found = search.run(max_levels or (MAX_LEVELS if cost.settled else WEIGHED_LEVELS))
-    bound = None
+    value, bound = cost.value(found.cost, found.schedule), None
     if floor is not None:
-        moved = max(floor.dram_bytes, levels.floor)
-        lowest = cost.of_schedule(moved, moved, floor.tcdm_bytes)
-        if lowest > found.cost:
-            raise RuntimeError(f"{layer.name}: a schedule costs {found.cost}, below the bound {lowest}")
-        if search.complete and levels.complete:
-            lowest = found.cost
-        bound = cost.value(found.cost, found.schedule)
-        bound -= cost.value_of_difference(found.cost - lowest)
+        bound = cost.least_value(layer, max(floor.dram_bytes, levels.floor), floor.inside)
+    if bound is not None and bound > value * (1 + SAME):
+        raise RuntimeError(f"{layer.name}: a schedule of {value:g} {cost.unit} is below the bound, {bound:g}")
+    if bound is not None:
+        bound = value if cost.settled and search.complete and levels.complete else min(bound, value)
     moved = found.candidate.dram_bytes
     return TwoLevelResult(
         found.schedule,
         objective,
-        cost.value(found.cost, found.schedule),
+        value,
         cost.unit,
         moved,
         found.tcdm_bytes,

@@ -385,16 +385,16 @@ def _never_above(floor, above, marked, rows, of, price):  # type: ignore[no-unty
 
 @njit(cache=True)
 def forms_of(rows, whole, orders, above, marked, of, price, size, low, high, found):  # type: ignore[no-untyped-def]
-    """Fill ``found`` with the forms that cost from ``low`` to ``high`` in these steps and may fit; how many."""
+    """Fill ``found`` with the forms that cost from ``low`` to ``high`` and may fit, and their costs; how many."""
     number = 0
     for form in range(len(orders)):
         inside = True
         for dim in range(4):
-            if not orders[form, dim] and rows[dim][TILES] > 1:
-                inside = False
-        if not inside or not low <= _cost(above[form], marked[form], rows, of, price) <= high:
+            inside &= orders[form, dim] == 1 or rows[dim][TILES] == 1
+        cost = _cost(above[form], marked[form], rows, of, price)
+        if not inside or not low <= cost <= high:
             continue
         if _need(above[form], marked[form], rows, whole, of, rows[C][TILES] > 1) <= size:
-            found[number] = form
+            found[number] = form, cost
             number += 1
     return number

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.ir.lanes import ONE_LANE, Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.level import TCDM
@@ -141,7 +142,7 @@ class OuterSpace:
         lanes: Lanes = ONE_LANE,
         classed: bool = False,
     ) -> None:
-        self.size, self._most = size, 0
+        self._layer, self.size, self._most = layer, size, 0
         self._price = BYTES if price is None else price
         every = in_classes(layer) if classed else with_shares(outer_tables(layer), shares, lanes)
         self.reduced = not classed and math.prod(len(table) - 1 for table in every) > most_steps
@@ -168,7 +169,12 @@ class OuterSpace:
         return self._explore(above, most, np.zeros((0, 0, 0, 0), np.bool_))
 
     def between(
-        self, low: int, high: int, rank: Callable[[Rows], NDArray[np.float64]] | None = None
+        self,
+        low: int,
+        high: int,
+        rank: Callable[[Rows], NDArray[np.float64]] | None = None,
+        *,
+        cheapest_first: bool = False,
     ) -> Iterator[tuple[int, dict[Dim, int], list[OuterLoops]]]:
         """Steps with which some form costs from ``low`` to ``high`` and may fit, in the order of the HWCs' fetches.
 
@@ -179,12 +185,10 @@ class OuterSpace:
         mask = np.zeros([len(table) - 1 for table in tables], np.bool_)
         self._explore(low - 1, high, mask)
         at = np.nonzero(mask)
-        cut, tiles = self._product(CUT, at, (0, 2, 3)), self._product(TILES, at, (2, 3))
-        fetched = self._of[I_BYTES] * cut + self._of[O_BYTES] + self._of[W_BYTES] * tiles
-        fetched += self._of[RETURN_BYTES] * (self._product(TILES, at, (1,)) - 1)
+        fetched = self.least_fetches(at)
         first = np.zeros(len(fetched)) if rank is None else rank(at)
         whole = tuple(table[-1] for table in tables)
-        forms_found = np.zeros(len(self._forms), np.int64)
+        forms_found = np.zeros((len(self._forms), 2), np.int64)
         # Of steps that fetch equally much, larger tiles first.
         for number in np.lexsort((-np.arange(len(fetched)), fetched, first)).tolist():
             rows = tuple(table[numbers[number]] for table, numbers in zip(tables, at, strict=True))
@@ -192,7 +196,10 @@ class OuterSpace:
                 rows, whole, *self._coded, self._of, self._price, self.size, low, high, forms_found
             )  # fmt: skip
             steps: dict[Dim, int] = {dim: int(row[STEP]) for dim, row in zip(TILED, rows, strict=True)}
-            yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in forms_found[:found]]
+            chosen = forms_found[:found, 0]
+            if cheapest_first:
+                chosen = chosen[np.argsort(forms_found[:found, 1], kind="stable")]
+            yield int(fetched[number]), steps, [self._loops(self._forms[at], steps) for at in chosen]
 
     @property
     def forms(self) -> int:
@@ -231,6 +238,41 @@ class OuterSpace:
             spread = self._product(share, rows, (0, 2, 3))
             best = np.where(spread > 0, np.minimum(best, spread), best)
         return np.asarray(best)
+
+    def least_fetches(self, rows: Rows) -> Ints:
+        """Bytes that the HWCs fetch if each needs everything of its tile once; ``rows``: as `between` gives them."""
+        cut, tiles = self._product(CUT, rows, (0, 2, 3)), self._product(TILES, rows, (2, 3))
+        fetched = self._of[I_BYTES] * cut + self._of[O_BYTES] + self._of[W_BYTES] * tiles
+        return np.asarray(fetched + self._of[RETURN_BYTES] * (self._product(TILES, rows, (1,)) - 1))
+
+    def estimated_fetches(self, rows: Rows, hwcs: int, local: int) -> NDArray[np.float64]:
+        """About what HWCs with ``local`` bytes of buffers fetch of each tile, all tiles together, if they keep sums.
+
+        ``rows``: as `between` gives them to ``rank``. Sizes of what they keep are powers of two, and whole vectors.
+        """
+        m, c, y, x = (table[numbers] for table, numbers in zip(self._tables, rows, strict=True))
+        (stride_y, stride_x), (taps_y, taps_x) = self._layer.stride, self._layer.kernel
+        best = np.full(len(m), np.inf)
+        powers = [1 << power for power in range(9)]
+        for filters, lines, columns, along_m in product(powers, powers, powers[:5], (True, False)):
+            kept_x = columns * self._lanes.x
+            if WORD_BYTES * filters * lines * kept_x > 2 * local:
+                continue
+            slices_m, slices_y = (
+                (-(-m[:, STEP] // hwcs), y[:, STEP]) if along_m else (m[:, STEP], -(-y[:, STEP] // hwcs))
+            )
+            kept_m, kept_y = np.minimum(filters, slices_m), np.minimum(lines, slices_y)
+            width = np.minimum(kept_x, x[:, STEP])
+            parts_m = m[:, TILES] * -(-m[:, STEP] // kept_m)
+            parts_y, parts_x = y[:, TILES] * -(-y[:, STEP] // kept_y), x[:, TILES] * -(-x[:, STEP] // width)
+            rest = local - WORD_BYTES * kept_m * kept_y * width
+            wide = (width - 1) * stride_x + taps_x
+            high = (kept_y - 1) * stride_y + taps_y
+            high = np.where(high * wide <= rest, high, np.where(wide <= rest, kept_y * taps_y, np.inf))
+            fetched = self._of[I_BYTES] * parts_m * parts_y * high * parts_x * wide
+            fetched += self._of[W_BYTES] * parts_y * parts_x
+            best = np.minimum(best, np.where(rest > 0, fetched, np.inf))
+        return np.asarray(best + self._of[O_BYTES] + self._of[RETURN_BYTES] * (c[:, TILES] - 1))
 
     def _product(self, column: int, rows: Rows, axes: tuple[int, ...]) -> Ints:
         """The product of a column's figures over some of m, c, y, x."""
