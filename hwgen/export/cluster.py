@@ -9,7 +9,7 @@ from functools import lru_cache
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import HEADER, QUEUES_OF, Opcode, Queue
 from hwgen.arch.descriptor import FIELDS
-from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.axi_lite import FrontEnd
@@ -83,16 +83,17 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
         "queues_of_opcodes": {opcode.name: [queue.name for queue in queues] for opcode, queues in QUEUES_OF.items()},
         "descriptor": [asdict(entry) for entry in FIELDS],
     }
+    front_end = front_end_files(_front_end(parameters), CLUSTER_IDENTITY)
     return {
         "cluster.v": text or cluster_verilog(parameters),
-        **front_end_files(_front_end(parameters)),
+        **front_end,
         "cluster.vlt": waivers("cluster", _WAIVERS),
         "cluster.json": json.dumps(summary, indent=2) + "\n",
         "cluster_program.json": json.dumps(program, indent=2) + "\n",
         **register_files(cluster_registers(parameters)),
         **driver_files(cluster_registers(parameters)),
         **register_files(hwc_registers(parameters.hwc)),
-        "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory"),
+        "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory", front_end),
     }
 
 

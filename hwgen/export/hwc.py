@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hwgen.arch.hwc import HwcParameters, as_told
 from hwgen.arch.registers.errors import HwcError
-from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.hwc import HWC_IDENTITY, hwc_registers
 from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.driver.files import driver_files
@@ -138,12 +138,13 @@ def files_of(parameters: HwcParameters, text: str | None = None) -> dict[str, st
         "storage": storage(parameters),
         "errors": {code.name: code.value for code in HwcError},
     }
+    front_end = front_end_files(FrontEnd.of("hwc", ports_of(Hwc(parameters))), HWC_IDENTITY)
     return {
         "hwc.v": text or verilog(parameters),
-        **front_end_files(FrontEnd.of("hwc", ports_of(Hwc(parameters)))),
+        **front_end,
         "hwc.vlt": waivers("hwc"),
         "hwc.json": json.dumps(summary, indent=2) + "\n",
         **register_files(hwc_registers(parameters)),
         **driver_files(hwc_registers(parameters)),
-        "hwc.core": core_file("hwc", "Hardware convolution block"),
+        "hwc.core": core_file("hwc", "Hardware convolution block", front_end),
     }

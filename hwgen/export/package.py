@@ -1,8 +1,15 @@
 """What a design's folder has for other tools: lint waivers, each with its reason, and the FuseSoC core."""
 
-__all__ = ["CORE_VERSION", "core_file", "waivers"]
+from collections.abc import Iterable
+from typing import Any
+
+from hwgen.ir.document import dump_yaml
+
+__all__ = ["CORE_VERSION", "EXAMPLE", "core_file", "waivers"]
 
 CORE_VERSION = "0.1.0"
+EXAMPLE = "example/"
+"""The folder of what tries a block."""
 
 
 def waivers(block: str, more: str = "") -> str:
@@ -22,24 +29,36 @@ lint_off -rule CASEINCOMPLETE -file "*{block}*.v"
 {more}"""
 
 
-def core_file(block: str, description: str) -> str:
-    """The FuseSoC core of a block."""
-    return f"""\
-CAPI=2:
-name: hwgen:{block}:{block}:{CORE_VERSION}
-description: {description}
-filesets:
-  rtl:
-    files: [{block}.v, {block}_axi_lite.v]
-    file_type: verilogSource
-  waivers:
-    files: [{block}.vlt: {{file_type: vlt}}]
-targets:
-  default:
-    filesets: [rtl, "tool_verilator ? (waivers)"]
-  lint:
-    default_tool: verilator
-    filesets: [rtl, waivers]
-    tools: {{verilator: {{mode: lint-only, verilator_options: [-Wall]}}}}
-    toplevel: {block}
-"""
+def core_file(block: str, description: str, more: Iterable[str] = ()) -> str:
+    """The FuseSoC core of a block.
+
+    ``more`` : Verilog files beside the block's own; the target ``sim`` runs those in the folder `EXAMPLE`.
+    """
+    sources = [f"{block}.v", *(name for name in more if not name.startswith(EXAMPLE))]
+    example = [name for name in more if name.startswith(EXAMPLE)]
+    core: dict[str, Any] = {
+        "name": f"hwgen:{block}:{block}:{CORE_VERSION}",
+        "description": description,
+        "filesets": {
+            "rtl": {"files": sources, "file_type": "verilogSource"},
+            "waivers": {"files": [{f"{block}.vlt": {"file_type": "vlt"}}]},
+        },
+        "targets": {
+            "default": {"filesets": ["rtl", "tool_verilator ? (waivers)"]},
+            "lint": {
+                "flow": "lint",
+                "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]},
+                "filesets": ["rtl", "waivers"],
+                "toplevel": block,
+            },
+        },
+    }
+    if example:
+        core["filesets"]["example"] = {"files": example, "file_type": "verilogSource"}
+        core["targets"]["sim"] = {
+            "flow": "sim",
+            "flow_options": {"tool": "icarus", "iverilog_options": ["-g2012"]},
+            "filesets": ["rtl", "example"],
+            "toplevel": f"{block}_testbench",
+        }
+    return "CAPI=2:\n" + dump_yaml(core)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.registers.errors import PipelineError
-from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.arch.registers.pipeline import PIPELINE_IDENTITY, pipeline_registers
 from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of, tool_versions
 from hwgen.export.driver.files import driver_files
@@ -119,12 +119,13 @@ def pipeline_files_of(parameters: PipelineParameters, *, keep_init: bool = False
         "storage": pipeline_storage(parameters),
         "errors": {code.name: code.value for code in PipelineError},
     }
+    front_end = front_end_files(FrontEnd.of("pipeline", ports_of(Pipeline(parameters))), PIPELINE_IDENTITY)
     return {
         "pipeline.v": pipeline_verilog(parameters, keep_init=keep_init),
-        **front_end_files(FrontEnd.of("pipeline", ports_of(Pipeline(parameters)))),
+        **front_end,
         "pipeline.vlt": waivers("pipeline"),
         "pipeline.json": json.dumps(summary, indent=2) + "\n",
         **register_files(pipeline_registers(parameters)),
         **driver_files(pipeline_registers(parameters)),
-        "pipeline.core": core_file("pipeline", "Depth-first pipeline"),
+        "pipeline.core": core_file("pipeline", "Depth-first pipeline", front_end),
     }

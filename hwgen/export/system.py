@@ -67,11 +67,7 @@ def system_files_of(parameters: SystemParameters, text: str | None = None) -> di
         "cluster": cluster_digest(parameters.cluster),
     }
     return {
-        **{
-            name: text
-            for name, text in of_cluster.items()
-            if name not in ("cluster.v", "cluster.vlt", "cluster.core")
-        },
+        **{name: text for name, text in of_cluster.items() if not name.endswith((".v", ".vlt", ".core"))},
         "system.v": text,
         "system.vlt": waivers("system", _WAIVERS),
         "system.json": json.dumps(summary, indent=2) + "\n",

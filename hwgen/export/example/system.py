@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.joined import Instance, Port, joined
+from hwgen.export.package import EXAMPLE
 
 __all__ = ["DEPTH_LOG2", "front_end_files"]
 
@@ -16,10 +17,11 @@ DEPTH_LOG2 = 16
 """Words of the memory, as a power of two."""
 
 
-def front_end_files(front_end: FrontEnd) -> dict[str, str]:
+def front_end_files(front_end: FrontEnd, identity: int) -> dict[str, str]:
     """The front end's file, and for a block that has a memory port the example system, by file name.
 
-    ``BLOCK_system`` is a module with the AXI4-Lite port and the interrupt; the memory is inside.
+    ``BLOCK_system`` is a module with the AXI4-Lite port and the interrupt; the memory is inside. ``BLOCK_testbench``
+    reads the block's ``identity`` in it.
     """
     block = front_end.block
     files = {f"{front_end.module}.v": front_end.verilog}
@@ -37,7 +39,14 @@ def front_end_files(front_end: FrontEnd) -> dict[str, str]:
         f"{block}_system", instances, [name for name, _, _ in ports if name.startswith(("axi__", "tcdm_"))]
     )
     heading = f"// {block}_system: {front_end.module} and a memory, as an example; generated, do not edit.\n"
-    return {**files, f"example/{block}_system.v": heading + system, f"example/{memory}.v": text}
+    bench = (FOLDER / "testbench.v").read_text(encoding="utf-8")
+    bench = bench.replace("block_", f"{block}_").replace("block answers", f"{block} answers")
+    return {
+        **files,
+        f"{EXAMPLE}{block}_system.v": heading + system,
+        f"{EXAMPLE}{memory}.v": text,
+        f"{EXAMPLE}{block}_testbench.v": bench.replace("@identity@", f"{identity:x}"),
+    }
 
 
 def _parameters(block: str, ports: list[Port]) -> dict[str, int]:
