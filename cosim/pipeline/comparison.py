@@ -59,7 +59,7 @@ class StackRun:
     def predicted_cycles(self) -> int:
         """Predicted cycles of all tiles if no stream stalls, or with movers on their DRAM."""
         if self.parameters.movers is not None:
-            return sum(predict_on_dram(self.program, self.images, self.dram, self.parameters))
+            return sum(predict_on_dram(self.program, self.images.layout, self.dram, self.parameters))
         return sum(predict_tile(self.parameters, tile) for tile in self.program.tiles)
 
     @property
@@ -127,6 +127,7 @@ class StackResult:
                 "measured": self.cycles,
                 "slowest_stage": self.run.program.cycles,
             },
+            "dram": {stream: asdict(access) for stream, access in self.result.dram.items()},
             "failures": list(self.failures),
         }
 
@@ -205,7 +206,7 @@ def _at_dram(run: StackRun, result: PipelineResult) -> list[str]:
     """One line for each stream whose accesses of the DRAM are not those predicted; none without movers."""
     if run.parameters.movers is None:
         return []
-    predicted = dram_counts(run.program, run.images, run.dram)
+    predicted = dram_counts(run.program, run.images.layout, run.dram)
     return [
         f"{stream}: {result.dram.get(stream, Access())} at the DRAM, {expected} predicted"
         for stream, expected in predicted.items()

@@ -223,11 +223,11 @@ def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int,
         lines.extend((WRITE, addresses[name], value) for name, value in settings.items() if name in addresses)
 
     if parameters.loads_weights:
-        write({} if parameters.movers is None else load_settings(job.program, job.images))
+        write({} if parameters.movers is None else load_settings(job.program, job.images.layout))
         run(Control.LOAD)
     for number, tile in enumerate(job.program.tiles):
         write(tile.registers)
-        settings = {} if parameters.movers is None else tile_settings(job.program, job.images, number)
+        settings = {} if parameters.movers is None else tile_settings(job.program, job.images.layout, number)
         if number == 0 and job.mistakes:
             write({**settings, **job.mistakes})
             run(Control.START, Status.DONE)
@@ -294,7 +294,7 @@ def _runs(job: PipelineJob) -> tuple[list[tuple[int, int]], dict[str, tuple[int,
     numbers = {}
     if job.program.parameters.movers is not None:
         for mover in movers_of(job.program.parameters):
-            start, stop = all_runs(job.program, job.images, mover)
+            start, stop = all_runs(job.program, job.images.layout, mover)
             numbers[mover.stream] = (len(runs), len(runs) + len(start))
             runs += zip(start.tolist(), stop.tolist(), strict=True)
     return runs, numbers

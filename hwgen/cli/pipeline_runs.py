@@ -11,15 +11,17 @@ import typer
 
 from cosim.pipeline.comparison import StackResult, StackRun, prepare, run_stacks
 from cosim.pipeline.data import random_network_data
+from hwgen.arch.pipeline import MoverParameters
 from hwgen.campaigns.pipeline_cases import CaseSize
 from hwgen.cli.console import note, print_cycles_note, print_json, print_table, progress
+from hwgen.cli.pipelines import dram_port
 from hwgen.ir.document import write_atomically
 from hwgen.lower.pipeline.lowering import MACS
 from hwgen.lower.pipeline.program import KINDS
 from hwgen.lower.pipeline.solution import read_solution
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["cosim_stacks", "print_sizes", "print_stacks"]
+__all__ = ["cosim_stacks", "print_accesses", "print_sizes", "print_stacks"]
 
 STALL_RATE = 80
 """Cycles of 256 in which a stream stalls, with --stalls."""
@@ -29,6 +31,7 @@ def cosim_stacks(
     path: Path,
     *,
     macs: int | None,
+    dram: str | None,
     simulator: Simulator,
     jobs: int,
     seed: int,
@@ -36,12 +39,16 @@ def cosim_stacks(
     output: Path | None,
     as_json: bool,
 ) -> int:
-    """Run every stack of a solution on its pipeline. Its inputs come from the integer reference."""
-    solution = read_solution(path)
+    """Run every stack of a solution on its pipeline. Its inputs come from the integer reference.
+
+    ``dram``: the hardware whose DRAM the pipelines are on; None: the harness plays the memory at every stream.
+    """
+    solution, port = read_solution(path), dram_port(dram)
+    movers, timing = (None, None) if port is None else (MoverParameters(port.axi_bits), port.dram)
     data = random_network_data(solution.network, np.random.default_rng(seed))
     runs = [
         prepare(solution.name(stack), solution, stack, data, macs=macs or MACS, random=seed + 1,
-                stall_rate=STALL_RATE if stalls else 0)
+                stall_rate=STALL_RATE if stalls else 0, movers=movers, dram=timing)
         for stack in solution.stacks
     ]  # fmt: skip
     note(f"{simulator}: {len(runs)} stacks; the first run of each builds its simulator")
@@ -60,6 +67,8 @@ def cosim_stacks(
         print_json(document)
     else:
         print_stacks(results)
+        if port is not None:
+            print_accesses(results)
     return 0 if not any(result["failures"] for result in results) else 1
 
 
@@ -89,6 +98,16 @@ def print_stacks(results: Sequence[dict[str, Any]], more: Sequence[tuple[str, st
     print_cycles_note()
     for stack, failure in [*((one["stack"], failure) for one in results for failure in one["failures"]), *more]:
         typer.echo(f"{stack}: {failure}")
+
+
+def print_accesses(results: Sequence[dict[str, Any]]) -> None:
+    """Print what every stack asked of the DRAM, over all of its streams."""
+    names = ["bytes", "beats", "axi_bursts", "blocks", "row_misses"]
+    rows: list[list[object]] = [
+        [result["stack"], *(sum(stream[name] for stream in result["dram"].values()) for name in names)]
+        for result in results
+    ]
+    print_table("Accesses of the DRAM", ["stack", *(name.replace("_", " ") for name in names)], rows)
 
 
 def print_sizes(sizes: Sequence[tuple[str, CaseSize]]) -> None:

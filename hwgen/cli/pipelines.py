@@ -6,17 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.arch.pipeline import PipelineParameters
+from hwgen.arch.dram import DramPort
+from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.cli.console import is_given, print_json, print_table
+from hwgen.cli.names import hardware_names
+from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
-from hwgen.lower.pipeline.cycles import predict_tile
+from hwgen.ir.hardware import load_hardware
+from hwgen.lower.pipeline.cycles import predict_on_dram, predict_tile
+from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
-from hwgen.lower.pipeline.program import KINDS
+from hwgen.lower.pipeline.program import KINDS, PipelineProgram
 from hwgen.lower.pipeline.solution import is_solution, read_solution
 from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import stack_cost
 
-__all__ = ["MacsOption", "predict_stacks", "solution_file", "stack_parameters"]
+__all__ = ["DramOption", "MacsOption", "dram_port", "predict_stacks", "solution_file", "stack_parameters"]
 
 MacsOption = Annotated[
     int | None,
@@ -28,11 +33,33 @@ MacsOption = Annotated[
     ),
 ]
 
+DramOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dram",
+        metavar="FILE",
+        help="Pipelines with movers, on the DRAM of the cluster in this hardware file or built-in.",
+        autocompletion=hardware_names,
+    ),
+]
+
 FRONT_FILE = "front.yaml"
 """What ``depth-first`` writes without --memory."""
 
 
-def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, object]) -> Path | None:
+def dram_port(name: str | None) -> DramPort | None:
+    """The DRAM and the AXI port of a cluster, by its hardware's file or built-in name; None without one."""
+    if name is None:
+        return None
+    cluster = load_hardware(named_file("hardware", name)).cluster
+    if cluster is None:
+        raise InputError(f"--dram: expected the hardware of a cluster, got {name}")
+    return DramPort.of(cluster)
+
+
+def solution_file(
+    names: Sequence[str], macs: int | None, unfit: Mapping[str, object], *, dram: str | None = None
+) -> Path | None:
     """The depth-first solution among a command's arguments, as a file or the folder that it is in; None without one.
 
     ``unfit``: options that do not apply to a solution, by name. Raises `InputError` if one of them is given.
@@ -43,6 +70,8 @@ def solution_file(names: Sequence[str], macs: int | None, unfit: Mapping[str, ob
     if path is None or not is_solution(path):
         if macs is not None:
             raise InputError("--macs: expected with a depth-first solution")
+        if dram is not None:
+            raise InputError("--dram: expected with a depth-first solution")
         return None
     for option, value in unfit.items():
         if is_given(value):
@@ -73,12 +102,16 @@ def stack_parameters(path: Path, macs: int | None) -> list[tuple[str, PipelinePa
     ]
 
 
-def predict_stacks(path: Path, *, macs: int | None, as_json: bool) -> None:
-    """Print what every stack of a solution moves, holds and takes: memory, traffic by kind, cycles."""
-    solution = read_solution(path)
+def predict_stacks(path: Path, *, macs: int | None, dram: str | None = None, as_json: bool) -> None:
+    """Print what every stack of a solution moves, holds and takes: memory, traffic by kind, cycles.
+
+    ``dram``: the hardware whose DRAM the pipelines are on; None: their streams never stall.
+    """
+    solution, port = read_solution(path), dram_port(dram)
+    movers = None if port is None else MoverParameters(port.axi_bits)
     entries: list[dict[str, Any]] = []
     for stack in solution.stacks:
-        program = lower_stack(plan_stack(solution, stack), None, macs=macs or MACS)
+        program = lower_stack(plan_stack(solution, stack), None, macs=macs or MACS, movers=movers)
         cost, traffic = stack_cost(solution.graph, stack), solution.traffic(stack)
         weights = cost.weights if solution.weights == "resident" else 0
         entries.append({
@@ -87,7 +120,7 @@ def predict_stacks(path: Path, *, macs: int | None, as_json: bool) -> None:
             "memory": {"rings": cost.ring_elements, "in_flight": cost.in_flight, "weights": weights},
             "traffic": {kind: getattr(traffic, kind) for kind in (*KINDS, "weights")},
             "total_bytes": traffic.total,
-            "cycles": sum(predict_tile(program.parameters, tile) for tile in program.tiles),
+            "cycles": _cycles(program, port),
         })  # fmt: skip
     total = sum(entry["total_bytes"] for entry in entries)
     cycles = sum(entry["cycles"] for entry in entries)
@@ -104,3 +137,9 @@ def predict_stacks(path: Path, *, macs: int | None, as_json: bool) -> None:
     columns = ["stack", "tiles", "rings", "in flight", "resident weights", *kinds, "bytes", "cycles"]
     title = f"Depth-first execution of {solution.network.network} ({path}), in bytes"
     print_table(title, columns, rows, wide=["in flight", *kinds])
+
+
+def _cycles(program: PipelineProgram, port: DramPort | None) -> int:
+    if port is None:
+        return sum(predict_tile(program.parameters, tile) for tile in program.tiles)
+    return sum(predict_on_dram(program, layout_of(program), port.dram))

@@ -56,6 +56,19 @@ def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path
     assert CYCLES_NOTE in answer.out
 
 
+def test_a_solution_runs_on_a_dram(run: Run, solution: Path, tmp_path: Path) -> None:
+    told = run("predict", tmp_path, "--macs", "8", "--dram", "cluster_ddr3", "--json").json
+    answer = run("cosim", tmp_path, "--macs", "8", "--dram", "cluster_ddr3", "-o", tmp_path / "out.json")
+    assert answer.status == 0, answer.out
+    results = json.loads((tmp_path / "out.json").read_text())["results"]
+    for one, stack in zip(results, told["stacks"], strict=True):
+        assert one["cycles"]["measured"] == one["cycles"]["predicted"] == stack["cycles"]
+        assert one["output_exact"]
+        assert one["equal"]
+        assert one["dram"]["i_map0"]["row_misses"] > 0
+    assert "Accesses of the DRAM" in answer.out
+
+
 def test_refusals(run: Run, solution: Path, tmp_path: Path) -> None:
     refused(run("cosim", solution, "--buffer", "1KiB"), "--buffer: not for a depth-first solution, got ")
     refused(run("cosim", solution, "--traffic-slack", "0"), "--traffic-slack: not for a depth-first solution, got ")
@@ -63,6 +76,8 @@ def test_refusals(run: Run, solution: Path, tmp_path: Path) -> None:
     refused(run("synth", solution, "--objective", "traffic"), "--objective: not for a depth-first solution, got ")
     refused(run("cosim", solution, "--waves"), "--waves: not for a depth-first solution")
     refused(run("generate", solution, "--per-layer", "-o", tmp_path / "x"), "--per-layer: not for a depth-first")
+    refused(run("cosim", "fsrcnn_s", "--dram", "cluster_ddr3"), "--dram: expected with a depth-first solution")
+    refused(run("predict", solution, "--dram", "hwc"), "--dram: expected the hardware of a cluster, got hwc")
     refused(run("cosim", "fsrcnn_s", "--macs", "3"), "--macs: expected with a depth-first solution")
     refused(run("cosim", solution, "--macs", "0"), "--macs")
     broken = tmp_path / "broken.yaml"

@@ -27,7 +27,7 @@ from hwgen.cli.coverage import Partial
 from hwgen.cli.jobs import jobs_option
 from hwgen.cli.names import set_names
 from hwgen.cli.pipeline_runs import cosim_stacks
-from hwgen.cli.pipelines import MacsOption, solution_file
+from hwgen.cli.pipelines import DramOption, MacsOption, solution_file
 from hwgen.cli.workload import (
     BufferOption,
     HardwareOption,
@@ -100,12 +100,13 @@ def cosim(
     output: Output = None,
     keep: Keep = None,
     macs: MacsOption = None,
+    dram: DramOption = None,
     as_json: Json = False,
 ) -> int:
     """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model.
 
-    A depth-first solution runs stack by stack, each on a pipeline of its own. With --program the files of a generated
-    folder run as they are.
+    A depth-first solution runs stack by stack, each on a pipeline of its own, with --dram on a DRAM. With --program
+    the files of a generated folder run as they are.
     """
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
@@ -114,7 +115,7 @@ def cosim(
     if program is not None:
         of_schedules = {"SCHEDULE": workload, "--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer,
                         "--objective": objective, "--traffic-slack": slack, "--partial": partial, "--macs": macs,
-                        "--save-schedules": keep}  # fmt: skip
+                        "--dram": dram, "--save-schedules": keep}  # fmt: skip
         for option, value in of_schedules.items():
             if is_given(value):
                 raise InputError(f"{option}: not with --program, whose folder says it")
@@ -125,10 +126,10 @@ def cosim(
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
              "--partial": partial, "--save-schedules": keep, "--objective": objective,
              "--traffic-slack": slack}  # fmt: skip
-    solution = solution_file(workload, macs, unfit)
+    solution = solution_file(workload, macs, unfit, dram=dram)
     if solution is not None:
         return cosim_stacks(
-            solution, macs=macs, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
+            solution, macs=macs, dram=dram, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, output=output,
             as_json=as_json,
         )  # fmt: skip
     works = work_of(

@@ -8,7 +8,7 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import LEAST_QUEUE, OUTPUT_QUEUE, PipelineParameters
 from hwgen.arch.pipeline.movers import movers_of
 from hwgen.lower.pipeline.dram_counts import runs_in_order
-from hwgen.lower.pipeline.images import Images
+from hwgen.lower.pipeline.images import Layout
 from hwgen.lower.pipeline.program import PipelineProgram, TileProgram
 from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
 from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedTile, Source, play
@@ -25,7 +25,7 @@ def predict_tile(parameters: PipelineParameters, tile: TileProgram) -> int:
 
 
 def predict_on_dram(
-    program: PipelineProgram, images: Images, dram: Dram, parameters: PipelineParameters | None = None
+    program: PipelineProgram, layout: Layout, dram: Dram, parameters: PipelineParameters | None = None
 ) -> tuple[int, ...]:
     """Cycles of each tile of a program with movers, on a DRAM that nobody else uses; -1 if it deadlocks.
 
@@ -49,7 +49,7 @@ def predict_on_dram(
                 mover.beat,
                 numbers.get(mover.after or "", -1),
                 numbers.get(mover.order or "", -1),
-                *runs_in_order(program, images, mover, number),
+                *runs_in_order(program, layout, mover, number),
             )
             for mover in movers
         ]

@@ -11,7 +11,7 @@ from hwgen.arch.layout import STREAM_ALIGNMENT, aligned
 from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineProgram
 from hwgen.model.pipeline.graph import LineAxis
 
-__all__ = ["Images", "Segment", "images_of", "in_scan_order"]
+__all__ = ["Images", "Layout", "Segment", "images_of", "in_scan_order", "layout_of"]
 
 MOST_IN_LINE = (1 << 16) - 1
 """Pixels of a segment's line, at most."""
@@ -29,23 +29,40 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where the DRAM has what a program moves.
+
+    Members
+    -------
+    regions : base address of each map, by its number in the graph.
+    places : base address of what else is read, by the stream that reads it. The weights are last.
+    """
+
+    regions: Mapping[int, int]
+    places: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Images:
     """The memory of a run.
 
     Members
     -------
-    regions : base address of each map, by its number in the graph.
-    places : base address of what else is read, by the stream that reads it.
+    layout : where what is.
     memory : all bytes.
     written : which bytes are valid before the run.
     segments : for each port of the pipeline, by name, what it moves in order; none with movers.
     """
 
-    regions: Mapping[int, int]
-    places: Mapping[str, int]
+    layout: Layout
     memory: NDArray[np.uint8]
     written: NDArray[np.bool_]
     segments: Mapping[str, tuple[Segment, ...]]
+
+    @property
+    def regions(self) -> Mapping[int, int]:
+        """Base address of each map, by its number in the graph."""
+        return self.layout.regions
 
 
 def in_scan_order(data: NDArray[np.int8], axis: LineAxis) -> NDArray[np.uint8]:
@@ -54,23 +71,40 @@ def in_scan_order(data: NDArray[np.int8], axis: LineAxis) -> NDArray[np.uint8]:
     return np.ascontiguousarray(data.transpose(order)).view(np.uint8).reshape(-1)
 
 
-def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rng: np.random.Generator) -> Images:
-    """The memory before a run: sources, weights, orders of the overlap port, and random bytes elsewhere."""
-    plan, regions, size = program.plan, dict[int, int](), 0
+def layout_of(program: PipelineProgram) -> Layout:
+    """The maps one after the other, then the orders of the overlap port, then the weights."""
+    regions, at = dict[int, int](), 0
+    unit = _alignment(program)
+    for one in program.plan.maps:
+        regions[one.number] = at
+        at += aligned(one.channels * one.lines * one.columns, unit)
+    places = {}
+    for name, content in _rest(program).items():
+        places[name] = at
+        at += aligned(len(content), unit)
+    return Layout(regions, places)
+
+
+def _alignment(program: PipelineProgram) -> int:
+    """Bytes of which all that a program moves begins at a multiple."""
     movers = program.parameters.movers
-    unit = STREAM_ALIGNMENT if movers is None else max(movers.burst_bytes, BLOCK_BYTES)
-    for one in plan.maps:
-        regions[one.number] = size
-        size += aligned(one.channels * one.lines * one.columns, unit)
-    rest = {
-        "i_weights": program.weights,
+    return STREAM_ALIGNMENT if movers is None else max(movers.burst_bytes, BLOCK_BYTES)
+
+
+def _rest(program: PipelineProgram) -> dict[str, bytes]:
+    """What is read beside the maps, by stream."""
+    return {
         "i_overlap_in_order": _order(tile.overlap_in for tile in program.tiles),
         "i_overlap_out_order": _order(tile.overlap_out for tile in program.tiles),
+        "i_weights": program.weights,
     }
-    bases = {}
-    for name, content in rest.items():
-        bases[name] = size
-        size += aligned(len(content), unit)
+
+
+def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rng: np.random.Generator) -> Images:
+    """The memory before a run: sources, weights, orders of the overlap port, and random bytes elsewhere."""
+    plan, layout, rest = program.plan, layout_of(program), _rest(program)
+    regions, bases = layout.regions, layout.places
+    size = bases["i_weights"] + aligned(len(program.weights), _alignment(program))
     memory = rng.integers(0, 256, size, dtype=np.uint8)
     written = np.zeros(size, bool)
     for one in plan.maps:
@@ -78,14 +112,14 @@ def images_of(program: PipelineProgram, maps: Mapping[str, NDArray[np.int8]], rn
             _put(memory, written, regions[one.number], in_scan_order(maps[one.name], plan.axis))
     for name, content in rest.items():
         _put(memory, written, bases[name], np.frombuffer(content, np.uint8))
-    if movers is not None:
-        return Images(regions, bases, memory, written, {})
+    if program.parameters.movers is not None:
+        return Images(layout, memory, written, {})
     segments = _Segments(program, regions).of_streams()
     beats = {"i_weights": program.parameters.weight_beat, "i_overlap_in_order": 1, "i_overlap_out_order": 1}
     for name, content in rest.items():
         if content:
             segments[name] = _plain(bases[name], len(content) // beats[name], beats[name])
-    return Images(regions, bases, memory, written, segments)
+    return Images(layout, memory, written, segments)
 
 
 def _put(memory: NDArray[np.uint8], written: NDArray[np.bool_], base: int, content: NDArray[np.uint8]) -> None:

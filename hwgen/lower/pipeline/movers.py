@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hwgen.arch.pipeline.movers import Mover, movers_of
-from hwgen.lower.pipeline.images import Images
+from hwgen.lower.pipeline.images import Layout
 from hwgen.lower.pipeline.program import OverlapLine, PipelineProgram, TileProgram
 
 __all__ = ["RunsOfTile", "load_settings", "runs_of_tile", "tile_settings"]
@@ -26,18 +26,25 @@ class RunsOfTile:
     lines: int = 0
 
 
-def load_settings(program: PipelineProgram, images: Images) -> dict[str, int]:
+def load_settings(program: PipelineProgram, layout: Layout) -> dict[str, int]:
     """The registers of the movers for the load of the weights."""
-    return {"i_weights_address": images.places["i_weights"], "i_weights_bytes": len(program.weights)}
+    return {"i_weights_address": layout.places["i_weights"], "i_weights_bytes": _weight_bytes(program)}
 
 
-def tile_settings(program: PipelineProgram, images: Images, tile: int) -> dict[str, int]:
+def _weight_bytes(program: PipelineProgram) -> int:
+    """Bytes of all words that the stages load."""
+    parameters = program.parameters
+    loads = [index for index, stage in enumerate(parameters.stages) if stage.loads_weights]
+    return sum(words * size for index in loads for words, size in parameters.memory_words(index).values())
+
+
+def tile_settings(program: PipelineProgram, layout: Layout, tile: int) -> dict[str, int]:
     """The registers of the movers for a tile."""
     found: dict[str, int] = {}
     for mover in movers_of(program.parameters):
         if mover.stream == "i_weights":
             continue
-        for runs, at in zip(mover.runs, runs_of_tile(program, images, mover, tile), strict=True):
+        for runs, at in zip(mover.runs, runs_of_tile(program, layout, mover, tile), strict=True):
             found |= {f"{runs.name}_address": at.address, f"{runs.name}_bytes": at.bytes}
             if runs.pitched:
                 found[f"{runs.name}_pitch"] = at.pitch
@@ -46,21 +53,21 @@ def tile_settings(program: PipelineProgram, images: Images, tile: int) -> dict[s
     return found
 
 
-def runs_of_tile(program: PipelineProgram, images: Images, mover: Mover, tile: int) -> list[RunsOfTile]:
+def runs_of_tile(program: PipelineProgram, layout: Layout, mover: Mover, tile: int) -> list[RunsOfTile]:
     """The runs of a mover: for the overlap port those of each of its maps, else a single entry."""
     at = program.tiles[tile]
     if mover.maps:
         lines = at.overlap_in if mover.reads else at.overlap_out
-        return [_overlap(program, images, lines, number) for number in mover.maps]
+        return [_overlap(program, layout, lines, number) for number in mover.maps]
     if mover.stream.endswith("_order"):
-        return [_order(program, images, mover.stream, tile)]
-    return [_columns(program, images, mover, at)]
+        return [_order(program, layout, mover.stream, tile)]
+    return [_columns(program, layout, mover, at)]
 
 
-def _columns(program: PipelineProgram, images: Images, mover: Mover, tile: TileProgram) -> RunsOfTile:
+def _columns(program: PipelineProgram, layout: Layout, mover: Mover, tile: TileProgram) -> RunsOfTile:
     columns, region = tile.streams[mover.stream], program.stream(mover.stream).region
     one = program.plan.by_number[region]
-    address, pitch = images.regions[region] + columns.first * one.channels, one.columns * one.channels
+    address, pitch = layout.regions[region] + columns.first * one.channels, one.columns * one.channels
     size = columns.count * one.channels
     if size == pitch and mover.stream not in _in_step(program):
         return RunsOfTile(address, size * one.lines, 0, 1)
@@ -74,20 +81,20 @@ def _in_step(program: PipelineProgram) -> Iterator[str]:
             yield from (mover.stream, mover.after)
 
 
-def _overlap(program: PipelineProgram, images: Images, lines: tuple[OverlapLine, ...], number: int) -> RunsOfTile:
+def _overlap(program: PipelineProgram, layout: Layout, lines: tuple[OverlapLine, ...], number: int) -> RunsOfTile:
     mine = [line for line in lines if line.map == number]
     if not mine:
         return RunsOfTile()
     region = program.maps[number].graph_number
     one = program.plan.by_number[region]
-    address = images.regions[region] + mine[0].first * one.channels
+    address = layout.regions[region] + mine[0].first * one.channels
     return RunsOfTile(address, mine[0].count * one.channels, one.columns * one.channels, len(mine))
 
 
-def _order(program: PipelineProgram, images: Images, stream: str, tile: int) -> RunsOfTile:
+def _order(program: PipelineProgram, layout: Layout, stream: str, tile: int) -> RunsOfTile:
     counts = [len(_order_lines(one, stream)) for one in program.tiles]
     before: Mapping[int, int] = dict(enumerate(accumulate(counts, initial=0)))
-    return RunsOfTile(images.places[stream] + before[tile], counts[tile], 0, 1)
+    return RunsOfTile(layout.places[stream] + before[tile], counts[tile], 0, 1)
 
 
 def _order_lines(tile: TileProgram, stream: str) -> tuple[OverlapLine, ...]:

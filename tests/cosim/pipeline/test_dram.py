@@ -58,7 +58,9 @@ def test_random_stacks_are_exact_and_as_predicted(seed: int, networks: Sequence[
     assert steady
     for result in steady:
         run = result.run
-        assert result.tile_cycles == predict_on_dram(run.program, run.images, run.dram, run.parameters), run.name
+        assert result.tile_cycles == predict_on_dram(run.program, run.images.layout, run.dram, run.parameters), (
+            run.name
+        )
 
 
 def test_there_are_random_stacks_enough() -> None:

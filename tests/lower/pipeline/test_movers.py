@@ -51,13 +51,13 @@ def short_skip(factor: int) -> StackRun:
 
 def test_runs_of_the_streams_by_hand() -> None:
     run = short_skip(2)
-    program, images = run.program, run.images
+    program, layout = run.program, run.images.layout
     movers = {mover.stream: mover for mover in movers_of(program.parameters)}
 
     def runs(stream: str, tile: int) -> list[RunsOfTile]:
-        return runs_of_tile(program, images, movers[stream], tile)
+        return runs_of_tile(program, layout, movers[stream], tile)
 
-    base, first, last = (images.regions[number] for number in (0, 1, 3))
+    base, first, last = (layout.regions[number] for number in (0, 1, 3))
     assert runs("i_map0", 0) == [RunsOfTile(base, 3 * 16, 3 * SIDE, SIDE)]
     assert runs("i_map0", 1) == [RunsOfTile(base + 3 * 16, 3 * 14, 3 * SIDE, SIDE)]
     assert runs("o_map3", 1) == [RunsOfTile(last + 2 * 15, 2 * 15, 2 * SIDE, SIDE)]
@@ -66,27 +66,29 @@ def test_runs_of_the_streams_by_hand() -> None:
     assert movers["i_skip2_0"].after == "o_map1"
     assert runs("i_skip2_0", 1) == runs("o_map1", 1) == [RunsOfTile(first + 2 * 15, 2 * 15, 2 * SIDE, SIDE)]
     whole = short_skip(1)
-    assert runs_of_tile(whole.program, whole.images, movers["i_map0"], 0) == [RunsOfTile(base, 3 * SIDE * SIDE, 0, 1)]
+    assert runs_of_tile(whole.program, whole.images.layout, movers["i_map0"], 0) == [
+        RunsOfTile(base, 3 * SIDE * SIDE, 0, 1)
+    ]
 
 
 def test_a_join_waits_for_a_line_that_comes_back_from_the_dram() -> None:
     """With queues as for a skip that comes back at once, the stack stands still."""
     run = short_skip(1)
-    (cycles,) = predict_on_dram(run.program, run.images, run.dram)
+    (cycles,) = predict_on_dram(run.program, run.images.layout, run.dram)
     assert cycles > 0
     join = run.program.parameters.stages[-1]
     assert join.pixel_operands[1].queue >= SIDE
     stages = (*run.program.parameters.stages[:-1], join.with_operand_queues([2, 2]))
     short = replace(run.program.parameters, stages=stages)
-    assert predict_on_dram(run.program, run.images, run.dram, short) == (-1,)
+    assert predict_on_dram(run.program, run.images.layout, run.dram, short) == (-1,)
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 16))])
 def test_random_stacks_do_not_stand_still_and_move_their_bytes(seed: int) -> None:
     for ways in random_stacks(random.Random(seed), 6, 3, movers=True):
         for run in ways:
-            assert -1 not in predict_on_dram(run.program, run.images, run.dram), run.name
-            counts = dram_counts(run.program, run.images, run.dram)
+            assert -1 not in predict_on_dram(run.program, run.images.layout, run.dram), run.name
+            counts = dram_counts(run.program, run.images.layout, run.dram)
             kinds = {one.name: str(one.kind) for one in run.program.streams}
             kinds |= {"i_overlap": "overlap_in", "o_overlap": "overlap_out"}
             moved = dict.fromkeys(KINDS, 0)

@@ -10,7 +10,7 @@ import typer
 from hwgen.cli.clusters import cluster_document, predicted_by_file, print_cluster
 from hwgen.cli.commands.predict.hierarchies import predict_on_hierarchy
 from hwgen.cli.console import Json, is_given, print_json, print_table
-from hwgen.cli.pipelines import MacsOption, predict_stacks, solution_file
+from hwgen.cli.pipelines import DramOption, MacsOption, predict_stacks, solution_file
 from hwgen.cli.schedules import load_schedules
 from hwgen.cli.workload import FillsOption, HardwareOption, HierarchyOption, read_hardware
 from hwgen.ir.counts import DIRECTIONS, Counts
@@ -36,6 +36,7 @@ def predict(
     hardware: HardwareOption = None,
     elements: Elements = False,
     macs: MacsOption = None,
+    dram: DramOption = None,
     hierarchy: HierarchyOption = None,
     fills: FillsOption = False,
     as_json: Json = False,
@@ -48,16 +49,16 @@ def predict(
     what each level has to hold, and energy.
     """
     if hierarchy is not None:
-        for option, value in (("--hardware", hardware), ("--macs", macs)):
+        for option, value in (("--hardware", hardware), ("--macs", macs), ("--dram", dram)):
             if is_given(value):
                 raise InputError(f"{option}: not with --hierarchy")
         predict_on_hierarchy(schedules, hierarchy, fills=fills, elements=elements, as_json=as_json)
         return
     if fills:
         raise InputError("--fills: expected with --hierarchy")
-    solution = solution_file(schedules, macs, {"--hardware": hardware, "--elements": elements})
+    solution = solution_file(schedules, macs, {"--hardware": hardware, "--elements": elements}, dram=dram)
     if solution is not None:
-        predict_stacks(solution, macs=macs, as_json=as_json)
+        predict_stacks(solution, macs=macs, dram=dram, as_json=as_json)
         return
     given = read_hardware(hardware)
     found = [
