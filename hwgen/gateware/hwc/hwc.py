@@ -146,14 +146,14 @@ class Hwc(wiring.Component):
         if self.parameters.cluster:
             m.d.comb += master.answers.eq(WriteAnswers.GIVEN)
             return
-        found, told = Signal(WriteAnswers), registers.write_answers
-        with m.If(master.finds != WriteAnswers.UNKNOWN):
-            m.d.sync += found.eq(master.finds)
-        m.d.comb += master.answers.eq(found)
+        found, told, known = Signal(WriteAnswers), registers.write_answers, Signal(WriteAnswers)
+        m.d.comb += known.eq(Mux(master.finds != WriteAnswers.UNKNOWN, master.finds, found))
+        # In a register of its own: whether the port is ready hangs on it.
+        m.d.sync += [found.eq(known), master.answers.eq(known)]
         with m.If(told[0]):
-            m.d.comb += master.answers.eq(WriteAnswers.GIVEN)
+            m.d.sync += master.answers.eq(WriteAnswers.GIVEN)
         with m.Elif(told[1]):
-            m.d.comb += master.answers.eq(WriteAnswers.NOT_GIVEN)
+            m.d.sync += master.answers.eq(WriteAnswers.NOT_GIVEN)
 
     def _share(
         self,

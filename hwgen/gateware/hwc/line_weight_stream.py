@@ -1,6 +1,6 @@
 """The weights' stream of a datapath with lanes along c: lines in fetch order, kept in a ring of lines."""
 
-from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -98,11 +98,11 @@ class LineWeightStream(wiring.Component):
         # There is a line; it is fetched, not passed over; its tile has been pushed.
         on, fetches, pushed = Signal(), Signal(init=1), Signal()
         goes, advance, pushes_next, taken = Signal(), Signal(), Signal(), Signal()
-        word, enable, ends_line = self._word(m, outputs, channels, goes)
-        address = self._address(m, nest, advance, fetches, channels)
+        word, ahead, enable, ends_line = self._word(m, outputs, channels, goes)
+        address = self._address(m, nest, Mux(fetches, ahead, 0), moves=goes | advance, ends_line=ends_line | ~fetches)
         m.d.comb += [
             request.valid.eq(on & fetches & pushed & (boxes.free != 0) & entry.ready),
-            request.payload.eq(read_request(address + (word << self._in_word), enable, p.ports.W)),
+            request.payload.eq(read_request(address << self._in_word, enable, p.ports.W)),
             goes.eq(request.valid & request.ready),
             pushes_next.eq(goes & ends_line & ends_tile & ~nest.finished & ~again),
             taken.eq(boxes.i_box.valid & boxes.i_box.ready),
@@ -138,8 +138,9 @@ class LineWeightStream(wiring.Component):
         m.submodules.nest = nest
         return nest, sizes["m"], sizes["c"]
 
-    def _word(self, m: Module, outputs: Value, channels: Value, goes: Signal) -> tuple[Value, Signal, Signal]:
-        """The present word of the line: its number in a full line, its used bytes, whether it is the last one.
+    def _word(self, m: Module, outputs: Value, channels: Value, goes: Signal) -> tuple[Value, Value, Signal, Signal]:
+        """The present word of the line: its number in a full line, how many words further the next one is that is
+        fetched, its used bytes, whether it is the last one.
 
         Words without used bytes are left out: those of output channels that do not exist.
         """
@@ -160,30 +161,40 @@ class LineWeightStream(wiring.Component):
             m.d.sync += part.eq(Mux(ends_lane, 0, part + 1))
             with m.If(ends_lane):
                 m.d.sync += lane.eq(Mux(ends_line, 0, lane + 1))
-        return lane * in_lane + part, enable, ends_line
+        ahead = Mux(ends_lane, in_lane - part, 1)
+        return lane * in_lane + part, ahead, enable, ends_line
 
-    def _address(self, m: Module, nest: LoopNest, advance: Signal, fetches: Signal, channels: Value) -> Signal:
-        """Where the present line begins in memory."""
-        p, lines = self.parameters, self._lines
-        address, following = Signal(32), Signal(32)
-        begins = {
-            j: Signal(32, name=f"begin_{j}")
-            for j, dim in enumerate(nest.loops)
-            if dim in "yx" and j != p.weight_marker
-        }
-        length = ((channels * lines.pitch)[:32] + lines.word - 1) & ~(lines.word - 1)
-        m.d.comb += following.eq(address + Mux(fetches, length, 0))
-        for j, begin in begins.items():
-            with m.If(nest.turning[j]):
+    def _address(self, m: Module, nest: LoopNest, ahead: Value, *, moves: Value, ends_line: Value) -> Signal:
+        """The present word in memory, counted in words: lines lie side by side, so it goes on by ``ahead`` at the end
+        of a line, too, unless the lines from another one on come again."""
+        base = self.settings.weight_base[self._in_word :]
+        address, following = Signal.like(base, name="word_address"), Signal.like(base)
+        m.d.comb += following.eq(address + ahead)
+        begins = [(loops, Signal.like(base, name=f"begin_{loops[0]}")) for loops in self._repeating(nest)]
+        for loops, begin in begins:
+            with m.If(ends_line & Cat(nest.turning[j] for j in loops).any()):
                 m.d.comb += following.eq(begin)
         with m.If(self.start):
-            m.d.sync += [place.eq(self.settings.weight_base) for place in (address, *begins.values())]
-        with m.Elif(advance):
+            m.d.sync += [place.eq(base) for place in (address, *(begin for _, begin in begins))]
+        with m.Elif(moves):
             m.d.sync += address.eq(following)
-            for j, begin in begins.items():
-                with m.If(nest.ended[j]):
+            for loops, begin in begins:
+                with m.If(ends_line & nest.ended[loops[0]]):
                     m.d.sync += begin.eq(following)
         return address
+
+    def _repeating(self, nest: LoopNest) -> list[list[int]]:
+        """The loops in whose next iterations the same lines come again; those side by side together: their lines
+        begin where those of the outermost of them do."""
+        groups: list[list[int]] = []
+        for j, dim in enumerate(nest.loops):
+            if dim not in "yx" or j == self.parameters.weight_marker:
+                continue
+            if groups and groups[-1][-1] == j - 1:
+                groups[-1].append(j)
+            else:
+                groups.append([j])
+        return groups
 
     def _count(self, m: Module, boxes: BoxQueue, fetches: Signal, pushes_next: Signal, ends_tile: Value) -> None:
         """Lines of the tile at hand, of the one before, and where a tile begins in the ring."""

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.hwc import OUTPUT_DIMS, REDUCTION, HwcParameters
 from hwgen.gateware.hwc.settings import in_bytes, nest_of, output_capacity, settings_signature
 from hwgen.gateware.hwc.token import input_token, operation, quotient_shape
+from hwgen.gateware.hwc.widths import tile_bits
 from hwgen.gateware.lib.nest import LevelRegister, LoopNest, SteppedValue
 from hwgen.gateware.lib.stride import phase_base
 
@@ -215,7 +216,7 @@ class Sequencer(wiring.Component):
         for name, out, tap, base in (("row", "y", "k", token.row), ("column", "x", "l", token.column)):
             steps = {j: getattr(settings, f"input_{name}_step_{j}") for j in of(marker, out)}
             steps |= {j: getattr(settings, f"step_{j}_{tap}") for j in of(marker, tap)}
-            moved = self._stepped(m, f"input_{name}", nest, fire, inside, steps, base.shape())
+            moved = self._stepped(m, f"input_{name}", nest, fire, inside, steps, tile_bits(p, out))
             held, begin = Signal.like(base, name=f"held_{name}"), Signal.like(base, name=f"begin_{name}")
             m.d.comb += begin.eq(Mux(fresh, base, held))
             m.d.sync += held.eq(begin)

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import Out
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.hwc import ADDRESS_BITS, setting_widths
 from hwgen.arch.registers.loop_counts import same_outside
+from hwgen.gateware.hwc.widths import covered_bits
 from hwgen.gateware.lib.nest import LoopNest
 
 __all__ = ["FACTOR_BITS", "in_bytes", "in_ring", "nest_of", "output_capacity", "settings_signature"]
@@ -28,7 +29,7 @@ def nest_of(
     loops covers of some dimensions, or the extent where there is no loop over one."""
     loops = [parameters.loops[j] for j in order]
     innermost = {dim: at for at, dim in enumerate(loops)}
-    sizes = {innermost[dim]: parameters.size_bits[order[innermost[dim]]] for dim in sized if dim in innermost}
+    sizes = {innermost[dim]: covered_bits(parameters, order, dim) for dim in sized if dim in innermost}
     repeats = [_repeats(parameters, settings, j) for j in order]
     bits = [max(len(one) for one in entries) for entries in repeats]
     nest = LoopNest(loops=loops, bits=bits, sized=sizes)

@@ -4,6 +4,7 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.widths import padding_bits, tile_bits
 
 __all__ = ["column_shape", "input_token", "operation", "quotient_shape", "row_shape", "weight_address_bits"]
 
@@ -18,7 +19,7 @@ column_shape = row_shape
 
 def quotient_shape(parameters: HwcParameters) -> object:
     """Shape of a column coordinate divided by the stride, relative to the line's first column."""
-    return signed(parameters.position_bits + 1)
+    return signed(min(parameters.position_bits, max(padding_bits(parameters), tile_bits(parameters, "x"))) + 1)
 
 
 def input_token(parameters: HwcParameters) -> data.StructLayout:

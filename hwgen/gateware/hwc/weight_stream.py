@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.hwc import WEIGHT_DIMS, HwcParameters
 from hwgen.gateware.bus.tcdm import read_request, request_layout, response_signature
 from hwgen.gateware.hwc.settings import in_bytes, nest_of, settings_signature
-from hwgen.gateware.lib.byte_memory import ByteMemory
+from hwgen.gateware.lib.byte_memory import BankWrites, ByteMemory
 from hwgen.gateware.lib.nest import LoopNest
 from hwgen.gateware.lib.tile_queue import BoxQueue, WordQueue
 
@@ -219,19 +219,16 @@ class WeightStream(wiring.Component):
         p = self.parameters
         depth = p.weight_bytes // p.weight_banks
         m.submodules.memory = memory = ByteMemory(
-            depth=depth,
-            banks=p.weight_banks,
-            lanes=p.weight_reads,
-            writes=self._port,
-            aligned=True,
-            block_ram=p.block_ram,
+            depth=depth, banks=p.weight_banks, lanes=p.weight_reads, block_ram=p.block_ram
         )
+        m.submodules.writes = writes = BankWrites(depth=depth, banks=p.weight_banks, writes=self._port, aligned=True)
         place = Signal(self.index)
         m.d.comb += [
             words.o_word.ready.eq(1),
-            memory.write_enable.eq(words.o_word.valid.replicate(self._port)),
-            memory.write_address.eq(place << self._in_word),
-            memory.write_data.eq(words.o_word.payload.data),
+            writes.enable.eq(words.o_word.valid.replicate(self._port)),
+            writes.address.eq(place << self._in_word),
+            writes.data.eq(words.o_word.payload.data),
+            memory.i_banks.eq(writes.o_banks),
             memory.read_address.eq(self.read_address),
             self.read_data.eq(memory.read_data),
         ]

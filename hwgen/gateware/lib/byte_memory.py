@@ -9,7 +9,73 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.bus import WORD_BYTES
 
-__all__ = ["ByteMemory"]
+__all__ = ["BankWrites", "ByteMemory", "bank_layout"]
+
+
+class BankWrites(wiring.Component):
+    """Brings the bytes of a word to the banks of a `ByteMemory`, or of several that are written alike.
+
+    Parameters
+    ----------
+    depth, banks
+        Of the memory.
+    writes
+        Bytes of a word: at most ``banks``.
+    aligned
+        Words begin at multiples of ``writes``.
+
+    Members
+    -------
+    address : In
+        First byte; where ``enable[i]`` is set, byte ``address + i``, modulo the memory, becomes ``data[i]``.
+    enable : In(writes)
+    data : In
+    o_banks : Out(bank_layout)
+        What each bank is to write.
+    """
+
+    def __init__(self, *, depth: int, banks: int, writes: int = WORD_BYTES, aligned: bool = False) -> None:
+        self._depth, self._banks, self._writes, self._aligned = depth, banks, writes, aligned
+        super().__init__(
+            {
+                "address": In((depth * banks - 1).bit_length() + 1),
+                "enable": In(writes),
+                "data": In(data.ArrayLayout(8, writes)),
+                "o_banks": Out(bank_layout(depth, banks)),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        select = (self._banks - 1).bit_length()
+        first, (line, following) = self.address[:select], _lines(m, self.address[select:], self._depth)
+        turned = self._turned(m, first) if self._writes > WORD_BYTES and not self._aligned else None
+        for bank, write in enumerate(self.o_banks):
+            offset = Signal(select, name=f"offset_{bank}")
+            m.d.comb += offset.eq(bank - first)
+            # Most cycles write nothing, and a simulator skips this branch.
+            with m.If(self.enable.any()):
+                m.d.comb += write.line.eq(_line(bank, self._banks, first, line, following))
+                if turned is not None:
+                    m.d.comb += Cat(write.data, write.enable).eq(turned[bank])
+                    continue
+                with m.Switch(offset):
+                    for i in [bank % self._writes] if self._aligned else range(self._writes):
+                        with m.Case(i):
+                            m.d.comb += [write.enable.eq(self.enable[i]), write.data.eq(self.data[i])]
+        return m
+
+    def _turned(self, m: Module, first: Value) -> list[Value]:
+        """What each bank gets if the first byte goes to bank ``first``: a byte and its enable."""
+        given = [Cat(self.data[i], self.enable[i]) for i in range(self._writes)]
+        stage: list[Value] = [*given, *(C(0, 9) for _ in range(self._banks - self._writes))]
+        for bit in range(len(first)):
+            turned = [Signal(9, name=f"turned_{bit}_{place}") for place in range(self._banks)]
+            m.d.comb += [
+                one.eq(Mux(first[bit], stage[place - (1 << bit)], stage[place])) for place, one in enumerate(turned)
+            ]
+            stage = [*turned]
+        return stage
 
 
 class ByteMemory(wiring.Component):
@@ -23,13 +89,9 @@ class ByteMemory(wiring.Component):
     depth
         Lines, at least 2.
     banks
-        A power of two, at least ``writes``.
+        A power of two.
     lanes
         Consecutive bytes that are read in one cycle: at most ``banks``.
-    writes
-        Consecutive bytes that are written in one cycle, at most.
-    aligned
-        Writes begin at multiples of ``writes``.
     block_ram
         The banks read synchronously, as block RAM does. The bytes are rotated behind them, in the cycle in which they
         are used: the answers are the same in every cycle, and there is less time for the reader.
@@ -39,62 +101,41 @@ class ByteMemory(wiring.Component):
     read_address : In
         First byte; ``read_data[i]`` is byte ``read_address + i`` in the next cycle.
     read_data : Out
-    write_address : In
-        First byte; where ``write_enable[i]`` is set, byte ``write_address + i`` becomes ``write_data[i]``.
-    write_enable : In(writes)
-    write_data : In
+    i_banks : In(bank_layout)
+        From `BankWrites`: what each bank is to write.
+    chosen : In(1)
+        It does, unless this is clear.
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int,
-        banks: int,
-        lanes: int,
-        writes: int = WORD_BYTES,
-        aligned: bool = False,
-        block_ram: bool = False,
-    ) -> None:
-        self._depth, self._banks, self._lanes = depth, banks, lanes
-        self._writes, self._aligned, self._block_ram = writes, aligned, block_ram
-        address = (depth * banks - 1).bit_length() + 1
+    def __init__(self, *, depth: int, banks: int, lanes: int, block_ram: bool = False) -> None:
+        self._depth, self._banks, self._lanes, self._block_ram = depth, banks, lanes, block_ram
         super().__init__(
             {
-                "read_address": In(address),
+                "read_address": In((depth * banks - 1).bit_length() + 1),
                 "read_data": Out(data.ArrayLayout(8, lanes)),
-                "write_address": In(address),
-                "write_enable": In(writes),
-                "write_data": In(data.ArrayLayout(8, writes)),
+                "i_banks": In(bank_layout(depth, banks)),
+                "chosen": In(1, init=1),
             }
         )
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         select = (self._banks - 1).bit_length()
-        read_bank, write_bank = self.read_address[:select], self.write_address[:select]
-        read_line, read_next = self._lines(m, self.read_address[select:], "read")
-        write_line, write_next = self._lines(m, self.write_address[select:], "write")
+        read_bank, (line, following) = (
+            self.read_address[:select],
+            _lines(m, self.read_address[select:], self._depth),
+        )
         banks: list[Value] = []
-        turned = self._turned_writes(m, write_bank) if self._writes > WORD_BYTES and not self._aligned else None
         for bank in range(self._banks):
             m.submodules[f"bank_{bank}"] = memory = Memory(shape=8, depth=self._depth, init=[])
             read, write = memory.read_port(domain="sync" if self._block_ram else "comb"), memory.write_port()
             banks.append(read.data)
-            offset = Signal(select, name=f"offset_{bank}")
             m.d.comb += [
-                read.addr.eq(self._line(bank, read_bank, read_line, read_next)),
-                offset.eq(bank - write_bank),
+                read.addr.eq(_line(bank, self._banks, read_bank, line, following)),
+                write.addr.eq(self.i_banks[bank].line),
+                write.data.eq(self.i_banks[bank].data),
+                write.en.eq(self.i_banks[bank].enable & self.chosen),
             ]
-            # Most cycles write nothing, and a simulator skips this branch.
-            with m.If(self.write_enable.any()):
-                m.d.comb += write.addr.eq(self._line(bank, write_bank, write_line, write_next))
-                if turned is not None:
-                    m.d.comb += Cat(write.data, write.en).eq(turned[bank])
-                    continue
-                with m.Switch(offset):
-                    for i in [bank % self._writes] if self._aligned else range(self._writes):
-                        with m.Case(i):
-                            m.d.comb += [write.en.eq(self.write_enable[i]), write.data.eq(self.write_data[i])]
         if self._block_ram:
             begins = Signal.like(read_bank, name="begins")
             m.d.sync += begins.eq(read_bank)
@@ -119,18 +160,6 @@ class ByteMemory(wiring.Component):
         m.d.comb += self.read_data.eq(Cat(*self._rotated(m, held, 0, turned)))
         return m
 
-    def _turned_writes(self, m: Module, first: Value) -> list[Value]:
-        """What each bank gets if the first byte goes to bank ``first``: a byte and its enable."""
-        given = [Cat(self.write_data[i], self.write_enable[i]) for i in range(self._writes)]
-        stage: list[Value] = [*given, *(C(0, 9) for _ in range(self._banks - self._writes))]
-        for bit in range(len(first)):
-            turned = [Signal(9, name=f"turned_{bit}_{place}") for place in range(self._banks)]
-            m.d.comb += [
-                one.eq(Mux(first[bit], stage[place - (1 << bit)], stage[place])) for place, one in enumerate(turned)
-            ]
-            stage = [*turned]
-        return stage
-
     def _rotated(self, m: Module, values: Sequence[Value], bit: int, turns: Value) -> list[Value]:
         """Rotate by ``1 << bit`` places, if ``turns``."""
         needed = min(self._banks, self._lanes + (1 << bit) - 1)
@@ -139,12 +168,22 @@ class ByteMemory(wiring.Component):
             m.d.comb += value.eq(Mux(turns, values[(place + (1 << bit)) % self._banks], values[place]))
         return stage
 
-    def _lines(self, m: Module, line: Value, name: str) -> tuple[Signal, Signal]:
-        """The line of the first byte of a run, and the next line, which a run that wraps to bank 0 reaches."""
-        first, following = Signal(len(line), name=f"{name}_line"), Signal(len(line), name=f"{name}_next")
-        m.d.comb += [first.eq(line), following.eq(Mux(line == self._depth - 1, 0, line + 1))]
-        return first, following
 
-    def _line(self, bank: int, first: Value, line: Signal, following: Signal) -> Value:
-        """The line in ``bank`` of a run that starts in bank ``first``."""
-        return line if bank == self._banks - 1 else Mux(bank < first, following, line)
+def bank_layout(depth: int, banks: int) -> data.ArrayLayout:
+    """For each bank of a `ByteMemory`: whether it writes, a byte, and to which line."""
+    return data.ArrayLayout(
+        data.StructLayout({"data": 8, "enable": 1, "line": (depth - 1).bit_length()}),
+        banks,
+    )
+
+
+def _lines(m: Module, line: Value, depth: int) -> tuple[Signal, Signal]:
+    """The line of the first byte of a run, and the next line, which a run that wraps to bank 0 reaches."""
+    first, following = Signal(len(line), name="line"), Signal(len(line), name="next_line")
+    m.d.comb += [first.eq(line), following.eq(Mux(line == depth - 1, 0, line + 1))]
+    return first, following
+
+
+def _line(bank: int, banks: int, first: Value, line: Signal, following: Signal) -> Value:
+    """The line in ``bank`` of a run that starts in bank ``first``."""
+    return line if bank == banks - 1 else Mux(bank < first, following, line)

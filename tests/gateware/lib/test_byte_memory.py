@@ -7,7 +7,17 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
-from hwgen.gateware.lib.byte_memory import ByteMemory
+from hwgen.gateware.lib.byte_memory import BankWrites, ByteMemory
+
+
+def _joined(word: BankWrites, *memories: ByteMemory) -> Module:
+    """Memories that are written alike."""
+    m = Module()
+    m.submodules.word = word
+    for memory in memories:
+        m.submodules += memory
+        m.d.comb += memory.i_banks.eq(word.o_banks)
+    return m
 
 
 @pytest.mark.parametrize(
@@ -25,22 +35,24 @@ from hwgen.gateware.lib.byte_memory import ByteMemory
 def test_reads_what_was_written_wherever_a_run_begins_and_ends(
     depth: int, banks: int, lanes: int, writes: int, aligned: bool, block_ram: bool
 ) -> None:
-    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, writes=writes, aligned=aligned, block_ram=block_ram)
+    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, block_ram=block_ram)
+    word = BankWrites(depth=depth, banks=banks, writes=writes, aligned=aligned)
     apart = writes if aligned else 1
     size, rng = depth * banks, random.Random(depth * banks + lanes)
     expected = [0] * size
 
     async def bench(ctx: Any) -> None:
-        async def write(address: int, enable: int) -> None:
+        async def write(address: int, enable: int, chosen: int = 1) -> None:
             values = [rng.randrange(256) for _ in range(writes)]
-            ctx.set(memory.write_address, address)
-            ctx.set(memory.write_enable, enable)
-            ctx.set(memory.write_data, values)
+            ctx.set(word.address, address)
+            ctx.set(word.enable, enable)
+            ctx.set(word.data, values)
+            ctx.set(memory.chosen, chosen)
             for i in range(writes):
-                if enable >> i & 1:
+                if enable >> i & chosen & 1:
                     expected[(address + i) % size] = values[i]
             await ctx.tick()
-            ctx.set(memory.write_enable, 0)
+            ctx.set(word.enable, 0)
 
         async def read(address: int) -> list[int]:
             ctx.set(memory.read_address, address)
@@ -50,7 +62,7 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(
         for address in range(0, size, apart):
             await write(address, (1 << writes) - 1)
         for _ in range(100):
-            await write(rng.randrange(0, size, apart), rng.randrange(1 << writes))
+            await write(rng.randrange(0, size, apart), rng.randrange(1 << writes), chosen=rng.choice((0, 1, 1)))
             at = rng.randrange(size)
             assert await read(at) == [expected[(at + lane) % size] for lane in range(lanes)]
         for at in range(size):
@@ -60,34 +72,33 @@ def test_reads_what_was_written_wherever_a_run_begins_and_ends(
             seen = await read((1 << len(memory.read_address)) - before)
             assert seen[before:] == expected[: lanes - before]
 
-    simulator = Simulator(memory)
+    simulator = Simulator(_joined(word, memory))
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
 
 
 def test_block_ram_answers_the_same_in_every_cycle() -> None:
-    both, rng = Module(), random.Random("block ram")
+    word, rng = BankWrites(depth=3, banks=8), random.Random("block ram")
     luts, blocks = (ByteMemory(depth=3, banks=8, lanes=5, block_ram=block_ram) for block_ram in (False, True))
-    both.submodules.luts, both.submodules.blocks = luts, blocks
 
     async def bench(ctx: Any) -> None:
         changed = 0
         for _ in range(400):
             at, into = rng.randrange(24), rng.randrange(24)
             values, enable = [rng.randrange(256) for _ in range(4)], rng.randrange(16)
+            ctx.set(word.address, into)
+            ctx.set(word.enable, enable)
+            ctx.set(word.data, values)
             for memory in (luts, blocks):
                 ctx.set(memory.read_address, at)
-                ctx.set(memory.write_address, into)
-                ctx.set(memory.write_enable, enable)
-                ctx.set(memory.write_data, values)
             await ctx.tick()
             one, other = (list(ctx.get(memory.read_data)) for memory in (luts, blocks))
             assert one == other
             changed += any(one)
         assert changed > 300
 
-    simulator = Simulator(both)
+    simulator = Simulator(_joined(word, luts, blocks))
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

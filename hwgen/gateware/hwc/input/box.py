@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.gateware.hwc.widths import covered_bits, tile_bits
 
 __all__ = ["input_box"]
 
@@ -35,16 +36,19 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
     slot : Out
         Element of the ring at which the first new row begins.
     """
-    bits, ring = parameters.position_bits, parameters.input_elements
+    ring, marker = parameters.input_elements, min(parameters.input_marker, len(parameters.loops) - 1)
+    # Most bytes of a line, which begins anywhere in its first word.
+    line = (1 << tile_bits(parameters, "x")) * (1 + parameters.wide)
+    words = min(line // parameters.ports.input_bytes + 1, (1 << parameters.position_bits) - 1)
     slides, in_word = parameters.columns_slide, (parameters.ports.input_bytes - 1).bit_length()
     return wiring.Signature(
         {
             "valid": Out(1),
             "ready": In(1),
-            "rows": Out(bits + 1),
-            "channels": Out(bits),
+            "rows": Out(tile_bits(parameters, "y")),
+            "channels": Out(covered_bits(parameters, range(marker + 1), "c")),
             **{name: Out(1) for name in ("fetches", "single_row", "single_channel", "single_word")},
-            "words": Out(bits),
+            "words": Out(words.bit_length()),
             "first": Out(in_word),
             "last": Out(in_word),
             "quotient": Out(signed(ring.bit_length() + 1 if slides else in_word + 1)),

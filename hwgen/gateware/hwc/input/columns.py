@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.settings import in_bytes, settings_signature
 from hwgen.gateware.hwc.token import column_shape, quotient_shape
+from hwgen.gateware.hwc.widths import covered_bits, padding_bits, span_bits
 from hwgen.gateware.lib.stride import divided, times_stride
 
 __all__ = ["TileColumns", "in_row"]
@@ -60,6 +61,7 @@ class TileColumns(wiring.Component):
         self.parameters = parameters
         bits, slides = parameters.position_bits, parameters.columns_slide
         self._quotient = quotient_shape(parameters)
+        order = range(min(parameters.input_marker + 1, len(parameters.loops)))
         self._in_word = (parameters.ports.input_bytes - 1).bit_length()
         in_line = 1 + (parameters.input_elements.bit_length() if slides else self._in_word)
         moved = {"slides": In(1), "slid": Out(1), "moved": Out(signed(bits + 2))}
@@ -67,8 +69,8 @@ class TileColumns(wiring.Component):
             {
                 "settings": In(settings_signature(parameters)),
                 "corner": In(column_shape(parameters)),
-                "span": In(bits + 1),
-                "kernel": In(parameters.dim_bits["l"]),
+                "span": In(span_bits(parameters, "x")),
+                "kernel": In(covered_bits(parameters, order, "l")),
                 "prepare": In(1),
                 "begin": In(1),
                 "gaps": Out(1),
@@ -87,9 +89,9 @@ class TileColumns(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, settings, stride = self.parameters, self.settings, self.settings.stride_x
-        total, last = Signal(len(self.span) + 1), Signal(signed(len(self.corner) + 1))
+        total, last = Signal(max(len(self.span), len(self.kernel)) + 1), Signal(signed(len(self.corner) + 1))
         # Columns of the tile left of the image.
-        clip = Signal(p.position_bits)
+        clip = Signal(padding_bits(p))
         m.d.sync += [
             total.eq(self.span + self.kernel),
             last.eq(self.corner + total - 1),

@@ -138,7 +138,8 @@ class InputFetcher(wiring.Component):
         connect(m, flipped(self.i_response), words.i_response)
         connect(m, words.o_word, flipped(self.o_word))
         flat = (p.input_elements - 1).bit_length() + 1
-        box, line = _Box(incoming), _Line(p.position_bits, flat, p.lanes.c, self._word)
+        box = _Box(incoming)
+        line = _Line(len(box.words), flat, p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
         enable, is_last = line.enable, line.loads
@@ -185,7 +186,7 @@ class InputFetcher(wiring.Component):
             with m.Elif(line.last_word & line.last_line):
                 m.d.sync += box.slot.eq(self._wrapped(box.slot + settings.input_slab))
         with m.If(line.loads):
-            self._take(m, box)
+            self._take(m, box, begin)
         with m.Elif(self.claims):
             self._next_row(m, box, begin)
         return m
@@ -265,20 +266,19 @@ class InputFetcher(wiring.Component):
         begins = self._used(m, next_row, begin, "line", first=True)
         to_line = self._goes_to(m, line, next_line, begins, "line", free)
         to_row = self._goes_to(m, line, next_row, begins, "row", spare)
-        address = line.address + settings.input_plane
+        begin.address = self._address(m, box, line, begin)
         with m.If(steps):
+            m.d.sync += line.word_address.eq(begin.address)
             m.d.sync += line.words_left.eq(begin.words)
             with m.If(~begin.loads & ~line.last_word):
                 m.d.sync += [
-                    line.word_address.eq(line.word_address + self._word),
                     line.words_left.eq(line.words_left - 1),
                     *to_word,
                 ]
             with m.Elif(~begin.loads & ~line.last_line):
                 m.d.sync += [
                     box.channels_left.eq(box.channels_left - 1),
-                    line.address.eq(address),
-                    line.word_address.eq(address),
+                    line.address.eq(begin.address),
                     *to_line,
                 ]
                 if line.channel_lane is not None:
@@ -287,13 +287,26 @@ class InputFetcher(wiring.Component):
                 m.d.sync += [
                     box.channels_left.eq(begin.channels),
                     line.address.eq(begin.address),
-                    line.word_address.eq(begin.address),
                     *to_row,
                 ]
                 if line.channel_lane is not None:
                     m.d.sync += [line.channel_lane.eq(0), line.begin.eq(0)]
                 with m.If(begin.loads & ~(self.i_box.valid & self.i_box.fetches)):
                     m.d.sync += line.loads.eq(1)
+
+    def _address(self, m: Module, box: _Box, line: _Line, begin: "_Begin") -> Signal:
+        """Of the next word, in the shared memory: by one adder, whatever begins with it."""
+        address, before, distance = Signal(32, name="next_address"), Signal(32), Signal(32)
+        with m.If(begin.loads):
+            m.d.comb += before.eq(self.i_box.address)
+        with m.Elif(~line.last_word):
+            m.d.comb += [before.eq(line.word_address), distance.eq(self._word)]
+        with m.Elif(~line.last_line):
+            m.d.comb += [before.eq(line.address), distance.eq(self.settings.input_plane)]
+        with m.Else():
+            m.d.comb += [before.eq(box.row_address), distance.eq(begin.distance)]
+        m.d.comb += address.eq(before + distance)
+        return address
 
     def _next_begin(self, m: Module, line: _Line) -> tuple[Value, Value]:
         """Where the line of the next channel begins in the row's slab, and where it ends.
@@ -321,7 +334,7 @@ class InputFetcher(wiring.Component):
             box.row_address.eq(begin.address),
         ]
 
-    def _take(self, m: Module, box: _Box) -> None:
+    def _take(self, m: Module, box: _Box, begin: "_Begin") -> None:
         """Begin with the next box: follow what is offered while the last word of this one waits, or nothing does."""
         incoming = self.i_box
         m.d.sync += [
@@ -340,7 +353,7 @@ class InputFetcher(wiring.Component):
             box.gap.eq(incoming.gap),
             box.rows_left.eq(incoming.rows),
             box.run_left.eq(incoming.run),
-            box.row_address.eq(incoming.address),
+            box.row_address.eq(begin.address),
             box.at_gap.eq(incoming.at_gap),
             box.step.eq(Mux(incoming.at_gap, incoming.gap, 1)),
         ]
@@ -381,10 +394,8 @@ class _Begin:
         )
         self.gaps, self.kernel_columns = either("gaps"), either("kernel_columns")
         threefold, step = Signal(len(pitch) + 2), box.step
-        self.address, self.last_row = Signal(32, name="begin_address"), Signal(name="begin_last_row")
+        self.last_row = Signal(name="begin_last_row")
         m.d.sync += threefold.eq(pitch + (pitch << 1))
-        distance = Mux(step[1], Mux(step[0], threefold, pitch << 1), Mux(step[0], pitch, pitch << 2))
-        m.d.comb += [
-            self.address.eq(Mux(loads, incoming.address, box.row_address + distance)),
-            self.last_row.eq(Mux(loads, incoming.single_row, box.rows_left == 2)),
-        ]
+        # From the row at hand to the next one of the box.
+        self.distance = Mux(step[1], Mux(step[0], threefold, pitch << 1), Mux(step[0], pitch, pitch << 2))
+        m.d.comb += self.last_row.eq(Mux(loads, incoming.single_row, box.rows_left == 2))

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.gateware.hwc.token import row_shape
+from hwgen.gateware.hwc.widths import covered_bits, span_bits, tile_bits
 
 __all__ = ["TileRows"]
 
@@ -46,20 +47,20 @@ class TileRows(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         bits = parameters.position_bits
-        self._kernel_bits = parameters.dim_bits["k"]
+        order = range(min(parameters.input_marker + 1, len(parameters.loops)))
         super().__init__(
             {
                 "stride": In(3),
                 "height": In(bits),
                 "corner": In(row_shape(parameters)),
-                "span": In(bits + 1),
-                "kernel": In(self._kernel_bits),
+                "span": In(span_bits(parameters, "y")),
+                "kernel": In(covered_bits(parameters, order, "k")),
                 "keeps": In(1),
                 "begin": In(1),
                 "counting": Out(1),
                 "ends": In(1),
                 "gaps": Out(1),
-                **{name: Out(bits + 1) for name in ("skipped", "kept", "new")},
+                **{name: Out(tile_bits(parameters, "y")) for name in ("skipped", "kept", "new")},
                 "first_new": Out(row_shape(parameters)),
                 "run": Out(2),
             }
@@ -67,7 +68,8 @@ class TileRows(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        total, length = Signal(len(self.span) + 1), Signal(len(self.span) + 1)
+        total = Signal(max(len(self.span), len(self.kernel)) + 1)
+        length = Signal.like(total)
         # The first row behind the last tile that is still in the ring, or in the image.
         next_new, behind = Signal.like(self.height), Signal(signed(len(self.corner) + 1))
         at, left = Signal.like(self.corner), Signal.like(self.span)

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,7 +13,7 @@ from hwgen.gateware.hwc.input.fill import InputFill
 from hwgen.gateware.hwc.input.placer import InputPlacer
 from hwgen.gateware.hwc.settings import settings_signature
 from hwgen.gateware.hwc.token import input_token
-from hwgen.gateware.lib.byte_memory import ByteMemory
+from hwgen.gateware.lib.byte_memory import BankWrites, ByteMemory
 from hwgen.gateware.lib.tile_queue import BoxQueue
 
 __all__ = ["InputStream"]
@@ -120,22 +120,18 @@ class InputStream(wiring.Component):
         """The ring, as often as there are lanes along y: each reads a row of its own. Of each, lanes along c have a
         memory each: lane j holds channels j, j + lanes, j + 2 lanes and so on of a tile."""
         p = self.parameters
+        # All are written alike, but for the lane along c: so the bytes are brought to their banks once.
+        m.submodules.writes = writes = BankWrites(
+            depth=p.input_depth, banks=p.input_banks, writes=p.ports.input_bytes
+        )
+        m.d.comb += [writes.address.eq(fill.address), writes.enable.eq(fill.enable), writes.data.eq(fill.data)]
         for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
-            memory = ByteMemory(
-                depth=p.input_depth,
-                banks=p.input_banks,
-                lanes=p.input_reads,
-                writes=p.ports.input_bytes,
-                block_ram=p.block_ram,
-            )
+            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads, block_ram=p.block_ram)
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
             m.d.comb += [
-                memory.write_address.eq(fill.address),
-                memory.write_enable.eq(
-                    Mux(fill.channel_lane == channel_lane, fill.enable, 0) if p.lanes.c > 1 else fill.enable
-                ),
-                memory.write_data.eq(fill.data),
+                memory.i_banks.eq(writes.o_banks),
+                memory.chosen.eq(fill.channel_lane == channel_lane if p.lanes.c > 1 else 1),
                 memory.read_address.eq(self.read_address[copy]),
             ]
             for byte in range(p.input_reads):

@@ -8,6 +8,7 @@ from hwgen.arch.hwc import REDUCTION, HwcParameters
 from hwgen.arch.registers.hwc import input_spans
 from hwgen.gateware.hwc.settings import nest_of, settings_signature
 from hwgen.gateware.hwc.token import column_shape, row_shape
+from hwgen.gateware.hwc.widths import covered_bits, span_bits
 from hwgen.gateware.lib.nest import LoopNest, SteppedValue
 
 __all__ = ["InputWalk"]
@@ -46,7 +47,8 @@ class InputWalk(wiring.Component):
 
     def __init__(self, parameters: HwcParameters) -> None:
         self.parameters = parameters
-        bits, kernel = parameters.position_bits, parameters.dim_bits["k"]
+        bits = parameters.position_bits
+        self._order = range(min(parameters.input_marker + 1, len(parameters.loops)))
         super().__init__(
             {
                 "settings": In(settings_signature(parameters)),
@@ -54,12 +56,12 @@ class InputWalk(wiring.Component):
                 "advance": In(1),
                 "row": Out(row_shape(parameters)),
                 "column": Out(column_shape(parameters)),
-                "row_span": Out(bits + 1),
-                "column_span": Out(bits + 1),
-                "kernel_rows": Out(kernel),
-                "kernel_columns": Out(kernel),
+                "row_span": Out(span_bits(parameters, "y")),
+                "column_span": Out(span_bits(parameters, "x")),
+                "kernel_rows": Out(covered_bits(parameters, self._order, "k")),
+                "kernel_columns": Out(covered_bits(parameters, self._order, "l")),
                 "channel": Out(bits),
-                "channels": Out(bits),
+                "channels": Out(covered_bits(parameters, self._order, "c")),
                 "output": Out(bits),
                 "goes_on": Out(1),
                 "finished": Out(1),
@@ -69,7 +71,6 @@ class InputWalk(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, settings = self.parameters, self.settings
-        self._order = range(min(p.input_marker + 1, len(p.loops)))
         nest, sizes = nest_of(m, p, settings, self._order, REDUCTION)
         m.submodules.nest = nest
         rows = self._advances("y", "input_row_step") | self._steps("k")

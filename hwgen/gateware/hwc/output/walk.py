@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import OUTPUT_DIMS, REDUCTION, HwcParameters
 from hwgen.gateware.hwc.settings import nest_of, output_capacity, settings_signature
+from hwgen.gateware.hwc.widths import extent_bits
 from hwgen.gateware.lib.nest import LoopNest, SteppedValue
 
 __all__ = ["OutputWalk"]
@@ -119,7 +120,7 @@ class OutputWalk(wiring.Component):
 
     def _coordinate(self, m: Module, nest: LoopNest, order: list[int], dim: str, place: Value, box: Value) -> None:
         """Where a vector begins along one dimension, and where its box does."""
-        loops, bits = self.parameters.loops, self.parameters.position_bits
+        loops, bits = self.parameters.loops, extent_bits(self.parameters, dim)
         steps = [at for at, j in enumerate(order) if loops[j] == dim]
         outside = [at for at in steps if at < self.parameters.output_marker]
         name = f"low_{dim}"
