@@ -21,8 +21,8 @@ from hwgen.arch.registers.errors import HwcError
 from hwgen.arch.registers.loop_counts import same_outside
 from hwgen.arch.requantisation import requantiser_settings
 
-__all__ = ["HWC_IDENTITY", "KEY", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD", "WRITE_ANSWERS_BITS",
-           "hwc_registers", "input_spans", "layer_settings", "setting_widths"]  # fmt: skip
+__all__ = ["HWC_IDENTITY", "KEY", "PLACES", "STALLS", "WATCHDOG_BITS", "WATCHDOG_PERIOD", "WRITE_ANSWERS_BITS",
+           "address_bits", "hwc_registers", "input_spans", "layer_settings", "setting_widths"]  # fmt: skip
 
 HWC_IDENTITY = 0x48574331
 """Reads "HWC1"."""
@@ -41,6 +41,8 @@ WRITE_ANSWERS_MEANING = (
 WATCHDOG_MEANING = f"Periods of {WATCHDOG_PERIOD} cycles without progress after which a layer has failed; 0: no limit"
 SETTINGS_BASE = 0x40
 ADDRESS_BITS = 32
+PLACES = ("_base", "_last")
+"""How settings end that are addresses: where operands are is known when a program runs."""
 STALLS = ("input", "weight", "output")
 """What the datapath waits for: register ``stall_*`` counts the cycles."""
 
@@ -99,6 +101,13 @@ def setting_widths(parameters: HwcParameters) -> dict[str, int]:
     return {name: min(bits.get(name, width), width) for name, width in widths.items()}
 
 
+def address_bits(parameters: HwcParameters) -> int:
+    """Width of an address on the ports to the shared memory: of the widest setting that is one; in a cluster all."""
+    if parameters.cluster:
+        return ADDRESS_BITS
+    return max(width for name, width in setting_widths(parameters).items() if name.endswith(PLACES))
+
+
 def _fitted(parameters: HwcParameters, settings: Iterable[Content]) -> Iterator[Content]:
     """The settings that are registers, as wide as the programs need them."""
     constants, bits = dict(parameters.constants), dict(parameters.setting_bits)
@@ -107,7 +116,9 @@ def _fitted(parameters: HwcParameters, settings: Iterable[Content]) -> Iterator[
             continue
         if content.name in bits:
             (field,) = content.fields
-            content = replace(content, fields=(replace(field, width=bits[content.name]),))
+            width = bits[content.name]
+            field = replace(field, width=width, reset=field.reset & ((1 << width) - 1))
+            content = replace(content, fields=(field,))
         yield content
 
 

@@ -143,6 +143,8 @@ class TcdmMaster(wiring.Component):
         Bits that accompany a request to the port.
     width
         Bits of a word of the port.
+    address_bits
+        Of an address: those above are zero on the port.
 
     Members
     -------
@@ -173,6 +175,7 @@ class TcdmMaster(wiring.Component):
         writes: bool = False,
         tag: int = 0,
         width: int = WORD_BITS,
+        address_bits: int = 32,
     ) -> None:
         if not reads and not writes:
             raise ValueError("reads, writes: expected one of them at least")
@@ -180,7 +183,7 @@ class TcdmMaster(wiring.Component):
             raise ValueError(f"in_flight: expected 1 or more, got {in_flight}")
         self._reads, self._writes, self._tag, self._width = reads, writes, tag, width
         # Lower bits of a byte address that a word does not need.
-        self._shift = (width // 8 - 1).bit_length()
+        self._shift, self._address_bits = (width // 8 - 1).bit_length(), address_bits
         self._limit = in_flight + ACCESSES_BESIDE
         tags = {"i_tag": In(tag), "o_tag": Out(tag)} if tag else {}
         super().__init__(
@@ -249,7 +252,7 @@ class TcdmMaster(wiring.Component):
         """The request on the port, and the next one, which waits for its grant."""
         port, request = self.port, self.i_request.payload
         parts: dict[str, tuple[int, Value]] = {
-            "address": (32 - self._shift, request.address[self._shift :]),
+            "address": (self._address_bits - self._shift, self._place(request)),
             "enable": (self._width // 8, request.enable),
         }
         if self._writes:
@@ -291,10 +294,10 @@ class TcdmMaster(wiring.Component):
     def _remember(self, m: Module) -> tuple[Value, Value]:
         """Direction and byte address of the oldest access that is tracked and not complete."""
         request, mixed = self.i_request.payload, self._mixed
-        address = 32 - self._shift
+        address = self._address_bits - self._shift
         m.submodules[ACCESSES] = accesses = Memory(shape=address + mixed, depth=self._limit, init=[])
         write, read = accesses.write_port(), accesses.read_port(domain="comb")
-        kept = Cat(request.address[self._shift :], request.write)
+        kept = Cat(self._place(request), request.write)
         m.d.comb += [write.en.eq(self._tracks), write.data.eq(kept[: address + mixed])]
         with m.If(self._tracks):
             m.d.sync += write.addr.eq(self._following(write.addr))
@@ -302,6 +305,10 @@ class TcdmMaster(wiring.Component):
             m.d.sync += read.addr.eq(self._following(read.addr))
         writes = read.data[-1] if mixed else C(int(self._writes), 1)
         return writes, Cat(C(0, self._shift), read.data[:address])
+
+    def _place(self, request: wiring.PureInterface) -> Value:
+        """The address of a word, in words."""
+        return request.address[self._shift : self._address_bits]
 
     def _following(self, place: Value) -> Value:
         """The next place in the memory of accesses."""

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.bus import WriteAnswers
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.hwc import address_bits
 from hwgen.gateware.bus.tcdm import TcdmMaster, TcdmRegister, TcdmSignature
 from hwgen.gateware.hwc.datapath import Datapath
 from hwgen.gateware.hwc.input.stream import InputStream
@@ -89,13 +90,14 @@ class Hwc(wiring.Component):
             "output": OutputStream(p),
             "sequencer": Sequencer(p),
             "datapath": Datapath(p),
-            "master_i": TcdmMaster(width=p.ports.I, in_flight=p.in_flight),
-            "master_w": TcdmMaster(width=p.ports.W, in_flight=p.in_flight),
+            "master_i": TcdmMaster(width=p.ports.I, in_flight=p.in_flight, address_bits=address_bits(p)),
+            "master_w": TcdmMaster(width=p.ports.W, in_flight=p.in_flight, address_bits=address_bits(p)),
             "master_o": TcdmMaster(
                 width=p.ports.O,
                 in_flight=p.in_flight,
                 writes=True,
                 tag=Shape.cast(VectorMove).width if p.cluster else 0,
+                address_bits=address_bits(p),
             ),
         }
         begins_or_works = Signal()
@@ -292,7 +294,7 @@ class Hwc(wiring.Component):
     ) -> None:
         """A write outside the window is lost, and the layer fails: ``ready`` need not wait for the comparison."""
         settings, request, outside = registers.settings, output.o_request.payload, Signal()
-        place = request.address[2:]
+        place = request.address[2 : address_bits(self.parameters)]
         m.d.comb += outside.eq(
             request.write & ((place < settings.write_base[2:]) | (place > settings.write_last[2:]))
         )

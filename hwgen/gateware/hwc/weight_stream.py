@@ -17,9 +17,9 @@ __all__ = ["WeightStream"]
 class _Box:
     """The next box: whether it is fetched, where from, and how large it is in a number of bits."""
 
-    def __init__(self, words: int, in_word: int) -> None:
+    def __init__(self, base: Value, words: int, in_word: int) -> None:
         self.fetches = Signal(init=1)
-        self.address = Signal(32)
+        self.address = Signal.like(base, name="address")
         self.words, self.fits = Signal(words), Signal()
         # Bytes of the last word; 0: all of them.
         self.rest = Signal(in_word)
@@ -87,7 +87,8 @@ class WeightStream(wiring.Component):
         order = range(min(p.weight_marker + 1, len(p.loops)))
         nest, sizes = nest_of(m, p, self.settings, order, WEIGHT_DIMS)
         m.submodules.nest = nest
-        box, offered, taken = _Box(p.weight_bytes.bit_length() - 1, self._in_word), Signal(), Signal()
+        box = _Box(self.settings.weight_base, p.weight_bytes.bit_length() - 1, self._in_word)
+        offered, taken = Signal(), Signal()
         self._place(m, nest, sizes, box, offered, taken)
         self._announce(m, boxes, box)
         self._fetch(m, boxes, words, box, offered, taken)
@@ -150,7 +151,7 @@ class WeightStream(wiring.Component):
         p = self.parameters
         holds = p.weight_marker < len(p.loops) and p.loops[p.weight_marker] in "yx"
         begins = {
-            j: Signal(32, name=f"begin_{j}")
+            j: Signal.like(box.address, name=f"begin_{j}")
             for j, dim in enumerate(nest.loops)
             if dim in "yx" and j != p.weight_marker
         }
@@ -158,7 +159,7 @@ class WeightStream(wiring.Component):
             m.d.sync += box.address.eq(self.settings.weight_base)
             m.d.sync += [begin.eq(self.settings.weight_base) for begin in begins.values()]
         with m.Elif(nest.advance):
-            following = Signal(32)
+            following = Signal.like(box.address)
             m.d.comb += following.eq(Mux(box.fetches, box.address + (box.words << self._in_word), box.address))
             for j, begin in begins.items():
                 with m.If(nest.turning[j]):
@@ -188,7 +189,8 @@ class WeightStream(wiring.Component):
     def _fetch(self, m: Module, boxes: BoxQueue, words: WordQueue, box: _Box, offered: Signal, taken: Signal) -> None:
         """A word a cycle; with the last one of a box the next box is taken."""
         entry, request, whole = words.i_entry, self.o_request, (1 << self._port) - 1
-        address, words_left, last_enable = Signal(32), Signal(boxes.free.shape()), Signal(self._port)
+        address, words_left = Signal.like(box.address), Signal(boxes.free.shape())
+        last_enable = Signal(self._port)
         active, is_last, goes, takes = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             active.eq(words_left != 0),

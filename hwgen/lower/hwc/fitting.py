@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hwgen.arch.registers.hwc import PLACES
 from hwgen.arch.requantisation import SCALED
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -13,15 +14,16 @@ __all__ = ["fitted"]
 LEAST_BITS = 8
 QUANTISATION = {setting.name for setting in SCALED}
 """Settings that follow from the quantisation of a network, which schedules do not say."""
-PLACES = ("_base", "_last")
-"""How settings end that are addresses: where operands are is known when a program runs."""
+LEAST_ADDRESS_BITS = 24
+"""So that operands can be anywhere in 16 MiB."""
 OWN = "program_digest"
 """Not known before the hardware is, which it tells from others."""
 
 
 def fitted(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardware:
     """The same hardware, as these schedules need it: the narrowest coordinates, settings that all have alike as
-    constants, the others as wide as their largest value. It runs other layers only if they agree with that.
+    constants, the others as wide as their largest value, addresses as wide as a memory of 16 MiB needs if that is
+    enough. It runs other layers only if they agree with that.
 
     Raises `InputError` where the hardware itself cannot run one of them.
     """
@@ -37,11 +39,13 @@ def _with_settings(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardwar
     """The same with the settings that these schedules have."""
     programs = [{name: value for name, _, value in compile_layer(one, hardware).registers} for one in schedules]
     everywhere = set.intersection(*(set(program) for program in programs)) - {OWN, *QUANTISATION}
-    found = {
-        name: {program[name] for program in programs} for name in sorted(everywhere) if not name.endswith(PLACES)
-    }
-    constants = {name: min(values) for name, values in found.items() if len(values) == 1}
-    bits = {name: max(values).bit_length() for name, values in found.items() if len(values) > 1}
+    found = {name: {program[name] for program in programs} for name in sorted(everywhere)}
+    places = {name: values for name, values in found.items() if name.endswith(PLACES)}
+    others = {name: values for name, values in found.items() if name not in places}
+    constants = {name: min(values) for name, values in others.items() if len(values) == 1}
+    bits = {name: max(values).bit_length() for name, values in others.items() if len(values) > 1}
+    address = max((max(values).bit_length() for values in places.values()), default=0)
+    bits |= dict.fromkeys(places, max(LEAST_ADDRESS_BITS, address))
     return hardware.model_copy(
         update={
             "constants": {**(hardware.constants or {}), **constants},

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from hwgen.arch.hwc import HwcParameters
-from hwgen.arch.registers.hwc import hwc_registers, setting_widths
+from hwgen.arch.registers.hwc import address_bits, hwc_registers, setting_widths
 from hwgen.arch.requantisation import SCALED
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -74,8 +74,9 @@ def test_settings_that_layers_have_alike_are_constants() -> None:
     assert hardware.constants["step_0_x"] == 16
     assert hardware.setting_bits["extent_x"] == 6
     assert hardware.setting_bits["group_inputs"] == 3
-    both = {**hardware.constants, **hardware.setting_bits}
-    assert not [name for name in both if name.endswith("_base") or name == "program_digest"]
+    assert not [name for name in hardware.constants if name.endswith("_base")]
+    assert {bits for name, bits in hardware.setting_bits.items() if name.endswith(("_base", "_last"))} == {24}
+    assert "program_digest" not in {**hardware.constants, **hardware.setting_bits}
     for one in schedules:
         (wide, narrow) = (compile_layer(one, machine) for machine in (HARDWARE, hardware))
         values = {name: value for name, _, value in narrow.registers}
@@ -84,6 +85,16 @@ def test_settings_that_layers_have_alike_are_constants() -> None:
         assert hwc_registers(narrow.parameters)["extent_x"].width == 6
         assert setting_widths(narrow.parameters)["extent_x"] == 6 < hardware.position_bits
     assert fitted(hardware, schedules) == hardware
+
+
+def test_addresses_are_as_wide_as_16_mib_need_or_as_the_layers() -> None:
+    few, many = schedule(3, 20), schedule(400, 60_000)
+    for one, bits in ((few, 24), (many, 25)):
+        assert address_bits(compile_layer(one, HARDWARE).parameters) == 32
+        assert address_bits(compile_layer(one, fitted(HARDWARE, [one])).parameters) == bits
+    low = HARDWARE.model_copy(update={"setting_bits": {"output_base": 24}})
+    with pytest.raises(InputError, match=r"row: Byte address of the output: expected below 16777216, got \d+"):
+        compile_layer(many, low)
 
 
 def test_what_hardware_is_not_fitted_for_is_refused_with_the_reason() -> None:

@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.hwc import address_bits
 from hwgen.gateware.hwc.widths import covered_bits, tile_bits
 
 __all__ = ["input_box"]
@@ -31,7 +32,7 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
     run, kernel_rows, row_gaps, at_gap, gap : Out
         New rows before the next gap between rows, rows between two gaps, whether there are gaps, one behind the first
         new row, and how many rows of the image lie from the one before a gap to the one behind it, modulo 4.
-    address : Out(32)
+    address : Out
         Of the first word of the first new row.
     slot : Out
         Element of the ring at which the first new row begins.
@@ -61,7 +62,7 @@ def input_box(parameters: HwcParameters) -> wiring.Signature:
             "row_gaps": Out(1),
             "at_gap": Out(1),
             "gap": Out(2),
-            "address": Out(32),
+            "address": Out(address_bits(parameters)),
             "slot": Out((ring - 1).bit_length()),
         }
     )

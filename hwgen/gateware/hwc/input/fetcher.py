@@ -21,9 +21,9 @@ __all__ = ["InputFetcher"]
 class _Line:
     """The words of one channel of the row at hand; offsets count bytes of the row's slab."""
 
-    def __init__(self, bits: int, flat: int, channel_lanes: int, in_word: int) -> None:
-        self.address, self.word_address = Signal(32), Signal(32)
-        self.words_left = Signal(bits)
+    def __init__(self, box: wiring.PureInterface, flat: int, channel_lanes: int, in_word: int) -> None:
+        self.address, self.word_address = Signal.like(box.address), Signal.like(box.address)
+        self.words_left = Signal.like(box.words)
         self.end = Signal(flat)
         self.at, self.phase = Signal(signed(flat + 1)), Signal(2)
         # It is the last word of the line, the last line of the row, the last row of the box; all of it, or there is
@@ -68,7 +68,7 @@ class _Box:
         # Behind the row at hand is a gap; rows of the image from it to the next one, modulo 4.
         self.at_gap, self.step = Signal(), Signal(2)
         self.channels_left = Signal.like(box.channels)
-        self.row_address, self.slot = Signal(32), Signal.like(box.slot)
+        self.row_address, self.slot = Signal.like(box.address), Signal.like(box.slot)
         self.slid = Signal()
 
 
@@ -139,7 +139,7 @@ class InputFetcher(wiring.Component):
         connect(m, words.o_word, flipped(self.o_word))
         flat = (p.input_elements - 1).bit_length() + 1
         box = _Box(incoming)
-        line = _Line(len(box.words), flat, p.lanes.c, self._word)
+        line = _Line(incoming, flat, p.lanes.c, self._word)
         active, room, empty = Signal(), Signal(), Signal()
         goes, steps = Signal(), Signal()
         enable, is_last = line.enable, line.loads
@@ -296,7 +296,8 @@ class InputFetcher(wiring.Component):
 
     def _address(self, m: Module, box: _Box, line: _Line, begin: "_Begin") -> Signal:
         """Of the next word, in the shared memory: by one adder, whatever begins with it."""
-        address, before, distance = Signal(32, name="next_address"), Signal(32), Signal(32)
+        address = Signal.like(line.address, name="next_address")
+        before, distance = Signal.like(address), Signal.like(address)
         with m.If(begin.loads):
             m.d.comb += before.eq(self.i_box.address)
         with m.Elif(~line.last_word):

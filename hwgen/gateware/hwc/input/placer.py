@@ -235,28 +235,23 @@ class InputPlacer(wiring.Component):
 
     def _seek(self, m: Module, walk: InputWalk, stays: Value, whole: Value) -> tuple[Signal, Signal]:
         """Find the group of the output channels: the box's first channel; whether some of the box before stays."""
-        settings, bits, first = self.settings, self.parameters.position_bits, walk.output
-        group_begin, group_end, group_channel = Signal(bits), Signal(bits + 1), Signal(bits)
-        same_group, keeps, channel = Signal(), Signal(), Signal(bits + 1)
+        settings, bits = self.settings, self.parameters.position_bits
+        group_begin, group_channel, channel = Signal(bits), Signal(bits), Signal(bits + 1)
+        # Of the box's first output channel in the group that is looked at.
+        place, back = Signal(signed(bits + 1)), Signal()
+        same_group, keeps = Signal(), Signal()
+        m.d.comb += [place.eq(walk.output - group_begin), back.eq(place < 0)]
         m.d.sync += channel.eq(group_channel + walk.channel)
         with m.State("Idle"):
             with m.If(self.start):
                 m.d.comb += walk.start.eq(1)
-                m.d.sync += [group_begin.eq(0), group_end.eq(settings.group_outputs), group_channel.eq(0)]
+                m.d.sync += [group_begin.eq(0), group_channel.eq(0)]
                 m.next = "Begin"
         with m.State("Begin"):
-            with m.If(first >= group_end):
+            with m.If(back | (place >= settings.group_outputs)):
                 m.d.sync += [
-                    group_begin.eq(group_end),
-                    group_end.eq(group_end + settings.group_outputs),
-                    group_channel.eq(group_channel + settings.group_inputs),
-                    same_group.eq(0),
-                ]
-            with m.Elif(first < group_begin):
-                m.d.sync += [
-                    group_begin.eq(group_begin - settings.group_outputs),
-                    group_end.eq(group_begin),
-                    group_channel.eq(group_channel - settings.group_inputs),
+                    group_begin.eq(_moved(group_begin, settings.group_outputs, back)),
+                    group_channel.eq(_moved(group_channel, settings.group_inputs, back)),
                     same_group.eq(0),
                 ]
             with m.Elif(whole & same_group):
@@ -377,3 +372,9 @@ class InputPlacer(wiring.Component):
         with m.If(~self._slid | columns.placed):
             m.d.sync += ring.write.eq(begin)
             yield begin
+
+
+def _moved(value: Value, by: Value, back: Value) -> Value:
+    """On by a number, or ``back`` by it, modulo a power of two, with one adder."""
+    carried = Cat(back, by ^ back.replicate(len(value)))
+    return (Cat(C(1, 1), value) + carried)[1 : 1 + len(value)]

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import ROW_ADDRESS
+from hwgen.arch.registers.hwc import address_bits
 from hwgen.gateware.hwc.settings import FACTOR_BITS, settings_signature
 
 __all__ = ["RowAddress"]
@@ -29,7 +30,7 @@ class RowAddress(wiring.Component):
     partial : In(1)
         The address is wanted among the partial sums. As ``channel`` and ``row`` it stands for `ROW_ADDRESS` cycles.
     channel, row : In
-    address : Out(32)
+    address : Out
         Byte address of the row's first element.
     placed : Out(1)
         It is right.
@@ -44,7 +45,7 @@ class RowAddress(wiring.Component):
                 "partial": In(1),
                 "channel": In(bits),
                 "row": In(bits),
-                "address": Out(32),
+                "address": Out(address_bits(parameters)),
                 "placed": Out(1),
             }
         )

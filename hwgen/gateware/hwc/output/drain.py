@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.latency import FIRST_VECTOR
+from hwgen.arch.registers.hwc import address_bits
 from hwgen.gateware.hwc.output.address import RowAddress
 from hwgen.gateware.hwc.output.vector_steps import log2
 from hwgen.gateware.hwc.output.walk import OutputWalk
@@ -43,11 +44,11 @@ class DrainedVectors(wiring.Component):
         As `OutputWalk`'s.
     index_after : Out
         One more than the index in its box.
-    bias_address : Out(32)
+    bias_address : Out
         Of the bias of its first channel.
     channel, needs_fetch : Out
         As `OutputWalk`'s.
-    address : Out(32)
+    address : Out
         Byte address of its first element.
     steps, beats : Out
         Cycles that it takes to store it, and those for one row of lanes. A cycle for an element, or for as many
@@ -77,10 +78,10 @@ class DrainedVectors(wiring.Component):
                 "ends_channels": Out(1),
                 "ends_box": Out(1),
                 "index_after": Out(p.output_index_bits),
-                "bias_address": Out(32),
+                "bias_address": Out(address_bits(p)),
                 "channel": Out(p.position_bits),
                 "needs_fetch": Out(1),
-                "address": Out(32),
+                "address": Out(address_bits(p)),
                 "steps": Out(range(p.vector_lanes.product + 1)),
                 "beats": Out(range(p.vector_lanes.x + 1)),
                 "tail": Out(p.requantisers),

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import Out
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.hwc import address_bits
 
 __all__ = ["Lanes", "Step", "VectorMove", "group_bits", "log2", "move_signature", "stores"]
 
@@ -25,7 +26,7 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
     Members
     -------
     kind : Out(VectorMove)
-    address : Out(32)
+    address : Out
         Byte address of the first element, or of the first bias.
     rows, columns : Out
         Elements of a channel of the vector that exist; to fetch biases: one.
@@ -42,7 +43,7 @@ def move_signature(parameters: HwcParameters) -> wiring.Signature:
     return wiring.Signature(
         {
             "kind": Out(VectorMove),
-            "address": Out(32),
+            "address": Out(address_bits(parameters)),
             "rows": Out(range(parameters.vector_lanes.y + 1)),
             "columns": Out(range(parameters.vector_lanes.x + 1)),
             "steps": Out(range(parameters.most_steps + 1)),
@@ -138,7 +139,11 @@ class Step:
         self.lanes, self.following = Lanes(p, "at"), Lanes(p, "next")
         self.next_group = Signal(group_bits(p))
         self.rows = Signal(range(p.vector_lanes.y + 1))
-        self.address, self._plane_address = Signal(32, name="row_address"), Signal(32, name="plane_address")
+        address = address_bits(p)
+        self.address, self._plane_address = (
+            Signal(address, name="row_address"),
+            Signal(address, name="plane_address"),
+        )
         self.ends_row, self.overflows = Signal(), Signal()
         self.offset = Signal(2)
         reach = WORD_BYTES + p.requantisers - 1
@@ -159,7 +164,7 @@ class Step:
             self.packs.eq(self._outputs & ~wide),
             self.halves.eq(self._outputs & wide),
         ]
-        next_plane = Signal(32)
+        next_plane = Signal.like(self.address)
         with m.If(active):
             # Biases, or words of records, are one after the other, as channels of one element.
             plane: Value = settings.output_plane
