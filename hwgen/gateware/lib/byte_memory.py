@@ -95,6 +95,8 @@ class ByteMemory(wiring.Component):
     block_ram
         The banks read synchronously, as block RAM does. The bytes are rotated behind them, in the cycle in which they
         are used: the answers are the same in every cycle, and there is less time for the reader.
+    rotates_late
+        So are they without block RAM, where the reader has the time.
 
     Members
     -------
@@ -107,8 +109,11 @@ class ByteMemory(wiring.Component):
         It does, unless this is clear.
     """
 
-    def __init__(self, *, depth: int, banks: int, lanes: int, block_ram: bool = False) -> None:
-        self._depth, self._banks, self._lanes, self._block_ram = depth, banks, lanes, block_ram
+    def __init__(
+        self, *, depth: int, banks: int, lanes: int, block_ram: bool = False, rotates_late: bool = False
+    ) -> None:
+        self._depth, self._banks, self._lanes = depth, banks, lanes
+        self._block_ram, self._rotates_late = block_ram, rotates_late
         super().__init__(
             {
                 "read_address": In((depth * banks - 1).bit_length() + 1),
@@ -136,28 +141,22 @@ class ByteMemory(wiring.Component):
                 write.data.eq(self.i_banks[bank].data),
                 write.en.eq(self.i_banks[bank].enable & self.chosen),
             ]
-        if self._block_ram:
-            begins = Signal.like(read_bank, name="begins")
-            m.d.sync += begins.eq(read_bank)
-            rotated = banks
-            for bit in reversed(range(select)):
-                rotated = self._rotated(m, rotated, bit, begins[bit])
-            m.d.comb += self.read_data.eq(Cat(*rotated))
-            return m
         # A barrel shifter, one stage for each bit of the bank number; the last stages compute only the bytes that are
         # read. The last stage is after the register, but for a single byte; the rest of that cycle is the reader's.
-        rotated, behind = banks, int(self._lanes > 1)
+        late = self._block_ram or self._rotates_late
+        rotated, behind = banks, select if late else int(self._lanes > 1)
         for bit in reversed(range(behind, select)):
             rotated = self._rotated(m, rotated, bit, read_bank[bit])
-        kept = min(self._banks, self._lanes + behind)
-        held = [Signal(8, name=f"held_{place}", reset_less=True) for place in range(kept)]
-        if not behind:
-            m.d.sync += held[0].eq(rotated[0])
-            m.d.comb += self.read_data[0].eq(held[0])
-            return m
-        turned = Signal()
-        m.d.sync += [turned.eq(read_bank[0]), *(byte.eq(value) for byte, value in zip(held, rotated, strict=True))]
-        m.d.comb += self.read_data.eq(Cat(*self._rotated(m, held, 0, turned)))
+        if not self._block_ram:
+            kept = min(self._banks, self._lanes + (1 << behind) - 1)
+            held = [Signal(8, name=f"held_{place}", reset_less=True) for place in range(kept)]
+            m.d.sync += [byte.eq(value) for byte, value in zip(held, rotated, strict=True)]
+            rotated = [*held]
+        for bit in reversed(range(behind)):
+            turns = Signal(name=f"turns_{bit}")
+            m.d.sync += turns.eq(read_bank[bit])
+            rotated = self._rotated(m, rotated, bit, turns)
+        m.d.comb += self.read_data.eq(Cat(*rotated[: self._lanes]))
         return m
 
     def _rotated(self, m: Module, values: Sequence[Value], bit: int, turns: Value) -> list[Value]:

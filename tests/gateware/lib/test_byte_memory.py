@@ -31,11 +31,11 @@ def _joined(word: BankWrites, *memories: ByteMemory) -> Module:
         (3, 16, 16, 16, False),
     ],
 )
-@pytest.mark.parametrize("block_ram", [False, True])
+@pytest.mark.parametrize("kind", [{}, {"block_ram": True}, {"rotates_late": True}])
 def test_reads_what_was_written_wherever_a_run_begins_and_ends(
-    depth: int, banks: int, lanes: int, writes: int, aligned: bool, block_ram: bool
+    depth: int, banks: int, lanes: int, writes: int, aligned: bool, kind: dict[str, bool]
 ) -> None:
-    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, block_ram=block_ram)
+    memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, **kind)
     word = BankWrites(depth=depth, banks=banks, writes=writes, aligned=aligned)
     apart = writes if aligned else 1
     size, rng = depth * banks, random.Random(depth * banks + lanes)

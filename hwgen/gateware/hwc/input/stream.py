@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.hwc import HwcParameters, spreads
 from hwgen.gateware.bus.tcdm import request_layout, response_signature
 from hwgen.gateware.hwc.input.fetcher import InputFetcher
 from hwgen.gateware.hwc.input.fill import InputFill
@@ -126,7 +126,14 @@ class InputStream(wiring.Component):
         )
         m.d.comb += [writes.address.eq(fill.address), writes.enable.eq(fill.enable), writes.data.eq(fill.data)]
         for copy, channel_lane in product(range(p.lanes.y), range(p.lanes.c)):
-            memory = ByteMemory(depth=p.input_depth, banks=p.input_banks, lanes=p.input_reads, block_ram=p.block_ram)
+            memory = ByteMemory(
+                depth=p.input_depth,
+                banks=p.input_banks,
+                lanes=p.input_reads,
+                block_ram=p.block_ram,
+                # The datapath has a register for them then.
+                rotates_late=spreads(p.lanes),
+            )
             number = copy * p.lanes.c + channel_lane
             m.submodules[f"memory_{number}"] = memory
             m.d.comb += [
