@@ -87,7 +87,8 @@ def response_signature(width: int = WORD_BITS) -> wiring.Signature:
 
 def read_request(address: ValueLike, enable: ValueLike, width: int = WORD_BITS) -> Value:
     """The whole payload of a read, so that no part of it is a constant of its own."""
-    return Cat(Value.cast(address)[:32], C(0, 1), Value.cast(enable)[: width // 8], C(0, width))
+    whole = Cat(address, C(0, 32))[:32]
+    return Cat(whole, C(0, 1), Value.cast(enable)[: width // 8], C(0, width))
 
 
 class TcdmRegister(wiring.Component):
