@@ -85,9 +85,12 @@ def variants() -> Iterator[Variant]:
 
 def measured(variant: Variant) -> bool:
     """Print a row; whether its marks are met."""
-    area, clock = sum(areas(generated(variant.parameters), "hwc").values(), Area()), None
+    clock = None
     if variant.placed:
-        clock = synthesise_hwc(variant.parameters).clock_mhz
+        found = synthesise_hwc(variant.parameters)
+        area, clock = found.total, found.clock_mhz
+    else:
+        area = sum(areas(generated(variant.parameters), "hwc").values(), Area())
     met = variant.most is None or area.lut4_equivalents <= variant.most
     met = met and (variant.parameters.lanes.product != 64 or area.dsps <= MULTIPLIERS)
     met = met and (variant.clock is None or (clock is not None and clock >= variant.clock))

@@ -44,8 +44,10 @@ def _with_settings(hardware: Hardware, schedules: Sequence[Schedule]) -> Hardwar
     others = {name: values for name, values in found.items() if name not in places}
     constants = {name: min(values) for name, values in others.items() if len(values) == 1}
     bits = {name: max(values).bit_length() for name, values in others.items() if len(values) > 1}
-    address = max((max(values).bit_length() for values in places.values()), default=0)
-    bits |= dict.fromkeys(places, max(LEAST_ADDRESS_BITS, address))
+    # As wide as any of them is asked to be.
+    asked = [bits for name, bits in (hardware.setting_bits or {}).items() if name.endswith(PLACES)]
+    needed = [max(values).bit_length() for values in places.values()]
+    bits |= dict.fromkeys(places, max(LEAST_ADDRESS_BITS, *asked, *needed))
     return hardware.model_copy(
         update={
             "constants": {**(hardware.constants or {}), **constants},

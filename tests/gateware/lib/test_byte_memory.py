@@ -20,21 +20,28 @@ def _joined(word: BankWrites, *memories: ByteMemory) -> Module:
     return m
 
 
+SHAPES = [
+    *((*sizes, 4, False) for sizes in [(2, 4, 1), (5, 4, 2), (3, 4, 4), (2, 8, 8), (7, 8, 3), (3, 16, 16)]),
+    (2, 16, 1, 4, False),
+    (8, 4, 4, 4, True),
+    (3, 8, 2, 8, False),
+    (2, 16, 3, 8, True),
+    (3, 16, 16, 16, False),
+]
+
+
 @pytest.mark.parametrize(
-    ("depth", "banks", "lanes", "writes", "aligned"),
+    ("shape", "kind"),
     [
-        *((*sizes, 4, False) for sizes in [(2, 4, 1), (5, 4, 2), (3, 4, 4), (2, 8, 8), (7, 8, 3), (3, 16, 16)]),
-        (2, 16, 1, 4, False),
-        (8, 4, 4, 4, True),
-        (3, 8, 2, 8, False),
-        (2, 16, 3, 8, True),
-        (3, 16, 16, 16, False),
+        *((shape, {}) for shape in SHAPES),
+        *((shape, {"block_ram": True}) for shape in SHAPES[::2]),
+        *((shape, {"rotates_late": True}) for shape in SHAPES[:6:2]),
     ],
 )
-@pytest.mark.parametrize("kind", [{}, {"block_ram": True}, {"rotates_late": True}])
 def test_reads_what_was_written_wherever_a_run_begins_and_ends(
-    depth: int, banks: int, lanes: int, writes: int, aligned: bool, kind: dict[str, bool]
+    shape: tuple[int, int, int, int, bool], kind: dict[str, bool]
 ) -> None:
+    depth, banks, lanes, writes, aligned = shape
     memory = ByteMemory(depth=depth, banks=banks, lanes=lanes, **kind)
     word = BankWrites(depth=depth, banks=banks, writes=writes, aligned=aligned)
     apart = writes if aligned else 1

@@ -92,6 +92,8 @@ def test_addresses_are_as_wide_as_16_mib_need_or_as_the_layers() -> None:
     for one, bits in ((few, 24), (many, 25)):
         assert address_bits(compile_layer(one, HARDWARE).parameters) == 32
         assert address_bits(compile_layer(one, fitted(HARDWARE, [one])).parameters) == bits
+    asked = HARDWARE.model_copy(update={"setting_bits": {"input_base": 32}})
+    assert address_bits(compile_layer(few, fitted(asked, [few])).parameters) == 32
     low = HARDWARE.model_copy(update={"setting_bits": {"output_base": 24}})
     with pytest.raises(InputError, match=r"row: Byte address of the output: expected below 16777216, got \d+"):
         compile_layer(many, low)
