@@ -6,7 +6,8 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hwgen.arch.hwc import HwcParameters, spreads
+from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.lanes import spreads
 from hwgen.gateware.bus.tcdm import request_layout, response_signature
 from hwgen.gateware.hwc.input.fetcher import InputFetcher
 from hwgen.gateware.hwc.input.fill import InputFill
