@@ -268,13 +268,9 @@ class InputFetcher(wiring.Component):
         to_row = self._goes_to(m, line, next_row, begins, "row", spare)
         begin.address = self._address(m, box, line, begin)
         with m.If(steps):
-            m.d.sync += line.word_address.eq(begin.address)
-            m.d.sync += line.words_left.eq(begin.words)
+            m.d.sync += [line.word_address.eq(begin.address), line.words_left.eq(begin.words)]
             with m.If(~begin.loads & ~line.last_word):
-                m.d.sync += [
-                    line.words_left.eq(line.words_left - 1),
-                    *to_word,
-                ]
+                m.d.sync += [line.words_left.eq(line.words_left - 1), *to_word]
             with m.Elif(~begin.loads & ~line.last_line):
                 m.d.sync += [
                     box.channels_left.eq(box.channels_left - 1),
