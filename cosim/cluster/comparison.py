@@ -18,6 +18,8 @@ from hwgen.tools.toolchain import Simulator
 
 __all__ = ["judge_cluster"]
 
+INTERRUPT_CYCLES = 1
+"""Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
 STALLS = ("busy_", "wait_", "stall_")
 """Name prefixes of the cluster's cycle counters."""
 
@@ -71,6 +73,7 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
         }
         failures.append(f"ended with {', '.join(f'{name} {value:#x}' for name, value in values.items())}")
     failures += [f"register {name}: write refused" for name in outcome.refused]
+    failures += _miscounted(outcome)
     exact = not outcome.timed_out
     wrong = np.argwhere(task.program.output(outcome.memory) != task.expected)
     if len(wrong):
@@ -131,6 +134,17 @@ def _unwanted(task: ClusterTask, outcome: ClusterResult) -> list[str]:
     if found.beats:
         lines.append(f"DRAM: {found.beats} beats read beyond what the program asks for, {where}")
     return lines
+
+
+def _miscounted(outcome: ClusterResult) -> list[str]:
+    """Registers of the cluster that count other cycles than the harness does, which looks at the ports."""
+    outside = {f"conflicts_{master}": waits for master, waits in outcome.waits.items()}
+    outside["cycles"] = outcome.cycles - INTERRUPT_CYCLES
+    return [
+        f"register {name}: {outcome.registers[name]} cycles, outside {cycles}"
+        for name, cycles in outside.items()
+        if outcome.registers[name] != cycles and outcome.done
+    ]
 
 
 def _key(master: str, region: str, written: bool) -> Key | None:

@@ -83,6 +83,7 @@ class ClusterResult:
     dram : what the DRAM counted.
     unwanted : what was read from the DRAM that no descriptor asks for.
     violations : protocol violations, by port.
+    waits : cycles in which the memory kept a request waiting, by master, without the stalls that the harness makes.
     """
 
     name: str
@@ -96,6 +97,7 @@ class ClusterResult:
     dram: Counted
     unwanted: Unwanted
     violations: dict[str, int]
+    waits: dict[str, int]
     seconds: float
 
     @property
@@ -136,6 +138,10 @@ def run_cluster(model: SimulatedCluster, job: ClusterJob) -> ClusterResult:
         dram=dram_counts(model),
         unwanted=dram_unwanted(model),
         violations=_violations(model),
+        waits={
+            master: model.get("waits", f"harness.ports[{index}].port")
+            for index, master in enumerate(model.cluster.masters)
+        },
         seconds=seconds,
     )
 

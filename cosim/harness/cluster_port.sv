@@ -50,6 +50,7 @@ module cluster_port #(
   // Counters, index {region, write}.
   logic [47:0] words[2*Regions+2];
   logic [47:0] bytes[2*Regions+2];
+  logic [31:0] waits;       // cycles in which the memory, not this module, kept a request waiting
   logic [31:0] violations;  // requests changed or withdrawn before the grant, unaligned, or of the wrong direction
 
   logic pass;
@@ -102,6 +103,7 @@ module cluster_port #(
       unused     <= '0;
       waiting    <= 1'b0;
       violations <= 32'd0;
+      waits      <= 32'd0;
       for (int i = 0; i < 2 * Regions + 2; i++) begin
         words[i] <= 48'd0;
         bytes[i] <= 48'd0;
@@ -120,6 +122,7 @@ module cluster_port #(
         random <= xorshift(random);
         pass   <= (pass && !accept) || random[7:0] >= stall_rate;
       end
+      if (s_req && !s_gnt) waits <= waits + 32'd1;
       waiting <= m_req && !m_gnt;
       if (m_req && !m_gnt) kept <= {wen, be, add, wdata};
       if (waiting && (!m_req || {wen, be, add} != kept[32+Bytes+Width:Width] || (!wen && wdata != kept[Width-1:0])))

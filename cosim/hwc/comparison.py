@@ -29,6 +29,10 @@ EXPECTED: Mapping[tuple[Port, Region, Direction], Key] = {
 """Which accesses there may be, and what they count as; any other is a failure."""
 
 
+INTERRUPT_CYCLES = 2
+"""Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
+
+
 @dataclass(frozen=True)
 class LayerResult:
     """What came of one schedule.
@@ -143,6 +147,7 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
         failures.append(f"status {outcome.status:#x} at the end, expected {int(Status.DONE):#x}")
     if outcome.unknown_words:
         failures.append(f"{outcome.unknown_words} words of the memory have unknown bits")
+    failures += _miscounted(run, outcome)
     exact = not outcome.unknown_words and not outcome.timed_out
     wrong = np.argwhere(run.program.output(outcome.memory) != run.expected.result())
     if len(wrong):
@@ -161,10 +166,27 @@ def judge(run: Run, outcome: JobResult, simulator: Simulator) -> LayerResult:
         seconds=outcome.seconds,
         failures=tuple(failures),
         cpu_seconds=outcome.cpu_seconds,
-        stalls=dict(zip(run.stalls, outcome.values, strict=True)),
+        stalls=dict(zip(run.stalls, outcome.values[1:], strict=True)),
         predicted_stalls=timed.stalls_by_name(),
         prices=prices_of(run.program.parameters, None),
     )
+
+
+def _miscounted(run: Run, outcome: JobResult) -> list[str]:
+    """Counters of the HWC that are at odds with the cycles that the harness counts from start to interrupt.
+
+    In every cycle the datapath computes, waits, or is not busy yet or any more. Outside only the first is known, as
+    the schedule says how often it computes; so the stalls are at most the other cycles.
+    """
+    if outcome.status != Status.DONE or outcome.timed_out or not run.stalls:
+        return []
+    counted, *stalls = outcome.values
+    cycles = outcome.cycles - INTERRUPT_CYCLES
+    lines = [f"register cycles: {counted}, outside {cycles}"] if counted != cycles else []
+    others = cycles - run.prediction.iterations
+    if sum(stalls) > others:
+        lines.append(f"registers of stalls: {sum(stalls)} cycles together, outside at most {others}")
+    return lines
 
 
 def _place(region: Region) -> str:

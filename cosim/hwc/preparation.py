@@ -34,7 +34,7 @@ class Run:
     program, prediction : the schedule for the hardware, and what the model says about it.
     data : what the layer computes with.
     job : what the simulator is told.
-    stalls : what the registers in the job's ``reads`` count stalls of.
+    stalls : what the registers in the job's ``reads`` count stalls of; the one before them counts all cycles.
     expected : the output [M, E, F].
     """
 
@@ -123,7 +123,7 @@ def _job(program: Program, name: str, image: NDArray[np.uint32], cycle_limit: in
         image=image,
         cycle_limit=cycle_limit,
         random=random,
-        reads=tuple(addresses[f"stall_{name}"] for name in STALLS),
+        reads=(addresses["cycles"], *(addresses[f"stall_{name}"] for name in STALLS)),
         ports=(ports.I, ports.W, ports.O),
         tells_memory=addresses.get("write_answers"),
     )

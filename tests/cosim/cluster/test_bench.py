@@ -1,6 +1,6 @@
 """A cluster that cocotb drives, under both simulators, counts what it counts in the run loop, in the same cycles."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from random import Random
 
 import numpy as np
@@ -59,3 +59,7 @@ def test_cocotb_counts_what_the_run_loop_counts(simulator: Simulator, request: p
         same(one, other)
         assert judge_cluster(task, one, simulator).passed
     assert benched[1].cycles > benched[0].cycles
+    assert any(benched[0].waits.values())
+    wrong = replace(benched[0], registers={**benched[0].registers, "cycles": benched[0].cycles})
+    (line,) = judge_cluster(given[0], wrong, simulator).failures
+    assert line == f"register cycles: {benched[0].cycles} cycles, outside {benched[0].cycles - 1}"

@@ -64,6 +64,17 @@ def test_the_random_layers_cover_what_they_are_for() -> None:
     assert min(seen.values()) >= 5, seen
 
 
+def test_cocotb_clock_agrees() -> None:
+    """The same layers with the clock of cocotb in place of the run loop: counts, cycles, registers of stalls."""
+    schedules = sorted(layers_of(ICARUS_HWC), key=lambda schedule: predict(schedule).iterations)[:ICARUS_LAYERS]
+    for stalls in (False, True):
+        theirs = cosimulate(schedules, hwc(ICARUS_HWC), bench="gpi", fast=False, seed=2, stalls=stalls)
+        assert not complaints(theirs)
+        ours = cosimulate(schedules, hwc(ICARUS_HWC), fast=False, seed=2, stalls=stalls)
+        for one, other in zip(theirs, ours, strict=True):
+            assert (one.measured, one.cycles, one.stalls) == (other.measured, other.cycles, other.stalls)
+
+
 @pytest.mark.icarus
 @pytest.mark.parametrize(
     "name", [name if name == ICARUS_HWC else pytest.param(name, marks=pytest.mark.nightly) for name in HWCS]
