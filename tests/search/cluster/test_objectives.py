@@ -19,6 +19,7 @@ from hwgen.model.core.access import predict
 from hwgen.model.dram import counts as dram
 from hwgen.model.dram.time import dram_ticks
 from hwgen.model.hierarchy.devices import device_energy, prices_of_memories
+from hwgen.search.cluster.lower_bound import floor_of
 from hwgen.search.cluster.objectives import ClusterObjective, objective_of
 from hwgen.search.cluster.optimal import TwoLevelResult, search_two_levels
 from hwgen.search.cluster.outer_nest import OuterSpace
@@ -78,7 +79,8 @@ def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> T
 def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer, tcdm: int, more: int) -> None:
     """None of them is what moves fewest bytes, then fewest bytes of the TCDM."""
     hardware = cluster(tcdm, dram=DDR, energy=CHEAP)
-    value, fetched = min((value, fetched) for value, fetched, _ in costs(layer, hardware, objective))
+    every = list(costs(layer, hardware, objective))
+    value, fetched = min((value, fetched) for value, fetched, _ in every)
     found, plain = (searched(layer, hardware, name) for name in (objective, "dram-bytes"))
     assert found.complete
     least = found.value if objective == "dram-time" else weighed(hardware, found.dram_bytes, found.tcdm_bytes)
@@ -87,6 +89,13 @@ def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer,
         counts = predict_two_levels(found.schedule, 2).counts
         prices = prices_of_memories({"I": 0, "W": 0, "O": 0}, hardware.cluster)
         assert found.value == device_energy(found.schedule, counts, prices).total
+        energies = [device_energy(one, predict_two_levels(one, 2).counts, prices).total for _, _, one in every]
+        floor = floor_of(layer, Bits(), hardware, prices)
+        moved = OuterSpace(layer, Bits(), tcdm, classed=True).least()
+        bound = objective_of("energy", hardware).least_value(layer, moved or 0, floor.inside)
+        assert bound is not None
+        assert 0.75 * min(energies) < bound <= min(energies)
+        assert found.bound == bound
     assert runs(found.schedule, hardware)
     assert found.dram_bytes == dram_bytes(found.schedule, 2) == plain.dram_bytes + more
     assert found.tcdm_bytes != plain.tcdm_bytes
