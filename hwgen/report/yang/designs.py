@@ -147,8 +147,9 @@ class CoreRow:
 
 
 def fc_layers() -> list[Layer]:
-    """The fully connected layers of Table 4, for each number of images."""
-    layers = [layer for layer in load_layer_set("yang_2016").convolutions() if layer.op == "fc"]
+    """The fully connected layers of Table 4, those with one output pixel, for each number of images."""
+    every = load_layer_set("yang_2016").convolutions()
+    layers = [layer for layer in every if layer.output_height * layer.output_width == 1]
     return [layer.model_copy(update={"batch": images}) for layer in layers for images in BATCHES]
 
 
