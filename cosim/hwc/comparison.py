@@ -49,6 +49,7 @@ class LayerResult:
     stalls : cycles in which the datapath waited, by what it waited for, as the HWC's registers count them.
     predicted_stalls : the same, predicted.
     hwcs : HWCs that worked on it together.
+    shared_out : to how many clusters, and how; empty if one did all.
     prices : what its accesses cost; None: not known.
     """
 
@@ -66,12 +67,18 @@ class LayerResult:
     stalls: Mapping[str, int] = field(default_factory=dict)
     predicted_stalls: Mapping[str, int] = field(default_factory=dict)
     hwcs: int = 1
+    shared_out: Mapping[str, int | str] = field(default_factory=dict)
     prices: DevicePrices | None = None
 
     @property
     def layer(self) -> str:
         """The layer's name."""
         return self.schedule.layer.name
+
+    @property
+    def label(self) -> str:
+        """The layer's name, and how it was shared out."""
+        return ", ".join([self.layer, *(str(self.shared_out[key]) for key in ("partition",) if self.shared_out)])
 
     @property
     def passed(self) -> bool:
@@ -101,6 +108,7 @@ class LayerResult:
             "cycles": {"predicted": self.predicted_cycles, "measured": self.cycles},
             "utilisation": round(self.utilisation, 4),
             "energy": self._energy(),
+            **({"shared_out": dict(self.shared_out)} if self.shared_out else {}),
             "stalls": {"predicted": dict(self.predicted_stalls), "measured": dict(self.stalls)},
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self.cpu_seconds, 3),

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,6 +26,7 @@ from hwgen.ir.level import DRAM
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.lower.cluster.cycles import clusters_cycles
 from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.lower.system.choice import fastest_partition
 from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import Partition
 from hwgen.model.cluster.access import predict_two_levels
@@ -66,6 +67,7 @@ class SystemTask:
     """One layer, prepared for the simulator: its programs, the counts of each cluster, and what must come out."""
 
     program: SystemProgram
+    shared_out: Mapping[str, int | str]
     counts: tuple[Counts, ...]
     job: SystemJob
     expected: NDArray[np.signedinteger]
@@ -81,14 +83,18 @@ def prepare_system(
     schedule: Schedule,
     hardware: Hardware | None,
     clusters: int,
-    partition: Partition,
+    partition: Partition | None,
     *,
     index: int = 0,
     seed: int = 0,
     stalls: bool = False,
     timing: Dram | None = None,
 ) -> SystemTask:
-    """Make everything for one schedule; see `cosim.cluster.preparation.prepare_cluster`."""
+    """Make everything for one schedule; see `cosim.cluster.preparation.prepare_cluster`.
+
+    ``partition`` : None: that of the fewest predicted cycles.
+    """
+    partition = partition or fastest_partition(schedule, hardware, clusters)
     rng = np.random.default_rng([seed, index])
     data = random_data(schedule.layer, rng, schedule.bits.I)
     program = compile_system(schedule, hardware, clusters, partition)
@@ -112,7 +118,8 @@ def prepare_system(
     if stalls:
         axi = [int(rate) for rate in rng.integers(0, 160, 5)]
         job = replace(job, axi_stalls=(axi[0], axi[1], axi[2], axi[3], axi[4]))
-    return SystemTask(program, counts, job, expected_output(schedule.layer, data))
+    shared_out = {"clusters": clusters, "partition": partition}
+    return SystemTask(program, shared_out, counts, job, expected_output(schedule.layer, data))
 
 
 def _predicted(program: ClusterProgram, port: DramPort) -> Counts:
@@ -143,7 +150,7 @@ def cosimulate_systems(
     schedules: Sequence[Schedule],
     hardware: Hardware | None,
     clusters: int,
-    partition: Partition,
+    partition: Partition | None,
     *,
     seed: int = 0,
     stalls: bool = False,
@@ -213,6 +220,12 @@ def judge_system(task: SystemTask, outcome: SystemResult) -> LayerResult:
         seconds=outcome.seconds,
         failures=tuple(failures),
         hwcs=task.program.programs[0].cluster.hwcs * len(task.program.programs),
+        shared_out=task.shared_out,
+        stalls={
+            f"cluster{number}_longest_wait_{channel}": cycles
+            for number, cluster in enumerate(outcome.clusters)
+            for channel, cycles in zip(("read", "write"), cluster.worst_wait, strict=True)
+        },
     )
 
 

@@ -1,7 +1,7 @@
 """Layers on clusters at full size in the simulator, their results kept line by line."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import hwgen.ir
 import hwgen.lower
 import hwgen.model
 from cosim.cluster.results import cosimulate_clusters
+from cosim.hwc.comparison import LayerResult
 from cosim.sim.build import HARNESS
+from cosim.system.results import cosimulate_systems
 from hwgen.campaigns.ledger import Ledger
 from hwgen.export.cached import generated_cluster
 from hwgen.ir.builtin import named_file
@@ -19,10 +21,11 @@ from hwgen.ir.hardware import Cluster, Hardware, load_hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.tools.cache import digest_of, sources_digest
 
-__all__ = ["ClusterCase", "ClusterRegression", "regression_cases"]
+__all__ = ["ClusterCase", "ClusterRegression", "regression_cases", "shared_cases"]
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,15 @@ class ClusterCase:
     Members
     -------
     stalls : every channel to the DRAM and every port of the TCDM waits at random.
+    clusters, partition : of several clusters, how many, and how the layer is shared out to them.
     """
 
     name: str
     schedule: Schedule
     hardware: Hardware
     stalls: bool = False
+    clusters: int = 1
+    partition: Partition | None = None
 
     @property
     def cluster(self) -> Cluster:
@@ -49,6 +55,7 @@ class ClusterCase:
         """Names the case and all that its result comes from."""
         program = compile_cluster(self.schedule, self.hardware)
         data = [self.name, self.schedule.as_data(), self.hardware.model_dump(mode="json"), self.stalls]
+        data += [self.clusters, self.partition] if self.clusters > 1 else []
         rooms = (hwgen.arch, hwgen.ir, hwgen.model, hwgen.gateware, hwgen.lower)
         sources = sources_digest([HARNESS, *(Path(room.__path__[0]) for room in rooms)])
         return digest_of([*data, generated_cluster(program.hardware), sources])
@@ -70,12 +77,36 @@ class ClusterRegression:
         for case in self.cases:
             key = case.key
             if key not in kept:
-                (found,) = cosimulate_clusters([case.schedule], case.hardware, stalls=case.stalls, fast=self.fast)
-                kept[key] = {"case": case.name, "hwcs": case.cluster.hwcs, "stalled": case.stalls, **found.as_json()}
+                found = self._simulated(case)
+                hwcs = case.cluster.hwcs * case.clusters
+                kept[key] = {"case": case.name, "hwcs": hwcs, "stalled": case.stalls, **found.as_json()}
                 ledger.add(key, kept[key])
             results.append(kept[key])
             arrived(kept[key])
         return results
+
+    def _simulated(self, case: ClusterCase) -> LayerResult:
+        if case.clusters > 1:
+            (found,) = cosimulate_systems(
+                [case.schedule], case.hardware, case.clusters, case.partition, stalls=case.stalls, fast=self.fast
+            )
+        else:
+            (found,) = cosimulate_clusters([case.schedule], case.hardware, stalls=case.stalls, fast=self.fast)
+        return found
+
+
+def shared_cases(schedules: Sequence[Schedule], hardware: Hardware, clusters: int) -> list[ClusterCase]:
+    """Schedules shared out to several clusters in each way, with a slow DRAM; the last one also with random stalls.
+
+    Raises `InputError` where a layer cannot be shared out in one of the ways.
+    """
+    timed = _timed(hardware)
+    cases = [
+        ClusterCase(f"{schedule.layer.name}, {partition}", schedule, timed, clusters=clusters, partition=partition)
+        for schedule in schedules
+        for partition in PARTITIONS
+    ]
+    return [*cases, replace(cases[-1], name=f"{cases[-1].name}, stalled", stalls=True)]
 
 
 def regression_cases(
@@ -92,10 +123,7 @@ def regression_cases(
     against_one : layers for which a nest is searched that then runs on all HWCs and on one, at full rate.
     together : layers that also run on the same cluster with ``multicast``.
     """
-    slow = load_hardware(named_file("hardware", "cluster_ddr3")).cluster
-    timed = hardware
-    if slow is not None and hardware.cluster is not None and hardware.cluster.dram is None:
-        timed = _with(hardware, dram=slow.dram)
+    timed = _timed(hardware)
     cases = [ClusterCase(schedule.layer.name, schedule, timed) for schedule in schedules]
     cases.append(ClusterCase(f"{cases[-1].name}, stalled", schedules[-1], timed, stalls=True))
     cases += [
@@ -109,6 +137,14 @@ def regression_cases(
         found = search_fewest_cycles(layer, hardware, timed=in_time, runs=runs).schedule
         cases += [ClusterCase(f"{layer.name}, searched", found, each) for each in (full, _with(full, hwcs=1))]
     return cases
+
+
+def _timed(hardware: Hardware) -> Hardware:
+    """The hardware with its DRAM, or with one like DDR3."""
+    slow = load_hardware(named_file("hardware", "cluster_ddr3")).cluster
+    if slow is not None and hardware.cluster is not None and hardware.cluster.dram is None:
+        return _with(hardware, dram=slow.dram)
+    return hardware
 
 
 def _with(hardware: Hardware, **changes: object) -> Hardware:

@@ -1,16 +1,69 @@
 """Schedules of two memory levels on the command line: counts, needs and cycles on a cluster."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from hwgen.arch.bus import MOST_MASTERS
 from hwgen.cli.console import print_table
 from hwgen.ir.counts import Counts, directions_at, quantities_at
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import ARRAYS, Schedule
 from hwgen.lower.cluster.cost import OnCluster, predicted_on_cluster
+from hwgen.lower.system.shares import PARTITIONS, Partition
 
-__all__ = ["cluster_document", "predicted_by_file", "print_cluster"]
+__all__ = [
+    "ClustersOption",
+    "PartitionOption",
+    "Sharing",
+    "cluster_document",
+    "predicted_by_file",
+    "print_cluster",
+    "sharing_of",
+]
+
+ClustersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        metavar="N",
+        help=f"So many of the cluster on one DRAM, 2 to {MOST_MASTERS}; each computes a share of a layer.",
+    ),
+]
+PartitionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--partition",
+        metavar="KS|OFM|KS+OFM",
+        help="With --clusters: shares by output channels (KS), output rows (OFM) or both; the fastest of them by the "
+        "cycle model unless given.",
+    ),
+]
+_NAMES: dict[str, Partition] = {partition.replace("&", "+"): partition for partition in PARTITIONS}
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How many clusters, and how each layer is shared out; None: in the way that is the fastest for it."""
+
+    clusters: int
+    partition: Partition | None
+
+
+def sharing_of(clusters: int | None, partition: str | None) -> Sharing | None:
+    """What two options ask for; None without them."""
+    if clusters is None:
+        if partition is not None:
+            raise InputError("--partition: expected with --clusters")
+        return None
+    if not 2 <= clusters <= MOST_MASTERS:
+        raise InputError(f"--clusters: expected 2 to {MOST_MASTERS}, got {clusters}")
+    if partition is not None and partition not in _NAMES:
+        raise InputError(f"--partition: expected {', '.join(_NAMES)}, got {partition[:40]!r}")
+    return Sharing(clusters, None if partition is None else _NAMES[partition])
 
 
 def predicted_by_file(path: Path, schedule: Schedule, hardware: Hardware | None) -> OnCluster:

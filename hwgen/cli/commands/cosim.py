@@ -12,6 +12,8 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
+from cosim.system.results import cosimulate_systems
+from hwgen.cli.clusters import ClustersOption, PartitionOption, Sharing, sharing_of
 from hwgen.cli.console import (
     Json,
     is_given,
@@ -101,13 +103,17 @@ def cosim(
     keep: Keep = None,
     macs: MacsOption = None,
     dram: DramOption = None,
+    clusters: ClustersOption = None,
+    partition: PartitionOption = None,
     as_json: Json = False,
 ) -> int:
     """Run schedules in the simulator (a SET is scheduled first) and compare counts and outputs with the model.
 
     A depth-first solution runs stack by stack, each on a pipeline of its own, with --dram on a DRAM. With --program
-    the files of a generated folder run as they are.
+    the files of a generated folder run as they are. With --clusters each layer of a cluster's schedules is shared out
+    to several of it.
     """
+    sharing = sharing_of(clusters, partition)
     if output is not None and output.is_dir():
         raise InputError(f"-o: expected a file, got the folder {output}")
     require_folder(dump, "--dump")
@@ -115,7 +121,7 @@ def cosim(
     if program is not None:
         of_schedules = {"SCHEDULE": workload, "--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer,
                         "--objective": objective, "--traffic-slack": slack, "--partial": partial, "--macs": macs,
-                        "--dram": dram, "--save-schedules": keep}  # fmt: skip
+                        "--dram": dram, "--save-schedules": keep, "--clusters": clusters}  # fmt: skip
         for option, value in of_schedules.items():
             if is_given(value):
                 raise InputError(f"{option}: not with --program, whose folder says it")
@@ -125,7 +131,7 @@ def cosim(
         raise InputError("SCHEDULE: expected schedules, a layer set, or --program DIR")
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--dump": dump, "--waves": waves,
              "--partial": partial, "--save-schedules": keep, "--objective": objective,
-             "--traffic-slack": slack}  # fmt: skip
+             "--traffic-slack": slack, "--clusters": clusters}  # fmt: skip
     solution = solution_file(workload, macs, unfit, dram=dram)
     if solution is not None:
         return cosim_stacks(
@@ -140,8 +146,10 @@ def cosim(
         save_works(works, keep)
     if any(work.on_cluster for work in works):
         _require_verilator(simulator, waves=waves)
+    if sharing is not None and (dump is not None or not all(work.on_cluster for work in works)):
+        raise InputError("--clusters: expected schedules of two memory levels, and no --dump")
     found = [
-        (work.folder, run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls,
+        (work.folder, run(work, simulator=simulator, jobs=jobs, seed=seed, stalls=stalls, sharing=sharing,
                           dump=None if dump is None else dump / work.folder,
                           waves=(dump or Path("waves")) / work.folder if waves else None))
         for work in works
@@ -219,10 +227,21 @@ def run(
     stalls: bool = False,
     dump: Path | None = None,
     waves: Path | None = None,
+    sharing: Sharing | None = None,
 ) -> list[LayerResult]:
     """Cosimulate the work with a progress bar. Waveforms go into the folder ``waves``."""
     note(f"{simulator}: {len(work.schedules)} layers; the first run builds the simulator")
     with progress(len(work.schedules), "cosimulating") as step:
+        if sharing is not None:
+            return cosimulate_systems(
+                work.schedules,
+                work.hardware,
+                sharing.clusters,
+                sharing.partition,
+                seed=seed,
+                stalls=stalls,
+                progress=lambda result: step(),
+            )
         if work.on_cluster:
             return cosimulate_clusters(
                 work.schedules,
@@ -292,7 +311,7 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
     """One row per layer: the checks, cycles, utilisation and simulation speed."""
     rows = [
         [
-            result.layer,
+            result.label,
             result.simulator,
             result.equal,
             result.output_exact,

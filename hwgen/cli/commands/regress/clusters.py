@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hwgen.campaigns.cluster import ClusterRegression, regression_cases
+from hwgen.campaigns.cluster import ClusterRegression, regression_cases, shared_cases
+from hwgen.cli.clusters import ClustersOption, sharing_of
 from hwgen.cli.console import Json, note, print_cycles_note, print_json, print_table, progress, require_folder
 from hwgen.cli.names import hardware_names
 from hwgen.cli.schedules import load_schedules
@@ -58,12 +59,17 @@ def regress_clusters(
     output: Folder,
     against_one: AgainstOne = "",
     together: Together = "",
+    clusters: ClustersOption = None,
     as_json: Json = False,
 ) -> int:
     """Run two-level schedules on a cluster with a DRAM that takes its time, and compare counts, outputs and cycles.
 
-    The last one runs with random stalls on every port and channel too. An interrupted run goes on where it was.
+    The last one runs with random stalls on every port and channel too. An interrupted run goes on where it was. With
+    --clusters each layer is shared out in every way.
     """
+    sharing = sharing_of(clusters, None)
+    if sharing is not None and (against_one or together):
+        raise InputError("--clusters: expected without --against-one and --together")
     require_folder(output)
     given = load_hardware(named_file("hardware", hardware))
     found = [file.schedule for file in load_schedules(schedules, given)]
@@ -71,7 +77,10 @@ def regress_clusters(
         _layers(option, text, found) for option, text in (("--against-one", against_one), ("--together", together))
     )
     note("the first run of each cluster builds its simulator")
-    cases = regression_cases(found, given, names, beside)
+    if sharing is None:
+        cases = regression_cases(found, given, names, beside)
+    else:
+        cases = shared_cases(found, given, sharing.clusters)
     with progress(len(cases), "simulating") as step:
         results = ClusterRegression(cases, output).run(lambda result: step())
     gains = _speedups(results)
@@ -125,6 +134,12 @@ def _speedups(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def _longest(result: dict[str, Any], channel: str) -> int:
+    """The longest wait of any cluster for a channel of the interconnect."""
+    waits = result["stalls"]["measured"]
+    return max(int(cycles) for name, cycles in waits.items() if name.endswith(f"_longest_wait_{channel}"))
+
+
 def _read_words(result: dict[str, Any], kind: str) -> int:
     at_tcdm = result[kind]["tcdm"]
     return sum(int(at_tcdm[operand]["read"]["words"]) for operand in ("I", "W"))
@@ -154,6 +169,14 @@ def _print(results: list[dict[str, Any]], gains: list[dict[str, Any]]) -> None:
     ]
     columns = ["row", "HWCs", "counts equal", "output exact", "cycles", "predicted", "MAC utilisation", "seconds"]
     print_table("Clusters, measured in the RTL, against the model", columns, rows, wide=["HWCs", "seconds"])
+    waits: list[list[object]] = [
+        [result["case"], *(_longest(result, channel) for channel in ("read", "write"))]
+        for result in results
+        if "shared_out" in result
+    ]
+    if waits:
+        title = "Most cycles that a burst of one cluster waited for those of others"
+        print_table(title, ["row", "read", "write"], waits)
     speeds: list[list[object]] = [[gain["case"], gain["predicted"], gain["measured"]] for gain in gains]
     print_table("All HWCs against one", ["row", "predicted", "measured"], speeds)
     apart = {result["case"]: result for result in results}

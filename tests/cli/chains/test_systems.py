@@ -1,0 +1,67 @@
+"""``--clusters``: layers shared out to several clusters, on the command line."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import hwgen.campaigns.cluster
+from hwgen.ir.hardware import save_hardware
+from hwgen.ir.schedule import save_schedule
+from hwgen.lower.system.choice import fastest_partition
+from tests.cli.command_line import Run, refused
+from tests.cosim.system.test_systems import cases, hardware
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[object]:
+    save_schedule(cases()[1], tmp_path / "layer.yaml")
+    save_hardware(hardware(), tmp_path / "cluster.hardware.yaml")
+    return [tmp_path / "layer.yaml", "--hardware", tmp_path / "cluster.hardware.yaml"]
+
+
+def test_cosim_on_two_clusters(run: Run, arguments: list[object]) -> None:
+    answer = run("cosim", *arguments, "--clusters", "2", "--partition", "OFM", "--json")
+    (result,) = answer.json["results"]
+    assert (answer.status, result["equal"], result["output_exact"]) == (0, True, True)
+    assert result["shared_out"] == {"clusters": 2, "partition": "OFM"}
+    chosen = run("cosim", *arguments, "--clusters", "2")
+    assert f"random_1, {fastest_partition(cases()[1], hardware(), 2)}" in chosen.out
+
+
+def test_every_partition_is_run_and_the_last_one_stalled(
+    run: Run, arguments: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def simulated(schedules: Any, hardware: Any, clusters: int, partition: str, *, stalls: bool, fast: bool) -> Any:
+        asked.append((clusters, partition, hardware.cluster.dram is not None, stalls))
+        found = {"cycles": {"measured": 100, "predicted": 104}, "failures": [], "equal": True, "output_exact": True}
+        waits = {"cluster0_longest_wait_read": 7, "cluster0_longest_wait_write": 9}
+        found |= {
+            "utilisation": 0.5,
+            "seconds": 1,
+            "stalls": {"measured": waits},
+            "shared_out": {"clusters": clusters},
+        }
+        return [SimpleNamespace(as_json=lambda: found)]
+
+    monkeypatch.setattr(hwgen.campaigns.cluster, "cosimulate_systems", simulated)
+    answer = run("regress-clusters", *arguments, "--clusters", "4", "-o", tmp_path / "results")
+    ways = ["KS", "KS&OFM", "OFM"]
+    assert asked == [*((4, way, True, False) for way in ways), (4, "OFM", True, True)]
+    assert answer.status == 0
+    assert "random_1, KS&OFM" in answer.out
+    assert "waited for those of others" in answer.out
+
+
+def test_wrong_options_are_refused(run: Run, arguments: list[object], tmp_path: Path) -> None:
+    refused(run("cosim", *arguments, "--clusters", "17"), "--clusters: expected 2 to 16, got 17")
+    refused(run("cosim", *arguments, "--partition", "KS"), "--partition: expected with --clusters")
+    wrong = run("cosim", *arguments, "--clusters", "2", "--partition", "rows")
+    refused(wrong, "--partition: expected KS, KS+OFM, OFM, got 'rows'")
+    both = run("cosim", *arguments, "--clusters", "2", "--partition", "KS+OFM")
+    refused(both, "random_1: partition: KS&OFM: expected a number of clusters such as 4, got 2")
+    one = run("regress-clusters", *arguments, "--clusters", "2", "--together", "random_1", "-o", tmp_path / "results")
+    refused(one, "--clusters: expected without --against-one and --together")
