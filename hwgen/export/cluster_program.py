@@ -15,6 +15,7 @@ from hwgen.export.driver.programs import Write, c_program
 from hwgen.export.hwc_program import RegionEntry
 from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
 from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.model.dram.counts import DramLayout
 
 __all__ = ["ClusterProgramFile", "cluster_program_files", "read_words"]
 
@@ -34,9 +35,9 @@ class ClusterProgramFile(Value):
     registers: dict[str, int]
 
     @classmethod
-    def of(cls, program: ClusterProgram) -> Self:
-        """A compiled layer."""
-        layout = program.layout
+    def of(cls, program: ClusterProgram, layout: DramLayout | None = None) -> Self:
+        """A compiled layer. ``layout`` : of the whole tensors, where the program is that of a share of them."""
+        layout = layout or program.layout
         regions = {"input": layout.inputs, "weights": layout.weights, "bias": layout.bias, "output": layout.output,
                    "partial": layout.partial}  # fmt: skip
         return cls(
@@ -59,18 +60,27 @@ class ClusterProgramFile(Value):
         return {"format": 1, "kind": KIND, **self.model_dump(mode="json")}
 
 
-def cluster_program_files(program: ClusterProgram) -> dict[str, str]:
-    """The files of a layer, by name."""
-    file = ClusterProgramFile.of(program)
+def cluster_program_files(
+    program: ClusterProgram, name: str | None = None, layout: DramLayout | None = None
+) -> dict[str, str]:
+    """The files of a layer, by name.
+
+    Parameters
+    ----------
+    name : what they are called; None: as the layer is.
+    layout : of the whole tensors, where the program is that of a share of them.
+    """
+    file = ClusterProgramFile.of(program, layout)
+    name = name or file.layer
     addresses = cluster_registers(program.hardware).addresses
-    writes = [Write(name, addresses[name], value) for name, value in file.registers.items()]
+    writes = [Write(register, addresses[register], value) for register, value in file.registers.items()]
     words = program.words.tolist()
-    regions = {name: Region(one.base, one.bytes) for name, one in file.regions.items()}
+    regions = {region: Region(one.base, one.bytes) for region, one in file.regions.items()}
     regions["program"] = Region(program.layout.program, WORD_BYTES * len(words))
     return {
-        f"{file.layer}.json": json.dumps(file.as_data(), indent=1) + "\n",
-        f"{file.layer}.h": c_program("cluster", file.layer, file.cluster, writes, regions, words),
-        f"{file.layer}.hex": "".join(f"{word:08x}\n" for word in words),
+        f"{name}.json": json.dumps(file.as_data(), indent=1) + "\n",
+        f"{name}.h": c_program("cluster", name, file.cluster, writes, regions, words),
+        f"{name}.hex": "".join(f"{word:08x}\n" for word in words),
     }
 
 

@@ -27,7 +27,7 @@ class Design(Value):
     """A design: its folder inside the generated one, its top module, and what names the state that it is in."""
 
     folder: str
-    top: Literal["hwc", "cluster", "pipeline"]
+    top: Literal["hwc", "cluster", "pipeline", "system"]
     digest: str
     layers: tuple[GeneratedLayer, ...]
 

@@ -1,5 +1,8 @@
 """``--clusters``: layers shared out to several clusters, on the command line."""
 
+import json
+import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +31,26 @@ def test_cosim_on_two_clusters(run: Run, arguments: list[object]) -> None:
     assert result["shared_out"] == {"clusters": 2, "partition": "OFM"}
     chosen = run("cosim", *arguments, "--clusters", "2")
     assert f"random_1, {fastest_partition(cases()[1], hardware(), 2)}" in chosen.out
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_what_is_generated_for_two_clusters(run: Run, arguments: list[object], tmp_path: Path) -> None:
+    """Each cluster has its program, at a place of its own in the DRAM, and the whole tensors; all of it compiles."""
+    folder = tmp_path / "rtl"
+    answer = run("generate", *arguments, "--clusters", "2", "--partition", "OFM", "-o", folder, "--json")
+    ((shares),) = [layer["shares"] for layer in answer.json["systems"][0]["layers"]]
+    assert [share["output_rows"][0] for share in shares] == [0, shares[0]["output_rows"][1]]
+    headers = [f"programs/random_1.cluster{number}.h" for number in (0, 1)]
+    programs = [json.loads((folder / name).with_suffix(".json").read_text()) for name in headers]
+    assert programs[0]["regions"] == programs[1]["regions"]
+    assert len({program["registers"]["program_address"] for program in programs}) == 2
+    includes = "".join(f'#include "{name}"\n' for name in ("system.h", "cluster_driver.c", *headers))
+    (folder / "main.c").write_text(
+        includes + "int main(void) { return (int)cluster_program_random_1_cluster1.count == 0; }\n"
+    )
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "main.c"], cwd=folder, check=True)
+    assert "module system(" in (folder / "system.v").read_text()
+    assert run("generate", *arguments, "--clusters", "2", "-o", folder).status == 0
 
 
 def test_every_partition_is_run_and_the_last_one_stalled(
@@ -63,5 +86,7 @@ def test_wrong_options_are_refused(run: Run, arguments: list[object], tmp_path: 
     refused(wrong, "--partition: expected KS, KS+OFM, OFM, got 'rows'")
     both = run("cosim", *arguments, "--clusters", "2", "--partition", "KS+OFM")
     refused(both, "random_1: partition: KS&OFM: expected a number of clusters such as 4, got 2")
+    given = run("generate", *arguments, "--clusters", "2", "--operands", tmp_path, "-o", tmp_path / "rtl")
+    refused(given, "--operands: not for clusters")
     one = run("regress-clusters", *arguments, "--clusters", "2", "--together", "random_1", "-o", tmp_path / "results")
     refused(one, "--clusters: expected without --against-one and --together")

@@ -33,7 +33,7 @@ class Made(Protocol):
         """Where it is written."""
 
     @property
-    def top(self) -> Literal["hwc", "cluster"]:
+    def top(self) -> Literal["hwc", "cluster", "system"]:
         """Its top module."""
 
     @property

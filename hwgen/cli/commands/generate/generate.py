@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 from hwgen.arch.hwc import HwcParameters
+from hwgen.cli.clusters import ClustersOption, PartitionOption, sharing_of
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
 from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file, write_made
 from hwgen.cli.commands.generate.pipelines import generate_stacks
+from hwgen.cli.commands.generate.systems import make_systems, print_systems
 from hwgen.cli.console import Json, print_json, print_table, require_folder
 from hwgen.cli.coverage import Partial
 from hwgen.cli.operands import Operands, OperandsOption, read_operands
@@ -99,14 +101,17 @@ def generate(
     fitted: FittedOption = False,
     operands: OperandsOption = None,
     macs: MacsOption = None,
+    clusters: ClustersOption = None,
+    partition: PartitionOption = None,
     keep_init: KeepInit = False,
     as_json: Json = False,
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
     require_folder(output)
+    sharing = sharing_of(clusters, partition)
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
              "--fitted": fitted, "--operands": operands, "--objective": objective,
-             "--traffic-slack": slack}  # fmt: skip
+             "--traffic-slack": slack, "--clusters": clusters}  # fmt: skip
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json, keep_init=keep_init)
@@ -117,14 +122,24 @@ def generate(
     )  # fmt: skip
     if fitted:
         works = fitted_works(works)
-    clusters = make_clusters([work for work in works if work.on_cluster], output, keep_init=keep_init)
-    if clusters and operands is not None:
+    on_clusters = [work for work in works if work.on_cluster]
+    if on_clusters and operands is not None:
         raise InputError("--operands: not for clusters: their tensors are stored in DRAM as they are")
+    if sharing is not None:
+        systems = make_systems(works, output, sharing, keep_init=keep_init)
+        write_made(works, output, systems)
+        if as_json:
+            print_json({"systems": [one.as_json() for one in systems], **left_out(works)})
+        else:
+            print_systems(systems)
+            tell_set(works)
+        return
+    made = make_clusters(on_clusters, output, keep_init=keep_init)
     hwcs = make_hardware([work for work in works if not work.on_cluster], output, operands, keep_init=keep_init)
-    write_made(works, output, [*clusters, *hwcs])
+    write_made(works, output, [*made, *hwcs])
     if as_json:
         documents = {
-            "clusters": [one.as_json() for one in clusters],
+            "clusters": [one.as_json() for one in made],
             "hardware": [one.as_json() for one in hwcs],
         }
         weighed = balance_data(works[0].balance)
@@ -132,8 +147,8 @@ def generate(
             {**{key: document for key, document in documents.items() if document}, **weighed, **left_out(works)}
         )
         return
-    if clusters:
-        print_clusters(clusters)
+    if made:
+        print_clusters(made)
     if hwcs:
         _print(hwcs)
     tell_set(works)

@@ -1,0 +1,107 @@
+"""Several clusters on one DRAM as files: Verilog, registers, and for each layer the program of every cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from hwgen.arch.system import SystemParameters
+from hwgen.cli.clusters import Sharing
+from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file
+from hwgen.cli.console import print_table
+from hwgen.cli.workload import Work
+from hwgen.export.cluster_program import cluster_program_files
+from hwgen.export.system import system_digest, system_files_of
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.system.choice import fastest_partition
+from hwgen.lower.system.program import SystemProgram, compile_system
+
+__all__ = ["GeneratedSystem", "make_systems", "print_systems"]
+
+
+@dataclass(frozen=True)
+class GeneratedSystem:
+    """One system: its folder, its files by name, and the programs that run on it."""
+
+    folder: Path
+    parameters: SystemParameters
+    files: Mapping[str, str]
+    programs: tuple[SystemProgram, ...]
+    top: Literal["system"] = "system"
+
+    @property
+    def digest(self) -> str:
+        """Names the state of its Verilog."""
+        return system_digest(self.parameters)
+
+    def contents(self) -> Contents:
+        """All of its files; the program of cluster n is in ``programs/LAYER.cluster<n>.*``."""
+        contents: Contents = dict(self.files)
+        for program in self.programs:
+            layer = program.schedule.layer.name
+            for number, share in enumerate(program.programs):
+                files = cluster_program_files(share, name=f"{layer}.cluster{number}", layout=program.layout)
+                contents |= {f"programs/{name}": text for name, text in files.items()}
+            contents |= schedule_file(program.schedule)
+        return contents
+
+    def as_json(self) -> dict[str, object]:
+        """What was generated: files, parameters, layers with what each cluster computes of them."""
+        return {
+            "folder": str(self.folder),
+            "parameters": asdict(self.parameters),
+            "files": sorted(self.files),
+            "layers": [
+                {
+                    "layer": program.schedule.layer.name,
+                    "dram_bytes": program.dram_size,
+                    "shares": [
+                        {
+                            "output_channels": [share.outputs, share.outputs + share.layer.output_channels],
+                            "output_rows": [share.rows, share.rows + share.layer.output_height],
+                        }
+                        for share in program.shares
+                    ],
+                }
+                for program in self.programs
+            ],
+        }
+
+
+def make_systems(
+    works: Sequence[Work], folder: Path, sharing: Sharing, *, keep_init: bool = False
+) -> list[GeneratedSystem]:
+    """Generate the system of each work for ``folder``; several of them get a folder inside it each."""
+    if any(not work.on_cluster for work in works):
+        raise InputError("--clusters: expected schedules of two memory levels")
+
+    def compiled(schedule: Schedule, hardware: Hardware | None) -> SystemProgram:
+        partition = sharing.partition or fastest_partition(schedule, hardware, sharing.clusters)
+        return compile_system(schedule, hardware, sharing.clusters, partition)
+
+    def make(inside: Path, parameters: SystemParameters, members: tuple[SystemProgram, ...]) -> GeneratedSystem:
+        return GeneratedSystem(inside, parameters, system_files_of(parameters, keep_init=keep_init), members)
+
+    def parameters_of(program: SystemProgram) -> SystemParameters:
+        return SystemParameters(program.programs[0].hardware, sharing.clusters)
+
+    return grouped(works, folder, compiled, parameters_of, make)
+
+
+def print_systems(generated: Sequence[GeneratedSystem]) -> None:
+    """One row per layer."""
+    rows: list[list[object]] = [
+        [str(one.folder), program.schedule.layer.name, len(program.shares),
+         " x ".join(str(number) for number in _parts(program)), program.dram_size]
+        for one in generated
+        for program in one.programs
+    ]  # fmt: skip
+    columns = ["folder", "layer", "clusters", "shares of channels x rows", "DRAM bytes"]
+    print_table("Generated systems", columns, rows)
+
+
+def _parts(program: SystemProgram) -> tuple[int, int]:
+    """Into how many parts the output's channels and rows are shared."""
+    return len({share.outputs for share in program.shares}), len({share.rows for share in program.shares})
