@@ -60,6 +60,7 @@ COMMANDS = {
     for entry in (
         Entry("layers", "layers"),
         Entry("network", "network.network"),
+        Entry("run", "run.run"),
         Entry("sets", "builtin"),
         Entry("hardware", "builtin"),
         Entry("schedule", "schedule.schedule"),

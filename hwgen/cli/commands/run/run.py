@@ -1,0 +1,200 @@
+"""``hwgen run``: a quantised network, its layers with weights in the simulated hardware."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hwgen.campaigns.network import NetworkPlan, RanLayer, network_values, plan_network, run_network, weighted
+from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
+from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
+from hwgen.cli.commands.network.network import Inputs, Model, Seed
+from hwgen.cli.console import (
+    Json,
+    note,
+    print_cycles_note,
+    print_json,
+    print_table,
+    printable,
+    progress,
+    require_folder,
+)
+from hwgen.cli.names import hardware_names
+from hwgen.cli.workload import read_hardware
+from hwgen.golden.quantised.comparison import Agreement, Beside, run_beside, total
+from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
+from hwgen.ir.document import InputError
+from hwgen.quantised.graph import Graph
+from hwgen.quantised.onnx.reader import read_quantised
+
+__all__ = ["run"]
+
+Hardware = Annotated[
+    str,
+    typer.Option(
+        "--hardware",
+        metavar="FILE",
+        help="The HWC, with requantisation scaled: a hardware file, or a built-in name.",
+        autocompletion=hardware_names,
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs and the layers' operands.")
+]
+
+
+@dataclass(frozen=True, eq=False)
+class _Done:
+    """A run: the network, what ran where, and ONNX Runtime on the same inputs; ``files`` by output."""
+
+    graph: Graph
+    plan: NetworkPlan
+    ran: Sequence[RanLayer]
+    agreement: Agreement
+    files: dict[str, str]
+
+    @property
+    def host(self) -> list[str]:
+        """Names of the nodes that the HWC did not run."""
+        there = {one.node.name for one in self.plan.layers}
+        return [node.name for node in self.graph.nodes if node.name not in there]
+
+    @property
+    def cycles(self) -> tuple[int, int]:
+        """Predicted and measured, of all layers and images."""
+        results = [one.result for one in self.ran]
+        return sum(one.predicted_cycles for one in results), sum(one.cycles for one in results)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the layers that ran, of all images."""
+        return sum(one.result.schedule.layer.macs for one in self.ran)
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-accumulates by what the multipliers could have done while the layers ran."""
+        lanes = self.ran[0].result.schedule.lanes.product
+        return self.macs / max(self.cycles[1] * lanes, 1)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all checks hold, in the hardware and against ONNX Runtime."""
+        return all(one.passed for one in self.ran) and self.agreement.holds
+
+
+def run(
+    model: Model,
+    *,
+    hardware: Hardware,
+    output: Output,
+    given: Inputs = None,
+    seed: Seed = None,
+    simulator: Sim = "verilator",
+    jobs: Jobs = 1,
+    as_json: Json = False,
+) -> int:
+    """Run a quantised network: its layers with weights on an HWC in the simulator, the other nodes on the host.
+
+    The layers run one after the other, with the network's own weights, biases, multipliers, shifts and zero points.
+    Every output is compared with the integer reference, every count with the model, and the reference with ONNX
+    Runtime.
+    """
+    if bool(given) == (seed is not None):
+        raise InputError("--input, --seed: expected one of them")
+    require_folder(output)
+    machine = read_hardware(hardware)
+    assert machine is not None
+    note(f"reading {model}")
+    graph = read_quantised(model)
+    arrays = read_inputs(graph, given) if given else random_inputs(graph, seed or 0)
+    where = given[0].rpartition("=")[2] if given else str(model)
+    count = checked_inputs(graph, arrays, where)
+    with progress(len(weighted(graph)), "scheduling") as step:
+        plan = plan_network(graph, machine, step)
+    if not plan.layers:
+        why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
+        raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
+    beside = run_beside(model, graph, arrays, where)
+    tensors = [execute(graph, image) for image in images(graph, arrays, count)]
+    note(f"{simulator}: {len(plan.layers)} layers; the first run builds the simulator")
+    with progress(len(plan.layers) * count, "cosimulating") as step:
+        ran = run_network(plan, tensors, output / "layers", simulator=simulator, jobs=jobs, progress=step)
+    values = [
+        network_values(graph, one, [layer for layer in ran if layer.image == at]) for at, one in enumerate(tensors)
+    ]
+    files = _written(graph, beside, values, output)
+    done = _Done(graph, plan, ran, total(beside.agreements), files)
+    if as_json:
+        print_json(_document(done))
+    else:
+        _print(done)
+    return 0 if done.holds else 1
+
+
+def _written(graph: Graph, beside: Beside, values: Sequence[dict[str, Any]], folder: Path) -> dict[str, str]:
+    """Write the outputs that follow from the hardware's; their files, relative to the folder."""
+    outputs = {name: joined([outside(graph, name, one) for one in values]) for name in graph.outputs}
+    return write_arrays(folder, replace(beside, outputs=outputs), tensors=False)
+
+
+def _print(done: _Done) -> None:
+    rows: list[list[object]] = [
+        [
+            one.node.name,
+            one.image,
+            one.result.predicted.total_with_bias("tcdm"),
+            one.result.measured.total_with_bias("tcdm"),
+            one.result.predicted_cycles,
+            one.result.cycles,
+            one.result.utilisation,
+            one.result.equal,
+            one.exact,
+        ]
+        for one in done.ran
+    ]
+    columns = ["layer", "image", "bytes predicted", "bytes measured", "cycles predicted", "cycles",
+               "MAC utilisation", "counts equal", "output exact"]  # fmt: skip
+    print_table("Layers in the hardware", columns, rows, wide=["image"])
+    print_cycles_note()
+    print_failures([one.result for one in done.ran])
+    for one in done.ran:
+        if one.different:
+            typer.echo(f"{one.node.name}: {one.different} elements differ from the integer reference of the network")
+    here = sum(one.node.macs for one in done.plan.layers)
+    share = here / max(done.graph.work().macs, 1)
+    typer.echo(
+        f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles[1]:,} cycles "
+        f"({done.cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
+    )
+    labels = {node.name: node.label for node in done.graph.nodes}
+    for name in done.host:
+        reason = done.plan.refused.get(name)
+        typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
+    whole = done.agreement
+    typer.echo(
+        f"The integer reference against ONNX Runtime: {whole.equal:.4%} equal, largest difference {whole.largest}"
+    )
+
+
+def _document(done: _Done) -> dict[str, Any]:
+    predicted, measured = done.cycles
+    layers = [
+        {"node": one.node.name, "image": one.image, "exact": one.exact, **one.result.as_json()} for one in done.ran
+    ]
+    energies = [layer["energy"] for layer in layers]
+    return {
+        "network": done.graph.name,
+        "outputs": done.files,
+        "exact": all(one.exact for one in done.ran),
+        "host": done.host,
+        "refused": dict(done.plan.refused),
+        "onnxruntime": {"equal": done.agreement.equal, "largest_difference": done.agreement.largest},
+        "layers": layers,
+        "cycles": {"predicted": predicted, "measured": measured},
+        "utilisation": round(done.utilisation, 4),
+        "energy": None
+        if None in energies
+        else {source: sum(one[source]["total"] for one in energies) for source in ("predicted", "measured")},
+    }

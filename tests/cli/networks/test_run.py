@@ -1,0 +1,91 @@
+"""``hwgen run``: layers of a quantised network in the RTL, and refusals."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.ir.builtin import named_file
+from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from tests.cli.command_line import Run, refused
+from tests.quantised.onnx.models import Draft, small
+
+
+@pytest.fixture
+def hardware(tmp_path: Path) -> Path:
+    return saved(tmp_path, requantisation="scaled")
+
+
+def saved(folder: Path, **update: object) -> Path:
+    """A hardware file of a small HWC, some of it otherwise."""
+    machine = load_hardware(named_file("hardware", "m4c4_1KiB")).model_copy(update=update)
+    path = folder / "hwc.yaml"
+    save_hardware(Hardware.from_data(machine.as_data()), path)
+    return path
+
+
+def mixed(path: Path) -> Path:
+    """A depthwise convolution, a dilated one, a pool and a product, 2 images of 2 x 6 x 5 at a time."""
+    draft, rng = Draft([2, 2, 6, 5]), np.random.default_rng(7)
+    weights = draft.weights(rng.integers(-127, 128, (4, 1, 3, 3)), rng.uniform(0.005, 0.02, 4))
+    bias = draft.numbers(draft.constant([90, -700, 5, 0], np.int32), [0.0005] * 4, 0, np.int32, axis=0)
+    first = draft.node(
+        "Conv", draft.both("x", 0.05, 100), weights, bias, group=2, kernel_shape=[3, 3], pads=[1, 1, 0, 1],
+        strides=[2, 1],
+    )  # fmt: skip
+    weights = draft.weights(rng.integers(-127, 128, (2, 4, 2, 2)), 0.01)
+    second = draft.node("Conv", draft.both(first, 0.07, 90), weights, kernel_shape=[2, 2], dilations=[1, 2])
+    pooled = draft.node("MaxPool", draft.both(second, 0.09, 30), kernel_shape=[1, 1])
+    flat = draft.node("Reshape", draft.both(pooled, 0.09, 30), draft.constant([2, 12], np.int64))
+    product = draft.node("MatMul", flat, draft.weights(rng.integers(-127, 128, (12, 5)), 0.01, axis=1))
+    return draft.write(path, draft.both(product, 0.1, 120), [2, 5])
+
+
+def test_layers_in_the_hardware_and_the_rest_on_the_host(run: Run, tmp_path: Path, hardware: Path) -> None:
+    model, out = mixed(tmp_path / "mixed.onnx"), tmp_path / "out"
+    command = ("run", model, "--hardware", hardware, "--seed", "1", "--sim", "icarus", "-o", out)
+    document = run(*command, "--json").json
+    layers = document["layers"]
+    assert [layer["image"] for layer in layers] == [0, 0, 1, 1]
+    assert all(layer["exact"] and layer["equal"] and not layer["failures"] for layer in layers)
+    assert [layer["schedule"]["layer"]["op"] for layer in layers[:2]] == ["depthwise_conv", "fc"]
+    assert document["exact"] is True
+    assert document["onnxruntime"]["largest_difference"] <= 1
+    (reason,) = document["refused"].values()
+    assert reason == "dilation: expected [1, 1], got [1, 2]"
+    assert set(document["refused"]) < set(document["host"])
+    assert {layer["node"] for layer in layers}.isdisjoint(document["host"])
+    assert document["cycles"]["measured"] == sum(layer["cycles"]["measured"] for layer in layers)
+    beside = run("network", model, "--seed", "1", "-o", tmp_path / "reference", "--json").json
+    ((name, file),) = document["outputs"].items()
+    made = np.load(out / file)
+    assert (made.dtype, made.shape) == (np.float32, (2, 5))
+    assert len(np.unique(made)) > 3
+    np.testing.assert_array_equal(made, np.load(tmp_path / "reference" / beside["outputs"][name]))
+
+
+def test_a_wrong_layer_is_found(run: Run, tmp_path: Path, hardware: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hwgen.campaigns import network
+
+    right = network._input
+    monkeypatch.setattr(network, "_input", lambda one, tensors: right(one, tensors) + np.int8(1))
+    model = small(tmp_path / "small.onnx")
+    answer = run("run", model, "--hardware", hardware, "--seed", "3", "--sim", "icarus", "-o", tmp_path / "out")
+    assert answer.status == 1
+    assert "elements differ from the integer reference of the network" in answer.out
+
+
+def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
+    model, rest = small(tmp_path / "small.onnx"), ("-o", tmp_path / "out")
+    np.save(tmp_path / "x.npy", np.zeros((1, 2, 5, 7), np.float32))
+    wrong = run("run", model, "--hardware", hardware, "--input", tmp_path / "x.npy", *rest)
+    refused(wrong, "x.npy: input x: expected float32 of 1x2x5x6, got float32 of 1x2x5x7")
+    refused(run("run", model, "--hardware", hardware, *rest), "--input, --seed: expected one of them")
+    draft = Draft([1, 2, 5, 6])
+    floats = draft.write(tmp_path / "floats.onnx", draft.node("Relu", "x"), [1, 2, 5, 6])
+    refused(run("run", floats, "--hardware", hardware, "--seed", "1", *rest), "floats.onnx")
+    shifting = saved(tmp_path)
+    refused(run("run", model, "--hardware", shifting, "--seed", "1", *rest), "requantisation: expected scaled")
+    free = saved(tmp_path, requantisation="scaled", order=None)
+    refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: expected them given")
+    refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "cluster: networks run on one HWC")
