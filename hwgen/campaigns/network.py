@@ -140,15 +140,16 @@ def _layer(graph: Graph, node: Convolution | Product, name: str) -> Layer:
                 "input_width": rows, "output_height": 1, "output_width": rows, "kernel": (1, 1)}  # fmt: skip
     else:
         window = node.window
-        if window.dilation != (1, 1):
+        if any(apart > 1 and taps > 1 for apart, taps in zip(window.dilation, window.kernel, strict=True)):
             raise InputError(f"{name}: dilation: expected [1, 1], got {list(window.dilation)}")
         _, height, width = _of_map(graph.tensors[node.inputs[0]].shape)
         _, down, across = _of_map(node.shape)
         depthwise = node.groups > 1 and channels == 1
+        top, left, bottom, right = window.padding  # below 0 at an end: what is there is in no window
         data = {"op": "depthwise_conv" if depthwise else "conv", "input_channels": channels * node.groups,
                 "input_height": height, "input_width": width, "output_height": down, "output_width": across,
-                "kernel": window.kernel, "stride": window.stride, "padding": window.padding,
-                "groups": node.groups}  # fmt: skip
+                "kernel": window.kernel, "stride": window.stride, "groups": node.groups,
+                "padding": (top, left, max(bottom, 0), max(right, 0))}  # fmt: skip
     return validated(Layer, {"name": name, "output_channels": outputs, **data}, name)
 
 

@@ -1,0 +1,92 @@
+"""Random quantised networks, their layers with weights in the RTL: outputs, counts and cycles."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.campaigns.network import RanLayer, network_values, plan_network, run_network, weighted
+from hwgen.golden.quantised.execution import checked_inputs, execute, images
+from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware, load_hardware
+from hwgen.quantised.graph import Graph
+from hwgen.quantised.kinds import Convolution
+from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.tools.toolchain import Simulator
+from tests.quantised.onnx.models import Draft
+from tests.random.quantised import quantised_model, random_model
+
+
+@pytest.fixture
+def hardware() -> Hardware:
+    machine = load_hardware(named_file("hardware", "m4c4_1KiB"))
+    return machine.model_copy(update={"requantisation": "scaled"})
+
+
+def ran(seed: int, folder: Path, hardware: Hardware, simulator: Simulator) -> list[RanLayer]:
+    """The layers of a random network that the hardware runs; its outputs are the integer reference's."""
+    rng = np.random.default_rng(seed)
+    path = folder / f"{seed}.onnx"
+    given = quantised_model(rng, random_model(rng), path)
+    graph = read_quantised(path)
+    plan = plan_network(graph, hardware)
+    tensors = [execute(graph, one) for one in images(graph, given, checked_inputs(graph, given, "x"))]
+    found = run_network(plan, tensors, folder / str(seed), simulator=simulator)
+    for at, reference in enumerate(tensors):
+        values = network_values(graph, reference, [one for one in found if one.image == at])
+        for name in graph.outputs:
+            np.testing.assert_array_equal(values[name], reference[name])
+    for one in found:
+        assert one.passed, (seed, one.node.name, one.result.failures)
+        assert abs(one.result.cycles - one.result.predicted_cycles) <= max(0.01 * one.result.cycles, 12)
+    return found
+
+
+def test_a_network_under_icarus(tmp_path: Path, hardware: Hardware) -> None:
+    assert len(ran(10, tmp_path, hardware, "icarus")) == 3
+
+
+@pytest.mark.nightly
+def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
+    found = Counter(one.node.label for seed in range(60) for one in ran(seed, tmp_path, hardware, "verilator"))
+    assert all(found[kind] >= 8 for kind in ("conv", "depthwise conv", "product")), found
+
+
+def convolved(path: Path, kernel: tuple[int, int], dilation: tuple[int, int]) -> Graph:
+    """A convolution of 2 x 6 x 6 to one channel, stride 2."""
+    draft = Draft([1, 2, 6, 6])
+    weights = draft.weights(np.ones((1, 2, *kernel)), 0.1)
+    settings = {"kernel_shape": kernel, "strides": (2, 2), "dilations": dilation}
+    made = draft.node("Conv", draft.both("x", 0.05, 128), weights, **settings)
+    return read_quantised(draft.write(path, draft.both(made, 0.1, 128), None))
+
+
+def test_dilation_counts_where_the_kernel_has_several_taps(tmp_path: Path, hardware: Hardware) -> None:
+    plan = plan_network(convolved(tmp_path / "x.onnx", (1, 3), (2, 1)), hardware)
+    assert (len(plan.layers), plan.refused) == (1, {})
+    plan = plan_network(convolved(tmp_path / "x.onnx", (3, 1), (2, 1)), hardware)
+    assert (len(plan.layers), list(plan.refused.values())) == (0, ["dilation: expected [1, 1], got [2, 1]"])
+
+
+@pytest.mark.parametrize(
+    ("padding", "rows", "runs"), [((0, 0, -1, 0), 3, True), ((0, 0, -2, 0), 2, False), ((-1, 0, 1, 0), 3, False)]
+)
+def test_what_no_window_reads_may_be_cut_off_at_the_end(
+    tmp_path: Path, hardware: Hardware, padding: tuple[int, int, int, int], rows: int, runs: bool
+) -> None:
+    graph = convolved(tmp_path / "x.onnx", (1, 3), (1, 1))
+    (node,) = weighted(graph)
+    assert isinstance(node, Convolution)
+    cut = replace(node, window=replace(node.window, padding=padding), shape=(1, 1, rows, 2))
+    plan = plan_network(replace(graph, nodes=(cut,)), hardware)
+    assert bool(plan.layers) == runs
+
+
+@pytest.mark.parametrize("key", ["lanes", "order", "buffers"])
+def test_what_all_layers_share_is_given(tmp_path: Path, hardware: Hardware, key: str) -> None:
+    graph = convolved(tmp_path / "x.onnx", (1, 1), (1, 1))
+    with pytest.raises(InputError, match=f"^hardware m4c4_1KiB: {key}: expected them given"):
+        plan_network(graph, hardware.model_copy(update={key: None}))
