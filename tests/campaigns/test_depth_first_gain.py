@@ -26,6 +26,7 @@ def both() -> BothWays:
     return run_both_ways(PART.name, solution, hardware("fig8"), macs=16, equal_memory=False, fast=False)
 
 
+@pytest.mark.nightly
 def test_both_ways_move_what_the_model_says_and_leave_the_same(both: BothWays) -> None:
     assert both.failures == []
     conv1, conv2, conv3 = (one.schedule.layer for one in both.layered.results)
@@ -49,6 +50,7 @@ def test_both_ways_move_what_the_model_says_and_leave_the_same(both: BothWays) -
     assert both.on_chip > stack_cost(whole_stack(PART.made(small=False), 2).graph, stack).ring_elements + weights
 
 
+@pytest.mark.nightly
 def test_what_differs_is_told(both: BothWays) -> None:
     first, *others = both.layered.results
     fewer = replace(first, measured=first.predicted.__class__({}))
@@ -69,6 +71,7 @@ def test_equal_memory() -> None:
     assert as_large_as(base, 10).cluster == Cluster(hwcs=2, tcdm=1 << 10, banks=16)
 
 
+@pytest.mark.nightly
 def test_the_command(both: BothWays, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it prints and keeps, and its exit status; the simulation is the one above."""
     runs: list[str] = []

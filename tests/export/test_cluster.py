@@ -31,6 +31,7 @@ PARAMETERS = ClusterParameters(hwc=HWC, hwcs=2, tcdm_bytes=4096, tcdm_banks=4, a
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cluster")
     for name, text in cluster_files_of(PARAMETERS).items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text, encoding="utf-8")
     return path
 

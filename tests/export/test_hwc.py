@@ -29,6 +29,7 @@ PARAMETERS = HwcParameters(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("hwc")
     for name, text in files_of(PARAMETERS).items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text, encoding="utf-8")
     return path
 

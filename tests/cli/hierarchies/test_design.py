@@ -28,6 +28,7 @@ def layers(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_memories_and_schedules_together(
     run: Run, layers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

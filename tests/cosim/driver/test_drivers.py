@@ -188,6 +188,7 @@ def test_layers_on_an_hwc(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_layers_on_a_cluster(tmp_path: Path) -> None:
     machine = hardware("fig8")

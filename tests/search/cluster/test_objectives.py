@@ -73,7 +73,7 @@ def searched(layer: Layer, hardware: Hardware, objective: ClusterObjective) -> T
     [
         ("dram-time", SINGLE, 224, 0),
         ("dram-time", DEEP, 256, 0),
-        ("energy", LONG, 224, 96),
+        pytest.param("energy", LONG, 224, 96, marks=pytest.mark.nightly),
     ],
 )
 def test_objectives_equal_brute_force(objective: ClusterObjective, layer: Layer, tcdm: int, more: int) -> None:
