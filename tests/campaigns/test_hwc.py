@@ -98,6 +98,7 @@ def lines_in(file: Path) -> int:
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
+@pytest.mark.nightly
 def test_a_killed_run_goes_on_where_it_was(run: Run, small: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     command = ["regress", str(small), "--per-layer", "--shared", "--hwce", "-j", "1", "-o", str(output)]
@@ -120,6 +121,7 @@ def test_a_killed_run_goes_on_where_it_was(run: Run, small: Path, tmp_path: Path
     assert (answer.status, answer.json["simulated"], len(answer.json["results"])) == (0, 8 - done, 8)
 
 
+@pytest.mark.nightly
 def test_a_row_that_differs_is_named(run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = cache_folder() / "runtime"
     runtime.mkdir(parents=True, exist_ok=True)
@@ -153,6 +155,7 @@ def test_what_cannot_be_planned_is_a_failure_and_the_rest_is_done(run: Run, smal
     assert answer.json["simulated"] == 3
 
 
+@pytest.mark.nightly
 def test_lanes_are_of_any_shape_where_they_are_to_be_busy(run: Run, small: Path, tmp_path: Path) -> None:
     table = yaml.safe_load(small.read_text(encoding="utf-8"))
     small.write_text(yaml.safe_dump({**table, "layers": ROWS[1:2]}), encoding="utf-8")

@@ -179,6 +179,7 @@ def test_wrong_options_are_refused(run: Run, schedule_file: Path, tmp_path: Path
     refused(run("cosim", bad), "bad.yaml: nest: m: the innermost step leaves 3, the lanes do 1")
 
 
+@pytest.mark.nightly
 def test_a_set_is_scheduled_first(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 

@@ -56,6 +56,7 @@ def test_a_solution_runs_and_equals_the_model(run: Run, solution: Path, tmp_path
     assert CYCLES_NOTE in answer.out
 
 
+@pytest.mark.nightly
 def test_a_solution_runs_on_a_dram(run: Run, solution: Path, tmp_path: Path) -> None:
     told = run("predict", tmp_path, "--macs", "8", "--dram", "cluster_ddr3", "--json").json
     answer = run("cosim", tmp_path, "--macs", "8", "--dram", "cluster_ddr3", "-o", tmp_path / "out.json")

@@ -163,6 +163,7 @@ def test_every_width_and_scheme(browser: Browser, shapes: Path, width: int, dark
     assert browser.complaints == []
 
 
+@pytest.mark.nightly
 def test_clusters_and_engines(browser: Browser, tmp_path: Path) -> None:
     results(tmp_path, clusters=True)
     file = tmp_path / "page.html"

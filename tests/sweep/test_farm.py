@@ -160,6 +160,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(tmp_path: Path, times:
     assert out == "attempts 0 again 0\n"
 
 
+@pytest.mark.nightly
 def test_interrupted_it_leaves_the_rows_that_are_there(tmp_path: Path) -> None:
     disturbed = tmp_path / "disturbed"
     process = started(disturbed, "a,b,c,slow", "1024")
@@ -205,6 +206,7 @@ def test_an_interruption_where_errors_are_swallowed_is_not_lost(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.nightly
 def test_what_hangs_or_crashes_or_differs_is_one_row_and_a_worker_that_dies_costs_an_attempt(tmp_path: Path) -> None:
     names = ("a", "slow", "crash", "differs", "killer")
     out = finished(started(tmp_path, ",".join(names), "32,1024", seconds=6, attempts=2))

@@ -82,6 +82,7 @@ def test_the_simulator_is_asked_for_the_same_run_to_the_byte(
             assert np.array_equal(getattr(one, field.name), getattr(two, field.name)), field.name
 
 
+@pytest.mark.nightly
 def test_counts_and_outputs_are_those_of_cosim_and_of_the_file(run: Run, tmp_path: Path) -> None:
     work = written(tmp_path, 1)
     folder = tmp_path / "rtl"

@@ -67,6 +67,7 @@ def test_the_pure_model(run: Run, layers: str) -> None:
     refused(run("synth", "found"), PURE)
 
 
+@pytest.mark.nightly
 def test_one_hwc_for_all_layers_into_rtl(run: Run, layers: str) -> None:
     """The chain that the line above names, into the simulator; it is the HWC that cosim finds for the set."""
     assert run("schedule", layers, "--buffer", "1KiB", "--shared", "-o", "found").status == 0

@@ -24,6 +24,7 @@ def arguments(tmp_path: Path) -> list[object]:
     return [tmp_path / "layer.yaml", "--hardware", tmp_path / "cluster.hardware.yaml"]
 
 
+@pytest.mark.nightly
 def test_cosim_on_two_clusters(run: Run, arguments: list[object]) -> None:
     answer = run("cosim", *arguments, "--clusters", "2", "--partition", "OFM", "--json")
     (result,) = answer.json["results"]

@@ -28,9 +28,8 @@ def check(results: list[LayerResult], *, stalls: bool = False) -> None:
         assert stalls or abs(one.cycles - one.predicted_cycles) <= max(0.01 * one.cycles, 12)
 
 
-@pytest.mark.parametrize(
-    ("name", "requantisers"), [("two_tiles", 1), pytest.param("sums_of_channels", 4, marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "requantisers"), [("two_tiles", 1), ("sums_of_channels", 4)])
 def test_a_few_layers_under_icarus(name: str, requantisers: int) -> None:
     hardware = scaling(hwc(name), requantisers)
     schedules = schedules_for(hardware, Random(f"scaled {name}"), 2, most_macs=3000)

@@ -103,6 +103,7 @@ def test_idle_hwcs_are_out() -> None:
     assert spread == [Loop("m", 6, "hwc")]
 
 
+@pytest.mark.nightly
 def test_less_is_counted_on_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rings that need three times their bytes, so that what fits is far from what loops need at least.
 
