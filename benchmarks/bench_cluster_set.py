@@ -89,7 +89,7 @@ def run(folder: Path, *arguments: object) -> tuple[float, Any]:
 
 
 def cluster_of(size: int) -> Hardware:
-    """Four HWCs of 1 KiB with so many KiB of TCDM, and weights of energy."""
+    """Four HWCs of 1 KiB and a TCDM of ``size`` KiB, with weights of energy."""
     hardware = load_hardware(named_file("hardware", "cluster"))
     assert hardware.cluster is not None
     energy = EnergyCost(dram=200, tcdm=6, local=1, mac=1)

@@ -57,7 +57,7 @@ class Program:
     environment: dict[str, str]
 
     def command(self, runs: int) -> list[str]:
-        """The command for so many convolutions."""
+        """The command that runs the convolution ``runs`` times."""
         return [str(self.path), str(runs), *([] if self.library is None else [str(self.library)])]
 
 

@@ -48,7 +48,7 @@ class SystemJob:
     Members
     -------
     parts : one for each cluster that is started; the others stay idle.
-    stop_after : reset the system so many cycles after the last start; then no interrupt comes.
+    stop_after : cycles from the last start to a reset of the system; then no interrupt comes.
     """
 
     name: str

@@ -1,10 +1,16 @@
-/* Driver of a block: see block_driver.h. Generated, do not edit. */
+/* The driver: see block_driver.h. Generated, do not edit. */
 #include "block_driver.h"
 
-static void write_all(const struct hwgen_device *device, const struct block_write *writes, uint32_t count)
+static enum hwgen_result start_with(
+    const struct hwgen_device *device, const struct block_write *writes, uint32_t count)
 {
+    if (HWGEN_READ(device, BLOCK_STATUS) & BLOCK_STATUS_BUSY)
+        return HWGEN_BUSY;
     for (uint32_t i = 0; i < count; i++)
         HWGEN_WRITE(device, writes[i].address, writes[i].value + (writes[i].in_memory ? device->memory_base : 0u));
+    HWGEN_BARRIER(device);
+    HWGEN_WRITE(device, BLOCK_CONTROL, BLOCK_CONTROL_START);
+    return HWGEN_OK;
 }
 
 /* @calls@ */

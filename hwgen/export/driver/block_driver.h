@@ -1,4 +1,4 @@
-/* Driver of a block. Generated, do not edit.
+/* The driver of one block. Generated, do not edit.
 
    block_probe once; then, for each run, block_start and block_wait, or block_start and, in the interrupt's
    handler, block_acknowledge. What to run is in programs/LAYER.h. */
@@ -34,7 +34,7 @@ enum hwgen_result block_poll(const struct hwgen_device *device);
    it is not null, gets how the run ended. For interrupt handlers: it reads two registers and writes one. */
 enum hwgen_result block_acknowledge(const struct hwgen_device *device, struct hwgen_end *end);
 
-/* Polls until the end, so many times or, with 0, for ever, and acknowledges it. */
+/* Polls until the end, at most polls times (0: for ever), and acknowledges it. */
 enum hwgen_result block_wait(const struct hwgen_device *device, uint32_t polls, struct hwgen_end *end);
 
 /* Reads the counters. */

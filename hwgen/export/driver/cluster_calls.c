@@ -11,10 +11,5 @@ void cluster_store_program(const struct hwgen_device *device, const struct clust
 
 enum hwgen_result cluster_start(const struct hwgen_device *device, const struct cluster_program *program)
 {
-    if (HWGEN_READ(device, CLUSTER_STATUS) & CLUSTER_STATUS_BUSY)
-        return HWGEN_BUSY;
-    write_all(device, program->writes, program->count);
-    HWGEN_BARRIER(device);
-    HWGEN_WRITE(device, CLUSTER_CONTROL, CLUSTER_CONTROL_START);
-    return HWGEN_OK;
+    return start_with(device, program->writes, program->count);
 }

@@ -35,9 +35,8 @@ def _text(name: str) -> str:
 
 
 def _filled(name: str, block: str, parts: dict[str, str]) -> str:
-    """A file that is written for a block called ``block``, with parts in the places of their names."""
+    """A file whose names begin with ``block_``, with those of this block, and parts in the places of their names."""
     text = _text(name).replace("block_", f"{block}_").replace("BLOCK_", f"{block.upper()}_")
-    text = text.replace(" a block:", f" a {block}:").replace(" a block.", f" a {block}.")
     for part, content in parts.items():
         text = text.replace(f"/* @{part}@ */", content)
     return text + "\n"

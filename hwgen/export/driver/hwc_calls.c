@@ -7,12 +7,7 @@ enum hwgen_result hwc_probe(const struct hwgen_device *device)
 
 enum hwgen_result hwc_start(const struct hwgen_device *device, const struct hwc_program *program)
 {
-    if (HWGEN_READ(device, HWC_STATUS) & HWC_STATUS_BUSY)
-        return HWGEN_BUSY;
-    write_all(device, program->writes, program->count);
-    HWGEN_BARRIER(device);
-    HWGEN_WRITE(device, HWC_CONTROL, HWC_CONTROL_START);
-    return HWGEN_OK;
+    return start_with(device, program->writes, program->count);
 }
 
 void hwc_abort(const struct hwgen_device *device)

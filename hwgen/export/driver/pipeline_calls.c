@@ -13,10 +13,5 @@ enum hwgen_result pipeline_load(const struct hwgen_device *device)
 
 enum hwgen_result pipeline_start(const struct hwgen_device *device, const struct pipeline_tile *tile)
 {
-    if (HWGEN_READ(device, PIPELINE_STATUS) & PIPELINE_STATUS_BUSY)
-        return HWGEN_BUSY;
-    write_all(device, tile->writes, tile->count);
-    HWGEN_BARRIER(device);
-    HWGEN_WRITE(device, PIPELINE_CONTROL, PIPELINE_CONTROL_START);
-    return HWGEN_OK;
+    return start_with(device, tile->writes, tile->count);
 }

@@ -7,7 +7,7 @@ from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.joined import Instance, Port, joined
 from hwgen.export.package import EXAMPLE
 
-__all__ = ["DEPTH_LOG2", "front_end_files"]
+__all__ = ["front_end_files"]
 
 FOLDER = Path(__file__).parent
 MEMORIES = {"hwc": "tcdm_memory", "cluster": "axi_memory"}

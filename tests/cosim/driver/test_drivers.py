@@ -69,6 +69,8 @@ class Driven:
     system: ExampleSystem
     driver: ctypes.CDLL
     keep: list[object]
+    answers: dict[int, int]
+    """What registers read in place of what they hold, by address."""
 
     def end(self) -> tuple[int, int]:
         """Status and error code of the last end."""
@@ -89,9 +91,10 @@ def driven(folder: Path, block: str, layers: list[str], before: str = "", more: 
     def store(address: int, byte: int) -> None:
         system.memory[address] = byte
 
+    answers: dict[int, int] = {}
     u32, u8 = ctypes.c_uint32, ctypes.c_uint8
     functions: dict[str, tuple[object, Callable[..., object]]] = {
-        "bus_read": (ctypes.CFUNCTYPE(u32, u32), system.read),
+        "bus_read": (ctypes.CFUNCTYPE(u32, u32), lambda address: answers.get(address, system.read(address))),
         "bus_write": (ctypes.CFUNCTYPE(None, u32, u32), system.write),
         "memory_store": (ctypes.CFUNCTYPE(None, u32, u8), store),
         "memory_fetch": (ctypes.CFUNCTYPE(u8, u32), lambda address: int(system.memory[address])),
@@ -101,7 +104,7 @@ def driven(folder: Path, block: str, layers: list[str], before: str = "", more: 
         pointer = kind(function)  # type: ignore[operator]
         ctypes.c_void_p.in_dll(driver, name).value = ctypes.cast(pointer, ctypes.c_void_p).value
         keep.append(pointer)
-    return Driven(system, driver, keep)
+    return Driven(system, driver, keep, answers)
 
 
 def written(folder: Path, files: Mapping[str, str | bytes]) -> None:
@@ -177,11 +180,17 @@ def test_layers_on_an_hwc(tmp_path: Path) -> None:
         assert ctypes.c_uint32.in_dll(one.driver, "counters").value > layer.macs // 16
     assert one.system.refused == []
     assert one.driver.store(0, 0, b"", programs[0].regions["input"].size + 1) == OUTSIDE
+    registers = hwc_registers(programs[0].parameters).addresses
+    one.answers[registers["digest"]] = 1
+    assert one.driver.probe() == OTHER_HARDWARE
+    one.answers[registers["identity"]] = 1
+    assert one.driver.probe() == NO_BLOCK
+    one.answers.clear()
     one.driver.start(0)
     one.driver.stop()
     assert one.driver.wait(0) == FAILED
     assert one.end()[1] == HwcError.ABORTED.value
-    one.system.write(hwc_registers(programs[0].parameters).addresses["digest"], int(Control.START))
+    one.system.write(registers["digest"], int(Control.START))
     assert len(one.system.refused) == 1
     assert (one.driver.poll(), one.driver.acknowledge(), one.end()[1]) == (
         FAILED, FAILED, HwcError.READ_ONLY_REGISTER.value,
