@@ -27,7 +27,7 @@ from hwgen.search.hwc.shared import layer_set_of
 FEW = 64
 """Multipliers up to which every shape is looked at."""
 WITHIN, SHARE = 3.0, 0.1
-"""A layer in the better one of two orders has at most so many times its optimum, and a share of those of all."""
+"""A layer in the better of two orders takes at most `WITHIN` times its optimum plus `SHARE` of all optima's sum."""
 
 
 def least_of_one_order(sets: list[LayerSet]) -> tuple[float, LayerSet]:

@@ -93,8 +93,7 @@ def _row_words(columns: tuple[int, ...], bits: int, word: int) -> list[tuple[int
 def _vector_words(
     schedule: Schedule, dim: Dim, places: Iterable[int], size: int = SUM_BYTES
 ) -> Iterator[tuple[int, int]]:
-    """Byte offset and byte enables of the words of sums or biases, of so many bytes, along a dimension: a lane vector
-    at a time."""
+    """Byte offset and byte enables of the words of sums or biases along a dimension, a lane vector at a time."""
     loops = tuple(loop for loop in schedule.loops if loop.dim == dim)
     wanted = set(places)
     for tile in tiles({dim: range(schedule.layer.extents[dim])}, loops):

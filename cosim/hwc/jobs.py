@@ -66,9 +66,9 @@ class Job:
     error : port and byte address whose accesses are answered with an error.
     reset : reset the HWC first; the first job of a process always does.
     reads : byte addresses of further registers to read when the run has finished.
-    meanwhile : (cycles, action, byte address, value): what happens so many cycles after the start, or after the last
-        one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), a ``reset`` (of HWC and
-        counters).
+    meanwhile : (cycles, action, byte address, value): what happens that number of cycles after the start, or after
+        the previous one of these: a ``write`` to a register, an ``end`` (a write after the interrupt), a ``reset``
+        (of HWC and counters).
     trace : which accesses to write down.
     ports : bits of a word of the ports I, W and O, the same for all jobs of a call.
     tells_memory : byte address of the register that is told first whether the memory answers writes; None: the HWC

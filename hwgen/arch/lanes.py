@@ -67,7 +67,7 @@ def capture(lanes: Lanes) -> int:
 
 
 def spreads(lanes: Lanes) -> bool:
-    """Whether operands stand in registers on their way from the memories to so many multipliers."""
+    """Whether operands stand in registers on their way from the memories to the multipliers."""
     return lanes.c > 1 and lanes.product > LANES
 
 

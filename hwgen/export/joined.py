@@ -77,5 +77,5 @@ def joined(module: str, instances: Sequence[Instance], inside: Collection[str]) 
 
 
 def range_of(width: int) -> str:
-    """The range of a declaration of so many bits."""
+    """The range of a declaration of ``width`` bits."""
     return f"[{width - 1}:0] " if width > 1 else ""

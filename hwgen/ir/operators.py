@@ -61,7 +61,7 @@ class Operator:
         return node.output_height * node.output_width
 
     def channels_read(self, given: Sequence[int]) -> int:
-        """The input channels of a row whose operands have so many."""
+        """The input channels of a row whose operands have ``given`` channels."""
         return given[0]
 
     def output_size(self, node: "Node", axis: Axis, size: int, kernel: int, pads: int) -> int:

@@ -206,7 +206,7 @@ class GivenRequantisation(Value):
             raise ValueError(f"requantisation: ceiling: expected 0 to {most}, got {self.ceiling}")
 
     def complete(self, products: int, bits: int) -> Requantisation:
-        """All of it, for outputs of ``bits`` bits that are sums of so many products of operands as wide."""
+        """All of it, for outputs of ``bits`` bits that are sums of ``products`` products of operands as wide."""
         product_shift = self.product_shift
         if product_shift is None:
             product_shift = safe_product_shift(products, bits) if bits == 16 else 0
@@ -226,7 +226,7 @@ def usual_shift(products: int, bits: int, product_shift: int = 0) -> int:
 
 
 def safe_product_shift(products: int, bits: int) -> int:
-    """The least shift of single products with which no sum of so many, of operands of ``bits`` bits, overflows."""
+    """The least shift of single products with which no sum of ``products`` overflows; operands have ``bits`` bits."""
     shift = 0
     while products * (1 << (2 * bits - 2) >> shift) > (1 << 31) - 1:
         shift += 1

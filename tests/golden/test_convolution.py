@@ -79,7 +79,7 @@ def test_row_chunks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def row(products: int) -> Layer:
-    """One output that is the sum of so many products."""
+    """One output that is the sum of ``products`` products."""
     height = next(
         height for height in range(1, products + 1) if products % height == 0 and products // height <= LARGEST
     )

@@ -80,7 +80,7 @@ MEANINGS: tuple[tuple[str, str, set[int]], ...] = (
 )
 REGISTERS = register_facts()
 
-# A class that has so many members of these names holds the same facts once more.
+# A class that has at least that number of these members holds the same facts once more.
 TABLES: tuple[tuple[str, set[str], int], ...] = (
     ("the DRAM", set(dram.Dram.model_fields), 2),
     ("the DMA's parameters", {field.name for field in fields(dma.DmaParameters)}, 2),

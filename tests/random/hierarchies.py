@@ -17,7 +17,7 @@ NAMES = ("sram", "tcdm", "local", "reg", "dram")
 
 
 def random_hierarchy(rng: Random, levels: int) -> Hierarchy:
-    """A hierarchy of so many levels, the outermost included, that holds whatever a small layer needs."""
+    """A hierarchy of ``levels`` levels, the outermost included, that holds whatever a small layer needs."""
     names = rng.sample(NAMES, levels)
     inner = [
         {"name": name, "bytes": size if rng.random() < 0.5 else dict.fromkeys(ARRAYS, size // 3)}

@@ -99,7 +99,7 @@ def _cells(row: Any, question: Question, budget: int, *, simulated: bool) -> dic
 
 
 def _on_cluster(layer: Layer, question: Question, hwcs: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """A layer on a cluster of so many HWCs; the run is made up, and only one HWC was simulated."""
+    """A layer on a cluster of ``hwcs`` HWCs; the run is made up, and only one HWC was simulated."""
     configuration = ClusterConfiguration(Configuration("per-layer", 512), Cluster(hwcs=hwcs, tcdm=1 << 14))
     plan = plan_on_cluster(layer, configuration)
     schedule = Schedule.from_data(plan["schedule"])

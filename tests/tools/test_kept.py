@@ -19,7 +19,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def build(cache: Path, name: str, size: int, hours: float) -> Path:
-    """A build of so many bytes that was used so many hours ago."""
+    """A build of ``size`` bytes that was last used ``hours`` hours ago."""
     folder = kept_folder(cache / "builds" / name, lambda fresh: (fresh / "file").write_bytes(bytes(size)) and None)
     used = time.time() - 3600 * hours
     os.utime(folder / "complete", (used, used))

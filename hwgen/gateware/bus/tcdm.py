@@ -76,7 +76,7 @@ class Request(data.Struct):
 
 
 def request_layout(width: int) -> data.StructLayout:
-    """The same for a port of so many bits."""
+    """The same for a port of ``width`` bits."""
     return data.StructLayout({"address": 32, "write": 1, "enable": width // 8, "data": width})
 
 

@@ -154,7 +154,7 @@ class Clip(wiring.Component):
 
 
 def clip_ports(bits: int = 8) -> dict[str, wiring.Member]:
-    """A port for each setting of the clip of outputs of so many bits."""
+    """A port for each setting of the clip of outputs of ``bits`` bits."""
     return {setting.name: In(setting.width) for setting in clip_settings(bits)}
 
 

@@ -17,7 +17,7 @@ class EnergyTable:
     per_byte : pJ of a byte that a memory serves, by its size in bytes (None: the outermost) and the bits of an
         access.
     mac : pJ of a multiply-accumulate.
-    area : mm2 of memories of so many bytes.
+    area : mm2 of memories, by their bytes.
     area_without_memory : mm2 of all that is no memory.
     """
 

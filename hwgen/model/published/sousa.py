@@ -198,7 +198,7 @@ class _Cluster:
         self.loads = self.load_bursts = self.stores = self.store_bursts = self.cycles = 0
 
     def run(self, rows: tuple[int, int], filters: tuple[int, int], taken: int) -> None:
-        """The nest of the schedule over the slice's rows and filters, so many filters at a time."""
+        """The nest of the schedule over the slice's rows and filters, ``taken`` filters at a time."""
         layer, mapping = self.layer, self.mapping
         depthwise = _depthwise(layer)
         channels = _pieces(layer.channels_per_group, mapping.channels, self.reading)

@@ -113,7 +113,7 @@ class _Equations:
         return (self.bits.acc if self.reading.sums == "acc" else self.bits.O) // 8
 
     def touched(self, outputs: Ints, axis: int) -> Ints:
-        """Rows (axis 0) or columns of the input for so many rows or columns of a tile."""
+        """Rows (axis 0) or columns of the input that ``outputs`` rows or columns of a tile read."""
         touched: Ints = (outputs - 1) * self.layer.stride[axis] + self.layer.kernel[axis]
         return np.minimum(touched, self._image(axis)) if self.reading.halo == "clipped" else touched
 
@@ -249,13 +249,13 @@ def _tile(steps: Mapping[Dim, Sequence[int]], shape: tuple[int, ...], flat: int)
 
 
 def hwce(layer: Layer, stripe: int | None = None, *, bits: Bits = EIGHT_BITS, lanes: Lanes = ONE_LANE) -> Schedule:
-    """The HWCE's nest (Stoutchinin et al. 2019, Fig. 11), the image cut into stripes of so many output columns.
+    """The HWCE's nest (Stoutchinin et al. 2019, Fig. 11), the image cut into stripes of ``stripe`` output columns.
 
     One input channel convolved into one output channel at a time, with a line buffer of kernel-height rows, one
     kernel of weights, and every partial sum in memory between input channels. The figure marks I and W above its
     loops of one iteration over m and c; those carry nothing, so by Eq. 2 the buffer is that of the row loop below,
     where the markers stand here: the traffic is the same, the need is the line buffer. Tiles over y (iss) are the
-    whole height. With ``lanes`` along x a row is done so many columns at a time: the bytes moved are the same.
+    whole height. With ``lanes`` along x a row is done several columns at a time: the bytes moved are the same.
     """
     columns = min(stripe or layer.output_width, layer.output_width)
     nest: tuple[Loop | Marker, ...] = (

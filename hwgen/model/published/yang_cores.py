@@ -58,7 +58,7 @@ def last_levels(schedule: Schedule, hierarchy: Hierarchy) -> dict[ArrayName, int
 
 
 def energy_of_cores(schedule: Schedule, hierarchy: Hierarchy, cores: int, shared: Shared) -> CoreEnergy:
-    """What the memories take if so many cores share one last level; with one core nothing is shared or split."""
+    """What the memories take if ``cores`` cores share one last level; with one core nothing is shared or split."""
     served = counts_of(schedule, hierarchy).served
     sizes = _sizes(schedule, hierarchy)
     private, last = 0.0, dict.fromkeys(ARRAYS, 0.0)

@@ -52,7 +52,7 @@ SCHEDULES = 4
 
 @dataclass(frozen=True)
 class DesignTask:
-    """One layer in accesses of so many bits, for some budgets."""
+    """One layer in accesses of one width, for some budgets."""
 
     layer: Layer
     lanes: Lanes
@@ -117,7 +117,7 @@ class DesignRow:
 
 @dataclass(frozen=True)
 class CoreRow:
-    """pJ of one schedule on so many cores, ``shared``: the operand whose last level they share; see Fig. 9.
+    """pJ of one schedule on several cores, ``shared``: the operand whose last level they share; see Fig. 9.
 
     ``last_bytes_i`` and the like: bytes of the last levels on one core.
     """
@@ -165,7 +165,7 @@ def design_tasks(layers: Sequence[Layer], lanes: Lanes) -> list[DesignTask]:
 def designs(
     tasks: Sequence[DesignTask], jobs: int, progress: Callable[[], object] = lambda: None
 ) -> list[list[list[Fitted]]]:
-    """What each task finds, so many at a time; ``progress`` is called after each."""
+    """What each task finds, ``jobs`` of them side by side; ``progress`` is called after each."""
     found: list[list[list[Fitted]]] = [[] for _ in tasks]
     if jobs == 1:
         for index, task in enumerate(tasks):

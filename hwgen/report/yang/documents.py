@@ -20,8 +20,8 @@ Layers Conv1 to Conv5 of Table 4 at full size. *DianNao*: 2 KB for inputs, 32 KB
 sizes and buffer places, with the gap to a proven lower bound; both in accesses of 64 bits.
 
 *Designed* (Fig. 6 to 9): the same multipliers, and up to three memories of each operand on chip, as large as the
-schedule asks for, all together within so many bytes. Each layer has memories of its own. Accesses have 512 bits, the
-widest of Table 3, on DianNao's side, too, where the two are compared. The least energy that was found: no proof."""
+schedule asks for, all together within a budget of bytes. Each layer has memories of its own. Accesses have 512 bits,
+the widest of Table 3, also on DianNao's side, where the two are compared. The least energy found: no proof."""
 
 NO_CACHES = """\
 Not counted here. `make cpu` counts them: it runs the layers under cachegrind, from our schedules and through ATLAS

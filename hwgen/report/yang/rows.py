@@ -60,7 +60,7 @@ class NetworkRow:
 
 @dataclass(frozen=True)
 class EnergyRow:
-    """pJ for 16 bits of a memory of so many KiB, by the bits of an access."""
+    """pJ for 16 bits of a memory of ``kib`` KiB, by the bits of an access."""
 
     kib: float
     bits_64: float

@@ -28,7 +28,7 @@ __all__ = ["InnerGoal", "InnerNests"]
 InnerGoal = Literal["traffic", "cycles"]
 Floats = NDArray[np.float64]
 NEAR = 2.0
-"""A split of the memories that makes a layer cost more than so many times its least is not looked at."""
+"""A split of the memories that makes a layer cost more than this many times its least is not looked at."""
 
 Grid = Mapping[Dim, Sequence[Span]]
 

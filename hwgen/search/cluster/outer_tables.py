@@ -2,7 +2,7 @@
 
 `hwgen.search.cluster.outer_nest` puts the four of them together. In large layers, steps that another one beats in
 every factor are left out (`worth_while`); what they would add are ties. Of extents beyond `MOST_ROWS`, only the steps
-that cut an axis into so many tiles most evenly are tabulated, and these rounded up to whole vectors (`steps_of`);
+that cut an axis most evenly into a number of tiles are tabulated, and these rounded up to whole vectors (`steps_of`);
 what is left then is thinned out to `MOST_COMBINATIONS`.
 """
 

@@ -183,7 +183,7 @@ class JointBound:
 
 
 def _orders(left: list[int]) -> Iterator[tuple[int, ...]]:
-    """All sequences of so many markers of each operand."""
+    """All sequences of markers, with as many of each operand as ``left`` says."""
     if not any(left):
         yield ()
     for operand in range(3):

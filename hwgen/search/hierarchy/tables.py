@@ -136,7 +136,7 @@ def _lines(layer: Layer, axis: int, tap_step: int) -> Floats:
 
 
 def _in_whole_lines(layer: Layer, columns: Floats, wide: Floats, inputs: int, outputs: int) -> tuple[Floats, Floats]:
-    """The tables of columns with what is held in whole lines, of so many elements of I and of O."""
+    """The tables of columns with what is held in whole lines, of ``inputs`` elements of I and ``outputs`` of O."""
     columns, wide = columns.copy(), wide.copy()
     for step in range(1, layer.output_width + 1):
         starts = np.arange(0, layer.output_width, step)

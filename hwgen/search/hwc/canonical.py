@@ -42,7 +42,7 @@ CANONICAL = (
 )
 """Orders as text: capitals are tile loops; operands in brackets are buffered at the next loop."""
 LARGE_ORDER, LARGE = "MC[W]X[I]Ymyx[O]ckl", 1 << 16
-"""An order for budgets from so many bytes on, in place of the one without its loop over tiles of channels."""
+"""An order for budgets from `LARGE` bytes on, in place of the one without its loop over tiles of channels."""
 
 WEIGHT_STATIONARY = ("M[W]", "MC[W]")
 MOST_POINTS = 24
@@ -50,7 +50,7 @@ CHANNEL_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
 
 
 def orders_for(budget: int) -> tuple[str, ...]:
-    """The orders that are tried for a budget of so many bytes."""
+    """The orders that are tried for a ``budget`` in bytes."""
     return (*CANONICAL[:-1], LARGE_ORDER) if budget >= LARGE else CANONICAL
 
 

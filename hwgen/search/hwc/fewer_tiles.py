@@ -63,5 +63,5 @@ def _changed(layer: Layer, **sizes: int) -> Layer:
 
 
 def _input(outputs: int, kernel: int, stride: int, padding: int) -> int:
-    """Rows or columns of the input of a layer with so many outputs."""
+    """Rows or columns of the input that ``outputs`` rows or columns of the output read."""
     return max(1, (outputs - 1) * stride + kernel - padding)

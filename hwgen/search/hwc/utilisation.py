@@ -137,7 +137,7 @@ def plan_per_layer(
     max_ratio
         The most traffic of all layers, relative to that of the best schedules without hardware.
     lanes
-        The shape of the lanes; if left out, any that `hwgen.search.core.lane_shapes` has for so many multipliers.
+        The shape of the lanes; if left out, any that `hwgen.search.core.lane_shapes` has for ``multipliers``.
     multipliers
         Of the HWCs, where their lanes are free.
     store

@@ -32,7 +32,7 @@ HARDWARE = Hardware(
 
 
 def planned(name: str, *, outputs: int, channels: int, size: int, kernel: int = 1, at_a_time: int) -> Run:
-    """A layer whose input and weights are one tile for so many channels ``at_a_time``."""
+    """A layer whose input and weights are one tile for ``at_a_time`` channels."""
     layer = Layer(
         name=name,
         input_channels=channels,
@@ -72,7 +72,7 @@ def more_cycles(of: Run) -> list[int]:
 
 @pytest.mark.parametrize(("of", "words"), [(INPUTS, 1024), (WEIGHTS, 1152)], ids=["input", "weights"])
 def test_a_word_of_a_tile_in_every_cycle(of: Run, words: int) -> None:
-    """One tile of so many words, of which all are waited for."""
+    """One tile of ``words`` words, all of which are waited for."""
     rates = [words / (words + more) for more in more_cycles(of)]
     assert rates[0] == 1.0
     assert min(rates[:ACCESSES_IN_FLIGHT]) > 0.97, rates

@@ -115,7 +115,7 @@ class RegisterPort:
         return self._model.get(name)
 
     def seen(self, cycles: int) -> bool:
-        """Whether one of the watched outputs is 1 in one of so many cycles."""
+        """Whether one of the watched outputs is 1 in one of the next ``cycles`` cycles."""
         self._model.set(seen=0)
         self._model.run(cycles)
         return bool(self._model.get("seen"))

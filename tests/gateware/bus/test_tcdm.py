@@ -26,7 +26,7 @@ class Access:
 
 @dataclass
 class Memory:
-    """What answers: so many cycles after a grant, or any number after that, in order.
+    """What answers, in order: a fixed number of cycles after a grant, or any number after that.
 
     Members
     -------

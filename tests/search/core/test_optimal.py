@@ -28,7 +28,7 @@ SHAPES: tuple[Lanes, ...] = (
     Lanes(m=4, x=2),
 )
 PARTS = 12
-"""The random layers come in so many tests each, so that they can run side by side."""
+"""The random layers come in this many tests each, so that they can run side by side."""
 DRAWN = [part if part < 2 else pytest.param(part, marks=pytest.mark.nightly) for part in range(PARTS)]
 """A sixth of them in every run of the tests, all of them nightly."""
 LANES = 16

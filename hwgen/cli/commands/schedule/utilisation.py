@@ -23,7 +23,7 @@ DEFAULT_RATIO = 1.2
 
 
 def lanes_of(text: str | None, multipliers: int | None = None) -> Lanes | None:
-    """The shape, of so many multipliers if that is given, that ``auto``, ``m8x2`` or ``{m: 8, x: 2}`` stands for;
+    """The shape, of ``multipliers`` if they are given, that ``auto``, ``m8x2`` or ``{m: 8, x: 2}`` stands for;
     None for any."""
     if text in (None, "auto"):
         return None

@@ -12,7 +12,7 @@ M, C, Y, X = range(4)
 
 @njit(error_model="numpy")
 def _words(word, pitch, outputs, channels):  # type: ignore[no-untyped-def]
-    """Words that a line of so many output and input channels is fetched with; see `hwgen.arch.weights.lines`."""
+    """Words that a line of ``outputs`` times ``channels`` weights is fetched with; see `hwgen.arch.weights.lines`."""
     if pitch < word:
         return -(-channels * pitch // word)
     return channels * -(-outputs // word)
