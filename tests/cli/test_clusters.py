@@ -1,6 +1,5 @@
 """``hwgen predict`` on schedules of two memory levels."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,17 +80,17 @@ def test_the_given_cluster(run: Run, saved: Path, tmp_path: Path) -> None:
 
 
 def test_what_no_cluster_runs_is_counted_without_a_program(run: Run, saved: Path, tmp_path: Path) -> None:
-    halves = tuple(replace(item, double="halves") if item == NEST[0] else item for item in NEST)
-    save_schedule(ROWS.model_copy(update={"nest": halves}), saved)
+    strided = Layer(**{**LAYER.model_dump(), "output_height": 2, "stride": (5, 1)})
+    save_schedule(ROWS.model_copy(update={"layer": strided}), saved)
     (entry,) = run("predict", saved, "--json").json["schedules"]
     assert entry["counts"]["dram"]["P"]["read"]["bytes"] == 0
-    assert entry["counts"]["dram"]["I"]["read"]["bytes"] == 2 * 720
+    assert entry["counts"]["dram"]["I"]["read"]["bytes"] == 5 * 12 * 6
     assert entry["cycles"] is None
-    assert "the cluster has rings" in entry["refused"]
-    assert "the cluster has rings" in run("predict", saved).out
+    assert "stride: expected at most 4" in entry["refused"]
+    assert "stride: expected at most 4" in run("predict", saved).out
     path = tmp_path / "cluster.yaml"
     save_hardware(Hardware(name="four", cluster=Cluster()), path)
-    refused(run("predict", saved, "--hardware", path), "rows.yaml", "the cluster has rings")
+    refused(run("predict", saved, "--hardware", path), "rows.yaml", "stride: expected at most 4")
 
 
 def test_refused(run: Run, saved: Path) -> None:

@@ -151,8 +151,6 @@ def compile_cluster(
     cluster = (hardware and hardware.cluster) or Cluster()
     schedule = normalised(schedule, cluster.hwcs)
     where = schedule.layer.name
-    if any(schedule.in_halves(array) for array in ARRAYS):
-        raise InputError(f"{where}: nest: double: halves: the cluster has rings")
     placement = place(schedule)
     if placement.size > cluster.tcdm:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"

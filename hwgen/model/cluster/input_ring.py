@@ -2,7 +2,7 @@
 
 The rules are those of `hwgen.model.cluster.placement`, which lists every tile. Here each tile is three ranges: of
 channels, rows and columns. Tiles of several ranges along an axis (some kernel taps of a larger stride, some channels
-of several groups) are left to the list.
+of several groups) are left to the list, and so are halves.
 """
 
 import numpy as np
@@ -23,7 +23,9 @@ NOT_ONE_RANGE = -1
 
 
 def input_ring(schedule: Schedule) -> int | None:
-    """Bytes of the ring; None where a tile is not one range along each axis, or none can be placed."""
+    """Bytes of the ring; None where a tile is not one range along each axis, none can be placed, or in halves."""
+    if schedule.in_halves("I"):
+        return None
     marked = schedule.marked_loop("I", TCDM)
     assert marked is not None
     loops = schedule.loops[: marked + 1]

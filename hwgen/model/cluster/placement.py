@@ -2,18 +2,16 @@
 
 Each operand has a ring buffer. Linear addresses only increase; the TCDM address is the linear address modulo the size
 of the ring. Where rows or columns slide, a resident element keeps its linear address, so nothing is copied. Where
-everything is replaced, the new tile starts after the end of the last one. Bytes of I, of outputs and of partial sums
-are at their place in the feature map's row modulo a word of the wider map port (`Ports.map_bytes`).
+everything is replaced, the new tile starts after the end of the last one. An operand in halves has a ring of twice
+its largest tile: each tile is fetched whole, into the half that the last one is not in. Bytes of I, of outputs and of
+partial sums are at their place in the feature map's row modulo a word of the wider map port (`Ports.map_bytes`).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.layout import LEAST_RING, aligned
@@ -23,11 +21,22 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ArrayName, Schedule
-from hwgen.model.cluster.input_ring import input_ring
 from hwgen.model.cluster.tile_order import Iteration, Ranges, TileWalk
 
-__all__ = ["OutputRow", "Placed", "Segments", "Stay", "TcdmPlacement", "bytes_needed", "place", "spills_from_local"]
+__all__ = [
+    "LEAST_HALF",
+    "OutputRow",
+    "Placed",
+    "Segments",
+    "Stay",
+    "TcdmPlacement",
+    "input_lines",
+    "place",
+    "spills_from_local",
+]
 
+LEAST_HALF = LEAST_RING // 2
+"""Bytes of a half, at least."""
 Range = tuple[int, int]
 Segments = tuple[Range, ...]
 """Disjoint half-open ranges, ascending."""
@@ -117,18 +126,6 @@ def place(schedule: Schedule) -> TcdmPlacement:
     return TcdmPlacement(walk, bias, inputs, weights, outputs)
 
 
-def bytes_needed(schedule: Schedule, most: int) -> int:
-    """`TcdmPlacement.size`, in a fraction of the time; if that is more than ``most``, a value between the two."""
-    walk = TileWalk(schedule)
-    bias = aligned(record_bytes(schedule.requantisation) * schedule.layer.output_channels)
-    weights, outputs = _weight_ring(schedule, walk), _output_ring(schedule, walk)
-    least = aligned(aligned(bias + LEAST_RING) + weights) + outputs
-    if least > most:
-        return least
-    inputs = input_ring(schedule) or _inputs(schedule, walk, 0).size
-    return aligned(aligned(bias + inputs) + weights) + outputs
-
-
 def spills_from_local(schedule: Schedule) -> bool:
     """Whether partial sums are spilled: some reduction loop around O's local loop has several iterations."""
     marked = schedule.marked_loop("O")
@@ -185,10 +182,13 @@ def _total(segments: Segments) -> int:
     return sum(stop - start for start, stop in segments)
 
 
-def _merged(iterations: list[Iteration], dims: tuple[int, ...]) -> Iterator[Iteration]:
-    """Merge consecutive iterations of one execution that cover the same along these dimensions."""
+def _merged(schedule: Schedule, walk: TileWalk, array: ArrayName, dims: tuple[int, ...]) -> Iterator[Iteration]:
+    """Merge consecutive iterations of one execution that cover the same along these dimensions; in halves none."""
+    if schedule.in_halves(array):
+        yield from walk.iterations(array)
+        return
     held: Iteration | None = None
-    for iteration in iterations:
+    for iteration in walk.iterations(array):
         same = (
             held is not None
             and held.execution == iteration.execution
@@ -205,57 +205,26 @@ def _merged(iterations: list[Iteration], dims: tuple[int, ...]) -> Iterator[Iter
         yield held
 
 
-def _ring(start: int, pitch: int, plane: int, element: int, stays: list[Stay]) -> Placed:
-    """The smallest ring that holds every two consecutive tiles."""
-    size = max(stay.high - stay.low for stay in stays)
-    for stay, following in pairwise(stays):
-        size = max(size, following.high - stay.low)
-    return Placed(start, max(size, LEAST_RING), pitch, plane, element, tuple(stays))
+def _room(stays: list[Stay], *, halves: bool) -> tuple[int, tuple[Stay, ...]]:
+    """The smallest ring that holds every two consecutive tiles: its size, and the tiles in it.
+
+    In halves, every tile is moved to the beginning of a half; both halves hold the largest.
+    """
+    largest = max(stay.high - stay.low for stay in stays)
+    if halves:
+        half = max(largest, LEAST_HALF)
+        return 2 * half, tuple(_moved(stay, number * half - stay.low) for number, stay in enumerate(stays))
+    size = max(largest, LEAST_RING, *(following.high - stay.low for stay, following in pairwise(stays)))
+    return size, tuple(stays)
 
 
-def _ring_of(sizes: NDArray[np.int64]) -> int:
-    """The size of a ring, see `_ring`, for consecutive tiles."""
-    two = sizes[:-1] + sizes[1:]
-    return max(int(sizes.max()), int(two.max(initial=0)), LEAST_RING)
+def _moved(stay: Stay, by: int) -> Stay:
+    return replace(stay, origin=stay.origin + by, low=stay.low + by, high=stay.high + by)
 
 
 def _span(first: int, end: int, word: int) -> int:
     """Bytes of the words that hold bytes ``first`` to ``end``, this one not among them."""
     return aligned(end, word) - first // word * word
-
-
-# --- sizes of rings alone ---
-
-
-def _ranges_of(
-    walk: TileWalk, array: ArrayName, dims: tuple[int, ...]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and end [iteration, dimension] along these dimensions of what `_merged` gives."""
-    execution, first, end = walk.bounds(array)
-    first, end = first[:, dims], end[:, dims]
-    differs = (first[1:] != first[:-1]).any(axis=1) | (end[1:] != end[:-1]).any(axis=1)
-    begins = np.append(True, differs | (execution[1:] != execution[:-1]))
-    return first[begins], end[begins]
-
-
-def _weight_ring(schedule: Schedule, walk: TileWalk) -> int:
-    marked = schedule.marked_loop("W", TCDM)
-    assert marked is not None
-    packed = PackedWeights(schedule, marked + 1)
-    first, end = _ranges_of(walk, "W", (M, C, K, L))
-    shapes, number = np.unique(end - first, axis=0, return_inverse=True)
-    sizes = np.array([packed.size((m, c, k, l)) for m, c, k, l in shapes.tolist()])  # noqa: E741
-    return _ring_of(sizes[number.reshape(-1)])
-
-
-def _output_ring(schedule: Schedule, walk: TileWalk) -> int:
-    first, end = _ranges_of(walk, "O", (M, Y, X))
-    channels, rows, _ = (end - first).T
-    spills, word = spills_from_local(schedule), schedule.ports.map_bytes
-    columns = zip(first[:, 2].tolist(), end[:, 2].tolist(), strict=True)
-    row = np.array([OutputRow.of(each, spills, word, schedule.bits.O // 8).size for each in columns])
-    pitch = int(row.max())
-    return _ring_of((channels - 1) * int(rows.max()) * pitch + (rows - 1) * pitch + row)
 
 
 # --- the three operands ---
@@ -274,8 +243,11 @@ class _Touch:
 
 
 def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
-    """The tiles of the input. From one iteration to the next rows, columns, channels or nothing changes."""
-    layer, execution = schedule.layer, -1
+    """The tiles of the input. From one iteration to the next rows, columns, channels or nothing changes.
+
+    In halves every iteration is an execution by itself.
+    """
+    layer, halves, execution = schedule.layer, schedule.in_halves("I"), -1
     result: list[_Touch] = []
     held: tuple[Segments, ...] = ()
     for iteration in walk.iterations("I"):
@@ -285,7 +257,7 @@ def _touches(schedule: Schedule, walk: TileWalk) -> list[_Touch]:
             input_lines(ranges[Y], ranges[K], layer.stride[0], layer.padding[0], layer.input_height),
             input_lines(ranges[X], ranges[L], layer.stride[1], layer.padding[1], layer.input_width),
         )
-        same_execution = execution == iteration.execution
+        same_execution = execution == iteration.execution and not halves
         if same_execution and held == touch:
             before = result.pop()
             result.append(_Touch(before.first, iteration.last, before.ranges, touch, before.new, before.slides))
@@ -335,7 +307,8 @@ def _inputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
             high = origin + (channels - 1) * plane + last_row * pitch + aligned(end, word)
         stays.append(Stay(at.first, at.last, at.ranges, at.touch, at.new, origin, low, high))
         end = high
-    return _ring(start, pitch, plane, size, stays)
+    room, placed = _room(stays, halves=schedule.in_halves("I"))
+    return Placed(start, room, pitch, plane, size, placed)
 
 
 def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
@@ -343,13 +316,14 @@ def _weights(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
     stays, end = [], 0
-    for at in _merged(walk.iterations("W"), (M, C, K, L)):
+    for at in _merged(schedule, walk, "W", (M, C, K, L)):
         touch = tuple((at.ranges[dim],) for dim in (M, C, K, L))
         m, c, k, l = (at.ranges[dim][1] - at.ranges[dim][0] for dim in (M, C, K, L))  # noqa: E741
         size = packed.size((m, c, k, l))
         stays.append(Stay(at.first, at.last, at.ranges, touch, touch, end, end, end + size))
         end += size
-    return _ring(start, 0, 0, 1, stays)
+    room, placed = _room(stays, halves=schedule.in_halves("W"))
+    return Placed(start, room, 0, 0, 1, placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +356,7 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
     element, size = SUM_BYTES if spills else schedule.bits.O // 8, schedule.bits.O // 8
-    merged = list(_merged(walk.iterations("O"), (M, Y, X)))
+    merged = list(_merged(schedule, walk, "O", (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
     pitch = max(OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
     plane, end, stays = rows * pitch, 0, []
@@ -396,4 +370,5 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
         new = touch if resumes else ()
         stays.append(Stay(at.first, at.last, at.ranges, touch, new, end - corner, end, high))
         end = high
-    return _ring(start, pitch, plane, element, stays)
+    room, placed = _room(stays, halves=schedule.in_halves("O"))
+    return Placed(start, room, pitch, plane, element, placed)

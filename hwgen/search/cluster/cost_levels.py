@@ -16,7 +16,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import OUTPUT_DIMS, Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
-from hwgen.model.cluster.placement import bytes_needed
+from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.search.cluster.objectives import Objective
 from hwgen.search.cluster.outer_nest import MOST_STEPS, OuterLoops, OuterSpace, Rows
 from hwgen.search.cluster.spreading import shares_of, utilisation

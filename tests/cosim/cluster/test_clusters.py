@@ -18,10 +18,11 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.registers.errors import ClusterError
 from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.lanes import Ports
-from hwgen.ir.schedule import ARRAYS, Schedule
+from hwgen.ir.level import TCDM
+from hwgen.ir.schedule import ARRAYS, Marker, Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.access import predict_two_levels
-from hwgen.model.cluster.levels import over_loops, tile_depth
+from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
 from hwgen.model.cluster.placement import TcdmPlacement, place
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from tests.random.clusters import cluster_schedules
@@ -75,6 +76,28 @@ def test_counts_and_outputs_at_full_rate_and_with_random_stalls(name: str) -> No
     for one, other in zip(free, stalled, strict=True):
         assert one.measured == other.measured  # row misses included
         assert one.cycles < other.cycles
+
+
+def test_operands_in_halves() -> None:
+    """The same nests, with some operands in two halves: each tile is fetched anew."""
+    rng, chosen, halved = Random("halves"), [], Counter[str]()
+    for case in cases("fig8")[:12]:
+        arrays = rng.sample(ARRAYS, rng.randint(1, 3))
+        nest = tuple(
+            replace(item, double="halves")
+            if isinstance(item, Marker) and item.level == TCDM and item.arrays[0] in arrays
+            else item
+            for item in case.nest
+        )
+        schedule = case.model_copy(update={"nest": nest})
+        if place(normalised(schedule, 4)).size <= 1 << 16:
+            chosen.append(schedule)
+            halved.update(array for array in ARRAYS if schedule.in_halves(array))
+    assert min(halved[array] for array in ARRAYS) >= 4
+    free = cosimulate_clusters(chosen, hardware("fig8"), fast=False)
+    check(free)
+    check_cycles(free)
+    check(cosimulate_clusters(chosen, hardware("fig8"), fast=False, stalls=True, timing=TIMING))
 
 
 @pytest.mark.parametrize("name", SIMULATED)

@@ -166,6 +166,19 @@ def test_rows_that_slide_are_loaded_once_and_stay_in_place() -> None:
     assert [stay.high - stay.low for stay in program.placement.O.stays] == [(3 * 2 + 2) * 20] * 3
 
 
+def test_in_halves_every_tile_is_loaded_whole_beside_the_one_before() -> None:
+    program = compile_cluster(schedule([HALVES, {"y": 2}, *LOCAL]))
+    placed = program.placement.I
+    # Two channels of rows 0 to 2, 1 to 4 and 3 to 5: four rows of 20 at most.
+    assert [stay.new[1] for stay in placed.stays] == [((0, 3),), ((1, 5),), ((3, 6),)]
+    assert (placed.pitch, placed.plane, placed.size) == (20, 4 * 20, 2 * 2 * 4 * 20)
+    assert [stay.low for stay in placed.stays] == [0, 160, 320]
+    assert len(program.placement.W.stays) == 3
+    loads = [command for command in program.commands if command.queue is Queue.LOAD]
+    # The third tile's loads wait for the work on the first one; the second one's for nothing.
+    assert [Queue.COMPUTE in command.takes for command in loads].count(True) == 1
+
+
 def test_only_changed_registers_are_written() -> None:
     program = compile_cluster(schedule([IN_TCDM, {"y": 2}, {"m": {"step": 1, "over": "hwc"}}, *LOCAL]))
     written = [
@@ -182,7 +195,8 @@ def test_only_changed_registers_are_written() -> None:
     ("nest", "changes", "tcdm", "message"),
     [
         (LOCAL, {}, 4096, "tcdm"),
-        ([HALVES, {"y": 2}, *LOCAL], {}, 4096, "the cluster has rings"),
+        ([HALVES, {"y": 2}, *LOCAL], {"output_channels": 8}, 1024,
+         "the TCDM needs 1344 bytes (I 320, W 288, O 640, biases 64), it has 1024"),
         ([IN_TCDM, {"y": 2}, *LOCAL], {"output_channels": 8}, 1024,
          "the TCDM needs 1152 bytes (I 200, W 144, O 640, biases 64), it has 1024"),
         (

@@ -6,8 +6,10 @@ from itertools import product
 import pytest
 
 from hwgen.ir.document import InputError
+from hwgen.ir.schedule import ARRAYS
 from hwgen.model.cluster.input_ring import input_ring
-from hwgen.model.cluster.placement import OutputRow, bytes_needed, place
+from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, place
+from hwgen.model.cluster.ring_sizes import bytes_needed
 from tests.random.cluster_nests import two_level_cases
 
 
@@ -29,6 +31,26 @@ def test_bytes_needed_are_those_of_the_placement() -> None:
         assert size - 1 < bytes_needed(schedule, size - 1) <= size, case
     assert compared > 300
     assert walked > 200
+
+
+def test_tiles_in_halves_take_turns() -> None:
+    """What one iteration touches is in one half, whole; the next one's in the other."""
+    checked = 0
+    for schedule, _ in two_level_cases(20261, 150):
+        for array in (array for array in ARRAYS if schedule.in_halves(array)):
+            try:
+                placed = place(schedule)[array]
+            except InputError:  # rings of others that cannot be placed
+                continue
+            half = placed.size // 2
+            assert half == max(LEAST_HALF, *(stay.high - stay.low for stay in placed.stays))
+            for number, stay in enumerate(placed.stays):
+                assert stay.low == number * half
+                assert stay.new in ((), stay.touch)
+                assert placed.physical(stay.low) - placed.start == number % 2 * half
+                assert array == "O" or stay.new or not all(stay.touch)
+                checked += number > 0
+    assert checked > 100
 
 
 def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:

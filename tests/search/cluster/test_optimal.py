@@ -11,7 +11,8 @@ from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.cluster.levels import local_level, outer_level
-from hwgen.model.cluster.placement import bytes_needed, place
+from hwgen.model.cluster.placement import place
+from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.core.access import predict
 from hwgen.model.dram.counts import dram_counts
 from hwgen.search.cluster.optimal import search_two_levels

@@ -7,7 +7,7 @@ from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, Layer
 from hwgen.ir.schedule import Bits, Loop, Marker, Schedule
 from hwgen.model.cluster.levels import outer_level
-from hwgen.model.cluster.placement import bytes_needed
+from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.core.access import predict
 from hwgen.search.cluster.outer_nest import OuterSpace
 from hwgen.search.cluster.outer_tables import (
