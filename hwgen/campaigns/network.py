@@ -23,6 +23,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.onnx.graph import safe_name
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import Program, compile_layer
+from hwgen.quantised.dilation import undilated, zero_share
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Convolution, Node, Product, TransposedConvolution
 from hwgen.quantised.tensors import Int8
@@ -39,6 +40,11 @@ class PlannedLayer:
 
     node: Convolution | Product
     program: Program
+
+    @property
+    def zero_share(self) -> float:
+        """The part of its multiplications that are by zeros between the taps of a dilated kernel."""
+        return zero_share(self.node) if isinstance(self.node, Convolution) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +145,7 @@ def _layer(graph: Graph, node: Convolution | Product, name: str) -> Layer:
         data = {"op": "fc" if rows == 1 else "conv", "input_channels": channels, "input_height": 1,
                 "input_width": rows, "output_height": 1, "output_width": rows, "kernel": (1, 1)}  # fmt: skip
     else:
-        window = node.window
-        if any(apart > 1 and taps > 1 for apart, taps in zip(window.dilation, window.kernel, strict=True)):
-            raise InputError(f"{name}: dilation: expected [1, 1], got {list(window.dilation)}")
+        window = undilated(node).window
         _, height, width = _of_map(graph.tensors[node.inputs[0]].shape)
         _, down, across = _of_map(node.shape)
         depthwise = node.groups > 1 and channels == 1
@@ -208,7 +212,7 @@ def _input(one: PlannedLayer, tensors: Arrays) -> NDArray[np.int8]:
 def _parameters(one: PlannedLayer) -> dict[str, NDArray[np.int8]]:
     """The bytes of the layer's weights, and of its biases with their scales."""
     node, layout = one.node, one.program.layout
-    weights = node.weights[:, :, None, None] if isinstance(node, Product) else node.weights
+    weights = node.weights[:, :, None, None] if isinstance(node, Product) else undilated(node).weights
     return {
         "weights": layout.packed("weights", weights),
         "bias": layout.packed("bias", node.bias, node.requantisation.scales),

@@ -46,29 +46,32 @@ def ran(seed: int, folder: Path, hardware: Hardware, simulator: Simulator) -> li
 
 
 def test_a_network_under_icarus(tmp_path: Path, hardware: Hardware) -> None:
-    assert len(ran(10, tmp_path, hardware, "icarus")) == 3
+    assert len(ran(10, tmp_path, hardware, "icarus")) == 4
 
 
 @pytest.mark.nightly
 def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
     found = Counter(one.node.label for seed in range(60) for one in ran(seed, tmp_path, hardware, "verilator"))
-    assert all(found[kind] >= 8 for kind in ("conv", "depthwise conv", "product")), found
+    assert all(found[kind] >= 8 for kind in ("conv", "depthwise conv", "product", "dilated conv")), found
 
 
-def convolved(path: Path, kernel: tuple[int, int], dilation: tuple[int, int]) -> Graph:
-    """A convolution of 2 x 6 x 6 to one channel, stride 2."""
-    draft = Draft([1, 2, 6, 6])
+def convolved(path: Path, kernel: tuple[int, int], dilation: tuple[int, int], size: int = 6) -> Graph:
+    """A convolution of 2 x size x size to one channel, stride 2."""
+    draft = Draft([1, 2, size, size])
     weights = draft.weights(np.ones((1, 2, *kernel)), 0.1)
     settings = {"kernel_shape": kernel, "strides": (2, 2), "dilations": dilation}
     made = draft.node("Conv", draft.both("x", 0.05, 128), weights, **settings)
     return read_quantised(draft.write(path, draft.both(made, 0.1, 128), None))
 
 
-def test_dilation_counts_where_the_kernel_has_several_taps(tmp_path: Path, hardware: Hardware) -> None:
-    plan = plan_network(convolved(tmp_path / "x.onnx", (1, 3), (2, 1)), hardware)
-    assert (len(plan.layers), plan.refused) == (1, {})
-    plan = plan_network(convolved(tmp_path / "x.onnx", (3, 1), (2, 1)), hardware)
-    assert (len(plan.layers), list(plan.refused.values())) == (0, ["dilation: expected [1, 1], got [2, 1]"])
+def test_a_dilated_kernel_runs_as_a_dense_one(tmp_path: Path, hardware: Hardware) -> None:
+    (layer,) = plan_network(convolved(tmp_path / "x.onnx", (1, 3), (2, 1)), hardware).layers
+    assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((1, 3), 0.0)
+    (layer,) = plan_network(convolved(tmp_path / "x.onnx", (3, 1), (2, 1)), hardware).layers
+    assert (layer.program.schedule.layer.kernel, layer.zero_share) == ((5, 1), pytest.approx(0.4))
+    plan = plan_network(convolved(tmp_path / "x.onnx", (3, 3), (6, 1), 14), hardware)
+    (reason,) = plan.refused.values()
+    assert reason.startswith("kernel: "), reason
 
 
 @pytest.mark.parametrize(

@@ -46,14 +46,13 @@ def test_layers_in_the_hardware_and_the_rest_on_the_host(run: Run, tmp_path: Pat
     command = ("run", model, "--hardware", hardware, "--seed", "1", "--sim", "icarus", "-o", out)
     document = run(*command, "--json").json
     layers = document["layers"]
-    assert [layer["image"] for layer in layers] == [0, 0, 1, 1]
+    assert [layer["image"] for layer in layers] == [0, 0, 0, 1, 1, 1]
     assert all(layer["exact"] and layer["equal"] and not layer["failures"] for layer in layers)
-    assert [layer["schedule"]["layer"]["op"] for layer in layers[:2]] == ["depthwise_conv", "conv"]
+    assert [layer["schedule"]["layer"]["op"] for layer in layers[:3]] == ["depthwise_conv", "conv", "conv"]
     assert document["exact"] is True
     assert document["onnxruntime"]["largest_difference"] <= 1
-    (reason,) = document["refused"].values()
-    assert reason == "dilation: expected [1, 1], got [1, 2]"
-    assert set(document["refused"]) < set(document["host"])
+    assert document["refused"] == {}
+    assert document["zeros"] == {layers[1]["node"]: pytest.approx(1 / 3, abs=1e-3)}  # 2 x 3 for 2 x 2 taps
     assert {layer["node"] for layer in layers}.isdisjoint(document["host"])
     assert document["cycles"]["measured"] == sum(layer["cycles"]["measured"] for layer in layers)
     beside = run("network", model, "--seed", "1", "-o", tmp_path / "reference", "--json").json

@@ -69,8 +69,13 @@ class _Done:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the layers that ran, of all images."""
-        return sum(one.result.schedule.layer.macs for one in self.ran)
+        """Multiply-accumulates of the layers that ran, of all images; not those by zeros between dilated taps."""
+        return sum(one.node.macs for one in self.ran)
+
+    @property
+    def zeros(self) -> dict[str, float]:
+        """By node, the part of its multiplications that are by zeros between the taps of a dilated kernel."""
+        return {one.node.name: one.zero_share for one in self.plan.layers if one.zero_share}
 
     @property
     def utilisation(self) -> float:
@@ -169,6 +174,8 @@ def _print(done: _Done) -> None:
         f"({done.cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
     )
     labels = {node.name: node.label for node in done.graph.nodes}
+    for name, share in done.zeros.items():
+        typer.echo(f"{labels[name]} {name}: as a dense kernel; {share:.0%} of its multiplications are by zero")
     for name in done.host:
         reason = done.plan.refused.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
@@ -190,6 +197,7 @@ def _document(done: _Done) -> dict[str, Any]:
         "exact": all(one.exact for one in done.ran),
         "host": done.host,
         "refused": dict(done.plan.refused),
+        "zeros": {name: round(share, 4) for name, share in done.zeros.items()},
         "onnxruntime": {"equal": done.agreement.equal, "largest_difference": done.agreement.largest},
         "layers": layers,
         "cycles": {"predicted": predicted, "measured": measured},

@@ -1,0 +1,30 @@
+"""Dilated kernels as dense ones with zeros between their taps, for hardware whose taps are neighbours."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hwgen.quantised.kinds import Convolution
+
+__all__ = ["undilated", "zero_share"]
+
+
+def undilated(node: Convolution) -> Convolution:
+    """The same convolution with a dense kernel: tap t of a direction is at t times its dilation, zeros between.
+
+    Its sums are the same to the bit, its kernel has (taps - 1) * dilation + 1 rows or columns, and each zero is one
+    more multiplication for each pixel. A node that is not dilated is returned as it is.
+    """
+    window = node.window
+    if window.dilation == (1, 1):
+        return node
+    rows, columns = ((taps - 1) * apart + 1 for taps, apart in zip(window.kernel, window.dilation, strict=True))
+    outputs, channels = node.weights.shape[:2]
+    dense = np.zeros((outputs, channels, rows, columns), np.int8)
+    dense[:, :, :: window.dilation[0], :: window.dilation[1]] = node.weights
+    return replace(node, weights=dense, window=replace(window, kernel=(rows, columns), dilation=(1, 1)))
+
+
+def zero_share(node: Convolution) -> float:
+    """The part of the dense kernel's multiplications that are by the zeros between the taps."""
+    return 1 - node.weights.size / undilated(node).weights.size
