@@ -33,6 +33,7 @@ ROOMS["hwgen.cli"] = {*ROOMS, "hwgen.sweep", "hwgen.report"}
 
 # Third-party package: the rooms that may import it.
 OWNERS: dict[str, set[str]] = {
+    "PIL": {"hwgen.cli"},
     "amaranth": {"hwgen.gateware", "hwgen.export"},
     "cocotb": {"cosim"},
     "cocotb_tools": {"cosim"},

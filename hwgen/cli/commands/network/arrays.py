@@ -1,4 +1,4 @@
-"""Inputs and outputs of a network as .npy files."""
+"""Inputs and outputs of a network as files: .npy, and pictures as inputs."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.cli.commands.network.pictures import Pixels, is_picture, read_picture
+from hwgen.cli.console import note
 from hwgen.golden.quantised.comparison import Beside
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.ir.onnx.graph import safe_name
@@ -15,8 +17,12 @@ from hwgen.quantised.graph import Graph
 __all__ = ["random_inputs", "read_inputs", "write_arrays"]
 
 
-def read_inputs(graph: Graph, given: Sequence[str]) -> dict[str, NDArray]:
-    """Arrays by the name of the input; raises `InputError` for names and files that are none."""
+def read_inputs(graph: Graph, given: Sequence[str], pixels: Pixels | None = None) -> dict[str, NDArray]:
+    """Arrays by the name of the input, from .npy files and pictures.
+
+    ``pixels``: what becomes of a picture's pixels; None: what is usual. Raises `InputError` for names and files that
+    are none.
+    """
     found: dict[str, NDArray] = {}
     for one in given:
         name, equals, file = one.partition("=")
@@ -26,7 +32,11 @@ def read_inputs(graph: Graph, given: Sequence[str]) -> dict[str, NDArray]:
                 raise InputError(f"--input: expected NAME=FILE, with one of {', '.join(graph.inputs)}, got {one}")
         if name in found:
             raise InputError(f"--input: expected one file for {name}, got several")
-        found[name] = _read(Path(file))
+        if is_picture(file):
+            found[name], line = read_picture(Path(file), graph.tensors[name], pixels)
+            note(line)
+        else:
+            found[name] = _read(Path(file))
     missing = [name for name in graph.inputs if name not in found]
     if missing:
         raise InputError(f"--input: expected {missing[0]}=FILE, too")

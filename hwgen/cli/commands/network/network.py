@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
+from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import Json, note, print_json, print_table, printable, progress, require_folder
 from hwgen.golden.quantised.comparison import ENOUGH, Beside, run_beside, total
 from hwgen.ir.document import InputError
@@ -19,8 +20,22 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised m
 Inputs = Annotated[
     list[str] | None,
     typer.Option(
-        "--input", metavar="[NAME=]FILE", help="An input, as numpy.save wrote it; with its name if there are several."
+        "--input",
+        metavar="[NAME=]FILE",
+        help="An input, as numpy.save wrote it, or a picture (PNG, JPEG), which is scaled to the model's size; with "
+        "its name if there are several.",
     ),
+]
+Mean = Annotated[
+    str | None,
+    typer.Option(
+        "--mean",
+        metavar="M[,M,M]",
+        help="Of a picture's pixels, 0 to 255, the network's numbers are (pixel - mean) / std: mean, 0 if not given.",
+    ),
+]
+Std = Annotated[
+    str | None, typer.Option("--std", metavar="S[,S,S]", help="See --mean: std, 255 if not given, which is 0 to 1.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Run on random inputs of this seed.")]
 Output = Annotated[
@@ -33,6 +48,8 @@ def network(
     model: Model,
     *,
     given: Inputs = None,
+    mean: Mean = None,
+    std: Std = None,
     seed: Seed = None,
     output: Output = None,
     tensors: Tensors = False,
@@ -45,6 +62,7 @@ def network(
     """
     if given and seed is not None:
         raise InputError("--seed: not with --input")
+    pixels = pixels_from(mean, std, given)
     runs = bool(given) or seed is not None
     for option, value in (("-o", output is not None), ("--tensors", tensors)):
         if value and not runs:
@@ -57,7 +75,7 @@ def network(
     beside: Beside | None = None
     files: dict[str, str] = {}
     if runs:
-        arrays = read_inputs(graph, given) if given else random_inputs(graph, seed or 0)
+        arrays = read_inputs(graph, given, pixels) if given else random_inputs(graph, seed or 0)
         where = given[0].rpartition("=")[2] if given else str(model)
         images = len(next(iter(arrays.values()))) if graph.batch != 1 else 1
         with progress(len(graph.nodes) * images, graph.name) as step:

@@ -10,7 +10,8 @@ import typer
 from hwgen.campaigns.network import NetworkPlan, RanLayer, network_values, plan_network, run_network, weighted
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
-from hwgen.cli.commands.network.network import Inputs, Model, Seed
+from hwgen.cli.commands.network.network import Inputs, Mean, Model, Seed, Std
+from hwgen.cli.commands.network.pictures import pixels_from
 from hwgen.cli.console import (
     Json,
     note,
@@ -95,6 +96,8 @@ def run(
     hardware: Hardware,
     output: Output,
     given: Inputs = None,
+    mean: Mean = None,
+    std: Std = None,
     seed: Seed = None,
     simulator: Sim = "verilator",
     jobs: Jobs = 1,
@@ -108,12 +111,13 @@ def run(
     """
     if bool(given) == (seed is not None):
         raise InputError("--input, --seed: expected one of them")
+    pixels = pixels_from(mean, std, given)
     require_folder(output)
     machine = read_hardware(hardware)
     assert machine is not None
     note(f"reading {model}")
     graph = read_quantised(model)
-    arrays = read_inputs(graph, given) if given else random_inputs(graph, seed or 0)
+    arrays = read_inputs(graph, given, pixels) if given else random_inputs(graph, seed or 0)
     where = given[0].rpartition("=")[2] if given else str(model)
     count = checked_inputs(graph, arrays, where)
     with progress(len(weighted(graph)), "scheduling") as step:
