@@ -7,6 +7,7 @@ from hwgen.arch.commands import MAX_HWCS
 from hwgen.arch.dma import DmaParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.vector.job import VECTOR_PORTS
 
 __all__ = ["HWC_PORTS", "SHARED_PORTS", "ClusterParameters", "TcdmParameters"]
 
@@ -80,6 +81,8 @@ class ClusterParameters:
         Width of the AXI port's data.
     multicast
         Whether a program may let HWCs read I or W together, see `hwgen.arch.commands`.
+    vector
+        Whether there is a vector unit: the last bit of a command's mask that is used, after those of the HWCs.
     load_words, compute_words, store_words
         Words that each queue of commands holds; a command takes one more than it has.
     """
@@ -93,17 +96,25 @@ class ClusterParameters:
     load_words: int = 128
     compute_words: int = 256
     store_words: int = 128
+    vector: bool = False
 
     def __post_init__(self) -> None:
         if not self.hwc.cluster:
             raise ParameterError("hwc: expected one that is generated for a cluster")
         if not 1 <= self.hwcs <= MAX_HWCS:
             raise ParameterError(f"hwcs: expected 1 to {MAX_HWCS}, got {self.hwcs}")
+        if self.units > MAX_HWCS:
+            raise ParameterError(f"hwcs: expected 1 to {MAX_HWCS - 1} beside a vector unit, got {self.hwcs}")
         for name in ("load_words", "compute_words", "store_words"):
             if not 16 <= getattr(self, name) <= 4096:
                 raise ParameterError(f"{name}: expected 16 to 4096, got {getattr(self, name)}")
         assert self.dma
         assert self.tcdm
+
+    @property
+    def units(self) -> int:
+        """Bits of a command's mask: the HWCs, then the vector unit."""
+        return self.hwcs + self.vector
 
     @property
     def dma(self) -> DmaParameters:
@@ -120,14 +131,15 @@ class ClusterParameters:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Words of 32 bits that an access of each master moves; those of the DMA move one each."""
+        """Words of 32 bits that an access of each master moves; those of the DMA and of the vector unit one each."""
         ports = self.hwc.ports
         of_hwc = [getattr(ports, port.upper()) // WORD_BITS for port in HWC_PORTS]
-        return (*(self.hwcs * of_hwc), *(2 * self.dma.ports * (1,)))
+        return (*(self.hwcs * of_hwc), *(2 * self.dma.ports * (1,)), *(self.vector * len(VECTOR_PORTS) * (1,)))
 
     @property
     def masters(self) -> tuple[str, ...]:
         """Those who share the memory, in the order of its ports."""
         hwcs = [f"hwc{i}_{port}" for i in range(self.hwcs) for port in HWC_PORTS]
         moves = [f"{channel}_{i}" for channel in ("load", "store") for i in range(self.dma.ports)]
-        return (*hwcs, *moves)
+        vector = [f"vector_{port}" for port in VECTOR_PORTS if self.vector]
+        return (*hwcs, *moves, *vector)

@@ -100,6 +100,8 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
 def cluster_digest(parameters: ClusterParameters) -> str:
     """Of the parameters and of the tools that the Verilog depends on."""
     named = {**asdict(parameters), "hwc": digest(parameters.hwc)}
+    if not parameters.vector:
+        del named["vector"]
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -108,7 +108,8 @@ class Cluster(Value):
 
     ``tcdm`` is the size of the shared memory in bytes, ``banks`` the number of its word-interleaved banks;
     ``axi_bits`` is the width of the port to the DRAM. With ``multicast``, one read of the shared memory serves all
-    HWCs that need the same words of I or W at the same place of their loops. ``dram`` is the timing of the DRAM,
+    HWCs that need the same words of I or W at the same place of their loops. With ``vector`` there is a vector unit,
+    for sums of maps, pools and tables, beside the HWCs: 7 of them at most. ``dram`` is the timing of the DRAM,
     ``load`` and ``store`` are the parameters that `hwgen calibrate` measured with it, ``energy`` the weights of the
     objective energy.
     """
@@ -120,6 +121,7 @@ class Cluster(Value):
     banks: int = Field(default=16, ge=1, le=64)
     axi_bits: Literal[32, 64, 128] = 64
     multicast: bool = False
+    vector: bool = False
     dram: Dram | None = None
     load: DmaCost | None = None
     store: DmaCost | None = None
@@ -129,6 +131,8 @@ class Cluster(Value):
     def _whole(self) -> Self:
         if self.banks & (self.banks - 1):
             raise ValueError(f"banks: expected a power of two, got {self.banks}")
+        if self.vector and self.hwcs >= 8:
+            raise ValueError(f"hwcs: expected 1 to 7 beside a vector unit, got {self.hwcs}")
         if self.tcdm % (4 * self.banks):
             raise ValueError(f"tcdm: expected a multiple of {4 * self.banks} bytes for {self.banks} banks")
         return self
@@ -253,6 +257,8 @@ class Hardware(Value):
         for name in ("requantisation", "requantisers"):
             if data[name] == type(self).model_fields[name].default:
                 del data[name]
+        if self.cluster is not None and not self.cluster.vector:
+            del data["cluster"]["vector"]
         if self.order is not None:
             data["order"] = [item_data(item) if isinstance(item, Marker) else item for item in self.order]
         return data

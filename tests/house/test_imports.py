@@ -19,7 +19,7 @@ ROOMS: dict[str, set[str]] = {
     "hwgen.golden": {"hwgen.ir", "hwgen.quantised"},
     "hwgen.gateware": {"hwgen.arch"},
     "hwgen.search": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.golden"},
-    "hwgen.lower": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.golden", "hwgen.search"},
+    "hwgen.lower": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.quantised", "hwgen.golden", "hwgen.search"},
     "hwgen.tools": {"hwgen.ir"},
     "hwgen.export": {"hwgen.ir", "hwgen.arch", "hwgen.model", "hwgen.gateware", "hwgen.lower", "hwgen.tools"},
     "hwgen.synth": {"hwgen.ir", "hwgen.arch", "hwgen.gateware", "hwgen.export", "hwgen.tools"},

@@ -2,7 +2,16 @@
 
 from enum import IntEnum
 
-__all__ = ["ERROR_BITS", "ClusterError", "DmaError", "ErrorCode", "HwcError", "PipelineError", "Refusal"]
+__all__ = [
+    "ERROR_BITS",
+    "ClusterError",
+    "DmaError",
+    "ErrorCode",
+    "HwcError",
+    "PipelineError",
+    "Refusal",
+    "VectorError",
+]
 
 ERROR_BITS = 8
 
@@ -61,6 +70,20 @@ class HwcError(ErrorCode):
     ABORTED = 36, "Software aborted the layer"
     WATCHDOG = 37, "Nothing moved for as long as the watchdog waits"
     HALTED = 48, "The cluster halted the layer after a fault elsewhere"
+
+
+class VectorError(ErrorCode):
+    """Why a vector unit did not start, or stopped."""
+
+    NONE = Refusal.NONE.entry
+    UNKNOWN_REGISTER = Refusal.UNKNOWN_REGISTER.entry
+    READ_ONLY_REGISTER = Refusal.READ_ONLY_REGISTER.entry
+    VALUE_TOO_WIDE = Refusal.VALUE_TOO_WIDE.entry
+    WRITTEN_WHILE_BUSY = Refusal.WRITTEN_WHILE_BUSY.entry
+    EXTENT = HwcError.EXTENT.value, "An extent of the output or of the window is 0"
+    READ_BUS = HwcError.INPUT_BUS.value, "An access of the reading port was answered with an error"
+    WRITE_BUS = HwcError.OUTPUT_BUS.value, "An access of the writing port was answered with an error"
+    HALTED = HwcError.HALTED.value, "The cluster halted the job after a fault elsewhere"
 
 
 class DmaError(ErrorCode):

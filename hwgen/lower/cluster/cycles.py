@@ -20,7 +20,7 @@ from hwgen.model.core.prediction import PerOperand
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.hwc.cycles import cycles
 
-__all__ = ["cluster_cycles", "clusters_cycles"]
+__all__ = ["cluster_cycles", "clusters_cycles", "steps_of"]
 
 NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
 IMMEDIATE = Dram()
@@ -39,7 +39,7 @@ def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE
         "compute": hardware.compute_words,
         "store": hardware.store_words,
     }
-    return simulate_together([(list(_steps(one, timing)), _fetch(one, timing)) for one in programs], room)
+    return simulate_together([(_steps(one, timing), _fetch(one, timing)) for one in programs], room)
 
 
 def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
@@ -55,10 +55,17 @@ def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
     )
 
 
-def _steps(program: ClusterProgram, timing: Dram) -> Iterator[Step]:
-    works = _works(program)
-    moves = {queue: _moves(program, queue, timing) for queue in (Queue.LOAD, Queue.STORE)}
-    for command in program.commands:
+def _steps(program: ClusterProgram, timing: Dram) -> list[Step]:
+    return list(steps_of(program.commands, _works(program), program.cluster.axi_bits, timing))
+
+
+def steps_of(
+    commands: Sequence[Command], works: Iterable[float], axi_bits: int, timing: Dram = IMMEDIATE
+) -> Iterator[Step]:
+    """What the queues do for these commands; ``works`` : cycles of what each START begins, in their order."""
+    each = iter(works)
+    moves = {queue: _moves(commands, axi_bits, queue, timing) for queue in (Queue.LOAD, Queue.STORE)}
+    for command in commands:
         if command.queue not in WORKING_QUEUES:
             continue
         common = {
@@ -70,7 +77,7 @@ def _steps(program: ClusterProgram, timing: Dram) -> Iterator[Step]:
         if command.opcode is Opcode.MOVE:
             yield Step(**common, **next(moves[command.queue]))  # type: ignore[arg-type]
         elif command.opcode is Opcode.START:
-            yield Step(**common, mask=command.mask, starts=next(works))  # type: ignore[arg-type]
+            yield Step(**common, mask=command.mask, starts=next(each))  # type: ignore[arg-type]
         else:
             yield Step(**common, mask=command.mask)  # type: ignore[arg-type]
 
@@ -113,10 +120,10 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 # --- DMA ---
 
 
-def _moves(program: ClusterProgram, queue: Queue, timing: Dram) -> Iterator[dict[str, float]]:
+def _moves(commands: Sequence[Command], axi_bits: int, queue: Queue, timing: Dram) -> Iterator[dict[str, float]]:
     """The fields of `Step` for each move of a queue."""
-    dma = DmaParameters(program.cluster.axi_bits)
-    for batch in _batches([one for one in program.commands if one.queue is queue and one.opcode is Opcode.MOVE]):
+    dma = DmaParameters(axi_bits)
+    for batch in _batches([one for one in commands if one.queue is queue and one.opcode is Opcode.MOVE]):
         moves = [Descriptor.decode(command.payload) for command in batch]
         base, tcdm = (
             moves[0].dram_address // PAGE_BYTES * PAGE_BYTES,

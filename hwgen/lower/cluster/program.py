@@ -82,7 +82,13 @@ class ClusterProgram:
         """The cluster to generate."""
         cluster = self.cluster
         return ClusterParameters(
-            self.parameters, cluster.hwcs, cluster.tcdm, cluster.banks, cluster.axi_bits, cluster.multicast
+            self.parameters,
+            cluster.hwcs,
+            cluster.tcdm,
+            cluster.banks,
+            cluster.axi_bits,
+            cluster.multicast,
+            vector=cluster.vector,
         )
 
     @property

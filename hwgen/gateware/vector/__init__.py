@@ -1,0 +1,1 @@
+"""The vector unit: feature maps from feature maps, element by element."""

@@ -1,0 +1,73 @@
+"""Where feature maps are, in the DRAM or in the TCDM, and parts of them."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+__all__ = ["Box", "FeatureMap"]
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """An int8 feature map in a memory.
+
+    Parameters
+    ----------
+    base : byte address of its first element.
+    channels, rows, columns : its extents.
+    pitch, plane : bytes from row to row and from channel to channel.
+    resident : in the TCDM; else in the DRAM.
+    """
+
+    base: int
+    channels: int
+    rows: int
+    columns: int
+    pitch: int
+    plane: int
+    resident: bool = False
+
+    @classmethod
+    def dense(cls, base: int, channels: int, rows: int, columns: int, *, resident: bool = False) -> Self:
+        """A map without gaps."""
+        return cls(base, channels, rows, columns, columns, rows * columns, resident)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether there are no gaps."""
+        rows_follow = self.rows == 1 or self.pitch == self.columns
+        return rows_follow and (self.channels == 1 or self.plane == self.rows * self.columns)
+
+    @property
+    def elements(self) -> int:
+        """How many, which are bytes."""
+        return self.channels * self.rows * self.columns
+
+    def flat(self, rows: int = 1) -> "FeatureMap":
+        """The same elements as so many rows of one channel; only of a map without gaps."""
+        columns = self.elements // rows
+        return replace(self, channels=1, rows=rows, columns=columns, pitch=columns, plane=self.elements)
+
+    def at(self, box: "Box") -> int:
+        """Address of the first element of a part."""
+        return self.base + box.channels[0] * self.plane + box.rows[0] * self.pitch + box.columns[0]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A part of a map: its first channel and the one after its last, its rows and columns likewise."""
+
+    channels: tuple[int, int]
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """Channels, rows, columns."""
+        (a, b), (c, d), (e, f) = self.channels, self.rows, self.columns
+        return b - a, d - c, f - e
+
+    @property
+    def elements(self) -> int:
+        """How many."""
+        channels, rows, columns = self.extents
+        return channels * rows * columns

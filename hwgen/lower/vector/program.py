@@ -1,0 +1,267 @@
+"""From a node of an integer graph to commands: loads, jobs of the vector unit, stores, and their tokens.
+
+While a tile is computed, the next one is loaded and the one before is stored: tiles take turns in two halves of the
+room that they are given in the TCDM. What is copied and nothing else passes the unit by: the DMA moves it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.commands import Command, Opcode, Queue, join, load, start, store
+from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
+from hwgen.arch.dram import Dram, DramPort
+from hwgen.arch.parameter_error import ParameterError
+from hwgen.arch.registers.vector import job_values, vector_registers
+from hwgen.arch.strided import Axis, StridedBlock
+from hwgen.arch.vector.job import VectorJob
+from hwgen.ir.counts import Access, Counts, Key
+from hwgen.ir.document import InputError
+from hwgen.ir.requantisation import TABLE_ENTRIES
+from hwgen.lower.cluster.configuration import Configuration
+from hwgen.lower.cluster.cycles import steps_of
+from hwgen.lower.cluster.phases import Phase, with_tokens
+from hwgen.lower.cluster.transfers import Side, descriptors_of
+from hwgen.lower.vector.maps import Box, FeatureMap
+from hwgen.lower.vector.tasks import Task, tasks_of
+from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
+from hwgen.model.cluster.cycles import ClusterTimes, simulate
+from hwgen.model.dma.accesses import transfer_accesses
+from hwgen.model.vector.access import VectorAccess, vector_access
+from hwgen.model.vector.cycles import vector_cycles
+from hwgen.quantised.kinds import Node
+
+__all__ = ["VectorProgram", "compile_vector"]
+
+PARTS = 2
+"""Of the room: tiles take turns."""
+
+
+@dataclass(frozen=True)
+class VectorProgram:
+    """Commands that compute one node, without END.
+
+    At its begin all token counters are zero and all units rest; at its end they are and do, when the stores that it
+    began have ended.
+
+    Members
+    -------
+    cluster : what they are for.
+    commands : loads, jobs and stores.
+    constants : tables, which are to be in the DRAM at the address that was given.
+    jobs : what each START begins, in program order.
+    """
+
+    cluster: ClusterParameters
+    commands: tuple[Command, ...]
+    constants: bytes
+    jobs: tuple[VectorJob, ...]
+
+    @cached_property
+    def access(self) -> VectorAccess:
+        """What the unit's ports read and write in the TCDM."""
+        return sum((vector_access(job) for job in self.jobs), VectorAccess())
+
+    @property
+    def works(self) -> list[int]:
+        """Cycles of the job that each START begins, in program order."""
+        return [vector_cycles(job) for job in self.jobs]
+
+    def counts(self, port: DramPort) -> Counts:
+        """Accesses at the DRAM, at the unit's ports, and bytes at those of the DMA: maps as I and O, tables as B."""
+        access = self.access
+        found: dict[Key, Access] = {
+            ("tcdm", "I", "read"): access.inputs,
+            ("tcdm", "B", "read"): access.table,
+            ("tcdm", "O", "write"): access.output,
+        }
+        for queue, operands in (
+            (Queue.LOAD, ((OperandTag.I, "I", "read"), (OperandTag.B, "B", "read"))),
+            (Queue.STORE, ((OperandTag.O, "O", "write"),)),
+        ):
+            moved = transfer_accesses(self._moves(queue), port)
+            for tag, operand, direction in operands:
+                access_of = moved.get(tag, Access())
+                found["dram", operand, direction] = access_of  # type: ignore[index]
+                found["tcdm_dma", operand, direction] = Access(access_of.elements, access_of.bytes)  # type: ignore[index]
+        return Counts({key: access for key, access in found.items() if access != Access()})
+
+    def times(self, timing: Dram | None = None) -> ClusterTimes:
+        """Cycles of the commands as a program of their own, which is there at once."""
+        room = {"load": self.cluster.load_words, "compute": self.cluster.compute_words}
+        steps = steps_of(self.commands, self.works, self.cluster.axi_bits, timing or Dram())
+        return simulate(list(steps), {**room, "store": self.cluster.store_words})  # type: ignore[dict-item]
+
+    def _moves(self, queue: Queue) -> Iterator[Descriptor]:
+        for command in self.commands:
+            if command.queue is queue and command.opcode is Opcode.MOVE:
+                yield Descriptor.decode(command.payload)
+
+
+def compile_vector(
+    node: Node,
+    inputs: Sequence[FeatureMap],
+    output: FeatureMap,
+    cluster: ClusterParameters,
+    *,
+    room: tuple[int, int],
+    constants: int = 0,
+) -> VectorProgram:
+    """The commands that compute a node on the vector unit of a cluster.
+
+    Raises `InputError` with the reason for a node that it does not compute, or too little room.
+
+    Parameters
+    ----------
+    node : sum, pool, table or concatenation.
+    inputs, output : where its operands are, in the node's order, and where the output is to be.
+    cluster : the hardware; with a vector unit.
+    room : of the TCDM, first byte address and bytes: for tables and for tiles of maps that are in the DRAM.
+    constants : DRAM byte address of the tables.
+    """
+    if not cluster.vector:
+        raise InputError(f"{node.name}: the cluster has no vector unit")
+    try:
+        tasks, tables = tasks_of(node, inputs, output)
+        return _Writer(node.name, cluster, room, constants, tables).program(tasks)
+    except ParameterError as error:
+        raise InputError(f"{node.name}: {error}") from None
+
+
+class _Writer:
+    """The phases of a program."""
+
+    def __init__(
+        self, where: str, cluster: ClusterParameters, room: tuple[int, int], constants: int, tables: bytes
+    ) -> None:
+        self._where, self._cluster, self._tables, self._constants = where, cluster, tables, constants
+        self._bank = vector_registers(cluster.dma.tcdm_address_bits)
+        self._configuration = Configuration(self._bank.held)
+        self._base = aligned(room[0])
+        self._size = sum(room) - self._base
+        self._phases: list[Phase] = []
+        self._jobs: list[VectorJob] = []
+        self._unread: list[int] = []
+        """Address of the table that is for all channels of a task, until a job reads it."""
+
+    def program(self, tasks: Sequence[Task]) -> VectorProgram:
+        """All tasks, one after the other."""
+        together = len(self._tables) if all(len(task.tables) <= 1 for task in tasks) else 0
+        tables = self._base
+        self._base, self._size = self._base + together, self._size - together
+        if self._size < 0:
+            raise InputError(f"{self._where}: the room in the TCDM is less than {together} bytes of tables")
+        if together:
+            self._phases.append(Phase(Queue.LOAD, self._table_loads(range(together // TABLE_ENTRIES), tables)))
+        for task in tasks:
+            self._unread = [tables + TABLE_ENTRIES * task.tables[0]] if len(task.tables) == 1 else []
+            self._task(task)
+        with_tokens(self._phases)
+        commands = [command for phase in self._phases for command in phase.commands]
+        return VectorProgram(self._cluster, tuple(commands), self._tables, tuple(self._jobs))
+
+    def _task(self, task: Task) -> None:
+        """The tiles of a task. The load of a tile comes before the work on the tile before it."""
+        tiles = tiles_of(task, self._size, self._where)
+        parts = 1 if len(tiles) == 1 else PARTS
+        size = self._size // parts // WORD_BYTES * WORD_BYTES
+        outputs = max(target_bytes(task, tile) for tile in tiles)
+        done = list({phase.queue: phase for phase in self._phases}.values())
+        before = [_Phases(after=done) for _ in range(parts)]
+        held: list[Phase] = []
+        for number, tile in enumerate(tiles):
+            base = self._base + number % parts * size
+            one = self._tile(task, tile, base, base + outputs, before[number % parts])
+            self._phases += [*([one.load] if one.load else []), *held]
+            held = [phase for phase in (one.compute, one.store) if phase]
+            before[number % parts] = one
+        self._phases += held
+
+    def _tile(self, task: Task, tile: Tile, target_at: int, at: int, before: "_Phases") -> "_Phases":
+        """The phases of a tile, its output at an address, its sources at another one."""
+        outer = task.target.resident
+        moved_only = task.copies and not (task.sources[0].resident and outer)
+        target = place_of(task.target, tile.target) if outer else _dense(tile.target, target_at)
+        loads, sources = [], []
+        for source, box in zip(task.sources, tile.sources, strict=True):
+            if source.resident:
+                sources.append(place_of(source, box))
+                continue
+            place = target if moved_only else _dense(box, at)
+            at += 0 if moved_only else aligned(box.elements)
+            loads += [load(one.encode()) for one in _moves(source, box, place, OperandTag.I)]
+            sources.append(place)
+        tables = self._unread
+        if len(task.tables) > 1:
+            channels = range(*tile.target.channels)
+            tables = [at + TABLE_ENTRIES * number for number in range(len(channels))]
+            loads += self._table_loads(channels, at)
+        found = _Phases()
+        if loads:
+            found.load = Phase(Queue.LOAD, loads, [*before.users_of_sources, *before.after])
+        if not moved_only:
+            work = list(self._work(task, tile, sources, target, tables))
+            found.compute = Phase(Queue.COMPUTE, work, [*_some(found.load, before.store), *before.after])
+        elif task.sources[0].resident:
+            target = sources[0]
+        if not outer:
+            stores = [store(one.encode()) for one in _moves(task.target, tile.target, target, OperandTag.O)]
+            found.store = Phase(Queue.STORE, stores, [*_some(found.compute or found.load), *before.after])
+        return found
+
+    def _work(
+        self, task: Task, tile: Tile, sources: list[Place], target: Place, tables: list[int]
+    ) -> Iterator[Command]:
+        """The jobs of a tile, and the end of the last one."""
+        mask = 1 << self._cluster.hwcs
+        for job in jobs_of(task, tile, sources, target, tables):
+            self._jobs.append(job)
+            yield from self._configuration.own(self._cluster.hwcs, job_values(self._bank, job))
+            yield start(mask)
+        yield join(mask)
+
+    def _table_loads(self, tables: range, address: int) -> list[Command]:
+        """Loads of consecutive tables."""
+        entries = TABLE_ENTRIES * len(tables)
+        block = StridedBlock(TABLE_ENTRIES * tables.start, 0, (Axis(entries, 1, 1),))
+        side = Side(OperandTag.B, RingSelect.FIXED, None, self._constants, address)
+        return [load(one.encode()) for one in descriptors_of([block], side)]
+
+
+@dataclass
+class _Phases:
+    """The phases of a tile; ``after``: what the first tiles of a task wait for besides."""
+
+    load: Phase | None = None
+    compute: Phase | None = None
+    store: Phase | None = None
+    after: list[Phase] = field(default_factory=list)
+
+    @property
+    def users_of_sources(self) -> list[Phase]:
+        """The last one that reads what was loaded."""
+        return _some(self.compute or self.store or self.load)
+
+
+def _some(*phases: Phase | None) -> list[Phase]:
+    return [phase for phase in phases if phase is not None]
+
+
+def _dense(box: Box, address: int) -> Place:
+    """A part without gaps at an address."""
+    _, rows, columns = box.extents
+    return Place(address, columns, rows * columns)
+
+
+def _moves(one: FeatureMap, box: Box, place: Place, tag: OperandTag) -> list[Descriptor]:
+    """The transfers of a part of a map in the DRAM from or to a place in the TCDM."""
+    channels, rows, columns = box.extents
+    axes = (
+        Axis(columns, 1, 1),
+        Axis(rows, one.pitch, place.pitch),
+        Axis(channels, one.plane, place.plane),
+    )
+    side = Side(tag, RingSelect.FIXED, None, one.at(box), place.address)
+    return descriptors_of([StridedBlock(0, 0, axes)], side)

@@ -1,0 +1,150 @@
+"""What the vector unit has to do for a node: tasks, each from one or two maps to one map or a part of one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from math import prod
+
+import numpy as np
+
+from hwgen.arch.vector.job import PAIR, VectorMode
+from hwgen.ir.document import InputError
+from hwgen.ir.requantisation import Scale
+from hwgen.lower.vector.maps import FeatureMap
+from hwgen.quantised.kinds import Addition, AveragePool, Concatenation, Lookup, MaxPool, Node, Window
+
+__all__ = ["ELEMENT", "Arithmetic", "Region", "Task", "tasks_of"]
+
+ELEMENT = Window((1, 1))
+"""What is computed element by element."""
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What becomes of a window's value; as it is by default."""
+
+    mode: VectorMode = "maximum"
+    scales: tuple[Scale, ...] = ()
+    zeros: tuple[int, ...] = (0,)
+    zero_out: int = 0
+    low: int = -128
+    high: int = 127
+
+
+@dataclass(frozen=True)
+class Region:
+    """Rows and columns of the output, each a first one and the one after the last, with one arithmetic."""
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    arithmetic: Arithmetic
+
+
+@dataclass(frozen=True)
+class Task:
+    """One target from one or two sources.
+
+    Members
+    -------
+    window : of the first source.
+    regions : that the target consists of.
+    tables : indices of the tables that outputs go through: none, one, or one for each channel.
+    """
+
+    sources: tuple[FeatureMap, ...]
+    target: FeatureMap
+    regions: tuple[Region, ...]
+    window: Window = ELEMENT
+    tables: tuple[int, ...] = field(default=())
+
+    @property
+    def copies(self) -> bool:
+        """Whether every element stays what it is."""
+        plain = all(region.arithmetic == Arithmetic() for region in self.regions)
+        return plain and not self.tables and self.window == ELEMENT and len(self.sources) == 1
+
+
+def tasks_of(node: Node, inputs: Sequence[FeatureMap], output: FeatureMap) -> tuple[list[Task], bytes]:
+    """The tasks of a node, and its tables one after the other.
+
+    Raises `InputError` for a node that the vector unit does not compute.
+    """
+    match node:
+        case Addition():
+            return [_addition(node, inputs, output)], b""
+        case Lookup():
+            tables = tuple(range(len(node.tables)))
+            return [_by_element(inputs, output, Arithmetic(), tables)], node.tables.tobytes()
+        case Concatenation():
+            given = [table for table in node.tables if table is not None]
+            return list(_concatenation(node, inputs, output)), b"".join(table.tobytes() for table in given)
+        case MaxPool():
+            region = Region((0, output.rows), (0, output.columns), Arithmetic())
+            table = b"" if node.table is None else node.table.tobytes()
+            return [Task(tuple(inputs), output, (region,), node.window, (0,) if table else ())], table
+        case AveragePool():
+            return [Task(tuple(inputs), output, tuple(_averages(node, inputs[0], output)), node.window)], b""
+        case _:
+            raise InputError(f"{node.name}: {node.label}: not for the vector unit")
+
+
+def _by_element(
+    sources: Sequence[FeatureMap], target: FeatureMap, arithmetic: Arithmetic, tables: tuple[int, ...] = ()
+) -> Task:
+    """A task without a window; where no map has gaps and there is one table at most, all elements are one row."""
+    maps = [*sources, target]
+    if all(one.is_dense for one in maps) and len(tables) <= 1:
+        maps = [one.flat() for one in maps]
+    target = maps.pop()
+    region = Region((0, target.rows), (0, target.columns), arithmetic)
+    return Task(tuple(maps), target, (region,), tables=tables)
+
+
+def _addition(node: Addition, inputs: Sequence[FeatureMap], output: FeatureMap) -> Task:
+    if len(inputs) != PAIR or any(one.elements != output.elements for one in inputs):
+        raise InputError(f"{node.name}: expected {PAIR} operands of the output's shape for the vector unit")
+    arithmetic = Arithmetic("add", node.scales, node.zeros, node.zero_out, node.low, node.high)
+    return _by_element(inputs, output, arithmetic)
+
+
+def _concatenation(node: Concatenation, inputs: Sequence[FeatureMap], output: FeatureMap) -> Iterator[Task]:
+    """A task for each operand: the same part of each of the outer axes' elements."""
+    outer, done, number = prod(node.shape[: node.axis]), 0, 0
+    if not all(one.is_dense for one in (*inputs, output)):
+        raise InputError(f"{node.name}: concat: expected maps without gaps")
+    whole = output.flat(outer)
+    for source, table in zip(inputs, node.tables, strict=True):
+        source = source.flat(outer)
+        target = replace(whole, base=whole.base + done, columns=source.columns)
+        yield _by_element([source], target, Arithmetic(), () if table is None else (number,))
+        done += source.columns
+        number += table is not None
+
+
+def _averages(node: AveragePool, source: FeatureMap, target: FeatureMap) -> Iterator[Region]:
+    """The parts of the output in whose windows equally many elements count."""
+    (top, left, bottom, right), window = node.counted, node.window
+    down = _counts(window, 0, target.rows, source.rows, (top, bottom))
+    across = _counts(window, 1, target.columns, source.columns, (left, right))
+    for rows, high in _runs(down):
+        for columns, wide in _runs(across):
+            scale = node.scales.get(high * wide, Scale(0, 1))
+            arithmetic = Arithmetic("average", (scale,), (node.zero_in,), node.zero_out, node.low, node.high)
+            yield Region(rows, columns, arithmetic)
+
+
+def _counts(window: Window, axis: int, outputs: int, size: int, counted: tuple[int, int]) -> list[int]:
+    """For each output along an axis, how many elements of its window count."""
+    first = np.arange(outputs) * window.stride[axis] - window.padding[axis]
+    places = first[:, None] + np.arange(window.kernel[axis]) * window.dilation[axis]
+    numbers: list[int] = ((places >= -counted[0]) & (places < size + counted[1])).sum(axis=1).tolist()
+    return numbers
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[tuple[int, int], int]]:
+    """Equal neighbours: where they begin and end, and what they are."""
+    at = 0
+    for number, run in groupby(numbers):
+        end = at + len(list(run))
+        yield (at, end), number
+        at = end

@@ -1,0 +1,262 @@
+"""Tiles of a task: parts of its maps that have room in the TCDM, and the jobs that compute them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.vector.job import COLUMN_BITS, EXTENT_BITS, IDENTITY_SCALE, VectorJob
+from hwgen.ir.document import InputError
+from hwgen.ir.requantisation import TABLE_ENTRIES
+from hwgen.lower.vector.maps import Box, FeatureMap
+from hwgen.lower.vector.tasks import ELEMENT, Region, Task
+
+__all__ = ["Place", "Tile", "aligned", "jobs_of", "place_of", "target_bytes", "tiles_of"]
+
+TILES = 4
+"""At least so many tiles, unless they would be tiny: while one is computed others are moved."""
+TINY = 1 << 10
+"""Bytes of a tile."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part of a map is in the TCDM: address of its first element, bytes from row to row, to channel."""
+
+    address: int
+    pitch: int
+    plane: int
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A part of the target, and what it needs of the sources.
+
+    Members
+    -------
+    target : the part of the target.
+    sources : the part of each source.
+    """
+
+    target: Box
+    sources: tuple[Box, ...]
+
+
+def tiles_of(task: Task, room: int, where: str) -> list[Tile]:
+    """The tiles of a task; two of them fit into ``room`` bytes, unless there is only one.
+
+    Raises `InputError` where not even a row fits.
+    """
+    target = task.target
+    whole = _tile(task, Box((0, target.channels), (0, target.rows), (0, target.columns)))
+    need = _tile_bytes(task, whole)
+    if need == 0:
+        return list(_cut(task, 1 << EXTENT_BITS, 1 << EXTENT_BITS, 1 << COLUMN_BITS))
+    half = room // 2 // WORD_BYTES * WORD_BYTES
+    wanted = min(half, max(need // TILES, TINY))
+    for budget in (wanted, half):
+        shape = _shape(task, budget)
+        if shape is not None:
+            return list(_cut(task, *shape))
+    if need <= room:
+        return [whole]
+    raise InputError(f"{where}: {room} bytes of the TCDM hold no two tiles of a row")
+
+
+def _shape(task: Task, budget: int) -> tuple[int, int, int] | None:
+    """Channels, rows and columns of the largest tile within the budget; None: there is none."""
+    target = task.target
+    channels = _largest(target.channels, lambda n: _need(task, n, target.rows, target.columns) <= budget)
+    if channels:
+        return _even(target.channels, channels), target.rows, target.columns
+    rows = _largest(target.rows, lambda n: _need(task, 1, n, target.columns) <= budget)
+    if rows:
+        return 1, _even(target.rows, rows), target.columns
+    if task.window != ELEMENT:
+        return None
+    columns = _largest(target.columns, lambda n: _need(task, 1, 1, n) <= budget)
+    columns -= columns % WORD_BYTES if columns < target.columns else 0
+    return (1, 1, columns) if columns else None
+
+
+def _largest(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to ``most`` that fits, 0 if 1 does not."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _even(total: int, most: int) -> int:
+    """About equal parts of at most so many."""
+    return -(-total // -(-total // most))
+
+
+def _need(task: Task, channels: int, rows: int, columns: int) -> int:
+    """Bytes of a tile of these extents, at most."""
+    window = task.window
+    span = (rows - 1) * window.stride[0] + (window.kernel[0] - 1) * window.dilation[0] + 1
+    down = min(task.sources[0].rows, span)
+    across = columns if task.window == ELEMENT else task.sources[0].columns
+    loaded = sum(aligned(channels * down * across) for one in task.sources if not one.resident)
+    return loaded + (0 if task.target.resident else aligned(channels * rows * columns)) + _table_bytes(task, channels)
+
+
+def _tile_bytes(task: Task, tile: Tile) -> int:
+    """Bytes that a tile takes in the TCDM."""
+    loaded = sum(
+        aligned(box.elements) for source, box in zip(task.sources, tile.sources, strict=True) if not source.resident
+    )
+    return loaded + target_bytes(task, tile) + _table_bytes(task, tile.target.extents[0])
+
+
+def target_bytes(task: Task, tile: Tile) -> int:
+    """Those of them that are for the output."""
+    return 0 if task.target.resident else aligned(tile.target.elements)
+
+
+def _table_bytes(task: Task, channels: int) -> int:
+    """Of tables that come with the channels of a tile."""
+    return TABLE_ENTRIES * channels if len(task.tables) > 1 else 0
+
+
+def aligned(size: int) -> int:
+    """Bytes in whole words."""
+    return -(-size // WORD_BYTES) * WORD_BYTES
+
+
+def _cut(task: Task, channels: int, rows: int, columns: int) -> Iterator[Tile]:
+    target = task.target
+    for c in range(0, target.channels, channels):
+        for y in range(0, target.rows, rows):
+            for x in range(0, target.columns, columns):
+                box = Box(
+                    (c, min(c + channels, target.channels)),
+                    (y, min(y + rows, target.rows)),
+                    (x, min(x + columns, target.columns)),
+                )
+                yield _tile(task, box)
+
+
+def _tile(task: Task, target: Box) -> Tile:
+    """With what the windows of a part of the target visit."""
+    window = task.window
+    boxes = []
+    for source in task.sources:
+        if window == ELEMENT:
+            boxes.append(target)
+            continue
+        low = target.rows[0] * window.stride[0] - window.padding[0]
+        high = (target.rows[1] - 1) * window.stride[0] - window.padding[0]
+        high += (window.kernel[0] - 1) * window.dilation[0] + 1
+        low = min(max(low, 0), source.rows - 1)
+        boxes.append(Box(target.channels, (low, max(min(high, source.rows), low + 1)), (0, source.columns)))
+    return Tile(target, tuple(boxes))
+
+
+def jobs_of(task: Task, tile: Tile, sources: list[Place], target: Place, tables: list[int]) -> Iterator[VectorJob]:
+    """The jobs of a tile whose parts are at these places; ``tables``: where those of its channels are, or the one for
+    all of them if it is to be read, else none."""
+    for region in task.regions:
+        rows = _overlap(region.rows, tile.target.rows)
+        columns = _overlap(region.columns, tile.target.columns)
+        if rows[0] < rows[1] and columns[0] < columns[1]:
+            job = _job(task, tile, replace(region, rows=rows, columns=columns), sources, target)
+            yield from _with_tables(task, _consistent(job, sources), tables)
+
+
+def _with_tables(task: Task, jobs: Iterator[VectorJob], tables: list[int]) -> Iterator[VectorJob]:
+    if not task.tables:
+        yield from jobs
+    elif len(task.tables) == 1:
+        for job in jobs:
+            yield replace(job, table=True, table_from=tables.pop() if tables else None)
+    else:
+        for job in jobs:
+            for channel, table in enumerate(tables):
+                yield replace(_channel(job, channel), table=True, table_from=table)
+
+
+def _consistent(job: VectorJob, sources: list[Place]) -> Iterator[VectorJob]:
+    """The job, or one for each channel or row if the operands of an addition are spaced otherwise."""
+    if job.mode != "add":
+        yield job
+        return
+    first, second = sources
+    if (job.channels == 1 or first.plane == second.plane) and (job.rows == 1 or first.pitch == second.pitch):
+        yield job
+        return
+    for channel in range(job.channels):
+        one = replace(_channel(job, channel), second=job.second + channel * second.plane)
+        if job.rows == 1 or first.pitch == second.pitch:
+            yield one
+            continue
+        for row in range(job.rows):
+            yield replace(
+                one,
+                rows=1,
+                height=1,
+                input=one.input + row * first.pitch,
+                second=one.second + row * second.pitch,
+                output=one.output + row * job.output_pitch,
+            )
+
+
+def _channel(job: VectorJob, channel: int) -> VectorJob:
+    """One channel of a job."""
+    return replace(
+        job,
+        channels=1,
+        input=job.input + channel * job.input_plane,
+        output=job.output + channel * job.output_plane,
+    )
+
+
+def _job(task: Task, tile: Tile, region: Region, sources: list[Place], target: Place) -> VectorJob:
+    """The job of a region inside a tile."""
+    window, arithmetic, box = task.window, region.arithmetic, tile.sources[0]
+    scales = arithmetic.scales
+    multipliers = [scale.multiplier for scale in scales] or [IDENTITY_SCALE[0]]
+    channels, height, width = box.extents
+    padding = (
+        box.rows[0] - (region.rows[0] * window.stride[0] - window.padding[0]),
+        box.columns[0] - (region.columns[0] * window.stride[1] - window.padding[1]),
+    )
+    begins = (region.rows[0] - tile.target.rows[0]) * target.pitch + region.columns[0] - tile.target.columns[0]
+    return VectorJob(
+        mode=arithmetic.mode,
+        channels=channels,
+        rows=region.rows[1] - region.rows[0],
+        columns=region.columns[1] - region.columns[0],
+        input=sources[0].address,
+        input_pitch=sources[0].pitch,
+        input_plane=sources[0].plane,
+        height=height,
+        width=width,
+        output=target.address + begins,
+        output_pitch=target.pitch,
+        output_plane=target.plane,
+        kernel=window.kernel,
+        stride=window.stride,
+        dilation=window.dilation,
+        padding=padding,
+        second=sources[1].address if len(sources) > 1 else sources[0].address,
+        zeros=(arithmetic.zeros[0], arithmetic.zeros[-1]),
+        multipliers=(multipliers[0], multipliers[-1] if len(scales) > 1 else 0),
+        shift=scales[0].shift if scales else IDENTITY_SCALE[1],
+        zero_out=arithmetic.zero_out,
+        low=arithmetic.low,
+        high=arithmetic.high,
+    )
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+def place_of(source: FeatureMap, box: Box) -> Place:
+    """Where a part of a map is that is in the TCDM anyway."""
+    return Place(source.at(box), source.pitch, source.plane)

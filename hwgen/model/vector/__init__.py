@@ -1,0 +1,1 @@
+"""What a job of the vector unit costs: accesses and cycles."""

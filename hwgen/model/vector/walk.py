@@ -1,0 +1,90 @@
+"""The literal oracle of the vector unit: a job step by step on the bytes of a memory, every access counted.
+
+Slow and obvious on purpose: what it reads and writes is what the hardware is to read and write, in this order.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.vector.job import TABLE_WORDS, VectorJob
+from hwgen.ir.counts import Access
+from hwgen.ir.requantisation import TABLE_ENTRIES
+from hwgen.model.vector.access import VectorAccess
+
+__all__ = ["walk_vector"]
+
+LEAST = -128
+Bytes = NDArray[np.uint8]
+
+
+class _Reader:
+    """One operand: the word that is held, and how many were read."""
+
+    def __init__(self, memory: Bytes) -> None:
+        self._memory, self.held, self.read = memory, -1, 0
+
+    def element(self, address: int) -> int:
+        if address // WORD_BYTES != self.held:
+            self.held = address // WORD_BYTES
+            self.read += 1
+        return int(self._memory[address].view(np.int8))
+
+
+def walk_vector(job: VectorJob, memory: Bytes, table: NDArray[np.int8]) -> VectorAccess:
+    """Run a job on the bytes of the TCDM and the 256 entries that the unit holds, which are modified in place."""
+    loaded = 0
+    if job.table_from is not None:
+        table[:] = memory[job.table_from : job.table_from + TABLE_ENTRIES].view(np.int8)
+        loaded = TABLE_WORDS
+    first, second = _Reader(memory), _Reader(memory)
+    written, elements = 0, 0
+    for channel in range(job.channels):
+        for row in range(job.rows):
+            first.held = second.held = -1
+            touched = set()
+            for column in range(job.columns):
+                values = []
+                for line in _window(job, memory, first, channel, row, column):
+                    values += line
+                other = 0
+                if job.mode == "add":
+                    place = channel * job.input_plane + row * job.input_pitch + column
+                    other = second.element(job.second + place) - job.zeros[1]
+                address = job.output + channel * job.output_plane + row * job.output_pitch + column
+                memory[address] = np.array(_output(job, values, other, table)).astype(np.int8).view(np.uint8)
+                touched.add(address // WORD_BYTES)
+                elements += 1
+            written += len(touched)
+    words = first.read + second.read
+    return VectorAccess(
+        Access(WORD_BYTES * words, WORD_BYTES * words, words),
+        Access(WORD_BYTES * loaded, WORD_BYTES * loaded, loaded),
+        Access(elements, elements, written),
+    )
+
+
+def _window(
+    job: VectorJob, memory: Bytes, reader: _Reader, channel: int, row: int, column: int
+) -> Iterator[list[int]]:
+    """The elements of a window that are no padding, line by line."""
+    for k in range(job.kernel[0]):
+        if job.kernel[0] > 1:
+            reader.held = -1
+        y = row * job.stride[0] - job.padding[0] + k * job.dilation[0]
+        line = []
+        for tap in range(job.kernel[1]):
+            x = column * job.stride[1] - job.padding[1] + tap * job.dilation[1]
+            if 0 <= y < job.height and 0 <= x < job.width:
+                line.append(reader.element(job.input + channel * job.input_plane + y * job.input_pitch + x))
+        yield line
+
+
+def _output(job: VectorJob, values: list[int], other: int, table: NDArray[np.int8]) -> int:
+    value = max([LEAST, *values]) if job.mode == "maximum" else sum(value - job.zeros[0] for value in values)
+    scaled = value * job.multipliers[0] + other * job.multipliers[1]
+    shifted = (scaled + (1 << (job.shift - 1))) >> job.shift
+    clipped = min(max(shifted + job.zero_out, job.low), job.high)
+    return int(table[clipped - LEAST]) if job.table else clipped
