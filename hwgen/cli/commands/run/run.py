@@ -26,9 +26,10 @@ from hwgen.cli.names import hardware_names
 from hwgen.cli.workload import read_hardware
 from hwgen.golden.quantised.comparison import Agreement, Beside, run_beside, total
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
-from hwgen.ir.document import InputError
+from hwgen.ir.document import InputError, write_atomically
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.onnx.reader import read_quantised
+from hwgen.report.run.page import run_page
 
 __all__ = ["run"]
 
@@ -42,7 +43,8 @@ Hardware = Annotated[
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs and the layers' operands.")
+    Path,
+    typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, the layers' operands, and a page."),
 ]
 
 
@@ -135,10 +137,13 @@ def run(
     ]
     files = _written(graph, beside, values, output)
     done = _Done(graph, plan, ran, total(beside.agreements), files)
+    document = _document(done)
+    write_atomically(output / "run.html", run_page(document, machine.name).encode())
     if as_json:
-        print_json(_document(done))
+        print_json(document)
     else:
         _print(done)
+        typer.echo(f"The page of the run: {output / 'run.html'}")
     return 0 if done.holds else 1
 
 

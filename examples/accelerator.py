@@ -1,0 +1,94 @@
+"""``hwgen`` as a user calls it, what must hold of every run, and the record of an example in ``results/examples``."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+__all__ = ["HARDWARE", "RESULTS", "Record", "hwgen", "judge"]
+
+RESULTS = Path("results") / "examples"
+HARDWARE = Path(__file__).resolve().parent / "hardware"
+CYCLES = 0.05
+"""The part by which a layer's cycles may differ from the predicted ones."""
+EQUAL = 0.999
+"""The part of elements that must be ONNX Runtime's."""
+
+
+class Record:
+    """What an example printed: lines, and marks that were met or missed. It is written to the example's folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = RESULTS / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.figures: dict[str, Any] = {}
+        self._lines: list[str] = []
+        self._missed = False
+        self._started = time.monotonic(), time.process_time()
+        self.say(f"{name}:")
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        self._lines.append(line)
+        print(line, flush=True)
+
+    def mark(self, line: str, met: bool) -> None:
+        """Print a line with whether it is as it must be."""
+        self._missed |= not met
+        self.say(f"  {line}: {'met' if met else 'MISSED'}")
+
+    def close(self) -> int:
+        """Write ``record.txt`` and ``figures.json``; the exit status: 1 if a mark was missed."""
+        self.say(f"  {time.monotonic() - self._started[0]:.0f} s; results in {self.folder}")
+        (self.folder / "record.txt").write_text("\n".join(self._lines) + "\n", encoding="utf-8")
+        (self.folder / "figures.json").write_text(json.dumps(self.figures, indent=1) + "\n", encoding="utf-8")
+        return int(self._missed)
+
+
+def hwgen(*arguments: object) -> dict[str, Any]:
+    """What a command of hwgen prints with ``--json``; its notes and its progress go to standard error.
+
+    Exits where the command refuses its input. Where something differs, which is status 1, the document says what.
+    """
+    program = Path(sys.executable).with_name("hwgen")
+    command = [str(program), *map(str, arguments)]
+    print("$ hwgen", *command[1:], file=sys.stderr, flush=True)
+    done = subprocess.run([*command, "--json"], stdout=subprocess.PIPE, text=True)
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise SystemExit(done.returncode or 1)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def judge(record: Record, run: dict[str, Any]) -> None:
+    """Mark what must hold of a document of ``hwgen run``, and say what it took."""
+    layers = run["layers"]
+    far = max(
+        abs(one["cycles"]["measured"] - one["cycles"]["predicted"]) / one["cycles"]["predicted"] for one in layers
+    )
+    unequal = [one["node"] for one in layers if not one["equal"] or one["failures"]]
+    there = run["onnxruntime"]
+    record.mark(f"{len(layers)} layers in the RTL: every element is the integer reference's", run["exact"])
+    record.mark(f"every access of {len(layers) - len(unequal)} of {len(layers)} layers is predicted", not unequal)
+    record.mark(
+        f"cycles of a layer differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
+    )
+    record.mark(
+        f"{there['equal']:.4%} of all elements are ONNX Runtime's (from {EQUAL:.1%} on), largest difference "
+        f"{there['largest_difference']} (up to 1)",
+        there["equal"] >= EQUAL and there["largest_difference"] <= 1,
+    )
+    cycles, macs = run["cycles"], sum(one["macs"] for one in layers)
+    moved = sum(one["total_with_bias"] for one in layers)
+    record.say(
+        f"  {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted), {macs / 1e6:,.1f} M MACs, utilisation "
+        f"{run['utilisation']:.3f}, {moved:,} bytes at the memory, {run['energy']['measured'] / 1e6:,.1f} uJ; "
+        f"{len(run['host'])} nodes on the host"
+    )
+    record.figures["run"] = {
+        "cycles": cycles, "macs": macs, "utilisation": run["utilisation"], "bytes": moved, "energy_pj": run["energy"],
+        "layers": len(layers), "host": run["host"], "onnxruntime": there, "largest_cycles_difference": far,
+    }  # fmt: skip

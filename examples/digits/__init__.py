@@ -1,0 +1,1 @@
+"""A LeNet for handwritten digits, from training to the RTL."""

@@ -1,0 +1,1 @@
+"""BlazeFace: from a TFLite file to a box around a face."""

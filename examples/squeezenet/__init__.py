@@ -1,0 +1,1 @@
+"""SqueezeNet at 224 x 224, all layers."""

@@ -1,0 +1,41 @@
+"""``python -m examples.squeezenet``: SqueezeNet with random weights, all layers at 224 x 224, on 64 multipliers."""
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from examples.accelerator import HARDWARE, Record, hwgen, judge
+from examples.light import MODELS, folded, with_weights
+from examples.quantising import quantise
+from examples.wheels import picture
+
+SEED = 1
+SIZE = 224
+MEAN, DEVIATION = 127.5, 64
+"""Pixels of 0 to 255 as the network takes them: -2 to 2."""
+SCENES = ("astronaut.png", "coffee.png", "color.png", "motorcycle_left.png")
+SEEN = "chelsea.png"
+
+
+def main() -> int:
+    """Quantise, run; exit status 1 if a mark is missed."""
+    record = Record("squeezenet")
+    model = with_weights(MODELS / "light_squeezenet.onnx", np.random.default_rng(SEED))
+    (value,) = model.graph.input
+    floats = folded(model, record.folder / "squeezenet_float.onnx")
+    inputs = [{value.name: _pixels(name)} for name in SCENES]
+    quantised = quantise(floats, record.folder / "squeezenet.onnx", inputs)
+    run = hwgen("run", quantised, "--hardware", HARDWARE / "hwc_64.yaml", "--input", picture(SEEN), "--mean", MEAN,
+                "--std", DEVIATION, "-o", record.folder / "run")  # fmt: skip
+    judge(record, run)
+    return record.close()
+
+
+def _pixels(name: str) -> NDArray[np.float32]:
+    """A picture as the network's input."""
+    image = Image.open(picture(name)).convert("RGB").resize((SIZE, SIZE), Image.Resampling.BILINEAR)
+    return ((np.asarray(image, np.float32) - MEAN) / DEVIATION).transpose(2, 0, 1)[None].astype(np.float32)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

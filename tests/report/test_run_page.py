@@ -1,0 +1,84 @@
+"""The page of a run of a network: sums over images, bars, and widths in a browser."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hwgen.report.run.page import run_page
+from hwgen.report.run.rows import layer_rows
+from tests.report.browser import Browser, chromium
+
+NAMES = ("first<1>_QuantizeLinear_Output", "a_layer_with_quite_a_long_name_that_does_not_fit_QuantizeLinear_Output")
+
+
+def layer(node: str, image: int, cycles: int, **changes: Any) -> dict[str, Any]:
+    """A layer of a document, as much as the page reads."""
+    moved = {"dram": {"I": {"read": {"bytes": 70}}, "O": {"write": {"bytes": 30}}},
+             "tcdm": {"I": {"read": {"bytes": 200}}, "W": {"read": {"bytes": 40}},
+                      "O": {"write": {"bytes": 50}, "read_partial": {"bytes": 10}}}}  # fmt: skip
+    energy = {"levels": {"dram": {"I": 5e6, "O": 1e6}, "tcdm": {"I": 2e6}}, "mac": 2e6, "total": 1e7}
+    shape = {"op": "depthwise_conv", "kernel": [3, 3], "output_channels": 8, "output_height": 5, "output_width": 6}
+    return {
+        "node": node, "image": image, "exact": True, "equal": True, "failures": [], "schedule": {"layer": shape},
+        "cycles": {"predicted": 100, "measured": cycles}, "utilisation": 0.5, "predicted": moved, "measured": moved,
+        "stalls": {"measured": {"input": 10, "weight": 0, "output": cycles}}, "energy": {"measured": energy},
+        **changes,
+    }  # fmt: skip
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """Two layers on two images."""
+    layers = [layer(NAMES[0], 0, 100), layer(NAMES[1], 0, 300), layer(NAMES[0], 1, 100), layer(NAMES[1], 1, 310)]
+    return {
+        "network": "net & <co>", "layers": layers, "host": ["pool", "dilated"], "refused": {"dilated": "kernel: 13"},
+        "onnxruntime": {"equal": 0.9999}, "cycles": {"predicted": 400, "measured": 810}, "utilisation": 0.5,
+        "energy": {"measured": 4e7}, **changes,
+    }  # fmt: skip
+
+
+def test_images_are_added_up() -> None:
+    first, second = layer_rows(document())
+    assert (first.images, first.start, first.predicted, first.measured, first.useful) == (2, 0, 200, 200, 100)
+    assert (second.start, second.measured) == (200, 610)
+    assert second.traffic == {"dram": {"I": 140, "O": 60}, "tcdm": {"I": 400, "W": 80, "O": 120}}
+    assert second.energy == {"dram": 12e6, "tcdm": 4e6, "MACs": 4e6}
+
+
+def test_bars() -> None:
+    text = run_page(document(), "hwc_16")
+    assert not re.search(r"@[A-Z]+@", text)
+    assert "net &amp; &lt;co&gt; on hwc_16" in text
+    assert "first&lt;1&gt;</b>" in text
+    assert "Every element is the integer reference's" in text
+    assert "<li>dilated: kernel: 13</li>" in text
+    # The second layer: 610 of 810 cycles from 200 on, half of them useful; it waits for all that is left.
+    bars = re.findall(r'left:([\d.]+)%;width:([\d.]+)%" title="([^"]+)"', text)
+    assert ("24.6914", "37.6543", "useful lanes: 305 cycles") in bars
+    assert ("64.8148", "35.1852", "wait: output: 285 cycles") in bars
+    assert "610 (+410)" in text
+    assert "DRAM 60.0%, shared memory 20.0%, MACs 20.0%" in text
+
+
+def test_what_is_wrong_is_said() -> None:
+    one = document(layers=[layer("x", 0, 100), layer("y", 0, 100, equal=False)], energy=None, onnxruntime=None)
+    text = run_page(one, "hwc")
+    assert "1 of 2 layers not as it should be" in text
+    assert '<b class="wrong">y</b>' in text
+    assert "<b>x</b>" in text
+    assert text.count("<td>NO</td>") == 1
+
+
+@pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: the page of a run is NOT tried")
+def test_in_a_browser(tmp_path: Path) -> None:
+    file = tmp_path / "run.html"
+    file.write_text(run_page(document(), "hwc_16"), encoding="utf-8")
+    with Browser.started(chromium() or "") as browser:
+        for width in (360, 1600):
+            browser.open(file, width=width)
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            bars = "[...document.querySelectorAll('.track i')].map(e => e.getBoundingClientRect())"
+            assert browser.run(f"{bars}.every(r => r.width >= 1 && r.left >= 0 && r.right <= innerWidth)")
+            assert browser.run("document.querySelectorAll('.line').length") == 8
+        assert browser.complaints == []
