@@ -24,9 +24,9 @@ from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.level import DRAM
 from hwgen.ir.schedule import Bits, Schedule
-from hwgen.lower.cluster.cycles import clusters_cycles
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.lower.system.choice import fastest_partition
+from hwgen.lower.system.cycles import system_times
 from hwgen.lower.system.program import SystemProgram, compile_system
 from hwgen.lower.system.shares import Partition
 from hwgen.model.cluster.access import predict_two_levels
@@ -34,8 +34,6 @@ from hwgen.model.dram.counts import program_access
 
 __all__ = ["SystemTask", "cosimulate_systems", "judge_system", "prepare_system"]
 
-START_AFTER_START = 4
-"""Cycles from the start of a cluster to that of the next one, as the test bench writes them."""
 _AT_PORTS: dict[tuple[str, str, bool], tuple[str, Operand, Direction]] = {
     ("i", "I", False): ("tcdm", "I", "read"),
     ("w", "W", False): ("tcdm", "W", "read"),
@@ -74,9 +72,8 @@ class SystemTask:
 
     @cached_property
     def predicted_cycles(self) -> float:
-        """From the first start to the last end, with the DRAM's timing of the job: the starts come one by one."""
-        times = clusters_cycles(self.program.programs, self.job.timing)
-        return max(START_AFTER_START * number + one.total for number, one in enumerate(times))
+        """From the first start to the last end, with the DRAM's timing of the job."""
+        return system_times(self.program, self.job.timing).total
 
 
 def prepare_system(
@@ -89,15 +86,19 @@ def prepare_system(
     seed: int = 0,
     stalls: bool = False,
     timing: Dram | None = None,
+    serial: bool = False,
 ) -> SystemTask:
     """Make everything for one schedule; see `cosim.cluster.preparation.prepare_cluster`.
 
-    ``partition`` : None: that of the fewest predicted cycles.
+    Parameters
+    ----------
+    partition : None: that of the fewest predicted cycles.
+    serial : each cluster loads, computes and stores one after the other.
     """
     partition = partition or fastest_partition(schedule, hardware, clusters)
     rng = np.random.default_rng([seed, index])
     data = random_data(schedule.layer, rng, schedule.bits.I)
-    program = compile_system(schedule, hardware, clusters, partition)
+    program = compile_system(schedule, hardware, clusters, partition, serial=serial)
     cluster = program.programs[0].cluster
     timing = timing or cluster.dram or Dram()
     port = DramPort(cluster.axi_bits, timing)

@@ -74,12 +74,13 @@ class SystemProgram:
 
 
 def compile_system(
-    schedule: Schedule, hardware: Hardware | None, clusters: int, partition: Partition
+    schedule: Schedule, hardware: Hardware | None, clusters: int, partition: Partition, *, serial: bool = False
 ) -> SystemProgram:
     """The programs of one layer on several clusters of this hardware.
 
-    Each share has the nest of the whole layer with steps limited to its own extents. Raises `InputError` where the
-    layer cannot be shared out so, or a cluster cannot run its share.
+    Each share has the nest of the whole layer with steps limited to its own extents; with ``serial`` each cluster
+    loads, computes and stores one after the other. Raises `InputError` where the layer cannot be shared out so, or a
+    cluster cannot run its share.
     """
     hwcs = ((hardware and hardware.cluster) or Cluster()).hwcs
     schedule = normalised(schedule, hwcs)
@@ -96,7 +97,7 @@ def compile_system(
         place = whole.program
         for share, part in zip(shares, parts, strict=True):
             layout = _window(whole, layer, share, part, place)
-            programs.append(compile_cluster(part, machine, layout=layout))
+            programs.append(compile_cluster(part, machine, layout=layout, serial=serial))
             place = aligned(programs[-1].dram_size, PAGE_BYTES)
         return programs
 

@@ -26,6 +26,10 @@ FILES_TEXT = """\
 - `fig5.png`, `fig6.png`, `fig7.png`, the same as `.svg`: speedups; what times are made of; MACs a second by MACs a
   byte"""
 
+SYSTEM_FILES_TEXT = """\
+- `system.json`: every layer on four clusters; `mappings.jsonl`: each run, kept as soon as it was there;
+  `fig7_clusters.png`, `.svg`: their MACs a cycle by MACs a byte"""
+
 COLUMNS = (
     "reading",
     "network",
@@ -67,8 +71,9 @@ def mapping_readme(
     own: Sequence[ModelRow],
     judged: Sequence[JudgedLayer],
     runs: Sequence[OwnRun],
+    system: Sequence[str] = (),
 ) -> str:
-    """The summary as Markdown: claims beside findings, Table II, and what is in which file."""
+    """The summary as Markdown: claims beside findings, Table II, the clusters (``system``), the files."""
     sections = {
         "# Sousa et al. 2022, computed anew": [
             "Every figure here was computed; the published ones are quoted in the second column of the first table,",
@@ -91,7 +96,8 @@ def mapping_readme(
             *(["", *judged_lines(judged)] if judged else []),
             *(["", *own_runs(runs)] if runs else []),
         ],
-        "## Files": [FILES_TEXT],
+        **({"## On four clusters": list(system)} if system else {}),
+        "## Files": [FILES_TEXT + (f"\n{SYSTEM_FILES_TEXT}" if system else "")],
     }
     return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))
 

@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from hwgen.model.published.sousa import Npu
 from hwgen.report.sousa.rows import MODELS, PUBLISHED, LayerRow, ModelRow
+from hwgen.report.sousa.system_rows import SystemRow
 
-__all__ = ["mapping_5", "mapping_6", "mapping_7"]
+__all__ = ["mapping_5", "mapping_6", "mapping_7", "system_7"]
 
 
 def mapping_5(models: Sequence[ModelRow]) -> Figure:
@@ -78,6 +79,29 @@ def mapping_7(layers: Sequence[LayerRow], npu: Npu) -> Figure:
         ends = [0.05, ridge, 1000.0]
         axes.plot(ends, [min(peak, end * npu.burst / time) for end in ends], style, color="black", label=label)
     axes.set(xscale="log", yscale="log", xlabel="MACs a byte", ylabel="GMAC/s", title=f"{reading} reading")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize="small")
+    return figure
+
+
+def system_7(rows: Sequence[SystemRow], npu: Npu) -> Figure:
+    """The same on our own clusters, in MACs a cycle; points are burst-aware mappings, measured or predicted."""
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.subplots()
+    for style, label, some in (
+        ("o", "measured in the RTL", [row for row in rows if row.is_measured]),
+        (".", "by the cycle model", [row for row in rows if not row.is_measured]),
+    ):
+        if some:
+            costs = [(row.macs, row.burst_aware) for row in some]
+            points = [(macs / cost.dram_bytes, macs / cost.cycles) for macs, cost in costs]
+            axes.plot(*zip(*points, strict=True), style, label=label)
+    peak = npu.clusters * npu.cores * npu.macs
+    ends = [0.05, peak * npu.byte_time, 1000.0]
+    axes.plot(
+        ends, [min(peak, end / npu.byte_time) for end in ends], "-", color="black", label="MACs, and bytes alone"
+    )
+    axes.set(xscale="log", yscale="log", xlabel="MACs a byte", ylabel="MACs a cycle", title="On our own clusters")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize="small")
     return figure

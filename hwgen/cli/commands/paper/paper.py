@@ -41,7 +41,8 @@ Rtl = Annotated[
     typer.Option(
         "--rtl",
         help="stoutchinin-2019: Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce). "
-        "cecconi-2017, sousa-2022: two small layers on our own cluster too, simulated.",
+        "cecconi-2017, sousa-2022: two small layers on our own cluster too, simulated; sousa-2022: all layers on "
+        "four clusters, too, simulated up to --limit.",
     ),
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="With --rtl: where hwgen regress left them.")]
@@ -63,8 +64,21 @@ Caches = Annotated[
         "results/cpu/accesses.csv, which is taken if it is there.",
     ),
 ]
+System = Annotated[
+    str, typer.Option("--system", metavar="FILE", help="With sousa-2022 --rtl: one of its four clusters.")
+]
+Limit = Annotated[
+    int,
+    typer.Option(
+        "--limit",
+        metavar="CYCLES",
+        min=0,
+        help="With sousa-2022 --rtl: layers of more predicted cycles are not simulated.",
+    ),
+]
 Jobs = Annotated[int, jobs_option("Number of layers searched at a time.", MEMORY_OF_A_SEARCH)]
 
+SYSTEM, LIMIT = "sousa_2022", 100_000
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
 PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"
 
@@ -81,12 +95,16 @@ def paper(
     results: Results = Path("results/regress"),
     layer_set: LayerSet = TABLE,
     hardware: Measured = None,
+    system: System = SYSTEM,
+    limit: Limit = LIMIT,
     cpu: Caches = None,
     as_json: Json = False,
 ) -> int:
     """Compute the figures of a publication anew: plots, CSV, and a README.md of its claims beside what was found."""
     if hardware is not None and name not in ON_CLUSTER:
         raise InputError(f"--hardware: expected with {' or '.join(ON_CLUSTER)}")
+    if (system, limit) != (SYSTEM, LIMIT) and not (rtl and name == "sousa-2022"):
+        raise InputError("--system, --limit: expected with sousa-2022 --rtl")
     if cpu is not None and name != "yang-2016":
         raise InputError("--cpu: expected with yang-2016")
     if name != "stoutchinin-2019":
@@ -97,7 +115,7 @@ def paper(
         if name == "cecconi-2017":
             return cecconi(output, networks, hardware, rtl=rtl, as_json=as_json)
         if name == "sousa-2022":
-            return sousa(output, networks, hardware, rtl=rtl, as_json=as_json)
+            return sousa(output, networks, hardware, system, limit, rtl=rtl, as_json=as_json)
         if name == "yang-2016":
             return yang(output, networks, cpu, jobs=jobs, as_json=as_json)
         return goetschalckx(output, networks, as_json=as_json)

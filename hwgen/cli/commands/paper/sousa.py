@@ -1,24 +1,33 @@
 """``hwgen paper sousa-2022``: mapping layers with DRAM bursts in view against counting bytes, computed anew."""
 
+import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
+from hwgen.cli.commands.paper.sousa_system import OnSystem, on_system
 from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
 from hwgen.report.documents import write_bytes
 from hwgen.report.sousa.claims import mapping_claims
 from hwgen.report.sousa.documents import mapping_files, mapping_readme
 from hwgen.report.sousa.own_hardware import JUDGED, distinct_layers, judged_layers, own_mappings, own_npu
-from hwgen.report.sousa.rows import MODELS, NPU, READINGS, layer_rows, model_rows
+from hwgen.report.sousa.rows import MODELS, NPU, READINGS, LayerRow, ModelRow, layer_rows, model_rows
+from hwgen.report.sousa.system_rows import system_claims, system_lines
 
 __all__ = ["sousa"]
 
 PAPER = "sousa-2022"
 
 
-def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool, as_json: bool) -> int:
+def sousa(
+    output: Path, networks: str | None, hardware: str | None, system: str, limit: int, *, rtl: bool, as_json: bool
+) -> int:
     """Compute the figures: plots, CSV, and a README.md of claims beside what was found; also for our own cluster.
+
+    With ``rtl`` also in the simulator: two small layers on one cluster; and on four of the clusters of ``system`` all
+    layers, those of more than ``limit`` cycles by the cycle model.
 
     The exit status is 1 if the search fails its check, that the burst-aware mapping is the fastest by the objective
     that it minimises; with ``rtl`` also if the RTL differs.
@@ -36,17 +45,14 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
         judged = judged_layers(wanted, cluster, lambda schedule: cycles_of(schedule, False), step)
     stated = mapping_claims(layers, models, NPU, judged)
     runs = simulated(own_mappings(cluster), cluster) if rtl else []
-    text = mapping_readme(models, stated, own, judged, runs)
-    files = {"README.md": text.encode()}
+    together = on_system(names, system, limit, output) if rtl else None
+    lines: list[str] = []
+    if together is not None and together.rows:
+        stated += system_claims(together.rows, together.npu)
+        lines = system_lines(together.rows, together.npu, together.refused)
+    text = mapping_readme(models, stated, own, judged, runs, lines)
+    files = {"README.md": text.encode()} | _drawn(layers, models, together)
     files |= {file: table.encode() for file, table in mapping_files(layers, models, own_layers, judged, runs).items()}
-    note("drawing")
-    # The plotting library is slow to load, and no other command needs it.
-    from hwgen.report.figures import rendered
-    from hwgen.report.sousa.figures import mapping_5, mapping_6, mapping_7
-
-    figures = {"fig5": mapping_5(models), "fig6": mapping_6(layers), "fig7": mapping_7(layers, NPU)}
-    for stem, figure in figures.items():
-        files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
     for file, data in files.items():
         write_bytes(output / file, data)
     if as_json:
@@ -58,10 +64,29 @@ def sousa(output: Path, networks: str | None, hardware: str | None, *, rtl: bool
                 "own": [{**asdict(model), "speedup": model.speedup} for model in own],
                 "judged": [{**asdict(row), "gain": row.gain} for row in judged],
                 "rtl": [asdict(run) for run in runs],
+                "system": [{**asdict(row), "gain": row.gain} for row in together.rows] if together else [],
                 "files": sorted(str(output / file) for file in files),
             }
         )
     else:
         sys.stdout.write(text)
     is_least = all(row.burst <= min(row.volume, row.kindest) for row in [*layers, *own_layers])
-    return 0 if is_least and all(run.equal for run in runs) else 1
+    passed = together is None or together.passed
+    return 0 if is_least and passed and all(run.equal for run in runs) else 1
+
+
+def _drawn(layers: Sequence[LayerRow], models: Sequence[ModelRow], together: OnSystem | None) -> dict[str, bytes]:
+    """The figures as files, and the rows of several clusters."""
+    note("drawing")
+    # The plotting library is slow to load, and no other command needs it.
+    from hwgen.report.figures import rendered
+    from hwgen.report.sousa.figures import mapping_5, mapping_6, mapping_7, system_7
+
+    figures = {"fig5": mapping_5(models), "fig6": mapping_6(layers), "fig7": mapping_7(layers, NPU)}
+    files: dict[str, bytes] = {}
+    if together is not None and together.rows:
+        figures["fig7_clusters"] = system_7(together.rows, together.npu)
+        files["system.json"] = json.dumps([asdict(row) for row in together.rows], indent=1).encode()
+    for stem, figure in figures.items():
+        files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
+    return files

@@ -1,0 +1,29 @@
+"""The cycles of a layer on several clusters that share a DRAM."""
+
+from dataclasses import dataclass
+
+from hwgen.arch.dram import Dram
+from hwgen.lower.cluster.cycles import clusters_cycles
+from hwgen.lower.system.program import SystemProgram
+from hwgen.model.cluster.cycles import ClusterTimes
+
+__all__ = ["SystemTimes", "system_times"]
+
+START_AFTER_START = 4
+"""Cycles from the start of a cluster to that of the next one: a write on the configuration port each."""
+
+
+@dataclass(frozen=True)
+class SystemTimes:
+    """From the first start to the last end, and what each cluster did from its own start on."""
+
+    total: float
+    clusters: tuple[ClusterTimes, ...]
+
+
+def system_times(program: SystemProgram, timing: Dram | None = None) -> SystemTimes:
+    """The times with a DRAM of this timing; None: the hardware's own."""
+    timing = timing or program.programs[0].cluster.dram or Dram()
+    times = clusters_cycles(program.programs, timing)
+    total = max(START_AFTER_START * number + one.total for number, one in enumerate(times))
+    return SystemTimes(total, tuple(times))
