@@ -1,0 +1,99 @@
+"""Verilog for long simulations: registers are written where their next value is decided.
+
+The Verilog that is exported has two blocks for a register: ``always @*`` computes its next value, which begins with
+what it holds, and ``always @(posedge clk)`` stores that. A simulator then copies every register twice in every cycle,
+whether it changes or not. `folded` makes one clocked block of the two, whose branches assign the register itself. The
+values after every edge are the same: of several assignments to a bit the last one counts, blocking or not, and no
+expression in the block reads the next value.
+
+Only pairs of exactly this form are folded, in the text as Yosys writes it; everything else stays as it is.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["folded"]
+
+_NAME = r"(?:\\\S+ |[A-Za-z_$][\w$]*)"
+_NAMES = re.compile(_NAME)
+_STORE = re.compile(rf"    ({_NAME}) ?<= ({_NAME}) ?;")
+_ASSIGNMENT = re.compile(rf"( +)({_NAME}) ?((?:\[[\d:]+\])?) ?= (.+;)")
+_BRANCH = re.compile(
+    r" +(if \(.*\) begin|end|end else if \(.*\) begin|end else begin|casez \(.*\)|endcase|begin|"
+    r"\d+'[bh][\da-fxz?]+:|default:|/\* empty \*/;|)"
+)
+"""A line of a block that assigns nothing."""
+_TRIGGER = re.compile(r"    if \(\\\$auto\$verilog_backend\S+ \) begin end")
+"""The line by which Yosys makes an ``always @*`` run when a simulation begins."""
+_COMPUTE, _CLOCKED, _END = "  always @* begin", "  always @(posedge clk)", "  end"
+
+
+def folded(verilog: str) -> str:
+    """The same design, its registers written in place. Verilog in another form than Yosys' comes back as it is."""
+    return "".join(map(_folded_module, re.split(r"(?m)^(?=module )", verilog)))
+
+
+def _folded_module(module: str) -> str:
+    lines: list[str | None] = [*module.split("\n")]
+    uses = Counter(name.strip() for name in _NAMES.findall(module))
+    stores = _stores(lines)
+    at = 0
+    while at < len(lines):
+        if lines[at] != _COMPUTE:
+            at += 1
+            continue
+        end = lines.index(_END, at)
+        body = [line for line in lines[at + 1 : end] if line is not None]
+        found = _next_value(body)
+        if found is not None:
+            name, assignments = found
+            # Declared, assigned here, and read where it is stored: nothing else may know of it.
+            if name in stores and uses[name] == assignments + 2:
+                store, register = stores[name]
+                lines[at] = "\n".join(["  always @(posedge clk) begin", *_in_place(body, register)])
+                lines[at + 1 : end] = [None] * (end - at - 1)
+                lines[store : store + 2] = [None, None]
+        at = end + 1
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _stores(lines: Sequence[str | None]) -> dict[str, tuple[int, str]]:
+    """By next value: the line from which on it is stored in a register, and the register."""
+    stores: dict[str, tuple[int, str]] = {}
+    for number, line in enumerate(lines[:-1]):
+        if line == _CLOCKED and (match := _STORE.fullmatch(lines[number + 1] or "")):
+            stores[match[2].strip()] = number, match[1]
+    return stores
+
+
+def _next_value(body: Sequence[str]) -> tuple[str, int] | None:
+    """What a block computes, and in how many assignments; None unless it is one, assigned whole at first."""
+    assignments: list[re.Match[str]] = []
+    for line in body:
+        if match := _ASSIGNMENT.fullmatch(line):
+            assignments.append(match)
+        elif not _TRIGGER.fullmatch(line) and not _BRANCH.fullmatch(line):
+            return None
+    first = next((line for line in body if not _TRIGGER.fullmatch(line)), "")
+    if not assignments or first != assignments[0].string or assignments[0][3]:
+        return None
+    name, *others = {match[2].strip() for match in assignments}
+    return None if others else (name, len(assignments))
+
+
+def _in_place(body: Sequence[str], register: str) -> list[str]:
+    """The block's lines with the register assigned. That it first keeps what it holds goes without saying."""
+    lines = []
+    first = True
+    for line in body:
+        match = _ASSIGNMENT.fullmatch(line)
+        if match is None:
+            if not _TRIGGER.fullmatch(line):
+                lines.append(line)
+            continue
+        if not first or match[4].rstrip(" ;") != register.strip():
+            part = f" {match[3]}" if match[3] else ""
+            lines.append(f"{match[1]}{register}{part} <= {match[4]}")
+        first = False
+    return lines

