@@ -6,6 +6,10 @@ LUT4-equivalents are LUT4, two for a carry cell and six for a memory of 16 words
 - 16 lanes at 1 KiB: at most 9,000 and at least 100 MHz, fitted to five layers of AlexNet at most 6,500;
 - 64 lanes: at most 13,000, at most 72 multipliers of 18 x 18 bits, at least 95 MHz;
 - 256 lanes: at most 100 for each multiplier, without the multipliers themselves.
+
+A clock without a mark is printed alone. Clocks hang on the seed of the placement: marks hold for that of `Device`,
+and ``python -m benchmarks.bench_area 5`` places with five seeds, for minutes each, and prints the best and the
+median, too.
 """
 
 import json
@@ -15,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 from hwgen.arch.hwc import HwcParameters
@@ -23,7 +28,7 @@ from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
 from hwgen.synth.cells import Area
-from hwgen.synth.ecp5 import areas, synthesise_hwc
+from hwgen.synth.ecp5 import Device, areas, synthesise_hwc
 
 LAYERS = "stoutchinin_2019:alexnet"
 MULTIPLIERS = 72
@@ -67,7 +72,7 @@ def variants() -> Iterator[Variant]:
     general = parameters_of("m4c4_1KiB")
     rows = replace(general, lanes=Lanes(m=4, x=4))
     yield Variant("m4 c4", general, placed=True, most=9_000, clock=100.0)
-    yield Variant("m4 c4, fitted", parameters_of("m4c4_1KiB", fitted=True), placed=True, most=6_500, clock=100.0)
+    yield Variant("m4 c4, fitted", parameters_of("m4c4_1KiB", fitted=True), placed=True, most=6_500)
     yield Variant("m4 c4, second settings", replace(general, second_settings=True))
     yield Variant("m4 c4, settings that can be read", replace(general, read_back=True))
     yield Variant("m4 c4, no biases kept", replace(general, bias_words=0))
@@ -83,21 +88,25 @@ def variants() -> Iterator[Variant]:
     yield Variant("m16 c16, 16 KiB", parameters_of("m16c16_16KiB"), most=256 * 100)
 
 
-def measured(variant: Variant) -> bool:
-    """Print a row; whether its marks are met."""
-    clock = None
+def measured(variant: Variant, seeds: int) -> bool:
+    """Print a row, its clock with so many seeds; whether its marks are met, which hold for the first seed."""
+    clocks: list[float] = []
     if variant.placed:
-        found = synthesise_hwc(variant.parameters)
-        area, clock = found.total, found.clock_mhz
+        first = Device()
+        devices = [replace(first, seed=first.seed + number) for number in range(seeds)]
+        found = [synthesise_hwc(variant.parameters, device) for device in devices]
+        area, clocks = found[0].total, [one.clock_mhz for one in found]
     else:
         area = sum(areas(generated(variant.parameters), "hwc").values(), Area())
     met = variant.most is None or area.lut4_equivalents <= variant.most
     met = met and (variant.parameters.lanes.product != 64 or area.dsps <= MULTIPLIERS)
-    met = met and (variant.clock is None or (clock is not None and clock >= variant.clock))
+    met = met and (variant.clock is None or clocks[0] >= variant.clock)
     marks = f"at most {variant.most:,}" if variant.most else ""
     marks += f", {variant.clock:g} MHz" if variant.clock else ""
     told = "" if not marks else marks + (": met" if met else ": missed")
-    frequency = "" if clock is None else f"{clock:.1f}"
+    if len(clocks) > 1:
+        told += f"  best {max(clocks):.1f}, median {median(clocks):.1f} of {seeds} seeds"
+    frequency = f"{clocks[0]:.1f}" if clocks else ""
     figures = f"{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}"
     print(f"{variant.name:34}{figures}{frequency:>8}  {told}", flush=True)
     return met
@@ -109,10 +118,10 @@ def hwgen(*arguments: object) -> None:
     subprocess.run([*command, *map(str, arguments)], check=True, env={**os.environ, "COLUMNS": "120"})
 
 
-def main() -> bool:
+def main(seeds: int = 1) -> bool:
     """Everything; whether all marks are met."""
     print(f"{'HWC':34}{'LUT4-eq':>8}{'FF':>8}{'DSP':>6}{'BRAM':>6}{'MHz':>8}", flush=True)
-    met = [measured(variant) for variant in variants()]
+    met = [measured(variant, seeds) for variant in variants()]
     hwgen("synth", LAYERS, "--hardware", "m4c4_1KiB", "--blocks")
     cluster = Path(__file__).parent.parent / "schedules" / "alexnet_cluster" / "alexnet_1.yaml"
     hwgen("synth", cluster, "--hardware", "alexnet_cluster", "--blocks")
@@ -122,3 +131,7 @@ def main() -> bool:
         hwgen("depth-first", net, "--memory", "8KiB", "-o", solution)
         hwgen("synth", solution, "--blocks")
     return all(met)
+
+
+if __name__ == "__main__":
+    raise SystemExit(0 if main(int(sys.argv[1]) if len(sys.argv) > 1 else 1) else 1)
