@@ -6,12 +6,15 @@ whether it changes or not. `folded` makes one clocked block of the two, whose br
 values after every edge are the same: of several assignments to a bit the last one counts, blocking or not, and no
 expression in the block reads the next value.
 
+Registers of a bank are written if it accepts an access and the address is theirs: one wire for each that is the ``&``
+of both. They get one block together, which asks once whether there is an access: mostly there is none.
+
 Only pairs of exactly this form are folded, in the text as Yosys writes it; everything else stays as it is.
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["folded"]
 
@@ -24,6 +27,8 @@ _BRANCH = re.compile(
     r"\d+'[bh][\da-fxz?]+:|default:|/\* empty \*/;|)"
 )
 """A line of a block that assigns nothing."""
+_BOTH = re.compile(rf"(?m)^  assign ({_NAME}) ?= ({_NAME}) ?& ({_NAME}) ?;$")
+_IF = re.compile(rf"    if \(({_NAME})\) begin")
 _TRIGGER = re.compile(r"    if \(\\\$auto\$verilog_backend\S+ \) begin end")
 """The line by which Yosys makes an ``always @*`` run when a simulation begins."""
 _COMPUTE, _CLOCKED, _END = "  always @* begin", "  always @(posedge clk)", "  end"
@@ -38,6 +43,7 @@ def _folded_module(module: str) -> str:
     lines: list[str | None] = [*module.split("\n")]
     uses = Counter(name.strip() for name in _NAMES.findall(module))
     stores = _stores(lines)
+    written: list[list[str]] = []
     at = 0
     while at < len(lines):
         if lines[at] != _COMPUTE:
@@ -51,11 +57,41 @@ def _folded_module(module: str) -> str:
             # Declared, assigned here, and read where it is stored: nothing else may know of it.
             if name in stores and uses[name] == assignments + 2:
                 store, register = stores[name]
-                lines[at] = "\n".join(["  always @(posedge clk) begin", *_in_place(body, register)])
-                lines[at + 1 : end] = [None] * (end - at - 1)
+                written.append(_in_place(body, register))
+                lines[at : end + 1] = [None] * (end + 1 - at)
                 lines[store : store + 2] = [None, None]
         at = end + 1
-    return "\n".join(line for line in lines if line is not None)
+    rest = "\n".join(line for line in lines if line is not None)
+    return rest.replace("endmodule", "".join([*_blocks(written, _conjunctions(module)), "endmodule"]))
+
+
+def _conjunctions(module: str) -> dict[str, tuple[str, str]]:
+    """The two wires of each wire that is set if both are."""
+    return {match[1].strip(): (match[2], match[3]) for match in _BOTH.finditer(module)}
+
+
+def _blocks(written: Sequence[list[str]], both: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """Clocked blocks of what is written to each register, those of a bank in one."""
+    banks: dict[str, tuple[list[str], list[str]]] = {}
+    for lines in written:
+        match = _IF.fullmatch(lines[0]) if lines else None
+        if match is None or match[1].strip() not in both or "    end" not in lines:
+            yield _clocked(lines)
+            continue
+        accepted, addressed = both[match[1].strip()]
+        end = lines.index("    end") + 1
+        if any(line.startswith("    end else") for line in lines[:end]):
+            yield _clocked(lines)
+            continue
+        writes, others = banks.setdefault(accepted, ([], []))
+        writes += [f"    if ({addressed}) begin", *lines[1:end]]
+        others += lines[end:]
+    for accepted, (writes, others) in banks.items():
+        yield _clocked([f"    if ({accepted}) begin", *writes, "    end", *others])
+
+
+def _clocked(lines: Sequence[str]) -> str:
+    return "\n".join(["  always @(posedge clk) begin", *lines, "  end\n"])
 
 
 def _stores(lines: Sequence[str | None]) -> dict[str, tuple[int, str]]:

@@ -24,6 +24,14 @@ def text(*, body: str, more: str = "") -> str:
     return f"{HEAD}{STORE}  always @* begin\n{TRIGGER}{body}  end\n{more}endmodule\n"
 
 
+def written(name: str, *, other: str = "") -> str:
+    """A register of a bank: it is written if an access is accepted and names it."""
+    both = f"  assign writes_{name} = accepted & is_{name};\n"
+    store = f"  always @(posedge clk)\n    {name} <= _{name}_;\n"
+    body = f"    _{name}_ = {name};\n    if (writes_{name}) begin\n      _{name}_ = data;\n    end{other}\n"
+    return f"  reg [7:0] {name};\n  reg [7:0] _{name}_;\n{both}{store}  always @* begin\n{body}  end\n"
+
+
 def test_registers_are_assigned_where_their_value_is_decided() -> None:
     found = folded(text(body=KEPT_IN_THE_END))
     assert found == f"{HEAD}  always @(posedge clk) begin\n{IN_PLACE}  end\nendmodule\n"
@@ -47,6 +55,23 @@ def test_another_first_value_is_assigned() -> None:
 )
 def test_what_is_not_of_this_form_stays(body: str, more: str) -> None:
     assert folded(text(body=body, more=more)) == text(body=body, more=more)
+
+
+def test_registers_of_a_bank_have_one_block() -> None:
+    reset = "\n    if (rst) begin\n      _left_ = 8'h01;\n    end"
+    found = folded(f"module top;\n{written('left', other=reset)}{written('right')}endmodule\n")
+    assert found.endswith(
+        "  always @(posedge clk) begin\n    if (accepted) begin\n"
+        "    if (is_left) begin\n      left <= data;\n    end\n"
+        "    if (is_right) begin\n      right <= data;\n    end\n"
+        "    end\n    if (rst) begin\n      left <= 8'h01;\n    end\n  end\nendmodule\n"
+    )
+
+
+def test_a_register_with_another_branch_is_in_no_bank() -> None:
+    another = " else begin\n      _left_ = 8'h01;\n    end"
+    found = folded(f"module top;\n{written('left', other=another)}endmodule\n")
+    assert "  always @(posedge clk) begin\n    if (writes_left) begin\n" in found
 
 
 def test_verilog_by_others_stays() -> None:
