@@ -1,6 +1,7 @@
 """Cosimulation speed: cycles per second of the native run loop, against the same RTL in a bare C++ simulation.
 
-The cosimulation is the profiled build that very long runs have, the bare one has the same flags, but no profile.
+The cosimulation is the profiled build that very long runs have, the bare one has the same text and flags, but no
+profile.
 Marks: at least 0.9 of the bare one, and at least 2 million cycles a second, in processor time, since other work on
 the machine is none of ours. Outputs are checked in every run, since a simulation whose results nobody reads may be
 optimised away.
@@ -18,6 +19,7 @@ from cosim.hwc.jobs import Job
 from cosim.hwc.layer_data import expected_output, random_data
 from cosim.hwc.preparation import rehearsal
 from cosim.sim.build import FAST, FAST_COMPILED, HARNESS, REHEARSED_CYCLES, SOURCES
+from cosim.sim.folded_registers import folded
 from cosim.sim.runner import build_profiled, run_jobs
 from hwgen.export.hwc import verilog
 from hwgen.ir.lanes import Lanes
@@ -141,7 +143,7 @@ def main() -> bool:
                     (result,) = run_jobs(text, [job])
                     speed, memory = Speed(result.cycles, result.cpu_seconds), result.memory
                 else:
-                    speed, memory = run_bare(build_bare(text, kind, folder), job, folder)
+                    speed, memory = run_bare(build_bare(folded(text), kind, folder), job, folder)
                 if not np.array_equal(program.output(memory), expected):
                     print(f"{kind}: the output is wrong")
                     return False
