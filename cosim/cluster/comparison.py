@@ -2,21 +2,27 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.cluster.preparation import ClusterTask
-from cosim.cluster.run import ELSEWHERE, ClusterResult
+from cosim.cluster.run import ELSEWHERE, ClusterResult, TcdmCounts
+from cosim.dma.dram import Counted, Region
 from cosim.hwc.comparison import LayerResult
 from hwgen.arch.bus import SUM_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.model.cluster.access import TwoLevelPrediction
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["judge_cluster"]
+__all__ = ["Comparison", "compared", "judge_cluster", "output_failures", "run_failures", "unwanted"]
 
 INTERRUPT_CYCLES = 1
 """Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
@@ -53,39 +59,16 @@ _MOVED: dict[tuple[OperandTag | None, bool], tuple[Operand, Direction]] = {
 
 def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulator = "verilator") -> LayerResult:
     """The result of one run: counts and output against model and reference."""
-    predicted = _writes_together(task.counts)
-    measured, strays = _measured(task, outcome)
-    failures = [
-        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
-        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
-    ]
-    failures += _differences_by_hwc(task, outcome)
-    failures += strays
-    equal = not failures
-    failures += [
-        f"{port}: {number} breaches of the protocol" for port, number in outcome.violations.items() if number
-    ]
-    if outcome.timed_out:
-        failures.append(f"no interrupt within {outcome.cycles} cycles")
-    if not outcome.done:
-        values = {
-            name: outcome.registers[name] for name in ("status", "fault_address", "fault_command", "fault_detail")
-        }
-        failures.append(f"ended with {', '.join(f'{name} {value:#x}' for name, value in values.items())}")
-    failures += [f"register {name}: write refused" for name in outcome.refused]
-    failures += _miscounted(outcome)
-    exact = not outcome.timed_out
-    wrong = np.argwhere(task.program.output(outcome.memory) != task.expected)
-    if len(wrong):
-        exact = False
-        failures.append(f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}")
+    count = compared(task.program, task.prediction, task.counts, outcome.tcdm, outcome.dram)
+    wrong = output_failures(task.program, task.expected, outcome.memory)
+    failures = [*count.failures, *unwanted(task.job.dram_regions, outcome), *run_failures(outcome), *wrong]
     return LayerResult(
         schedule=task.program.schedule,
         simulator=simulator,
-        predicted=predicted,
-        measured=measured,
-        equal=equal,
-        output_exact=exact,
+        predicted=count.predicted,
+        measured=count.measured,
+        equal=not count.failures and not outcome.unwanted.bursts and not outcome.unwanted.beats,
+        output_exact=not wrong and not outcome.timed_out,
         predicted_cycles=round(task.predicted_cycles),
         cycles=outcome.cycles,
         seconds=outcome.seconds,
@@ -96,37 +79,81 @@ def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulato
     )
 
 
-def _measured(task: ClusterTask, outcome: ClusterResult) -> tuple[Counts, list[str]]:
+@dataclass(frozen=True)
+class Comparison:
+    """Counts of a run, partial sums and outputs as one where they share addresses; and where the two differ."""
+
+    predicted: Counts
+    measured: Counts
+    failures: list[str]
+
+
+def compared(
+    program: ClusterProgram, prediction: TwoLevelPrediction, counts: Counts, tcdm: TcdmCounts, dram: Counted
+) -> Comparison:
+    """What a run of a layer has counted, against the model's counts and its prediction for single HWCs."""
+    predicted = _writes_together(counts)
+    measured, strays = _measured(program.schedule, tcdm, dram)
+    failures = [
+        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
+        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
+    ]
+    failures += _differences_by_hwc(program.schedule, prediction, tcdm)
+    return Comparison(predicted, measured, [*failures, *strays])
+
+
+def output_failures(
+    program: ClusterProgram, expected: NDArray[np.signedinteger], memory: NDArray[np.uint32]
+) -> list[str]:
+    """Whether the output in memory is not the reference's."""
+    wrong = np.argwhere(program.output(memory) != expected)
+    if not len(wrong):
+        return []
+    return [f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}"]
+
+
+def run_failures(outcome: ClusterResult) -> list[str]:
+    """What is wrong with a run besides counts and output."""
+    failures = [f"{port}: {number} breaches of the protocol" for port, number in outcome.violations.items() if number]
+    if outcome.timed_out:
+        failures.append(f"no interrupt within {outcome.cycles} cycles")
+    if not outcome.done:
+        values = {
+            name: outcome.registers[name] for name in ("status", "fault_address", "fault_command", "fault_detail")
+        }
+        failures.append(f"ended with {', '.join(f'{name} {value:#x}' for name, value in values.items())}")
+    failures += [f"register {name}: write refused" for name in outcome.refused]
+    return failures + _miscounted(outcome)
+
+
+def _measured(schedule: Schedule, tcdm: TcdmCounts, dram: Counted) -> tuple[Counts, list[str]]:
     """The counts of all levels, and the unexpected accesses."""
     found: dict[Key, Access] = defaultdict(Access)
     strays = []
-    for (master, region, written), (words, size) in outcome.tcdm.items():
+    for (master, region, written), (words, size) in tcdm.items():
         key = _key(master, region, written)
         if key is not None:
-            found[key] += Access(size // _element(key, task.program.schedule), size, words)
+            found[key] += Access(size // _element(key, schedule), size, words)
         else:
             where = "outside all regions" if region == ELSEWHERE else f"in the region of {region}"
             strays.append(f"{master}: {words} {'writes' if written else 'reads'} {where}, expected none")
-    for (kind, written), counters in outcome.dram.items():
+    for (kind, written), counters in dram.items():
         moved = _MOVED.get((kind, written))
         if moved is not None:
             dram_key: Key = ("dram", *moved)
-            found[dram_key] += Access(
-                elements=counters["bytes"] // _element(dram_key, task.program.schedule), **counters
-            )
+            found[dram_key] += Access(elements=counters["bytes"] // _element(dram_key, schedule), **counters)
         elif any(counters.values()):
             way = "written" if written else "read"
             where = "outside all regions" if kind is None else f"in the region of {kind.name}"
             strays.append(f"DRAM: {counters['axi_bursts']} bursts {way} {where}, expected none")
-    strays += _unwanted(task, outcome)
     return Counts({key: access for key, access in found.items() if access != Access()}), strays
 
 
-def _unwanted(task: ClusterTask, outcome: ClusterResult) -> list[str]:
+def unwanted(regions: Iterable[Region], outcome: ClusterResult) -> list[str]:
     """What was read from the DRAM that the program does not ask for."""
     found = outcome.unwanted
     at = found.address
-    kinds = [region.kind.name for region in task.job.dram_regions if region.base <= at < region.end]
+    kinds = [region.kind.name for region in regions if region.base <= at < region.end]
     where = f"the first at {at:#x}, {f'in the region of {kinds[0]}' if kinds else 'outside all regions'}"
     lines = []
     if found.bursts:
@@ -177,14 +204,14 @@ def _writes_together(counts: Counts) -> Counts:
     return Counts({key: access for key, access in accesses.items() if access != Access()})
 
 
-def _differences_by_hwc(task: ClusterTask, outcome: ClusterResult) -> list[str]:
+def _differences_by_hwc(schedule: Schedule, prediction: TwoLevelPrediction, tcdm: TcdmCounts) -> list[str]:
     """Differences between the counts of single HWCs and their predictions."""
     lines = []
-    for number, prediction in enumerate(task.prediction.hwcs):
-        predicted = _writes_together(prediction)
+    for number, counts in enumerate(prediction.hwcs):
+        predicted = _writes_together(counts)
         found = {
-            key: Access(size // _element(key, task.program.schedule), size, words)
-            for (master, region, written), (words, size) in outcome.tcdm.items()
+            key: Access(size // _element(key, schedule), size, words)
+            for (master, region, written), (words, size) in tcdm.items()
             if master.startswith(f"hwc{number}_")
             for key in [_key(master, region, written)]
             if key is not None

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.commands import Command, Opcode, Queue, decode
 from hwgen.arch.descriptor import Descriptor, Ring, RingSelect
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.layout import element_type
+from hwgen.arch.registers.cluster import ring_registers
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.requantisation import records_content, requantisation_of, scaled_requantisation
 from hwgen.arch.weights.packing import pack_weights, packed_size
@@ -56,7 +58,7 @@ class Machine:
     parameters : of each HWC.
     hwcs : number of HWCs.
     dram, tcdm : bytes of the memories, modified in place.
-    rings : of I, W and O.
+    rings : of I, W and O, until the program sets others.
     rng : selects the next event.
     """
 
@@ -69,12 +71,13 @@ class Machine:
         rings: Mapping[str, Ring],
         rng: Random,
     ) -> None:
-        self._parameters, self._dram, self._tcdm, self._rings, self._rng = parameters, dram, tcdm, rings, rng
+        self._parameters, self._dram, self._tcdm, self._rings, self._rng = parameters, dram, tcdm, dict(rings), rng
         self._hwcs = [_Hwc({}) for _ in range(hwcs)]
         self._tokens: Counter[tuple[Queue, Queue]] = Counter()
         self._queues: dict[Queue, list[Command]] = {queue: [] for queue in QUEUE_WORDS}
         self._moves: dict[Queue, Iterator[None] | None] = dict.fromkeys(QUEUE_WORDS)
         self._names = hwc_registers(parameters).addresses
+        self._ring_settings = ring_registers(ClusterParameters(parameters, hwcs))
 
     def run(self, words: list[int]) -> None:
         """Execute a program to its END; raises `ProgramError` if it does something invalid, or deadlocks."""
@@ -90,7 +93,9 @@ class Machine:
             if not choices:
                 break
             choice = self._rng.choice(choices)
-            if isinstance(choice, Command):
+            if isinstance(choice, Command) and choice.queue is Queue.PROGRAM:
+                self._settle(commands.pop())
+            elif isinstance(choice, Command):
                 self._queues[choice.queue].append(commands.pop())
             elif isinstance(choice, _Hwc):
                 self._step_hwc(choice)
@@ -104,7 +109,22 @@ class Machine:
 
     # --- queues ---
 
+    def _settle(self, command: Command) -> None:
+        """Set the rings."""
+        first, *values = command.payload
+        ends = {name: (ring.end, ring.size) for name, ring in self._rings.items()}
+        for place, value in enumerate(values):
+            address = first + WORD_BYTES * place
+            if address not in self._ring_settings:
+                raise ProgramError(f"CONFIGURE: no register of a ring: {address:#x}")
+            name, is_size = divmod(self._ring_settings.index(address), 2)
+            end, size = ends.get("IWO"[name], (0, 0))
+            ends["IWO"[name]] = (end, value) if is_size else (value, size)
+        self._rings = {name: Ring(end, size) for name, (end, size) in ends.items()}
+
     def _fits(self, command: Command) -> bool:
+        if command.queue is Queue.PROGRAM:
+            return not any(self._queues.values()) and all(hwc.run is None for hwc in self._hwcs)
         words = sum(len(other.words) + 1 for other in self._queues[command.queue])
         return words + len(command.words) + 1 <= QUEUE_WORDS[command.queue]
 

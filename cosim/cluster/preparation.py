@@ -20,9 +20,9 @@ from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
-from hwgen.model.dram.counts import program_access
+from hwgen.model.dram.counts import DramLayout, program_access
 
-__all__ = ["ClusterTask", "WrittenProgram", "prepare_cluster"]
+__all__ = ["WATCHDOG", "ClusterTask", "WrittenProgram", "prepare_cluster", "tcdm_regions", "tensor_regions"]
 
 WATCHDOG = 1 << 20
 """Watchdog period: cycles without progress after which the cluster stops."""
@@ -113,7 +113,7 @@ def prepare_cluster(
         cycle_limit=1_000_000 + 40 * work,
         random=int(rng.integers(1, 1 << 32)),
         timing=timing,
-        tcdm_regions=_tcdm_regions(program),
+        tcdm_regions=tcdm_regions(program),
         dram_regions=_dram_regions(program, written),
     )
     if stalls:
@@ -134,7 +134,7 @@ def prepare_cluster(
     )
 
 
-def _tcdm_regions(program: ClusterProgram) -> dict[str, tuple[int, int]]:
+def tcdm_regions(program: ClusterProgram) -> dict[str, tuple[int, int]]:
     """Rings of the operands, and the biases below them."""
     rings = {name: (ring.start, ring.end) for name, ring in program.rings.items()}
     return {**rings, "B": (0, min(start for start, _ in rings.values()))}
@@ -142,7 +142,14 @@ def _tcdm_regions(program: ClusterProgram) -> dict[str, tuple[int, int]]:
 
 def _dram_regions(program: ClusterProgram, written: WrittenProgram | None) -> tuple[Region, ...]:
     """Tensors and program."""
-    layout = program.layout
+    address, words = program.layout.program, program.words if written is None else written.words
+    if written is not None:
+        address = written.registers.get("program_address", 0)
+    return (*tensor_regions(program.layout), Region(address, address + WORD_BYTES * len(words), OperandTag.P))
+
+
+def tensor_regions(layout: DramLayout) -> tuple[Region, ...]:
+    """Tensors of a layer in the DRAM."""
     tensors = (
         (layout.inputs, OperandTag.I),
         (layout.weights, OperandTag.W),
@@ -150,13 +157,7 @@ def _dram_regions(program: ClusterProgram, written: WrittenProgram | None) -> tu
         (layout.partial, OperandTag.O_PARTIAL),
         (layout.output, OperandTag.O),
     )
-    address, words = layout.program, program.words if written is None else written.words
-    if written is not None:
-        address = written.registers.get("program_address", 0)
-    return (
-        *(Region(tensor.base, tensor.base + tensor.size, kind) for tensor, kind in tensors),
-        Region(address, address + WORD_BYTES * len(words), OperandTag.P),
-    )
+    return tuple(Region(tensor.base, tensor.base + tensor.size, kind) for tensor, kind in tensors)
 
 
 def _with_words(image: NDArray[np.uint32], program: ClusterProgram, written: WrittenProgram) -> NDArray[np.uint32]:

@@ -1,7 +1,7 @@
 """Runs of a simulated cluster: takes a DRAM image and registers, gives memory, counters and registers."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,12 +23,23 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.control import Control, Status, error_of
 
-__all__ = ["ELSEWHERE", "REGIONS", "ClusterJob", "ClusterResult", "run_cluster"]
+__all__ = [
+    "ELSEWHERE",
+    "REGIONS",
+    "ClusterJob",
+    "ClusterResult",
+    "TcdmCounts",
+    "regions",
+    "run_cluster",
+    "tcdm_counts",
+]
 
 REGIONS = ("I", "W", "O", "B")
 """Regions of the TCDM, in the order in which the harness knows them."""
 ELSEWHERE = "elsewhere"
 """What is in none of them."""
+TcdmCounts = dict[tuple[str, str, bool], tuple[int, int]]
+"""(words, bytes) by master, region and whether written; absent entries are zero."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class ClusterResult:
     timed_out: bool
     cycles: int
     memory: NDArray[np.uint32]
-    tcdm: dict[tuple[str, str, bool], tuple[int, int]]
+    tcdm: TcdmCounts
     dram: Counted
     unwanted: Unwanted
     violations: dict[str, int]
@@ -111,8 +122,13 @@ class ClusterResult:
         return self.registers["status"] == Status.DONE and not self.timed_out
 
 
-def run_cluster(model: SimulatedCluster, job: ClusterJob) -> ClusterResult:
-    """Run one program, after a reset unless ``job.reset`` is false."""
+def run_cluster(
+    model: SimulatedCluster, job: ClusterJob, between: Callable[[], None] = lambda: None
+) -> ClusterResult:
+    """Run one program, after a reset unless ``job.reset`` is false.
+
+    ``between`` is called where the program has waited for all that it began, for each `hwgen.arch.commands.settle`.
+    """
     addresses = cluster_registers(model.cluster).addresses
     model.write(job.image)
     _control(model, job, addresses["control"])
@@ -120,6 +136,10 @@ def run_cluster(model: SimulatedCluster, job: ClusterJob) -> ClusterResult:
     began = time.perf_counter()
     model.transfer(addresses["control"], Control.START)
     model.run(job.cycle_limit + 1000, until_finished=True)
+    while model.get("finished") and not model.get("ended"):
+        between()
+        model.run(1)
+        model.run(job.cycle_limit + 1000, until_finished=True)
     seconds = time.perf_counter() - began
     model.run(30)
     irq = bool(model.get("irq"))
@@ -134,7 +154,7 @@ def run_cluster(model: SimulatedCluster, job: ClusterJob) -> ClusterResult:
         timed_out=bool(model.get("timed_out")),
         cycles=model.get("cycles"),
         memory=model.read(len(job.image)),
-        tcdm=_accesses(model),
+        tcdm=tcdm_counts(model),
         dram=dram_counts(model),
         unwanted=dram_unwanted(model),
         violations=_violations(model),
@@ -150,7 +170,6 @@ def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
     """Set the controls of the harness, and make it load them."""
     masters = model.cluster.masters
     stalls = (job.tcdm_stalls,) * len(masters) if isinstance(job.tcdm_stalls, int) else job.tcdm_stalls
-    places = [job.tcdm_regions.get(name, (0, 0)) for name in REGIONS]
     program, words = (job.registers.get(f"program_{what}", 0) for what in ("address", "words"))
     kind, code, address = job.axi_error or ("", 2, 0)
     master, place = job.tcdm_error or ("", 0)
@@ -164,7 +183,7 @@ def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
         axi_rate=packed(job.axi_stalls, 8),
         tcdm_rate=packed(stalls, 8),
         **dram_controls(job.timing),
-        **region_controls(job.dram_regions),
+        **regions(job.tcdm_regions, job.dram_regions),
         program_first=program,
         program_end=min(program + WORD_BYTES * words, 0xFFFFFFFF),
         axi_error_enable={"read": 1, "write": 2}.get(kind, 0),
@@ -172,15 +191,24 @@ def _control(model: SimulatedCluster, job: ClusterJob, control: int) -> None:
         axi_error_address=address,
         tcdm_error_enable=1 << masters.index(master) if master else 0,
         tcdm_error_address=place,
-        tcdm_region_base=packed([base for base, _ in places], 32),
-        tcdm_region_end=packed([end for _, end in places], 32),
     )
     model.run(3)
     model.set(rst=0, clear=0)
     model.run(3)
 
 
-def _accesses(model: SimulatedCluster) -> dict[tuple[str, str, bool], tuple[int, int]]:
+def regions(tcdm: Mapping[str, tuple[int, int]], dram: Iterable[Region]) -> dict[str, int]:
+    """Values of the harness' inputs for what accesses are counted by; see `ClusterJob`."""
+    places = [tcdm.get(name, (0, 0)) for name in REGIONS]
+    return {
+        **region_controls(dram),
+        "tcdm_region_base": packed([base for base, _ in places], 32),
+        "tcdm_region_end": packed([end for _, end in places], 32),
+    }
+
+
+def tcdm_counts(model: SimulatedCluster) -> TcdmCounts:
+    """(words, bytes) by master, region and whether written; absent entries are zero."""
     found = {}
     for index, master in enumerate(model.cluster.masters):
         scope = f"harness.ports[{index}].port"

@@ -26,6 +26,7 @@ module harness #(
   logic                clk = 1'b0;
   logic                rst = 1'b1;              // resets the cluster
   logic                clear = 1'b1;            // clears all but the memory, and takes over the controls below
+  logic                recount = 1'b0;          // takes over the regions of TCDM and DRAM, and clears nothing
   logic                cfg_go = 1'b0;           // every change starts one transfer on the configuration port
   logic                cfg_write = 1'b0;
   logic [        31:0] cfg_address = 32'd0;
@@ -58,7 +59,8 @@ module harness #(
   wire         cfg_error;
   wire  [31:0] cfg_violations;                  // responses without a request on the configuration port
   wire         irq;
-  wire         finished;                        // interrupt, or too many cycles
+  wire         ended;                           // interrupt, or too many cycles
+  wire         finished;                        // that, or the program is between two layers
   wire         timed_out;
   wire  [47:0] cycles;                          // from the start write's grant to the interrupt
 
@@ -93,13 +95,15 @@ module harness #(
       code_at       <= axi_error_address;
       tcdm_errors   <= tcdm_error_enable;
       tcdm_error_at <= tcdm_error_address;
+      program_from  <= program_first;
+      program_to    <= program_end;
+    end
+    if (clear || recount) begin
       tcdm_from     <= tcdm_region_base;
       tcdm_to       <= tcdm_region_end;
       dram_from     <= dram_region_base;
       dram_to       <= dram_region_end;
       dram_kind     <= dram_region_kind;
-      program_from  <= program_first;
-      program_to    <= program_end;
     end
   end
 
@@ -123,13 +127,15 @@ module harness #(
   wire [Bits/8-1:0] m_be, s_be;
   wire [Bits-1:0] m_wdata, m_r_rdata, s_r_rdata;
   wire [32*Ports-1:0] add, conflicts;
-  wire starts;
+  wire starts, settles;
+  assign finished = ended || settles;
 
   cluster_core core (
       .clk(clk),
       .rst(rst_now),
       .irq(irq),
       .starts(starts),
+      .settles(settles),
       .conflicts(conflicts),
       .moves(),
       .cfg__req(cfg_req),
@@ -304,6 +310,7 @@ module harness #(
   configuration configuration (
       .*,
       .clear(clear_now),
+      .finished(ended),
       .go(cfg_go),
       .write(cfg_write),
       .address(cfg_address),

@@ -19,6 +19,9 @@ MOVE       load,    a descriptor, see        the DMA moves it: from DRAM to TCDM
 CONFIGURE  compute  byte address of the      waits until all HWCs of ``mask`` rest, then writes the values to
                     first register, then     consecutive registers of each of them
                     values
+CONFIGURE  program  the same                 waits until the queues are empty and all work is done, then writes the
+                                             values to consecutive registers of the cluster's rings; what follows is
+                                             read after that. It separates the layers of one program. No mask
 START      compute  none                     waits until all HWCs of ``mask`` rest, then starts them
 JOIN       compute  none                     waits until all HWCs of ``mask`` rest
 MULTICAST  compute  leaders of I, of W       waits until all HWCs of ``mask`` rest; from then on each of them reads I
@@ -60,6 +63,7 @@ __all__ = [
     "leaders_word",
     "load",
     "multicast",
+    "settle",
     "start",
     "store",
     "sync",
@@ -94,7 +98,7 @@ class Opcode(IntEnum):
 WORKING_QUEUES = (Queue.LOAD, Queue.COMPUTE, Queue.STORE)
 QUEUES_OF = {
     Opcode.MOVE: (Queue.LOAD, Queue.STORE),
-    Opcode.CONFIGURE: (Queue.COMPUTE,),
+    Opcode.CONFIGURE: (Queue.COMPUTE, Queue.PROGRAM),
     Opcode.START: (Queue.COMPUTE,),
     Opcode.JOIN: (Queue.COMPUTE,),
     Opcode.SYNC: WORKING_QUEUES,
@@ -105,6 +109,7 @@ QUEUES_OF = {
 
 WITH_PAYLOAD = (Opcode.MOVE, Opcode.CONFIGURE, Opcode.MULTICAST)
 WITH_MASK = (Opcode.CONFIGURE, Opcode.START, Opcode.JOIN, Opcode.MULTICAST)
+"""Those that mean HWCs, where they stand in the compute queue."""
 SHORTEST_PAYLOAD = {Opcode.MOVE: 1, Opcode.CONFIGURE: 2, Opcode.MULTICAST: 2}
 """Words that these commands have at least; MULTICAST has exactly as many."""
 
@@ -135,7 +140,7 @@ HEADER = (
     Field("posts", 8, 3, "posts a token to the load (bit 0), compute (1), store (2) queue; not to its own"),
     Field("reserved", 11, 5, "zero"),
     Field("length", 16, 8, "payload words that follow"),
-    Field("mask", 24, 8, "the HWCs meant, one bit each"),
+    Field("mask", 24, 8, "the HWCs meant, one bit each; zero in the program queue"),
 )
 """The header of a command."""
 
@@ -174,8 +179,9 @@ class Command:
             others = getattr(self, what)
             if self.queue in others or Queue.PROGRAM in others or (others and self.queue is Queue.PROGRAM):
                 raise CommandError(f"{name}: {what}: tokens go from one working queue to another one")
-        if not 0 <= self.mask < _FIELDS["mask"].limit or (self.mask != 0) != (self.opcode in WITH_MASK):
-            wanted = "at least one HWC" if self.opcode in WITH_MASK else "none"
+        masked = self.opcode in WITH_MASK and self.queue is Queue.COMPUTE
+        if not 0 <= self.mask < _FIELDS["mask"].limit or (self.mask != 0) != masked:
+            wanted = "at least one HWC" if masked else "none"
             raise CommandError(f"{name}: mask: expected {wanted} of {MAX_HWCS}, got {self.mask:#x}")
         least = SHORTEST_PAYLOAD.get(self.opcode, 0)
         most = MAX_PAYLOAD if self.opcode in WITH_PAYLOAD and self.opcode is not Opcode.MULTICAST else least
@@ -249,6 +255,11 @@ def multicast(mask: int, inputs: Sequence[int], weights: Sequence[int]) -> Comma
 def sync(queue: Queue, *, takes: Iterable[Queue] = (), posts: Iterable[Queue] = ()) -> Command:
     """Take and post tokens."""
     return Command(queue, Opcode.SYNC, frozenset(takes), frozenset(posts))
+
+
+def settle(first: int, values: Sequence[int]) -> Command:
+    """Wait until all that was read before is done; then write consecutive registers of the cluster's rings."""
+    return Command(Queue.PROGRAM, Opcode.CONFIGURE, payload=(first, *values))
 
 
 def end() -> Command:

@@ -49,6 +49,7 @@ __all__ = [
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
     "SCALING",
+    "SETTLED",
     "SPREAD",
     "STARTUP",
     "STORE_ADDRESS_REGISTERS",
@@ -200,6 +201,9 @@ the request and its burst, of the beat, and the queue of beats in `dma.program_f
 CHUNK_REQUEST = 4
 """From the request of another chunk of the program to its first word, without the time of the DRAM: the same
 without the start."""
+SETTLED = 3
+"""From the end of the last command to where the reader goes on that has waited for it: the states of the queue and of
+the channel, and the state Drain of `cluster.command_queues`."""
 PROGRAM_END = 4
 """From the end of the last command to that of the program."""
 MOVE_LEAD = 19

@@ -31,7 +31,16 @@ from hwgen.search.core.batch import search_layers
 from hwgen.search.hwc.balanced import TRAFFIC_SLACK, BalancedRequest
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["NetworkPlan", "PlannedLayer", "RanLayer", "network_values", "plan_network", "run_network", "weighted"]
+__all__ = [
+    "NetworkPlan",
+    "PlannedLayer",
+    "RanLayer",
+    "layer_of",
+    "network_values",
+    "plan_network",
+    "run_network",
+    "weighted",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +137,7 @@ def _require_one_hwc(hardware: Hardware) -> None:
 def _planned(graph: Graph, node: Node, name: str, hardware: Hardware, schedules: dict[str, Schedule]) -> PlannedLayer:
     if not isinstance(node, Convolution | Product):
         raise InputError(f"{name}: no HWC runs a {node.kind}")
-    layer = _layer(graph, node, name)
+    layer = layer_of(graph, node, name)
     shape = json.dumps(layer.shape_data, sort_keys=True)
     if shape not in schedules:
         request = BalancedRequest((hardware.budget,), hardware, slack=TRAFFIC_SLACK)
@@ -137,7 +146,7 @@ def _planned(graph: Graph, node: Node, name: str, hardware: Hardware, schedules:
     return PlannedLayer(node, compile_layer(schedule, hardware, node.requantisation))
 
 
-def _layer(graph: Graph, node: Convolution | Product, name: str) -> Layer:
+def layer_of(graph: Graph, node: Convolution | Product, name: str) -> Layer:
     """The node as a layer; a product of rows is a 1 x 1 convolution with a pixel for each row."""
     outputs, channels = node.weights.shape[:2]
     if isinstance(node, Product):

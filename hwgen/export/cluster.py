@@ -120,7 +120,8 @@ def cluster_ports(core: ClusterCore, apb: ApbBridge) -> list[Port]:
 
 def _inside(core: list[Port]) -> set[str]:
     """The wires between the parts of a cluster: ports of the core."""
-    return {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | {"conflicts", "starts", "moves"}
+    counted = {"conflicts", "starts", "settles", "moves"}
+    return {name for name, _, _ in core if name.startswith(("tcdm__", "cfg__"))} | counted
 
 
 def _core_and_memory(core: ClusterCore, tcdm: TcdmBanks) -> list[Instance]:

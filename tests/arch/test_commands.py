@@ -57,7 +57,8 @@ def test_the_fields_of_the_header_cover_the_word_once() -> None:
 def commands(draw: st.DrawFn) -> Command:
     opcode = draw(st.sampled_from([opcode for opcode in Opcode if opcode is not Opcode.END]))
     queue = draw(st.sampled_from(QUEUES_OF[opcode]))
-    others = st.frozensets(st.sampled_from([other for other in WORKING if other is not queue]))
+    tokens = [other for other in WORKING if other is not queue and queue is not Queue.PROGRAM]
+    others = st.frozensets(st.sampled_from(tokens)) if tokens else st.just(frozenset())
     values = st.lists(st.integers(0, (1 << 32) - 1), min_size=1, max_size=20)
     payload: tuple[int, ...] = ()
     if opcode is Opcode.MOVE:
@@ -66,7 +67,7 @@ def commands(draw: st.DrawFn) -> Command:
         payload = (4 * draw(st.integers(0, 1023)), *draw(values))
     elif opcode is Opcode.MULTICAST:
         payload = (draw(st.integers(0, (1 << 32) - 1)), draw(st.integers(0, (1 << 32) - 1)))
-    mask = draw(st.integers(1, 255)) if opcode in WITH_MASK else 0
+    mask = draw(st.integers(1, 255)) if opcode in WITH_MASK and queue is Queue.COMPUTE else 0
     return Command(queue, opcode, draw(others), draw(others), mask, payload)
 
 

@@ -2,13 +2,22 @@
 
 from collections.abc import Iterator
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Field, setting, value_register
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import ERROR_BITS, ClusterError
 
-__all__ = ["CLUSTER_IDENTITY", "CLUSTER_WATCHDOG", "EVENTS", "FAULT_DETAIL", "cluster_registers"]
+__all__ = [
+    "CLUSTER_IDENTITY",
+    "CLUSTER_WATCHDOG",
+    "EVENTS",
+    "FAULT_DETAIL",
+    "RING_SETTINGS",
+    "cluster_registers",
+    "ring_registers",
+]
 
 CLUSTER_IDENTITY = 0x434C5531
 """Reads "CLU1"."""
@@ -31,6 +40,10 @@ EVENTS = {
     "wait_queue": "Cycles in which a command waits for room in its queue",
 }
 """What is counted while a program runs: registers by name, and what each counts."""
+
+RINGS = (("i", "input"), ("w", "weights"), ("o", "output"))
+RING_SETTINGS = tuple(f"ring_{ring}_{what}" for ring, _ in RINGS for what in ("end", "size"))
+"""Settings that a program may write, too: consecutive registers, in this order."""
 
 FAULT_DETAIL = Content(
     "fault_detail",
@@ -67,6 +80,13 @@ def cluster_registers(parameters: ClusterParameters) -> Bank:
     return builder.bank()
 
 
+def ring_registers(parameters: ClusterParameters) -> range:
+    """The byte addresses of `RING_SETTINGS`."""
+    addresses = cluster_registers(parameters).addresses
+    found = [addresses[name] for name in RING_SETTINGS]
+    return range(found[0], found[-1] + WORD_BYTES, WORD_BYTES)
+
+
 def _counter(name: str, meaning: str) -> Content:
     return value_register(name, 32, meaning, Access.RO)
 
@@ -82,6 +102,6 @@ def _settings(parameters: ClusterParameters) -> Iterator[Content]:
     yield setting("dram_end", 32, "Byte address after the DRAM window")
     yield setting("tcdm_base", inside, "First byte of the TCDM window, which the DMA may access")
     yield setting("tcdm_end", inside, "Byte address after the TCDM window")
-    for ring, operand in (("i", "input"), ("w", "weights"), ("o", "output")):
+    for ring, operand in RINGS:
         yield setting(f"ring_{ring}_end", inside, f"TCDM byte address after the ring buffer of the {operand}")
         yield setting(f"ring_{ring}_size", inside, f"Size of the ring buffer of the {operand} in bytes")

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hwgen.arch.cluster import HWC_PORTS, SHARED_PORTS, ClusterParameters
 from hwgen.arch.commands import WORKING_QUEUES, Queue
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.cluster import ring_registers
 from hwgen.gateware.bus.axi import AxiSignature
 from hwgen.gateware.bus.tcdm import TcdmSignature
 from hwgen.gateware.cluster.command_queues import CommandReader, MoveQueue
@@ -68,6 +69,8 @@ class ClusterCore(wiring.Component):
         For each port, the cycles in which it waited for another port.
     starts : Out(1)
         A pulse: a program starts.
+    settles : Out(1)
+        A pulse: all that the program has read up to a CONFIGURE of the cluster is done. For access counters only.
     irq : Out(1)
         The program has ended or was refused, until acknowledged.
     """
@@ -83,6 +86,7 @@ class ClusterCore(wiring.Component):
                 "moves": Out(data.ArrayLayout(VectorMove, parameters.hwcs)),
                 "conflicts": In(data.ArrayLayout(32, masters)),
                 "starts": Out(1),
+                "settles": Out(1),
                 "irq": Out(1),
             }
         )
@@ -98,7 +102,7 @@ class ClusterCore(wiring.Component):
         # Between programs the queues and their state are held in reset.
         rests = Signal()
         control = ClusterControl(hwcs=p.hwcs)
-        reader = CommandReader(hwcs=p.hwcs, multicast=p.multicast)
+        reader = CommandReader(hwcs=p.hwcs, settings=ring_registers(p), multicast=p.multicast)
         compute = ComputeQueue(hwcs=p.hwcs, multicast=p.multicast)
         moves = {Queue.LOAD: MoveQueue(), Queue.STORE: MoveQueue()}
         m.submodules.control = control
@@ -123,7 +127,10 @@ class ClusterCore(wiring.Component):
             control.watchdog.eq(registers.settings.watchdog),
             self.irq.eq(registers.irq),
             self.starts.eq(registers.start),
+            self.settles.eq(reader.settles),
+            reader.drained.eq(control.drained),
         ]
+        connect(m, reader.o_settings, registers.program)
         self._read(m, registers, reader, dma, starting)
         self._queue(m, reader, {**moves, Queue.COMPUTE: compute}, control, rests)
         self._move(m, registers, control, dma, moves)

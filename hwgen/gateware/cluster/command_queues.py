@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.commands import (
     HEADER,
     QUEUES_OF,
@@ -17,6 +18,7 @@ from hwgen.arch.commands import (
 )
 from hwgen.arch.descriptor import FIELDS, PACKED_WORDS, SCATTERED_WORDS
 from hwgen.arch.latency import COMMANDS_UNDER_WAY
+from hwgen.gateware.lib.register_bank import InnerWrite
 
 __all__ = ["HEADER_LAYOUT", "CommandReader", "MoveQueue", "QueueState", "fields_of"]
 
@@ -81,6 +83,8 @@ class CommandReader(wiring.Component):
         Number of HWCs.
     multicast
         Whether the command MULTICAST is legal.
+    settings
+        The byte addresses of the registers that a program may write.
 
     Members
     -------
@@ -90,6 +94,12 @@ class CommandReader(wiring.Component):
     i_word : In(stream)
         The program.
     o_words : Out(stream), one for each queue
+    drained : In(1)
+        The queues are empty and all work is done.
+    o_settings : Out(InnerWrite)
+        What CONFIGURE in the program queue writes.
+    settles : Out(1)
+        A pulse: such a command has waited for all before it.
     ended : Out(1)
         END and all words after it have been read.
     held_up : Out(1)
@@ -100,8 +110,9 @@ class CommandReader(wiring.Component):
         Address of the current command.
     """
 
-    def __init__(self, *, hwcs: int, multicast: bool = False) -> None:
+    def __init__(self, *, hwcs: int, settings: range, multicast: bool = False) -> None:
         self._hwcs = hwcs
+        self._settings = settings
         self._queues_of = {
             opcode: queues for opcode, queues in QUEUES_OF.items() if multicast or opcode is not Opcode.MULTICAST
         }
@@ -112,6 +123,9 @@ class CommandReader(wiring.Component):
                 "program_words": In(30),
                 "i_word": In(stream.Signature(32)),
                 "o_words": Out(stream.Signature(32)).array(len(WORKING_QUEUES)),
+                "drained": In(1),
+                "o_settings": Out(InnerWrite()),
+                "settles": Out(1),
                 "ended": Out(1),
                 "held_up": Out(1),
                 "illegal": Out(1),
@@ -139,6 +153,7 @@ class CommandReader(wiring.Component):
                     m.next = "Header"
             self._take_header(m, at)
             self._take_payload(m, at)
+            self._take_settings(m, at)
             with m.State("End"):
                 m.d.comb += [self.i_word.ready.eq(1), self.ended.eq(at.words_left == 0)]
             with m.State("Illegal"):
@@ -174,6 +189,8 @@ class CommandReader(wiring.Component):
                     m.next = "Illegal"
                 with m.Elif(incoming.opcode == Opcode.END):
                     m.next = "End"
+                with m.Elif(incoming.queue == Queue.PROGRAM):
+                    m.next = "Drain"
             with m.Elif(at.words_left == 0):
                 m.next = "Endless"
         with m.State("Address"):
@@ -204,12 +221,39 @@ class CommandReader(wiring.Component):
             with m.Elif(at.words_left == 0):
                 m.next = "Endless"
 
+    def _take_settings(self, m: Module, at: "_Command") -> None:
+        """Wait for all work, then write the payload to registers of the cluster."""
+        word, target = self.i_word, self.o_settings
+        known = (target.address >= self._settings.start) & (target.address < self._settings.stop)
+        with m.State("Drain"):
+            with m.If(self.drained):
+                m.d.comb += self.settles.eq(1)
+                m.next = "Register"
+        m.d.comb += target.data.eq(word.payload)
+        for name, last in (("Register", False), ("Setting", True)):
+            with m.State(name):
+                with m.If(word.valid & last & ~known):
+                    m.next = "Illegal"
+                with m.Elif(word.valid):
+                    m.d.comb += [word.ready.eq(1), target.write.eq(last)]
+                    m.d.sync += [
+                        at.left.eq(at.left - 1),
+                        target.address.eq(target.address + WORD_BYTES if last else word.payload),
+                    ]
+                    m.next = "Setting"
+                    if last:
+                        with m.If(at.left == 1):
+                            m.next = "Header"
+                with m.Elif(at.words_left == 0):
+                    m.next = "Endless"
+
     def _illegal(self, header: data.View) -> Value:
         """Whether the word is no valid header."""
         legal: Value = Cat()
         for opcode, queues in self._queues_of.items():
             here = Cat(header.queue == queue for queue in queues).any() & (header.opcode == opcode)
-            here &= (header.mask != 0) if opcode in WITH_MASK else (header.mask == 0)
+            masked = (header.queue == Queue.COMPUTE) if opcode in WITH_MASK else False
+            here &= (header.mask != 0) == masked
             least = SHORTEST_PAYLOAD.get(opcode, 0)
             longer = opcode in WITH_PAYLOAD and opcode is not Opcode.MULTICAST
             here &= (header.length >= least) if longer else (header.length == least)

@@ -88,6 +88,8 @@ class ClusterControl(wiring.Component):
         A pulse, with ``fault``.
     quiet : Out(1)
         The DMA is idle.
+    drained : Out(1)
+        The queues are empty and all work is done; the program may still be read.
     fault : Out(Fault)
     queues : In(QueueState), one for each queue
     read_ended, read_held_up, read_illegal, read_endless, read_address : In
@@ -113,6 +115,7 @@ class ClusterControl(wiring.Component):
             "halt": Out(1),
             "ended": Out(1),
             "quiet": Out(1),
+            "drained": Out(1),
             "fault": Out(Fault),
             "queues": In(QueueState()).array(len(WORKING_QUEUES)),
             "read_ended": In(1),
@@ -166,6 +169,7 @@ class ClusterControl(wiring.Component):
             faulty.eq(Cat(reason.happens for reason in reasons).any()),
             rested.eq(self.quiet & (working == 0)),
             complete.eq(self.read_ended & queues_idle & rested),
+            self.drained.eq(queues_idle & self.load_idle & self.store_idle & (working == 0)),
         ]
         with m.If(self.start):
             m.d.sync += [self.busy.eq(1), self.halt.eq(0), self.fault.as_value().eq(0)]

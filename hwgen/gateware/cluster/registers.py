@@ -6,10 +6,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import CHUNK_BYTES
-from hwgen.arch.registers.cluster import EVENTS, FAULT_DETAIL, cluster_registers
+from hwgen.arch.registers.cluster import EVENTS, FAULT_DETAIL, RING_SETTINGS, cluster_registers
 from hwgen.arch.registers.errors import ClusterError
 from hwgen.gateware.bus.tcdm import TcdmSignature
-from hwgen.gateware.lib.register_bank import ERROR, RegisterBank, layout_of, settings_signature
+from hwgen.gateware.lib.register_bank import ERROR, InnerWrite, RegisterBank, layout_of, settings_signature
 from hwgen.gateware.lib.run_status import RunStatus
 
 __all__ = ["ClusterRegisters", "Fault"]
@@ -37,6 +37,8 @@ class ClusterRegisters(wiring.Component):
     port : In(TcdmSignature)
         See `RegisterBank`.
     settings : Out
+    program : In(InnerWrite)
+        What the program writes: `RING_SETTINGS`.
     start : Out(1)
         A pulse: begin.
     quiet : In(1)
@@ -60,6 +62,7 @@ class ClusterRegisters(wiring.Component):
             {
                 "port": In(TcdmSignature()),
                 "settings": Out(settings_signature(cluster_registers(parameters).held)),
+                "program": In(InnerWrite()),
                 "start": Out(1),
                 "quiet": In(1),
                 "busy": In(1),
@@ -73,8 +76,9 @@ class ClusterRegisters(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.bank = bank = RegisterBank(cluster_registers(self.parameters))
+        m.submodules.bank = bank = RegisterBank(cluster_registers(self.parameters), RING_SETTINGS)
         connect(m, flipped(self.port), bank.port)
+        connect(m, flipped(self.program), bank.inner)
         connect(m, bank.held, flipped(self.settings))
         m.submodules.run = run = RunStatus(ClusterError)
         fault, cycles = Signal(Fault), Signal(32)

@@ -1,6 +1,6 @@
 """Decodes a configuration port: any bank of registers that `hwgen.arch.registers` describes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -14,7 +14,7 @@ from hwgen.arch.registers.bank import HELD, Access, Bank, Content, Field, Regist
 from hwgen.arch.registers.errors import ERROR_BITS, Refusal
 from hwgen.gateware.bus.tcdm import TcdmSignature
 
-__all__ = ["ERROR", "RegisterBank", "layout_of", "settings_signature"]
+__all__ = ["ERROR", "InnerWrite", "RegisterBank", "layout_of", "settings_signature"]
 
 ERROR = unsigned(ERROR_BITS)
 """An error code of any block."""
@@ -30,6 +30,20 @@ def settings_signature(registers: Iterable[Register]) -> wiring.Signature:
     """The values of some registers that software writes, one port each, seen from the bank that holds them."""
     signals = (signal for register in registers for signal in register.signals(*HELD))
     return wiring.Signature({name: Out(field.width) for name, field in signals})
+
+
+class InnerWrite(wiring.Signature):
+    """A write to a register from inside of the block, seen from the one that writes.
+
+    Members
+    -------
+    write : Out(1)
+    address : Out(12)
+    data : Out(32)
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"write": Out(1), "address": Out(12), "data": Out(WORD_BITS)})
 
 
 _UNSEEN = (Access.WO, Access.PULSE)
@@ -85,10 +99,14 @@ class RegisterBank(wiring.Component):
     ----------
     bank
         The registers.
+    inner
+        Names of registers that the block itself may write as well.
 
     Members
     -------
     port : In(TcdmSignature)
+    inner : In(InnerWrite)
+        If there are such registers: a write of the block. It acts in its cycle and is not checked.
     busy : In(1)
         The block runs.
     full : In(1)
@@ -114,13 +132,15 @@ class RegisterBank(wiring.Component):
         A write is refused in this cycle. A refused read has nothing to say about what is written: its answer is all.
     """
 
-    def __init__(self, bank: Bank) -> None:
+    def __init__(self, bank: Bank, inner: Collection[str] = ()) -> None:
         self.bank = bank
+        self._inner = frozenset(inner)
         # The whole address is compared once. An accepted write is to some register: the low bits tell which.
         self._address_bits = max(bank.registers[-1].address.bit_length(), 1)
         super().__init__(
             {
                 "port": In(TcdmSignature()),
+                **({"inner": In(InnerWrite())} if self._inner else {}),
                 "busy": In(1),
                 "full": In(1),
                 "address": Out(32),
@@ -250,6 +270,9 @@ class RegisterBank(wiring.Component):
                     m.d.comb += [getattr(self.held, name).eq(held), getattr(self.written, name).eq(written)]
                     with m.If(written):
                         m.d.sync += held.eq(value)
+                    if register.name in self._inner:
+                        with m.If(self.inner.write & (self.inner.address == register.address)):
+                            m.d.sync += held.eq(self.inner.data[field.low : field.low + field.width])
                 case Access.PULSE:
                     m.d.comb += getattr(self.pulses, name).eq(written & value)
                 case Access.W1C:

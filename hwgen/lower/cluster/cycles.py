@@ -20,7 +20,7 @@ from hwgen.model.core.prediction import PerOperand
 from hwgen.model.dma.cycles import load_times, store_times
 from hwgen.model.hwc.cycles import cycles
 
-__all__ = ["cluster_cycles", "clusters_cycles", "steps_of"]
+__all__ = ["cluster_cycles", "clusters_cycles", "fetch_of", "program_steps", "queue_words", "steps_of"]
 
 NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
 IMMEDIATE = Dram()
@@ -33,29 +33,33 @@ def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> Cluster
 
 def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE) -> list[ClusterTimes]:
     """The cycles of the programs of several clusters that share a DRAM of this timing, all started at once."""
-    hardware = ClusterParameters(programs[0].parameters, programs[0].cluster.hwcs)
-    room: dict[QueueName, int] = {
-        "load": hardware.load_words,
-        "compute": hardware.compute_words,
-        "store": hardware.store_words,
-    }
-    return simulate_together([(_steps(one, timing), _fetch(one, timing)) for one in programs], room)
+    room = queue_words(programs[0])
+    fetches = [fetch_of(one.layout.program, len(one.words), one.cluster.axi_bits, timing) for one in programs]
+    steps = [program_steps(one, timing) for one in programs]
+    return simulate_together(list(zip(steps, fetches, strict=True)), room)
 
 
-def _fetch(program: ClusterProgram, timing: Dram) -> Fetch:
-    """Timing of the program fetch: chunks of a block, one after another."""
-    base, number = program.layout.program, -(-WORD_BYTES * len(program.words) // CHUNK_BYTES)
+def queue_words(program: ClusterProgram) -> dict[QueueName, int]:
+    """Words that each queue of the cluster of this program holds."""
+    hardware = ClusterParameters(program.parameters, program.cluster.hwcs)
+    return {"load": hardware.load_words, "compute": hardware.compute_words, "store": hardware.store_words}
+
+
+def fetch_of(base: int, words_of_program: int, axi_bits: int, timing: Dram) -> Fetch:
+    """Timing of the fetch of a program from this address on: chunks of a block, one after another."""
+    number = -(-WORD_BYTES * words_of_program // CHUNK_BYTES)
     rows = OpenRows(timing)
     chunks = []
     for address in range(base, base + number * CHUNK_BYTES, CHUNK_BYTES):
         chunks.append(timing.block_cycles + rows.misses(address) * timing.miss_cycles)
-    beats, words = CHUNK_BYTES * 8 // program.cluster.axi_bits, CHUNK_BYTES // WORD_BYTES
+    beats, words = CHUNK_BYTES * 8 // axi_bits, CHUNK_BYTES // WORD_BYTES
     return Fetch(
         PROGRAM_START, CHUNK_REQUEST, max(1, timing.latency), tuple(chunks), beats, words, CHUNKS_AHEAD * words
     )
 
 
-def _steps(program: ClusterProgram, timing: Dram) -> list[Step]:
+def program_steps(program: ClusterProgram, timing: Dram) -> list[Step]:
+    """What the queues do for a program."""
     return list(steps_of(program.commands, _works(program), program.cluster.axi_bits, timing))
 
 

@@ -29,7 +29,7 @@ from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_l
 from hwgen.model.cluster.shares import replicated_words, shares
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand, Prediction
-from hwgen.model.dram.counts import DramLayout, dram_counts
+from hwgen.model.dram.counts import DramLayout, Streams, dram_counts
 
 __all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
 
@@ -85,11 +85,12 @@ def predict_two_levels(
     *,
     multicast: bool = False,
     layout: DramLayout | None = None,
+    streams: Streams | None = None,
 ) -> TwoLevelPrediction:
     """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels.
 
     ``multicast``: slices that run side by side read the same words together. ``layout``: where the tensors are in the
-    DRAM, if not as `dram_layout` has them.
+    DRAM, if not as `dram_layout` has them. ``streams``: see `dram_counts`.
     """
     schedule = normalised(schedule, hwcs)
     local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
@@ -104,7 +105,9 @@ def predict_two_levels(
     spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits
     return TwoLevelPrediction(
-        counts=dram_counts(schedule, port or DramPort(), layout=layout) + local.counts + _dma(schedule, outer.counts),
+        counts=dram_counts(schedule, port or DramPort(), layout=layout, streams=streams)
+        + local.counts
+        + _dma(schedule, outer.counts),
         hwcs=hwc_counts,
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hwgen.arch.latency import COMMAND_READ, COMMAND_TAKEN, PROGRAM_END
+from hwgen.arch.latency import COMMAND_READ, COMMAND_TAKEN, PROGRAM_END, SETTLED
 
 __all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate", "simulate_together"]
 
@@ -26,7 +26,7 @@ class Step:
 
     Members
     -------
-    queue : the queue that executes it.
+    queue : the queue that executes it; None: the reader itself, which waits until all that came before is done.
     payload : words after its header.
     takes, posts : queues that it takes a token from; queues that it posts a token to.
     cycles : of a move that follows another without a gap; 0 for other commands.
@@ -39,7 +39,7 @@ class Step:
     starts : cycles of the layer that it starts on the HWCs in ``mask``; 0 if it starts none.
     """
 
-    queue: QueueName
+    queue: QueueName | None
     payload: int = 0
     takes: frozenset[QueueName] = frozenset()
     posts: frozenset[QueueName] = frozenset()
@@ -85,11 +85,13 @@ class ClusterTimes:
     total : from the start to the end.
     busy : for each queue, cycles in which its channel transfers data or some HWC computes.
     waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
+    settled : when the reader had waited for all that came before, for each command that is the reader's own.
     """
 
     total: float
     busy: dict[QueueName, float]
     waits: dict[tuple[QueueName, QueueName], float]
+    settled: tuple[float, ...] = ()
 
 
 @dataclass
@@ -198,6 +200,7 @@ class _Simulation:
         self._hwcs: dict[int, float] = defaultdict(float)
         self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
         self._waits: dict[tuple[QueueName, QueueName], float] = defaultdict(float)
+        self._settled: list[float] = []
 
     @property
     def moving(self) -> list[_Server]:
@@ -213,7 +216,7 @@ class _Simulation:
         """The cycles, after all commands have ended."""
         if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
             raise ValueError("program: some command waits for a token that never comes")
-        return ClusterTimes(self._now + PROGRAM_END, self._busy, dict(self._waits))
+        return ClusterTimes(self._now + PROGRAM_END, self._busy, dict(self._waits), tuple(self._settled))
 
     # --- events at one time ---
 
@@ -260,6 +263,8 @@ class _Simulation:
 
     def _read(self, step: Step) -> bool:
         """Advance the reader: words, header, room in the queue, payload. Returns whether anything changed."""
+        if step.queue is None:
+            return self._settle(step)
         server = self._servers[step.queue]
         if self._stage == "words" and self._words >= 1 + step.payload:
             self._words -= 1 + step.payload
@@ -274,6 +279,29 @@ class _Simulation:
         else:
             return False
         return True
+
+    def _settle(self, step: Step) -> bool:
+        """Advance the reader by a command of its own. Returns whether anything changed."""
+        if self._stage == "words" and self._words >= 1 + step.payload:
+            self._words -= 1 + step.payload
+            self._reading, self._stage = COMMAND_TAKEN, "header"
+        elif self._stage == "header" and self._rests:
+            self._reading, self._stage = SETTLED, "rests"
+        elif self._stage == "rests":
+            self._settled.append(self._now)
+            self._reading, self._stage = step.payload, "payload"
+        elif self._stage == "payload":
+            self._next += 1
+            self._stage = "words"
+        else:
+            return False
+        return True
+
+    @property
+    def _rests(self) -> bool:
+        """Whether all that was read is done."""
+        waiting = any(one.present or one.commands for one in self._servers.values())
+        return not waiting and all(left <= 1e-9 for left in self._hwcs.values())
 
     def _is_read(self, step: Step) -> bool:
         """Whether all words of a pushed command have arrived."""

@@ -29,6 +29,7 @@ from hwgen.model.dram.row_misses import row_misses
 __all__ = [
     "DramLayout",
     "DramRegion",
+    "Streams",
     "dram_counts",
     "dram_layout",
     "program_access",
@@ -114,16 +115,38 @@ def tensor_layout(layer: Layer, bits: Bits, *, returned: bool, record: int = SUM
     return DramLayout(**regions, program=end, input_rows=layer.input_height, output_rows=layer.output_height)
 
 
-def dram_counts(schedule: Schedule, port: DramPort, hwcs: int = 1, layout: DramLayout | None = None) -> Counts:
+@dataclass
+class _Stream:
+    """What a stream leaves: the byte address after its last run, and the open row of each bank; -1: none."""
+
+    end: int
+    open_rows: Ints
+
+
+class Streams:
+    """The streams of loads and of stores, from one layer of a program to the next: counting goes on where it was."""
+
+    def __init__(self, port: DramPort) -> None:
+        self.loads, self.stores = (_Stream(-1, np.full(port.dram.banks, -1)) for _ in range(2))
+
+
+def dram_counts(
+    schedule: Schedule,
+    port: DramPort,
+    hwcs: int = 1,
+    layout: DramLayout | None = None,
+    streams: Streams | None = None,
+) -> Counts:
     """All counts at `dram` without the program, whose length is not known here: see `program_access`.
 
-    ``layout`` : where the tensors are; by default that of `dram_layout`.
+    ``layout`` : where the tensors are; by default that of `dram_layout`. ``streams`` : what the layers before it in
+    one program have left; continued.
     """
     schedule = normalised(schedule, hwcs)
-    layout = layout or dram_layout(schedule)
+    layout, streams = layout or dram_layout(schedule), streams or Streams(port)
     counts: dict[Key, Access] = {}
-    for parts in (loads(schedule), stores(schedule)):
-        counts |= _count(schedule, layout, port, parts)
+    for parts, stream in ((loads(schedule), streams.loads), (stores(schedule), streams.stores)):
+        counts |= _count(schedule, layout, port, parts, stream)
     return Counts({("dram", *key): access for key, access in counts.items()})
 
 
@@ -173,17 +196,17 @@ def _runs(axes: tuple[Spans, ...], extents: tuple[int, ...]) -> tuple[Ints, Ints
 # --- counting ---
 
 
-def _count(schedule: Schedule, layout: DramLayout, port: DramPort, parts: Iterable[Part]) -> dict[Key, Access]:
+def _count(
+    schedule: Schedule, layout: DramLayout, port: DramPort, parts: Iterable[Part], stream: _Stream
+) -> dict[Key, Access]:
     """The counts of one stream."""
     totals = {key: Access() for key in _KEYS}
-    open_rows = np.full(port.dram.banks, -1)
-    end = -1
     for start, stop, kind in _chunks(schedule, layout, parts):
         last = stop - 1
         size = np.array([layout.region(*key).element for key in _KEYS])
-        jumps = start != np.append(end, stop[:-1])
-        end = int(stop[-1])
-        misses, open_rows = row_misses(start // port.dram.row_bytes, last // port.dram.row_bytes, open_rows)
+        jumps = start != np.append(stream.end, stop[:-1])
+        stream.end, row = int(stop[-1]), port.dram.row_bytes
+        misses, stream.open_rows = row_misses(start // row, last // row, stream.open_rows)
         columns = [
             (stop - start) // size[kind],
             stop - start,

@@ -27,7 +27,7 @@ from hwgen.arch.commands import (
 )
 from hwgen.arch.descriptor import Descriptor, OperandTag, RingSelect
 from hwgen.arch.dram import Dram
-from hwgen.arch.registers.cluster import cluster_registers
+from hwgen.arch.registers.cluster import cluster_registers, ring_registers
 from hwgen.arch.registers.control import Control, Status, error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError, HwcError
 from hwgen.arch.registers.hwc import hwc_registers
@@ -57,6 +57,7 @@ PARAMETERS = ClusterParameters(
 )
 EXPECTED = expected_output(SCHEDULE.layer, DATA)
 REGISTERS = hwc_registers(PARAMETERS.hwc).addresses
+RINGS = ring_registers(PARAMETERS)
 WATCHDOG = 2000
 DRAM_SIZE = (PROGRAM.dram_size // 4096 + 2) * 4096
 
@@ -272,6 +273,9 @@ def test_what_is_no_command_is_refused_with_its_address() -> None:
         "START of none": [Queue.COMPUTE | Opcode.START << 2],
         "START of the third of two": [Queue.COMPUTE | Opcode.START << 2 | 4 << 24],
         "SYNC with a mask": [Queue.LOAD | Opcode.SYNC << 2 | 1 << 24],
+        "CONFIGURE of another setting than rings": [Queue.PROGRAM | Opcode.CONFIGURE << 2 | 2 << 16, 0x80, 0],
+        "CONFIGURE behind the rings": [Queue.PROGRAM | Opcode.CONFIGURE << 2 | 3 << 16, RINGS[-1], 0, 0],
+        "CONFIGURE of rings with a mask": [Queue.PROGRAM | Opcode.CONFIGURE << 2 | 2 << 16 | 1 << 24, RINGS[0], 0],
         "CONFIGURE without values": [Queue.COMPUTE | Opcode.CONFIGURE << 2 | 1 << 16 | 1 << 24, 0x40],
     }
     for name, words in wrong.items():

@@ -34,12 +34,14 @@ BASE = 0x1000
 def headers(rng: Random) -> Iterator[int]:
     """Headers that are nearly right: any of opcode, queue, tokens, mask and length may be wrong."""
     while True:
-        opcode = rng.choice(list(Opcode))
+        opcode = rng.choice((*Opcode, *(2 * [Opcode.CONFIGURE])))
         queue = rng.choice(QUEUES_OF[opcode]) if rng.random() < 0.8 else rng.choice(list(Queue))
-        others = 0b111 & ~(1 << queue) if queue < 3 and rng.random() < 0.8 else 0b111
+        own = 1 << queue if queue is not Queue.PROGRAM else 0b111
+        others = 0b111 & ~own if rng.random() < 0.8 else 0b111
         tokens = (rng.getrandbits(3) & others) if rng.random() < 0.6 else 0
         posts = (rng.getrandbits(3) & others) if rng.random() < 0.6 else 0
-        mask = rng.getrandbits(8) if (opcode in WITH_MASK) == (rng.random() < 0.9) else 0
+        masked = opcode in WITH_MASK and queue is Queue.COMPUTE
+        mask = rng.getrandbits(8) if masked == (rng.random() < 0.9) else 0
         length = {Opcode.MOVE: 8, Opcode.CONFIGURE: rng.randint(2, 5), Opcode.MULTICAST: 2}.get(opcode, 0)
         if rng.random() < 0.15:
             length = rng.choice((0, 1, 8))
@@ -64,13 +66,14 @@ def as_decoded(words: list[int]) -> tuple[list[list[int]], int | None]:
 
 def test_the_reader_agrees_with_the_decoder() -> None:
     rng, reset = Random(3), Signal()
-    reader = CommandReader(hwcs=MAX_HWCS, multicast=True)
+    reader = CommandReader(hwcs=MAX_HWCS, settings=range(0, 1 << 12, 4), multicast=True)
     dut = ResetInserter(reset)(reader)
     drawn = headers(rng)
-    seen = {True: 0, False: 0}
+    seen, settles = {True: 0, False: 0}, 0
 
     async def bench(ctx: Any) -> None:
-        for _ in range(250):
+        nonlocal settles
+        for _ in range(300):
             header = next(drawn)
             payload = [4 * rng.randrange(1024), *(rng.getrandbits(26) for _ in range(header >> 16 & 0xFF))]
             words = [*sync(Queue.LOAD).words, header, *payload[: header >> 16 & 0xFF], *end().words]
@@ -84,7 +87,7 @@ def test_the_reader_agrees_with_the_decoder() -> None:
             ctx.set(reader.start, 1)
             await ctx.tick()
             ctx.set(reader.start, 0)
-            left = list(words)
+            left, written = list(words), []
             for _ in range(200):
                 if ctx.get(reader.ended) or ctx.get(reader.illegal) or ctx.get(reader.endless):
                     break
@@ -95,11 +98,18 @@ def test_the_reader_agrees_with_the_decoder() -> None:
                 for queue, output in enumerate(reader.o_words):
                     if ctx.get(output.valid) and ctx.get(output.ready):
                         got[queue].append(ctx.get(output.payload))
+                ctx.set(reader.drained, rng.random() < 0.3)
+                target = reader.o_settings
+                if ctx.get(target.write):
+                    written.append((ctx.get(target.address), ctx.get(target.data)))
                 if ctx.get(reader.i_word.valid) and ctx.get(reader.i_word.ready):
                     del left[0]
                 await ctx.tick()
             assert (ctx.get(reader.illegal) == 1) == (wrong is not None), hex(header)
             if wrong is None:
+                settled = header & 3 == Queue.PROGRAM and payload[1 : header >> 16 & 0xFF]
+                assert written == [(payload[0] + 4 * i, value) for i, value in enumerate(settled or [])]
+                settles += bool(settled)
                 assert ctx.get(reader.ended)
                 assert got == expected, hex(header)
             else:
@@ -113,6 +123,7 @@ def test_the_reader_agrees_with_the_decoder() -> None:
     simulator.add_testbench(bench)
     simulator.run()
     assert min(seen.values()) > 40, seen
+    assert settles > 2
 
 
 def run_queue(dut: Any, words: list[int], cycle: Any, cycles: int) -> None:

@@ -1,12 +1,15 @@
 """``hwgen run``: a quantised network, its layers with weights in the simulated hardware."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cosim.hwc.comparison import LayerResult
+from hwgen.campaigns.clustered.plan import ClusterPlan, plan_cluster
+from hwgen.campaigns.clustered.run import RanProgram, run_clustered
 from hwgen.campaigns.network import NetworkPlan, RanLayer, network_values, plan_network, run_network, weighted
 from hwgen.cli.commands.cosim import Jobs, Sim, print_failures
 from hwgen.cli.commands.network.arrays import random_inputs, read_inputs, write_arrays
@@ -38,7 +41,7 @@ Hardware = Annotated[
     typer.Option(
         "--hardware",
         metavar="FILE",
-        help="The HWC, with requantisation scaled: a hardware file, or a built-in name.",
+        help="The HWC or the cluster, with requantisation scaled: a hardware file, or a built-in name.",
         autocompletion=hardware_names,
     ),
 ]
@@ -50,24 +53,28 @@ Output = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class _Done:
-    """A run: the network, what ran where, and ONNX Runtime on the same inputs; ``files`` by output."""
+    """A run: the network, what ran where, and ONNX Runtime on the same inputs; ``files`` by output.
+
+    ``programs`` : of a cluster, what ran as one.
+    """
 
     graph: Graph
-    plan: NetworkPlan
+    plan: NetworkPlan | ClusterPlan
     ran: Sequence[RanLayer]
     agreement: Agreement
     files: dict[str, str]
+    programs: Sequence[RanProgram] = ()
 
     @property
     def host(self) -> list[str]:
-        """Names of the nodes that the HWC did not run."""
+        """Names of the nodes that the hardware did not run."""
         there = {one.node.name for one in self.plan.layers}
         return [node.name for node in self.graph.nodes if node.name not in there]
 
     @property
     def cycles(self) -> tuple[int, int]:
-        """Predicted and measured, of all layers and images."""
-        results = [one.result for one in self.ran]
+        """Predicted and measured, of all layers and images; of a cluster, of whole programs."""
+        results: Sequence[RanProgram | LayerResult] = self.programs or [one.result for one in self.ran]
         return sum(one.predicted_cycles for one in results), sum(one.cycles for one in results)
 
     @property
@@ -83,13 +90,14 @@ class _Done:
     @property
     def utilisation(self) -> float:
         """Multiply-accumulates by what the multipliers could have done while the layers ran."""
-        lanes = self.ran[0].result.schedule.lanes.product
+        lanes = self.ran[0].result.hwcs * self.ran[0].result.schedule.lanes.product
         return self.macs / max(self.cycles[1] * lanes, 1)
 
     @property
     def holds(self) -> bool:
         """Whether all checks hold, in the hardware and against ONNX Runtime."""
-        return all(one.passed for one in self.ran) and self.agreement.holds
+        passed = all(one.passed for one in self.ran) and all(one.passed for one in self.programs)
+        return passed and self.agreement.holds
 
 
 def run(
@@ -105,11 +113,11 @@ def run(
     jobs: Jobs = 1,
     as_json: Json = False,
 ) -> int:
-    """Run a quantised network: its layers with weights on an HWC in the simulator, the other nodes on the host.
+    """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
 
     The layers run one after the other, with the network's own weights, biases, multipliers, shifts and zero points.
-    Every output is compared with the integer reference, every count with the model, and the reference with ONNX
-    Runtime.
+    On a cluster each stretch of layers between nodes of the host is one program. Every output is compared with the
+    integer reference, every count with the model, and the reference with ONNX Runtime.
     """
     if bool(given) == (seed is not None):
         raise InputError("--input, --seed: expected one of them")
@@ -117,26 +125,34 @@ def run(
     require_folder(output)
     machine = read_hardware(hardware)
     assert machine is not None
+    if machine.cluster is not None and (simulator != "verilator" or jobs != 1):
+        raise InputError("--sim, -j: expected verilator and 1 with a cluster, whose programs run in this process")
     note(f"reading {model}")
     graph = read_quantised(model)
     arrays = read_inputs(graph, given, pixels) if given else random_inputs(graph, seed or 0)
     where = given[0].rpartition("=")[2] if given else str(model)
     count = checked_inputs(graph, arrays, where)
     with progress(len(weighted(graph)), "scheduling") as step:
-        plan = plan_network(graph, machine, step)
+        plan = (plan_network if machine.cluster is None else plan_cluster)(graph, machine, step)
     if not plan.layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
     beside = run_beside(model, graph, arrays, where)
     tensors = [execute(graph, image) for image in images(graph, arrays, count)]
     note(f"{simulator}: {len(plan.layers)} layers; the first run builds the simulator")
+    programs: list[RanProgram] = []
     with progress(len(plan.layers) * count, "cosimulating") as step:
-        ran = run_network(plan, tensors, output / "layers", simulator=simulator, jobs=jobs, progress=step)
-    values = [
-        network_values(graph, one, [layer for layer in ran if layer.image == at]) for at, one in enumerate(tensors)
-    ]
+        if isinstance(plan, ClusterPlan):
+            programs, values = run_clustered(graph, plan, tensors, output / "layers", progress=step)
+            ran = [layer for program in programs for layer in program.layers]
+        else:
+            ran = run_network(plan, tensors, output / "layers", simulator=simulator, jobs=jobs, progress=step)
+            values = [
+                network_values(graph, one, [layer for layer in ran if layer.image == at])
+                for at, one in enumerate(tensors)
+            ]
     files = _written(graph, beside, values, output)
-    done = _Done(graph, plan, ran, total(beside.agreements), files)
+    done = _Done(graph, plan, ran, total(beside.agreements), files, programs)
     document = _document(done)
     write_atomically(output / "run.html", run_page(document, machine.name).encode())
     if as_json:
@@ -154,12 +170,16 @@ def _written(graph: Graph, beside: Beside, values: Sequence[dict[str, Any]], fol
 
 
 def _print(done: _Done) -> None:
+    levels = [level for level in ("dram", "tcdm") if level in done.ran[0].result.predicted.levels()]
     rows: list[list[object]] = [
         [
             one.node.name,
             one.image,
-            one.result.predicted.total_with_bias("tcdm"),
-            one.result.measured.total_with_bias("tcdm"),
+            *(
+                counts.total_with_bias(level)
+                for level in levels
+                for counts in (one.result.predicted, one.result.measured)
+            ),
             one.result.predicted_cycles,
             one.result.cycles,
             one.result.utilisation,
@@ -168,7 +188,8 @@ def _print(done: _Done) -> None:
         ]
         for one in done.ran
     ]
-    columns = ["layer", "image", "bytes predicted", "bytes measured", "cycles predicted", "cycles",
+    bytes_of = [f"{level} bytes {source}" for level in levels for source in ("predicted", "measured")]
+    columns = ["layer", "image", *bytes_of, "cycles predicted", "cycles",
                "MAC utilisation", "counts equal", "output exact"]  # fmt: skip
     print_table("Layers in the hardware", columns, rows, wide=["image"])
     print_cycles_note()
@@ -176,6 +197,7 @@ def _print(done: _Done) -> None:
     for one in done.ran:
         if one.different:
             typer.echo(f"{one.node.name}: {one.different} elements differ from the integer reference of the network")
+    _print_programs(done)
     here = sum(one.node.macs for one in done.plan.layers)
     share = here / max(done.graph.work().macs, 1)
     typer.echo(
@@ -192,6 +214,70 @@ def _print(done: _Done) -> None:
     typer.echo(
         f"The integer reference against ONNX Runtime: {whole.equal:.4%} equal, largest difference {whole.largest}"
     )
+
+
+def _print_programs(done: _Done) -> None:
+    if not isinstance(done.plan, ClusterPlan):
+        return
+    rows: list[list[object]] = [
+        [
+            number,
+            one.image,
+            len(one.layers),
+            one.predicted.bytes,
+            one.measured.bytes,
+            one.predicted_cycles,
+            one.cycles,
+            one.passed,
+        ]
+        for number, one in enumerate(done.programs)
+    ]
+    columns = [
+        "program",
+        "image",
+        "layers",
+        "bytes predicted",
+        "bytes measured",
+        "cycles predicted",
+        "cycles",
+        "passed",
+    ]
+    print_table("Programs: one start and one interrupt each", columns, rows)
+    for one in done.programs:
+        for failure in one.failures:
+            typer.echo(failure)
+    rooms = done.plan.rooms
+    typer.echo(
+        f"DRAM: feature maps {rooms.peak:,} bytes at most, at least {rooms.bound:,}; "
+        f"weights and biases {done.plan.parameters.size:,}; all {done.plan.size:,}"
+    )
+
+
+def _programs_document(done: _Done) -> dict[str, Any]:
+    """What only a cluster has."""
+    if not isinstance(done.plan, ClusterPlan):
+        return {}
+    rooms = done.plan.rooms
+    return {
+        "programs": [
+            {
+                "image": one.image,
+                "layers": [layer.node.name for layer in one.layers],
+                "cycles": {"predicted": one.predicted_cycles, "measured": one.cycles},
+                "predicted": asdict(one.predicted),
+                "measured": asdict(one.measured),
+                "passed": one.passed,
+                "failures": list(one.failures),
+            }
+            for one in done.programs
+        ],
+        "dram": {
+            "peak": rooms.peak,
+            "bound": rooms.bound,
+            "parameters": done.plan.parameters.size,
+            "size": done.plan.size,
+        },
+    }
 
 
 def _document(done: _Done) -> dict[str, Any]:
@@ -211,6 +297,7 @@ def _document(done: _Done) -> dict[str, Any]:
         "layers": layers,
         "cycles": {"predicted": predicted, "measured": measured},
         "utilisation": round(done.utilisation, 4),
+        **_programs_document(done),
         "energy": None
         if None in energies
         else {source: sum(one[source]["total"] for one in energies) for source in ("predicted", "measured")},

@@ -1,0 +1,125 @@
+"""A program of several layers on a simulated cluster: what each layer moved, and what it left in the DRAM."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cluster.preparation import WATCHDOG, tcdm_regions, tensor_regions
+from cosim.cluster.run import ClusterJob, ClusterResult, TcdmCounts, regions, run_cluster, tcdm_counts
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.dma.dram import Counted, Region, dram_counts
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.descriptor import OperandTag
+from hwgen.arch.dram import Dram
+from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.lower.network.program import NetworkProgram
+
+__all__ = ["LayerSample", "NetworkRun", "run_program"]
+
+
+@dataclass(frozen=True)
+class LayerSample:
+    """One layer of a run.
+
+    Members
+    -------
+    cycles : from where all before it was done to where all of it was.
+    tcdm, dram : what was counted in this time, as in `ClusterResult`; without the program.
+    memory : the DRAM after it.
+    """
+
+    cycles: int
+    tcdm: TcdmCounts
+    dram: Counted
+    memory: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class NetworkRun:
+    """A run of a program: its layers, and the whole."""
+
+    layers: tuple[LayerSample, ...]
+    whole: ClusterResult
+
+
+def run_program(
+    model: SimulatedCluster,
+    program: NetworkProgram,
+    image: NDArray[np.uint32],
+    *,
+    timing: Dram,
+    cycle_limit: int,
+    random: int = 1,
+    axi_stalls: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0),
+    tcdm_stalls: int = 0,
+) -> NetworkRun:
+    """Run the program once.
+
+    Parameters
+    ----------
+    image : the DRAM, with the program's words in it.
+    random, axi_stalls, tcdm_stalls, timing, cycle_limit : see `ClusterJob`.
+    """
+    fetched = Region(program.address, program.address + WORD_BYTES * len(program.words), OperandTag.P)
+    job = ClusterJob(
+        name=f"{len(program.layers)} layers",
+        image=image,
+        registers={**program.settings, "watchdog": WATCHDOG},
+        cycle_limit=cycle_limit,
+        random=random,
+        axi_stalls=axi_stalls,
+        tcdm_stalls=tcdm_stalls,
+        timing=timing,
+        dram_regions=(fetched,),
+    )
+    watch = _Watch(model, program.layers, fetched, len(image))
+    whole = run_cluster(model, job, watch.layer_begins)
+    watch.sample(whole)
+    return NetworkRun(tuple(watch.samples), whole)
+
+
+class _Watch:
+    """Takes samples where a layer begins, and has its accesses counted by its own regions from there on."""
+
+    def __init__(
+        self, model: SimulatedCluster, layers: Sequence[ClusterProgram], fetched: Region, words: int
+    ) -> None:
+        self._model, self._layers, self._fetched, self._words = model, layers, fetched, words
+        self._begun = 0
+        self._before: tuple[int, TcdmCounts, Counted] = (0, {}, {})
+        self.samples: list[LayerSample] = []
+
+    def layer_begins(self) -> None:
+        """All before is done."""
+        model = self._model
+        now = model.get("cycles"), tcdm_counts(model), dram_counts(model)
+        if self._begun:
+            self._add(now, model.read(self._words))
+        self._before = now
+        layer = self._layers[self._begun]
+        self._begun += 1
+        model.set(recount=1, **regions(tcdm_regions(layer), (*tensor_regions(layer.layout), self._fetched)))
+        model.run(1)
+        model.set(recount=0)
+
+    def sample(self, whole: ClusterResult) -> None:
+        """The last layer, after the run."""
+        if self._begun:
+            self._add((whole.cycles, whole.tcdm, whole.dram), whole.memory)
+
+    def _add(self, now: tuple[int, TcdmCounts, Counted], memory: NDArray[np.uint32]) -> None:
+        cycles, tcdm, dram = self._before
+        words = {
+            key: (count - tcdm.get(key, (0, 0))[0], size - tcdm.get(key, (0, 0))[1])
+            for key, (count, size) in now[1].items()
+        }
+        moved = {
+            key: {name: value - dram.get(key, {}).get(name, 0) for name, value in values.items()}
+            for key, values in now[2].items()
+            if key[0] is not OperandTag.P
+        }
+        self.samples.append(
+            LayerSample(now[0] - cycles, {key: one for key, one in words.items() if one[0]}, moved, memory)
+        )

@@ -1,0 +1,253 @@
+"""A quantised network for one cluster: schedules, places in the DRAM, programs."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.dma import CHUNK_BYTES
+from hwgen.arch.dram import BLOCK_BYTES
+from hwgen.arch.layout import aligned
+from hwgen.arch.requantisation import bias_records, record_bytes
+from hwgen.campaigns.clustered.order import NodeOrder, ordered, turns
+from hwgen.campaigns.network import layer_of, weighted
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
+from hwgen.ir.layer import Layer
+from hwgen.ir.onnx.graph import safe_name
+from hwgen.ir.schedule import Schedule
+from hwgen.lower.cluster.cost import judge_of
+from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
+from hwgen.lower.network.program import NetworkProgram
+from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
+from hwgen.model.dram.counts import DramLayout, DramRegion, returns_sums
+from hwgen.quantised.dilation import undilated, zero_share
+from hwgen.quantised.graph import Graph
+from hwgen.quantised.kinds import Convolution, Node, Product
+from hwgen.quantised.tensors import Int8
+from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+
+__all__ = ["ClusterLayer", "ClusterPlan", "plan_cluster"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterLayer:
+    """A node as a layer of the cluster.
+
+    Members
+    -------
+    source : the tensor that is its input, by the name of its room.
+    """
+
+    node: Convolution | Product
+    program: ClusterProgram
+    source: str
+
+    @property
+    def weights(self) -> Int8:
+        """As the layer has them: a dilated kernel with zeros between its taps."""
+        weights = self.node.weights if isinstance(self.node, Product) else undilated(self.node).weights
+        return weights.reshape(*weights.shape[:2], *self.program.schedule.layer.kernel)
+
+    @property
+    def zero_share(self) -> float:
+        """The part of its multiplications that are by zeros between the taps of a dilated kernel."""
+        return 0.0 if isinstance(self.node, Product) else zero_share(self.node)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Layers that run as one program.
+
+    Members
+    -------
+    given : tensors that the host writes before, by the name of their rooms.
+    """
+
+    layers: tuple[ClusterLayer, ...]
+    program: NetworkProgram
+    given: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPlan:
+    """A network on a cluster.
+
+    Members
+    -------
+    order : what runs when.
+    stretches : the programs, in the order of ``order.stretches``.
+    refused : nodes with weights that the cluster does not run, by name, and why.
+    rooms : of feature maps and partial sums in the DRAM.
+    parameters : bytes of weights and biases, from address 0 on.
+    size : bytes of the DRAM that are used.
+    """
+
+    order: NodeOrder
+    stretches: tuple[Stretch, ...]
+    refused: Mapping[str, str]
+    rooms: Rooms
+    parameters: NDArray[np.uint8]
+    size: int
+
+    @property
+    def layers(self) -> list[ClusterLayer]:
+        """Of all stretches."""
+        return [layer for stretch in self.stretches for layer in stretch.layers]
+
+    def image(self, rng: np.random.Generator) -> NDArray[np.uint32]:
+        """The DRAM before the first program: parameters and programs; at random what has not been written."""
+        image = rng.integers(0, 256, aligned(self.size, WORD_BYTES), np.uint8)
+        image[: self.parameters.size] = self.parameters
+        words = image.view("<u4")
+        for stretch in self.stretches:
+            first = stretch.program.address // WORD_BYTES
+            words[first : first + len(stretch.program.words)] = stretch.program.words
+        return words
+
+
+def plan_cluster(graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None) -> ClusterPlan:
+    """Schedule and compile every node with weights; ``progress`` is called after each.
+
+    Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
+    """
+    _require_one_cluster(hardware)
+    schedules, refused = _schedules(graph, hardware, progress)
+    order = ordered(graph, schedules)
+    parameters, placed, end = _parameters(order, schedules)
+    rooms = plan_rooms(_lifetimes(graph, order, schedules), BLOCK_BYTES, end)
+    address = aligned(end + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
+    stretches: list[Stretch] = []
+    for nodes in order.stretches:
+        layers = tuple(
+            _compiled(node, schedules[node.name], hardware, order, rooms, placed[node.name]) for node in nodes
+        )
+        made = {node.output for node in nodes}
+        earlier = {layer.node.output for stretch in stretches for layer in stretch.layers if not turns(layer.node)}
+        given = dict.fromkeys(layer.source for layer in layers if layer.source not in made | earlier)
+        program = NetworkProgram(tuple(layer.program for layer in layers), address, 0)
+        stretches.append(Stretch(layers, program, tuple(given)))
+        address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
+    whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
+    return ClusterPlan(order, whole, refused, rooms, parameters, address)
+
+
+def _require_one_cluster(hardware: Hardware) -> None:
+    where = f"hardware {hardware.name}"
+    if hardware.requantisation != "scaled":
+        raise InputError(f"{where}: requantisation: expected scaled, as quantised networks need, got shift")
+    for key in ("lanes", "order", "buffers"):
+        if getattr(hardware, key) is None:
+            raise InputError(f"{where}: {key}: expected them given, all layers running on one cluster")
+
+
+# --- schedules ---
+
+
+def _schedules(
+    graph: Graph, hardware: Hardware, progress: Callable[[], None]
+) -> tuple[dict[str, Schedule], dict[str, str]]:
+    """The schedules of nodes by name; and why others have none."""
+    found: dict[str, Schedule] = {}
+    refused: dict[str, str] = {}
+    taken: set[str] = set()
+    known: dict[str, Schedule] = {}
+    for node in weighted(graph):
+        name = safe_name(node.name, taken)
+        try:
+            if not isinstance(node, Convolution | Product):
+                raise InputError(f"no HWC runs a {node.kind}")
+            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known)
+        except InputError as error:
+            refused[node.name] = str(error).removeprefix(f"{name}: ")
+        progress()
+    return found, refused
+
+
+def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule]) -> Schedule:
+    """Layers of one shape share a schedule."""
+    shape = json.dumps(layer.shape_data, sort_keys=True)
+    if shape not in known:
+        timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
+        known[shape] = search_fewest_cycles(layer, hardware, timed=timed, runs=runs).schedule
+    return known[shape].model_copy(update={"layer": layer})
+
+
+# --- places in the DRAM ---
+
+
+def _parameters(
+    order: NodeOrder, schedules: Mapping[str, Schedule]
+) -> tuple[NDArray[np.uint8], dict[str, tuple[int, int]], int]:
+    """Weights and biases in the order of the layers; where those of each node begin; the end of all."""
+    parts: list[tuple[int, NDArray[np.uint8]]] = []
+    places, at = {}, 0
+    for nodes in order.stretches:
+        for node in nodes:
+            assert isinstance(node, Convolution | Product)
+            form = schedules[node.name].requantisation
+            records = bias_records(node.bias.astype(np.int32), node.requantisation.scales, form)
+            begins = []
+            for array in (node.weights if isinstance(node, Product) else undilated(node).weights, records):
+                content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                parts.append((at, content))
+                begins.append(at)
+                at = aligned(at + content.size, BLOCK_BYTES)
+            places[node.name] = begins[0], begins[1]
+    whole = np.zeros(at, np.uint8)
+    for begin, content in parts:
+        whole[begin : begin + content.size] = content
+    return whole, places, at
+
+
+def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]) -> dict[str, Lifetime]:
+    """The rooms that feature maps and partial sums need, by step: layers are numbered through all stretches."""
+    found: dict[str, Lifetime] = {}
+    at = 0
+    for nodes in order.stretches:
+        begin, end = at, at + len(nodes) - 1
+        for node in nodes:
+            source, size = _source(node, order), graph.tensors[node.inputs[0]].elements
+            given = found.get(source, Lifetime(size, begin, at))
+            found[source] = replace(given, last=max(given.last, at))
+            made = node.output in order.asked or turns(node)
+            found[node.output] = Lifetime(graph.tensors[node.output].elements, at, end if made else at)
+            if returns_sums(schedules[node.name]):
+                found[f"{node.output} sums"] = Lifetime(SUM_BYTES * found[node.output].size, at, at)
+            at += 1
+    return found
+
+
+def _source(node: Node, order: NodeOrder) -> str:
+    """The name of the room of its input."""
+    root = order.roots[node.inputs[0]]
+    return f"{root} turned for {node.name}" if turns(node) else root
+
+
+def _compiled(
+    node: Node,
+    schedule: Schedule,
+    hardware: Hardware,
+    order: NodeOrder,
+    rooms: Rooms,
+    parameters: tuple[int, int],
+) -> ClusterLayer:
+    assert isinstance(node, Convolution | Product)
+    layer, bits, source = schedule.layer, schedule.bits, _source(node, order)
+    record = record_bytes(schedule.requantisation)
+    sums = rooms.bases.get(f"{node.output} sums")
+    layout = DramLayout(
+        inputs=DramRegion(rooms.bases[source], layer.input_elements, bits.I // 8),
+        weights=DramRegion(parameters[0], layer.weight_elements, bits.W // 8),
+        bias=DramRegion(parameters[1], record * layer.output_channels, record),
+        output=DramRegion(rooms.bases[node.output], layer.output_elements, bits.O // 8),
+        partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
+        program=0,
+        input_rows=layer.input_height,
+        output_rows=layer.output_height,
+    )
+    program = compile_cluster(schedule, hardware, layout=layout, requantisation=node.requantisation)
+    return ClusterLayer(node, program, source)

@@ -1,0 +1,248 @@
+"""A planned network in the simulated cluster: the layers' outputs are chained through its DRAM."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cluster.comparison import compared, output_failures, run_failures, unwanted
+from cosim.cluster.model import load_cluster
+from cosim.cluster.preparation import tensor_regions
+from cosim.cluster.results import dram_depth
+from cosim.cluster.simulated import SimulatedCluster
+from cosim.hwc.comparison import LayerResult
+from cosim.hwc.layer_data import LayerData
+from cosim.hwc.results import dump_layer, file_names
+from cosim.network.run import LayerSample, NetworkRun, run_program
+from cosim.sim.build import LONG
+from hwgen.arch.bus import WORD_BYTES
+from hwgen.arch.descriptor import OperandTag
+from hwgen.arch.dram import Dram, DramPort
+from hwgen.campaigns.clustered.order import turns
+from hwgen.campaigns.clustered.plan import ClusterLayer, ClusterPlan, Stretch
+from hwgen.campaigns.network import RanLayer
+from hwgen.golden.quantised.execution import Arrays, node_outputs
+from hwgen.golden.quantised.sums import planes
+from hwgen.ir.counts import Access
+from hwgen.model.cluster.access import TwoLevelPrediction
+from hwgen.model.hierarchy.devices import prices_of
+from hwgen.quantised.graph import Graph
+from hwgen.quantised.kinds import Product
+from hwgen.quantised.tensors import Int8
+
+__all__ = ["RanProgram", "run_clustered"]
+
+Values = dict[str, NDArray]
+
+
+@dataclass(frozen=True, eq=False)
+class RanProgram:
+    """A program that was simulated.
+
+    Members
+    -------
+    image : number of the image.
+    layers : its layers, each against model and integer reference.
+    predicted_cycles, cycles : from the start to the interrupt.
+    predicted, measured : what was read of the program itself.
+    seconds : of the run itself.
+    failures : what is wrong besides the layers.
+    """
+
+    image: int
+    layers: tuple[RanLayer, ...]
+    predicted_cycles: int
+    cycles: int
+    predicted: Access
+    measured: Access
+    seconds: float
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything held."""
+        return not self.failures and all(layer.passed for layer in self.layers)
+
+
+def run_clustered(
+    graph: Graph,
+    plan: ClusterPlan,
+    images: Sequence[Arrays],
+    folder: Path | None = None,
+    *,
+    stalls: bool = False,
+    fast: bool | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> tuple[list[RanProgram], list[Values]]:
+    """Run the network on every image: the programs, and every tensor that the host had or that came of them.
+
+    Parameters
+    ----------
+    images : all tensors of each image by name, as the integer reference has them; inputs and constants are used, the
+        others are what outputs are compared with.
+    folder : gets the operands and outputs of the layers, as `cosim.hwc.results.dump_layer` writes them.
+    stalls : random stalls at every channel to the DRAM and every port of the TCDM.
+    fast : see `cosim.cluster.results.cosimulate_clusters`.
+    progress : called after each layer and image.
+    """
+    timing = plan.layers[0].program.cluster.dram or Dram()
+    machine = plan.stretches[0].program.hardware
+    times = [stretch.program.layer_cycles(timing) for stretch in plan.stretches]
+    long = len(images) * sum(total for _, total in times) > LONG if fast is None else fast
+    model = load_cluster(machine, dram_log2=dram_depth(plan.size // 4 + 1), fast=long)
+    one = _Runner(graph, plan, model, timing, times, stalls, folder, progress)
+    ran: list[RanProgram] = []
+    values: list[Values] = []
+    for number, tensors in enumerate(images):
+        found, programs = one.image(number, tensors)
+        values.append(found)
+        ran += programs
+    return ran, values
+
+
+class _Runner:
+    """Runs images one after the other."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        plan: ClusterPlan,
+        model: SimulatedCluster,
+        timing: Dram,
+        times: Sequence[tuple[list[float], float]],
+        stalls: bool,
+        folder: Path | None,
+        progress: Callable[[], None],
+    ) -> None:
+        self._graph, self._plan, self._model, self._timing = graph, plan, model, timing
+        self._times, self._stalls, self._folder, self._progress = times, stalls, folder, progress
+        self._port = DramPort(plan.layers[0].program.cluster.axi_bits, timing)
+        names = file_names([layer.program.schedule for layer in plan.layers])
+        self._names = dict(zip([layer.node.name for layer in plan.layers], names, strict=True))
+
+    def image(self, number: int, tensors: Arrays) -> tuple[Values, list[RanProgram]]:
+        """All programs, and the host between them."""
+        computed = {name for node in self._graph.nodes for name in node.outputs}
+        values = {name: array for name, array in tensors.items() if name not in computed}
+        memory = self._plan.image(np.random.default_rng(number))
+        ran: list[RanProgram] = []
+        for here, nodes in self._plan.order.steps:
+            if here:
+                at = len(ran)
+                memory, program = self._program(number, at, memory, values, tensors)
+                ran.append(program)
+                continue
+            for node in nodes:
+                values.update(zip(node.outputs, node_outputs(self._graph, node, values), strict=True))
+        return values, ran
+
+    def _program(
+        self, number: int, at: int, memory: NDArray[np.uint32], values: Values, tensors: Arrays
+    ) -> tuple[NDArray[np.uint32], RanProgram]:
+        """Write what the host gives, run, and read what the layers have made."""
+        stretch, bases = self._plan.stretches[at], self._plan.rooms.bases
+        octets = memory.view(np.uint8)
+        for layer in stretch.layers:
+            if layer.source in stretch.given:
+                content = _operand(layer, values[layer.node.inputs[0]]).reshape(-1).view(np.uint8)
+                octets[bases[layer.source] : bases[layer.source] + content.size] = content
+        rates = np.random.default_rng([number, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
+        cycles, total = self._times[at]
+        run = run_program(
+            self._model,
+            stretch.program,
+            memory,
+            timing=self._timing,
+            cycle_limit=int(100_000 + 4 * total * (16 if self._stalls else 1)),
+            random=1 + number,
+            axi_stalls=(rates[0], rates[1], rates[2], rates[3], rates[4]),
+            tcdm_stalls=rates[5],
+        )
+        program = self._judged(stretch, run, number, cycles, total, tensors)
+        for layer, ran in zip(stretch.layers, program.layers, strict=True):
+            if layer.node.output in self._plan.order.asked or turns(layer.node):
+                values[layer.node.output] = _made(layer, layer.program.output(run.whole.memory))
+            else:
+                values[layer.node.output] = ran.output
+        return run.whole.memory, program
+
+    def _judged(
+        self, stretch: Stretch, run: NetworkRun, number: int, cycles: Sequence[float], total: float, tensors: Arrays
+    ) -> RanProgram:
+        predictions = stretch.program.predictions(self._port)
+        ran = []
+        for layer, prediction, took, sample in zip(stretch.layers, predictions, cycles, run.layers, strict=True):
+            ran.append(self._layer(layer, prediction, took, sample, number, tensors))
+            self._progress()
+        fetched = sum((Access(**one) for (kind, _), one in run.whole.dram.items() if kind is OperandTag.P), Access())
+        predicted = stretch.program.fetched(self._port)
+        mine = replace(predicted, elements=0)
+        failures = [] if fetched == mine else [f"program: {fetched}, predicted {mine}"]
+        regions = [region for layer in stretch.layers for region in tensor_regions(layer.program.layout)]
+        failures += [*unwanted(regions, run.whole), *run_failures(run.whole)]
+        measured = replace(fetched, elements=fetched.bytes // WORD_BYTES)
+        whole = run.whole
+        return RanProgram(
+            number, tuple(ran), round(total), whole.cycles, predicted, measured, whole.seconds, tuple(failures)
+        )
+
+    def _layer(
+        self,
+        layer: ClusterLayer,
+        prediction: TwoLevelPrediction,
+        cycles: float,
+        sample: LayerSample,
+        number: int,
+        tensors: Arrays,
+    ) -> RanLayer:
+        program, node = layer.program, layer.node
+        count = compared(program, prediction, prediction.counts, sample.tcdm, sample.dram)
+        reference = tensors[node.output]
+        wrong = output_failures(program, _as_layer(layer, reference), sample.memory)
+        result = LayerResult(
+            schedule=program.schedule,
+            simulator="verilator",
+            predicted=count.predicted,
+            measured=count.measured,
+            equal=not count.failures,
+            output_exact=not wrong,
+            predicted_cycles=round(cycles),
+            cycles=sample.cycles,
+            seconds=0.0,
+            failures=(*count.failures, *wrong),
+            hwcs=program.cluster.hwcs,
+            prices=prices_of(program.parameters, program.cluster),
+        )
+        output = program.output(sample.memory)
+        if self._folder is not None:
+            data = LayerData(_operand(layer, tensors[node.inputs[0]]), layer.weights, node.bias)
+            name = self._names[node.name]
+            dump_layer(self._folder, f"{name}.{number}" if number else name, program, data, output)
+        made = _made(layer, output)
+        return RanLayer(node, number, result, made, int(np.count_nonzero(made != reference)))
+
+
+def _operand(layer: ClusterLayer, operand: Int8) -> Int8:
+    """The input [C, H, W] of the layer."""
+    shape = layer.program.schedule.layer
+    sizes = shape.input_channels, shape.input_height, shape.input_width
+    if isinstance(layer.node, Product):
+        return np.ascontiguousarray(operand.reshape(-1, operand.shape[-1]).T).reshape(sizes)
+    return np.ascontiguousarray(planes(operand)).reshape(sizes)
+
+
+def _as_layer(layer: ClusterLayer, output: Int8) -> Int8:
+    """The output of a node as that of its layer, [M, E, F]."""
+    shape = layer.program.schedule.layer
+    sizes = shape.output_channels, shape.output_height, shape.output_width
+    if isinstance(layer.node, Product):
+        return output.reshape(-1, output.shape[-1]).T.reshape(sizes)
+    return output.reshape(sizes)
+
+
+def _made(layer: ClusterLayer, output: NDArray[np.signedinteger]) -> Int8:
+    """What a layer [M, E, F] makes, in the shape of the node's output."""
+    found: Int8 = output.astype(np.int8)
+    return (found[:, 0].T if isinstance(layer.node, Product) else found).reshape(layer.node.shape)

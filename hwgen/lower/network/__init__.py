@@ -1,0 +1,1 @@
+"""From the layers of a network to programs of one cluster, and to one image of its DRAM."""

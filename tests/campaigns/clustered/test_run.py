@@ -1,0 +1,71 @@
+"""Random quantised networks on a cluster, as programs of several layers: outputs, counts and cycles in the RTL."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.campaigns.clustered.plan import plan_cluster
+from hwgen.campaigns.clustered.run import RanProgram, run_clustered
+from hwgen.golden.quantised.execution import checked_inputs, execute, images
+from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster, Hardware, load_hardware
+from hwgen.quantised.onnx.reader import read_quantised
+from tests.random.quantised import quantised_model, random_model
+
+MOST_ERROR = 0.08
+"""By which the cycles of such small layers may be predicted wrong."""
+
+
+@pytest.fixture
+def hardware() -> Hardware:
+    machine = load_hardware(named_file("hardware", "m4c4_1KiB"))
+    return machine.model_copy(update={"requantisation": "scaled", "cluster": Cluster(hwcs=2, tcdm=1 << 14)})
+
+
+def ran(seed: int, folder: Path, hardware: Hardware, *, stalls: bool = False) -> list[RanProgram]:
+    """The programs of a random network; its outputs are the integer reference's."""
+    rng = np.random.default_rng(seed)
+    path = folder / f"{seed}.onnx"
+    given = quantised_model(rng, random_model(rng), path)
+    graph = read_quantised(path)
+    plan = plan_cluster(graph, hardware)
+    if not plan.layers:
+        return []
+    tensors = [execute(graph, one) for one in images(graph, given, checked_inputs(graph, given, "x"))]
+    programs, values = run_clustered(graph, plan, tensors, stalls=stalls)
+    for made, reference in zip(values, tensors, strict=True):
+        for name in graph.outputs:
+            np.testing.assert_array_equal(made[name], reference[name])
+    for program in programs:
+        found = [layer.result.failures for layer in program.layers]
+        assert program.passed, (seed, program.failures, found)
+        if not stalls:
+            assert abs(program.cycles - program.predicted_cycles) <= max(MOST_ERROR * program.cycles, 60), seed
+    return programs
+
+
+def test_layers_are_chained_through_the_dram(tmp_path: Path, hardware: Hardware) -> None:
+    programs = ran(11, tmp_path, hardware)
+    assert [len(program.layers) for program in programs] == [2]
+
+
+@pytest.mark.nightly
+def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(60):
+        programs = ran(seed, tmp_path, hardware, stalls=seed % 4 == 3)
+        found.update(layer.node.label for program in programs for layer in program.layers)
+        found["several"] += any(len(program.layers) > 1 for program in programs)
+    assert all(found[kind] >= 8 for kind in ("conv", "depthwise conv", "product", "several")), found
+
+
+@pytest.mark.parametrize("key", ["lanes", "order", "buffers"])
+def test_what_all_layers_share_is_given(tmp_path: Path, hardware: Hardware, key: str) -> None:
+    rng = np.random.default_rng(11)
+    quantised_model(rng, random_model(rng), tmp_path / "x.onnx")
+    graph = read_quantised(tmp_path / "x.onnx")
+    with pytest.raises(InputError, match=f"^hardware m4c4_1KiB: {key}: expected them given"):
+        plan_cluster(graph, hardware.model_copy(update={key: None}))
