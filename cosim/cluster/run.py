@@ -60,6 +60,7 @@ class ClusterJob:
     tcdm_error : (master, byte address): its accesses there are.
     tcdm_regions : first byte address, and the one after the last, of each of `REGIONS`: what accesses are counted by.
     dram_regions : the same of the DRAM.
+    abort_after : software aborts the program that many cycles after its start; 0: it does not.
     reset : reset the cluster first.
     """
 
@@ -75,6 +76,7 @@ class ClusterJob:
     tcdm_error: tuple[str, int] | None = None
     tcdm_regions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     dram_regions: tuple[Region, ...] = ()
+    abort_after: int = 0
     reset: bool = True
 
 
@@ -135,6 +137,9 @@ def run_cluster(
     refused = tuple(name for name, value in job.registers.items() if model.transfer(addresses[name], value)[1])
     began = time.perf_counter()
     model.transfer(addresses["control"], Control.START)
+    if job.abort_after:
+        model.run(job.abort_after, until_finished=True)
+        model.transfer(addresses["control"], Control.ABORT)
     model.run(job.cycle_limit + 1000, until_finished=True)
     while model.get("finished") and not model.get("ended"):
         between()

@@ -62,7 +62,7 @@ def cluster_registers(parameters: ClusterParameters) -> Bank:
         0,
         [
             identity_register(CLUSTER_IDENTITY),
-            control_register("Starts the program"),
+            control_register("Starts the program", aborts="Stops it: it fails when its accesses have been answered"),
             status_register(ClusterError),
             _counter("fault_address", "Address of what failed: of a register, or of an access to DRAM or TCDM"),
             _counter("fault_command", "DRAM byte address of the command that failed"),

@@ -112,6 +112,7 @@ class ClusterError(ErrorCode):
     PROGRAM_WITHOUT_END = 17, "The program has no END"
     TOO_MANY_TOKENS = 18, "A queue posted more tokens than a counter holds"
     WATCHDOG = 19, "Nothing moved for as many cycles as the watchdog waits"
+    ABORTED = 20, "Software aborted the program"
     HWC = 32, "An HWC failed; fault_detail has its number and error code"
     LOAD = 33, "The DMA's load channel failed; fault_detail has its error code"
     STORE = 34, "The DMA's store channel failed; fault_detail has its error code"

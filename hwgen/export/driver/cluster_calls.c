@@ -13,3 +13,8 @@ enum hwgen_result cluster_start(const struct hwgen_device *device, const struct 
 {
     return start_with(device, program->writes, program->count);
 }
+
+void cluster_abort(const struct hwgen_device *device)
+{
+    HWGEN_WRITE(device, CLUSTER_CONTROL, CLUSTER_CONTROL_ABORT);
+}

@@ -124,6 +124,7 @@ class ClusterCore(wiring.Component):
             registers.fault.eq(control.fault),
             registers.counting.eq(control.counting),
             control.start.eq(registers.start),
+            control.abort.eq(registers.abort),
             control.watchdog.eq(registers.settings.watchdog),
             self.irq.eq(registers.irq),
             self.starts.eq(registers.start),

@@ -79,6 +79,8 @@ class ClusterControl(wiring.Component):
     Members
     -------
     start : In(1)
+    abort : In(1)
+        A pulse: give the program up.
     watchdog : In(32)
         Cycles; 0 disables it.
     busy : Out(1)
@@ -110,6 +112,7 @@ class ClusterControl(wiring.Component):
         self._hwcs = hwcs
         ports: dict[str, object] = {
             "start": In(1),
+            "abort": In(1),
             "watchdog": In(32),
             "busy": Out(1),
             "halt": Out(1),
@@ -222,6 +225,7 @@ class ClusterControl(wiring.Component):
             stuck = tired & (queues[queue].waits != 0)
             reasons.append(_Reason(ClusterError.WATCHDOG, stuck, queues[queue].address))
         reasons.append(_Reason(ClusterError.WATCHDOG, tired, queues[Queue.COMPUTE].address))
+        reasons.append(_Reason(ClusterError.ABORTED, self.abort, queues[Queue.COMPUTE].address))
         return reasons
 
     def _count(self, m: Module, working: Signal) -> None:

@@ -41,6 +41,8 @@ class ClusterRegisters(wiring.Component):
         What the program writes: `RING_SETTINGS`.
     start : Out(1)
         A pulse: begin.
+    abort : Out(1)
+        A pulse: give the program up.
     quiet : In(1)
         The DMA is idle: a program may be started.
     busy : In(1)
@@ -64,6 +66,7 @@ class ClusterRegisters(wiring.Component):
                 "settings": Out(settings_signature(cluster_registers(parameters).held)),
                 "program": In(InnerWrite()),
                 "start": Out(1),
+                "abort": Out(1),
                 "quiet": In(1),
                 "busy": In(1),
                 "ended": In(1),
@@ -99,6 +102,7 @@ class ClusterRegisters(wiring.Component):
             run.ended.eq(self.ended),
             run.error.eq(self.fault.error),
             run.clear.eq(bank.pulses.control_clear),
+            self.abort.eq(bank.pulses.control_abort),
             self.irq.eq(run.irq),
             *(getattr(bank.shown, name).eq(value) for name, value in shown.items()),
         ]

@@ -353,6 +353,32 @@ def test_registers_that_do_not_exist_or_are_written_while_busy_are_refused() -> 
     dut.transfer(control, Control.CLEAR)
 
 
+def test_software_aborts_a_program_at_any_time() -> None:
+    """All accesses are completed; only the output and partial sums may have been written; the next program runs."""
+    whole = run_cluster(model(), replace(job("whole"), reset=True))
+    layout = PROGRAM.layout
+    untouched = np.ones(len(whole.memory), bool)
+    for region in (layout.output, layout.partial):
+        untouched[region.base // 4 : -(-(region.base + region.size) // 4)] = False
+    rng = Random("aborts")
+    for after_cycles in sorted(rng.sample(range(1, whole.cycles - 100), 24)):
+        stalls = tuple(rng.choice((0, 0, 60)) for _ in range(5))
+        slow = Dram(latency=rng.choice((0, 40)))
+        given = replace(job(f"{after_cycles} {stalls}"), abort_after=after_cycles, axi_stalls=stalls, timing=slow)
+        result = run(given)
+        fails(result, ClusterError.ABORTED)
+        assert after_cycles < result.cycles < after_cycles + 2 * WATCHDOG, given.name
+        assert np.array_equal(result.memory[untouched], given.image[untouched]), given.name
+
+
+def test_an_abort_that_the_dram_does_not_answer_ends_with_the_watchdog() -> None:
+    hung = replace(job("hung abort"), timing=Dram(latency=60_000), abort_after=300)
+    result = run_cluster(model(), hung)
+    fails(result, ClusterError.ABORTED)
+    assert WATCHDOG <= result.cycles < 2 * WATCHDOG
+    assert run_cluster(model(), replace(job("after"), reset=True)).done
+
+
 def test_a_dram_that_is_very_slow_is_no_fault() -> None:
     slow = replace(job("slow"), timing=Dram(latency=WATCHDOG // 2, miss_cycles=30, block_cycles=20.0))
     slow = replace(slow, cycle_limit=3_000_000)

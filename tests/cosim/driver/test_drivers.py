@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hwgen.arch.registers.control import Control
-from hwgen.arch.registers.errors import HwcError
+from hwgen.arch.registers.errors import ClusterError, HwcError
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.export.cluster import cluster_files_of
 from hwgen.export.cluster_program import cluster_program_files
@@ -207,7 +207,8 @@ def test_layers_on_a_cluster(tmp_path: Path) -> None:
     for program in programs:
         written(tmp_path / "programs", cluster_program_files(program))
     checked(tmp_path, "cluster")
-    one = driven(tmp_path, "cluster", names, before="cluster_store_program(&device, programs[i]);")
+    before, more = "cluster_store_program(&device, programs[i]);", "void stop(void) { cluster_abort(&device); }"
+    one = driven(tmp_path, "cluster", names, before=before, more=more)
     assert (one.driver.probe(), one.driver.poll()) == (OK, IDLE)
     for number, program in enumerate(programs):
         content = operands(program.schedule, number)
@@ -216,4 +217,8 @@ def test_layers_on_a_cluster(tmp_path: Path) -> None:
         assert one.driver.wait(0) == OK
         expected = layer_output(program.schedule.layer, content["input"], content["weights"], content["bias"])
         np.testing.assert_array_equal(fetched(one, number, expected.size).reshape(expected.shape), expected)
+    one.driver.start(0)
+    one.driver.stop()
+    assert one.driver.wait(0) == FAILED
+    assert one.end()[1] == ClusterError.ABORTED.value
     assert one.system.refused == []
