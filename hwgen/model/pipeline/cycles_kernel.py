@@ -43,7 +43,9 @@ from hwgen.model.pipeline.kernel_tables import (
     M_LINES,
     M_MAKER,
     M_OVERLAP,
+    M_QUEUE,
     M_RING,
+    M_ROOM,
     M_SOURCE,
     M_VALID,
     NEXT_COLUMN,
@@ -52,6 +54,7 @@ from hwgen.model.pipeline.kernel_tables import (
     OVERLAP_LEVEL,
     POOL,
     Q_LINES,
+    Q_QUEUE,
     Q_TARGET,
     R_COLUMNS,
     R_FIRST,
@@ -63,6 +66,7 @@ from hwgen.model.pipeline.kernel_tables import (
     S_FULL,
     S_LEVEL,
     S_LINES,
+    S_ROOM,
     S_TAKEN,
     S_VALID,
     SAVED,
@@ -101,8 +105,8 @@ def _run_tile(  # type: ignore[no-untyped-def]
     maps, stages, branches, sources, order_in, order_out, free_in, free_out, seen_in, seen_out, movers, starts,
     stops, p, rows, kept
 ):  # fmt: skip
-    m_state, t_state = np.zeros((len(maps), 8), np.int64), np.zeros((len(stages), 16), np.int64)
-    b_state, s_state = np.zeros((len(branches), 11), np.int64), np.zeros((len(sources), 7), np.int64)
+    m_state, t_state = np.zeros((len(maps), 9), np.int64), np.zeros((len(stages), 16), np.int64)
+    b_state, s_state = np.zeros((len(branches), 11), np.int64), np.zeros((len(sources), 8), np.int64)
     port_in, port_out = np.zeros(7, np.int64), np.zeros(7, np.int64)
     for m in range(len(maps)):
         m_state[m, COMPLETE] = maps[m, M_LINE] == 0 or maps[m, M_LINES] == 0
@@ -111,8 +115,7 @@ def _run_tile(  # type: ignore[no-untyped-def]
         t_state[s, LEFT_LINES], t_state[s, LEFT_COLUMNS] = stages[s, T_LINES], stages[s, T_COLUMNS]
     for b in range(len(branches)):
         b_state[b, B_CREDIT] = branches[b, R_QUEUE]
-    for q in range(len(sources)):
-        s_state[q, S_LINES] = sources[q, Q_LINES]
+    s_state[:, S_LINES] = sources[:, Q_LINES]
     moving, bus = begin_movers(movers, starts)
     dram, bursts = begin_dram()
     mover_in, mover_out = p[P_OVERLAP_IN], p[P_OVERLAP_OUT]
@@ -122,7 +125,7 @@ def _run_tile(  # type: ignore[no-untyped-def]
         if _ended(maps, branches, m_state, b_state) and is_idle(movers, moving, bus):
             return cycles
         prepare(movers, p, moving)
-        _registered(branches, m_state, t_state, b_state, s_state)
+        _registered(maps, branches, sources, m_state, t_state, b_state, s_state)
         moved = 0
         for s in range(len(stages)):
             moved += _stage(stages[s], t_state[s], maps, m_state, s, branches, b_state, sources, s_state)
@@ -143,16 +146,19 @@ def _run_tile(  # type: ignore[no-untyped-def]
 
 
 @njit
-def _registered(branches, m_state, t_state, b_state, s_state):  # type: ignore[no-untyped-def]
+def _registered(maps, branches, sources, m_state, t_state, b_state, s_state):  # type: ignore[no-untyped-def]
     """What the parts see of each other in a cycle: the levels at its beginning."""
     for s in range(len(t_state)):
         t_state[s, VALID] = t_state[s, LEVEL] > 0
     for q in range(len(s_state)):
-        s_state[q, S_VALID] = s_state[q, S_LEVEL] > 0
+        s_state[q, S_VALID], s_state[q, S_ROOM] = s_state[q, S_LEVEL] > 0, s_state[q, S_LEVEL] < sources[q, Q_QUEUE]
     for b in range(len(branches)):
-        b_state[b, B_VALID], b_state[b, B_ROOM] = b_state[b, B_LEVEL] > 0, b_state[b, B_LEVEL] < branches[b, R_QUEUE]
+        from_ring = branches[b, R_KIND] == OPERAND and maps[branches[b, R_MAP], M_RING] > 0
+        b_state[b, B_VALID] = b_state[b, B_LEVEL] > 0
+        b_state[b, B_ROOM] = b_state[b, B_CREDIT] > 0 if from_ring else b_state[b, B_LEVEL] < branches[b, R_QUEUE]
     for m in range(len(m_state)):
         m_state[m, M_VALID] = m_state[m, OVERLAP_LEVEL] > 0
+        m_state[m, M_ROOM] = m_state[m, OVERLAP_LEVEL] < maps[m, M_QUEUE]
         m_state[m, RELEASED] = m_state[m, IN_FLIGHT]
 
 
@@ -299,7 +305,7 @@ def _copy(maps, branches, m_state, b_state, free, seen, lines):  # type: ignore[
         branch, state, at, one = branches[b], b_state[b], m_state[branches[b, R_MAP]], maps[branches[b, R_MAP]]
         if branch[R_KIND] == OPERAND and one[M_RING]:
             inside = 0 <= state[B_COLUMN] - branch[R_FIRST] < branch[R_COLUMNS]
-            takes = state[B_BACKLOG] > 0 and inside and state[B_CREDIT] > 0
+            takes = state[B_BACKLOG] > 0 and inside and state[B_ROOM]
             state[B_PASSES] = takes or (state[B_BACKLOG] > 0 and not inside)
             state[B_LEVEL] += state[B_READ]
             state[B_READ] = takes

@@ -13,7 +13,7 @@ from hwgen.model.pipeline.kernel_tables import (
     M_BEATS,
     M_CHANNELS,
     M_OVERLAP,
-    M_QUEUE,
+    M_ROOM,
     M_SAVED,
     OUTPUT,
     OVERLAP_LEVEL,
@@ -30,7 +30,6 @@ from hwgen.model.pipeline.kernel_tables import (
     Q_COLUMNS,
     Q_LINES,
     Q_MOVER,
-    Q_QUEUE,
     Q_TARGET,
     R_BEATS,
     R_COLUMNS,
@@ -42,6 +41,7 @@ from hwgen.model.pipeline.kernel_tables import (
     S_FULL,
     S_LEVEL,
     S_LINES,
+    S_ROOM,
     S_TAKEN,
     SAVED,
 )
@@ -56,7 +56,7 @@ def streams(maps, branches, sources, b_state, s_state, movers, moving):  # type:
     moved = 0
     for q in range(len(sources)):
         source, state = sources[q], s_state[q]
-        if source[Q_TARGET] >= 0 and state[S_FULL] and state[S_LEVEL] < source[Q_QUEUE]:
+        if source[Q_TARGET] >= 0 and state[S_FULL] and state[S_ROOM]:
             state[S_TAKEN] = 1
             state[S_LEVEL] += 1
         room = not state[S_FULL] or state[S_TAKEN]
@@ -93,7 +93,7 @@ def streams(maps, branches, sources, b_state, s_state, movers, moving):  # type:
 def incoming(maps, m_state, port, order, movers, moving, mover):  # type: ignore[no-untyped-def]
     """A cycle of the overlap port, incoming."""
     moved, ends = 0, False
-    given = port[P_FULL] and m_state[port[P_TARGET], OVERLAP_LEVEL] < maps[port[P_TARGET], M_QUEUE]
+    given = port[P_FULL] and m_state[port[P_TARGET], M_ROOM]
     takes = port[P_VALID] and (not port[P_FULL] or given)
     takes = takes and take(movers, moving, mover, maps[port[P_MAP], M_CHANNELS], port[P_BEAT])
     if given:
