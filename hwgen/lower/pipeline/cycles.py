@@ -10,6 +10,7 @@ from hwgen.arch.pipeline.movers import movers_of
 from hwgen.lower.pipeline.dram_counts import runs_in_order
 from hwgen.lower.pipeline.images import Layout
 from hwgen.lower.pipeline.program import PipelineProgram, TileProgram
+from hwgen.lower.pipeline.queues import pixels_under_way
 from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
 from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedTile, Source, play
 from hwgen.model.pipeline.movers import DramPath, MovedStream
@@ -61,8 +62,17 @@ def predict_on_dram(
 
 
 def service_order(parameters: PipelineParameters, tile: TileProgram, direction: Literal["in", "out"]) -> list[int]:
-    """The order of the overlap port: that in which maps need or have lines if the port serves them at once."""
+    """The order of the overlap port: that in which maps need or have lines if the port serves them at once.
+
+    Stages have less room for their pixels there than in the hardware, where those in the datapath may have to go to
+    the queue. So whatever happens there before a line can happen in the hardware, too, without that line.
+    """
     pipeline = tile_pipeline(parameters, tile.registers)
+    stages = tuple(
+        stage._replace(queue=max(stage.queue - pixels_under_way(parameters, number), 1))
+        for number, stage in enumerate(pipeline.stages)
+    )
+    pipeline = pipeline._replace(stages=stages)
     if not any(one.overlap if direction == "in" else one.saved for one in pipeline.maps):
         return []  # nothing to order, so that large stacks of one tile are not simulated for it
     played = _played_without_order(pipeline)

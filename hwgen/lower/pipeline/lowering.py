@@ -66,8 +66,8 @@ def lower_stack(
     lanes, cycles = choose_lanes(works, macs)
     numbering = _Numbering.of(plan)
     try:
-        delayed = set() if movers is None else _delayed_skips(plan)
-        parameters = replace(_parameters(plan, numbering, lanes, cycles, delayed), movers=movers)
+        parameters = _parameters(plan, numbering, lanes, cycles)
+        parameters = replace(_with_queues(plan, parameters, movers), movers=movers)
     except ParameterError as error:
         raise InputError(f"{plan.name}: {error}") from None
     streams = _streams(plan, numbering, parameters)
@@ -145,9 +145,17 @@ def _delayed_skips(plan: StackPlan) -> set[tuple[int, int]]:
     }
 
 
-def _parameters(
-    plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycles: int, delayed: set[tuple[int, int]]
+def _with_queues(
+    plan: StackPlan, parameters: PipelineParameters, movers: MoverParameters | None
 ) -> PipelineParameters:
+    """With the queues that it needs: a DRAM may hold up any stream, where the streams of others keep pace."""
+    if movers is None:
+        return with_queues(parameters)
+    overlap = any(one.overlap_in for one in parameters.maps)
+    return with_queues(parameters, _delayed_skips(plan), datapaths=overlap)
+
+
+def _parameters(plan: StackPlan, numbering: _Numbering, lanes: list[Lanes], cycles: int) -> PipelineParameters:
     maps = []
     for one in numbering.maps:
         source = plan.by_number[one.graph_number]
@@ -161,7 +169,7 @@ def _parameters(
         else:
             maps.append(_map(source, beat))
     stages = tuple(_stage(plan, numbering, index, chosen, cycles) for index, chosen in enumerate(lanes))
-    return with_queues(PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT), delayed)
+    return PipelineParameters(tuple(maps), stages, WEIGHT_BEAT, OVERLAP_BEAT)
 
 
 def _map(one: MapPlan, beat: int) -> MapParameters:

@@ -7,6 +7,9 @@ A queue for the surplus of one such line keeps the slowest stage busy all the ti
 While the last operand of a join passes through stages and queues, the pixels of the other operands wait: their queues
 need as many pixels as those stages and queues hold. Movers read a skip through the DRAM line by line, after it was
 written: where a join would need it sooner, all that reaches the join earlier waits for a line.
+
+The pixels in the datapath of a stage need room in the queue after it: a stage whose queue is full stands still, while
+one with the same pixels in its datapath goes on. What may pass a stage then does not depend on when its pixels came.
 """
 
 from collections.abc import Collection
@@ -14,16 +17,28 @@ from dataclasses import replace
 from math import ceil
 
 from hwgen.arch.pipeline import OUTPUT_QUEUE, PipelineParameters, Stage
+from hwgen.lower.pipeline.stage import kind_of_stage
 
-__all__ = ["with_queues"]
+__all__ = ["pixels_under_way", "with_queues"]
 
 
-def with_queues(parameters: PipelineParameters, delayed: Collection[tuple[int, int]] = ()) -> PipelineParameters:
+def pixels_under_way(parameters: PipelineParameters, number: int) -> int:
+    """The most pixels that are in the datapath of a stage at a time."""
+    return -(-kind_of_stage(parameters.stages[number]).datapath // parameters.steps(number))
+
+
+def with_queues(
+    parameters: PipelineParameters, delayed: Collection[tuple[int, int]] = (), *, datapaths: bool = False
+) -> PipelineParameters:
     """The pipeline with queues that are deep enough for its strides and its skips.
 
-    ``delayed``: stage and operand of the skips that come a line later than they are needed.
+    ``delayed``: stage and operand of the skips that come a line later than they are needed. ``datapaths``: every
+    queue has room for the pixels in the datapath before it, and for one more.
     """
     depths = [OUTPUT_QUEUE] * len(parameters.maps)
+    if datapaths:
+        for number, stage in enumerate(parameters.stages):
+            depths[stage.makes] = max(OUTPUT_QUEUE, 1 + pixels_under_way(parameters, number))
     for number, stage in enumerate(parameters.stages):
         down, right = stage.output_pitch
         if down == 1:

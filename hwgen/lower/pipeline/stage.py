@@ -132,6 +132,8 @@ class StageKind(ABC, Generic[S]):
 
     parameters: ClassVar[type[Stage]]
     """What it is built from."""
+    datapath: ClassVar[int] = 0
+    """Cycles from the last step of a pixel to the queue after the stage, in which the next pixel may begin."""
 
     # --- from a row to a stage ---
 

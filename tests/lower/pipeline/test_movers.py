@@ -8,14 +8,18 @@ import pytest
 
 from cosim.pipeline.comparison import StackRun, prepare
 from cosim.pipeline.data import random_network_data
+from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters
 from hwgen.arch.pipeline.movers import movers_of
 from hwgen.ir.network import Network
 from hwgen.lower.pipeline.cycles import predict_on_dram
 from hwgen.lower.pipeline.dram_counts import dram_counts
+from hwgen.lower.pipeline.images import layout_of
+from hwgen.lower.pipeline.lowering import lower_stack
 from hwgen.lower.pipeline.movers import RunsOfTile, runs_of_tile
 from hwgen.lower.pipeline.program import KINDS
 from hwgen.lower.pipeline.solution import Solution
+from hwgen.lower.pipeline.tiles import plan_stack
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Graph, Span
 from tests.random.depth_first import random_stacks
@@ -96,3 +100,34 @@ def test_random_stacks_do_not_stand_still_and_move_their_bytes(seed: int) -> Non
                 if stream in kinds:
                     moved[kinds[stream]] += access.bytes  # type: ignore[index]
             assert moved == {kind: getattr(run.traffic, kind) for kind in KINDS}
+
+
+def test_a_late_line_of_overlap_does_not_keep_another_one_from_coming() -> None:
+    """Three convolutions after a shuffle, a column a tile. The port's order is that of a memory that answers at once;
+    when lines come late, datapaths have put their pixels into the queues, and the stages before stand still earlier.
+    """
+    rows = [
+        ("conv", 9, (1, 1), (0, 0, 0, 0)),
+        ("pixel_shuffle", 1, (1, 1), (0, 0, 0, 0)),
+        ("conv", 1, (3, 5), (1, 4, 1, 0)),
+        ("conv", 3, (2, 5), (1, 0, 0, 4)),
+        ("conv", 2, (4, 4), (0, 1, 3, 2)),
+    ]
+    layers, before, channels, size = [], "input", 2, (3, 6)
+    for number, (op, outputs, kernel, padding) in enumerate(rows):
+        scale = 3 if op == "pixel_shuffle" else 1
+        made = size[0] * scale, size[1] * scale
+        layers.append(
+            {"op": op, "name": f"row{number}", "inputs": [before], "input_channels": channels, "kernel": list(kernel),
+             "output_channels": outputs, "input_height": size[0], "input_width": size[1], "output_height": made[0],
+             "output_width": made[1], "padding": list(padding), **({"factor": 3} if scale > 1 else {})}
+        )  # fmt: skip
+        before, channels, size = f"row{number}", outputs, made
+    source = {"name": "input", "channels": 2, "height": 3, "width": 6}
+    network = Network.from_data({"format": 1, "kind": "network", "network": "n", "input": source, "layers": layers})
+    graph = Graph.of(network)
+    solution = Solution(network, graph, (Stack(Span(1, graph.rows), 8),), "resident")
+    movers = MoverParameters(bursts_ahead=2, outstanding=2)
+    program = lower_stack(plan_stack(solution, solution.stacks[0]), None, macs=4, movers=movers)
+    ddr3 = Dram(latency=20, miss_cycles=28, block_cycles=16)
+    assert -1 not in predict_on_dram(program, layout_of(program), ddr3)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.latency import CONV_REGISTERS
 from hwgen.arch.pipeline import BIAS_BYTES, ConvStage
 from hwgen.arch.requantisation import clip_values, scale_values
 from hwgen.golden.network import RowData
@@ -25,6 +26,7 @@ __all__ = ["KINDS"]
 class _Convolution(WindowKind[ConvStage]):
     parameters = ConvStage
     played_kind = CONV
+    datapath = CONV_REGISTERS
 
     def runs(self, node: Node) -> bool:
         return node.operator.schedulable

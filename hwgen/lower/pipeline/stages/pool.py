@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hwgen.arch.latency import POOL_REGISTERS
 from hwgen.arch.pipeline import GlobalPoolStage, PoolStage
 from hwgen.arch.pipeline.stages.pool import PoolKind
 from hwgen.arch.requantisation import clip_values
@@ -48,6 +49,7 @@ def _pooled(windows: Int8, in_map: NDArray[np.bool_], kind: PoolKind, tile: Runn
 class _Pool(WindowKind[PoolStage]):
     parameters = PoolStage
     played_kind = POOL
+    datapath = POOL_REGISTERS
 
     def runs(self, node: Node) -> bool:
         return node.pool is not None and not node.global_pool
