@@ -125,13 +125,22 @@ module pipeline_dram_harness #(
       .used      (read_used)
   );
 
+  // With IDs of two bits, which are a cluster's, the rules of the port have no ID 3.
+  localparam int DramIdBits = IdBits == 2 ? 3 : IdBits;
+  wire [DramIdBits-1:0] dram_bid, dram_rid;
+  assign bid = dram_bid[IdBits-1:0];
+  assign rid = dram_rid[IdBits-1:0];
   dram #(
       .DataBits (DataBits),
-      .IdBits   (IdBits),
+      .IdBits   (DramIdBits),
       .ById     (1'b1),
       .DepthLog2(MemoryLog2 - 2)
   ) dram (
       .*,
+      .awid         (DramIdBits'(awid)),
+      .arid         (DramIdBits'(arid)),
+      .bid          (dram_bid),
+      .rid          (dram_rid),
       .region_base  ('0),
       .region_end   ('0),
       .region_kind  ('0),

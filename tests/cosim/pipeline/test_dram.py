@@ -48,7 +48,11 @@ def failures(results: Sequence[StackResult]) -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize(
     ("seed", "networks"),
-    [EVERY_RUN, *(pytest.param(seed, range(4), marks=pytest.mark.nightly) for seed in (4, 5, 7, 8))],
+    [
+        EVERY_RUN,
+        *(pytest.param(seed, range(4), marks=pytest.mark.nightly) for seed in (4, 5, 7, 8)),
+        pytest.param(109, (2,), marks=pytest.mark.nightly),  # two outputs, so that one of the IDs is 3
+    ],
 )
 def test_random_stacks_are_exact_and_as_predicted(seed: int, networks: Sequence[int]) -> None:
     ways = random_stacks(random.Random(seed), max(networks) + 1, 5, movers=True)
