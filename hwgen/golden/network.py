@@ -4,6 +4,8 @@ Every map is int8 [channels, rows, columns]. Each operation is defined here and 
 
 - *conv, depthwise_conv, fc*: `hwgen.golden.convolution.convolve`, then `hwgen.golden.requantisation.requantise` with
   the row's bias and requantisation; fc over the channels of its operand, pixel by pixel in each.
+- *deconv*: every input is multiplied by the whole kernel and added to the outputs that the kernel then lies over, the
+  input i at the outputs stride i - padding and after; then requantised as a convolution is.
 - *add*: the sum of all operands, exact, then requantised: half of the shifted-out range added, shifted right, ReLU
   when set, clipped to int8. With shift 0 it is a saturating add.
 - *max pool*: over the pixels of the map; padding is never the maximum.
@@ -126,6 +128,22 @@ class _Convolution(_Sums):
         return convolve(node.layer(), operands[0].reshape(shape), data.weights)
 
 
+class _TransposedConvolution(_Sums):
+    def sums(self, node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
+        (down, right), (rows, columns), (top, left, _, _) = node.stride, node.kernel, node.padding
+        height, width = node.output_height, node.output_width
+        size = height + node.padding[0] + node.padding[2], width + node.padding[1] + node.padding[3]
+        sums = np.zeros((node.output_channels, *size), np.int64)
+        given = operands[0].reshape(node.groups, -1, node.input_height * node.input_width).astype(np.int64)
+        weights = data.weights.reshape(node.groups, -1, *data.weights.shape[1:]).astype(np.int64)
+        for row in range(rows):
+            for column in range(columns):
+                made = (weights[..., row, column] @ given).reshape(-1, node.input_height, node.input_width)
+                ends = row + (node.input_height - 1) * down + 1, column + (node.input_width - 1) * right + 1
+                sums[:, row : ends[0] : down, column : ends[1] : right] += made
+        return sums[:, top : top + height, left : left + width].astype(np.int32)
+
+
 class _Add(_Sums):
     def sums(self, node: Node, data: RowData, operands: Sequence[Int8]) -> NDArray[np.int32]:
         sums: NDArray[np.int32] = np.sum(np.array(operands, np.int32), axis=0, dtype=np.int32)
@@ -158,6 +176,7 @@ class _PixelShuffle(_Reference):
 
 _REFERENCES: dict[str, _Reference] = {
     **dict.fromkeys(CONVOLUTIONS, _Convolution()),
+    "deconv": _TransposedConvolution(),
     "add": _Add(),
     "pool": _Pool(),
     "concat": _Concatenation(),

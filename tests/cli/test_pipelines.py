@@ -8,7 +8,7 @@ import pytest
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.ir.document import dump_yaml
 from hwgen.ir.excerpt import excerpt, narrowed
-from hwgen.ir.network import load_layer_set
+from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.files import solution_data
@@ -84,3 +84,22 @@ def test_refusals(run: Run, solution: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text(solution.read_text().replace("rb02_conv1", "nothing", 1), encoding="utf-8")
     refused(run("generate", broken, "-o", tmp_path / "x"), "broken.yaml: stacks: 0: first: expected rb02_conv1")
+
+
+def test_a_transposed_convolution_in_phases(run: Run, tmp_path: Path) -> None:
+    table = excerpt(load_layer_set("fsrcnn"), "expand", "deconv").as_data()
+    rows = [{**row, "activation": "relu"} if "activation" in row else row for row in table["layers"]]
+    network = at_resolution(narrowed(Network.from_data({**table, "layers": rows[:1]}), 4), 6, 5).as_data()
+    up = {
+        **rows[1],
+        "input_channels": 14,
+        "input_height": 5,
+        "input_width": 6,
+        "output_height": 10,
+        "output_width": 12,
+    }
+    (tmp_path / "net.yaml").write_text(dump_yaml({**network, "layers": [*network["layers"], up]}), encoding="utf-8")
+    answer = run("depth-first", tmp_path / "net.yaml", "--phases", "--memory", "64KiB", "-o", tmp_path)
+    assert answer.status == 0, answer.err
+    (stack,) = run("predict", tmp_path / "depth_first.yaml", "--json").json["stacks"]
+    assert stack["cycles"] > 0

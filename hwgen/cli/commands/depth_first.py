@@ -8,6 +8,7 @@ import typer
 
 from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.names import set_names
+from hwgen.golden.phases import in_phases
 from hwgen.ir.document import InputError, dump_yaml, load_yaml, write_atomically
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
@@ -38,6 +39,12 @@ Memory = Annotated[
 RuleSet = Annotated[
     Rules, typer.Option("--rules", help="published: long skips through DRAM, short ones free; factors powers of two.")
 ]
+Phases = Annotated[
+    bool,
+    typer.Option(
+        "--phases", help="Transposed convolutions as a convolution and a pixel shuffle each, which pipelines have."
+    ),
+]
 Folder = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write front.yaml, or depth_first.yaml, here.")
 ]
@@ -57,6 +64,7 @@ def depth_first(
     resolution: Resolution = None,
     memory: Memory = None,
     rules: RuleSet = "default",
+    phases: Phases = False,
     output: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -71,6 +79,8 @@ def depth_first(
     network = load_layer_set(name)
     if size is not None:
         network = at_resolution(network, *size)
+    if phases:
+        network = in_phases(network)
     graph = Graph.of(network)
     with progress(graph.rows, "searching") as step:
         front = search_front(graph, rules, FACTORS if rules == "default" else POWERS_OF_TWO, progress=step)

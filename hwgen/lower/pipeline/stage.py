@@ -22,6 +22,7 @@ from hwgen.arch.requantisation import requantisation_of
 from hwgen.golden.network import RowData
 from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
+from hwgen.ir.operators import Reading
 from hwgen.ir.requantisation import Requantisation
 from hwgen.lower.pipeline.lanes import Lanes, Work
 from hwgen.lower.pipeline.tiles import MapPlan, MapTile, StagePlan
@@ -204,7 +205,9 @@ def kind_of_row(node: Node) -> StageKind[Any]:
     for kind in stage_kinds():
         if kind.runs(node):
             return kind
-    raise InputError(f"{node.name}: op: a depth-first pipeline has no stage for {node.op}")
+    transposed = node.operator.reading(node) is Reading.TRANSPOSED
+    hint = "; hwgen depth-first --phases has a convolution and a pixel shuffle for it" if transposed else ""
+    raise InputError(f"{node.name}: op: a depth-first pipeline has no stage for {node.op}{hint}")
 
 
 def kind_of_stage(stage: Stage) -> StageKind[Any]:

@@ -134,7 +134,7 @@ def refused(row: dict[str, Any], message: str, factor: int = 1) -> None:
 def test_refusals() -> None:
     refused({"op": "lrn"}, "row: op: a depth-first pipeline has no stage for lrn")
     up = {"kernel": [2, 2], "stride": [2, 2], "output_height": 8, "output_width": 8}
-    refused({"op": "deconv", **up}, "row: op: a depth-first pipeline has no stage for deconv")
+    refused({"op": "deconv", **up}, "row: op: a depth-first pipeline has no stage for deconv; hwgen depth-first --ph")
     pixel = {"input_channels": 16, "input_height": 1, "input_width": 1, "output_height": 1, "output_width": 1}
     refused({"op": "fc", **pixel}, "row: op: a depth-first pipeline has fc on maps of one pixel only")
     refused({"op": "add", "inputs": ["input", "input"]}, "row: inputs: expected different maps for a pipeline")
