@@ -1,7 +1,7 @@
 """Stacks of published networks on their pipelines in the simulator, their results kept line by line.
 
 `hwgen.campaigns.pipeline_cases` says what is simulated: two stacks as published, three with a quarter of the channels
-on smaller maps.
+on smaller maps, and one of these as published on a DRAM.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,15 +20,14 @@ from cosim.pipeline.comparison import StackRun, compare, job_of, prepare
 from cosim.pipeline.data import random_network_data
 from cosim.pipeline.pace import pace_of
 from cosim.pipeline.run import run_pipelines, sizes_for
+from hwgen.arch.pipeline import MoverParameters
 from hwgen.campaigns.ledger import Ledger
 from hwgen.campaigns.pipeline_cases import PipelineCase
 from hwgen.lower.pipeline.sharing import shared_pipeline
 from hwgen.tools.cache import digest_of, sources_digest
 
-__all__ = ["MACS", "StackRegression"]
+__all__ = ["StackRegression"]
 
-MACS = 512
-"""Multipliers of the pipelines of the regression."""
 RANDOM = 2019
 
 
@@ -66,11 +65,12 @@ class StackRegression:
         kept = ledger.load()
         results = []
         for case, run, job in zip(cases, runs, jobs, strict=True):
-            key = digest_of([run.name, state])
+            key = digest_of([run.name, state, repr(run.dram)])
             if key not in kept:
                 result = compare(run, *run_pipelines(build, [job]))
-                pace = [tile.as_json() for tile in pace_of(result)] if result.passed else []
-                kept[key] = {**result.as_json(), "macs": MACS, "pace": pace}
+                paced = result.passed and case.port is None
+                pace = [tile.as_json() for tile in pace_of(result)] if paced else []
+                kept[key] = {**result.as_json(), "macs": case.macs, "pace": pace}
                 ledger.add(key, kept[key])
             size = {} if case.size is None else {"size": asdict(case.size)}
             results.append({**kept[key], **size})
@@ -81,4 +81,5 @@ class StackRegression:
 def _prepared(case: PipelineCase) -> StackRun:
     (stack,) = case.solution.stacks
     data = random_network_data(case.solution.network, np.random.default_rng(RANDOM), draw_shifts=True)
-    return prepare(case.name, case.solution, stack, data, macs=MACS, random=RANDOM)
+    movers, dram = (None, None) if case.port is None else (MoverParameters(case.port.axi_bits), case.port.dram)
+    return prepare(case.name, case.solution, stack, data, macs=case.macs, random=RANDOM, movers=movers, dram=dram)

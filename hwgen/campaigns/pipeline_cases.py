@@ -12,11 +12,14 @@ down: a quarter of the channels, on smaller maps.
 | `dmcnn_vd_first6` | 6 | 3 x 64 x 64 | 3 x 720 x 1280 | 49 M | 171 462 M |
 
 Inputs are channels x height x width. The published resolution of SRGAN and DMCNN-VD is that of the layer tables.
+
+The part of VGG-E also runs as published, on a DRAM: `full_size_cases`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hwgen.arch.dram import DramPort
 from hwgen.ir.excerpt import excerpt, narrowed
 from hwgen.ir.network import Network, load_layer_set
 from hwgen.ir.resolution import at_resolution
@@ -24,7 +27,20 @@ from hwgen.lower.pipeline.solution import Solution
 from hwgen.model.pipeline.cost import Stack
 from hwgen.model.pipeline.graph import Edge, Graph, Span
 
-__all__ = ["CaseSize", "Part", "PipelineCase", "regression_cases", "small_cases", "whole_stack"]
+__all__ = [
+    "CaseSize",
+    "Part",
+    "PipelineCase",
+    "full_size_cases",
+    "regression_cases",
+    "small_cases",
+    "whole_stack",
+]
+
+MACS = 512
+"""Multipliers of the pipelines of the regression."""
+FULL_MACS = 1024
+"""Multipliers of those at full size: with more the slowest stage of VGG-E is no faster."""
 
 Shape = tuple[int, int, int]
 """Channels, height, width."""
@@ -55,11 +71,20 @@ class CaseSize:
 
 @dataclass(frozen=True)
 class PipelineCase:
-    """A named network in one stack; ``size`` if it is part of a published one."""
+    """A named network in one stack.
+
+    Members
+    -------
+    size : if it is part of a published one.
+    macs : multipliers of its pipeline.
+    port : the DRAM that the pipeline is on; None: the harness plays the memory at every stream.
+    """
 
     name: str
     solution: Solution
     size: CaseSize | None = None
+    macs: int = MACS
+    port: DramPort | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +138,7 @@ PARTS = (
     Part("dmcnn_vd_first6", "dmcnn_vd", "conv1", "conv6", 4, (64, 64), 32, (14, 14)),
 )
 FACTORS = (1, 2, 3)
+FULL_FACTORS = (1, 2, 4)
 
 
 def whole_stack(network: Network, factor: int, *, through_dram: bool = False) -> Solution:
@@ -133,6 +159,16 @@ def whole_stack(network: Network, factor: int, *, through_dram: bool = False) ->
 def regression_cases() -> Iterator[PipelineCase]:
     """The parts at the sizes in the table above."""
     return _cases(small=False)
+
+
+def full_size_cases(port: DramPort) -> Iterator[PipelineCase]:
+    """The first five layers of VGG-E as published, in one, two and four tiles, on a DRAM."""
+    part = PARTS[0]
+    network = part.published()
+    macs, shape = sum(node.macs for node in network.layers), _input(network)
+    size = CaseSize(shape, shape, 1, macs, macs)
+    for factor in FULL_FACTORS:
+        yield PipelineCase(f"{part.name}_full_x{factor}", whole_stack(network, factor), size, FULL_MACS, port)
 
 
 def small_cases() -> Iterator[PipelineCase]:

@@ -61,6 +61,11 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     refused(run("regress-stacks", "-o", file), "-o: expected a folder, got the file")
+    both = "--full-size: expected with --dram, and --dram with --full-size"
+    refused(run("regress-stacks", "--full-size", "-o", tmp_path), both)
+    refused(run("regress-stacks", "--dram", "cluster_ddr3", "-o", tmp_path), both)
+    options = ("--full-size", "--dram", "cluster_ddr3", "--small")
+    refused(run("regress-stacks", *options, "-o", tmp_path), "--small: expected without --full-size")
 
 
 def test_a_tile_that_does_not_keep_pace() -> None:

@@ -2,8 +2,9 @@
 
 import re
 
+from hwgen.arch.dram import Dram, DramPort
 from hwgen.campaigns import depth_first_gain_regression, pipeline_cases
-from hwgen.campaigns.pipeline_cases import PARTS, CaseSize, regression_cases, small_cases
+from hwgen.campaigns.pipeline_cases import PARTS, CaseSize, full_size_cases, regression_cases, small_cases
 
 
 def test_what_is_cut_down_says_so() -> None:
@@ -14,6 +15,14 @@ def test_what_is_cut_down_says_so() -> None:
     # 23 M of 5636 M: a quarter of the channels on both sides of all rows but the first, a sixteenth of the pixels.
     assert sizes["vgg_e_first5"] == CaseSize((3, 56, 56), (3, 224, 224), 4, 23_030_784, 5_635_768_320)
     assert not any(case.size is None or case.size.is_published for case in small_cases())
+
+
+def test_cases_at_full_size_are_as_published() -> None:
+    port = DramPort(64, Dram())
+    cases = list(full_size_cases(port))
+    assert [case.solution.stacks[0].factor for case in cases] == [1, 2, 4]
+    assert all(case.port == port for case in cases)
+    assert all(case.size == CaseSize((3, 224, 224), (3, 224, 224), 1, 5_635_768_320, 5_635_768_320) for case in cases)
 
 
 def test_the_docstring_has_the_sizes_of_the_cases() -> None:

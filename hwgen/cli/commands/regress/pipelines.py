@@ -8,11 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from hwgen.arch.dram import DramPort
 from hwgen.campaigns.pipeline import StackRegression
-from hwgen.campaigns.pipeline_cases import regression_cases, small_cases
+from hwgen.campaigns.pipeline_cases import PipelineCase, full_size_cases, regression_cases, small_cases
 from hwgen.cli.console import Json, note, print_json, print_table, progress, require_folder
 from hwgen.cli.jobs import jobs_option
-from hwgen.cli.pipeline_runs import print_sizes, print_stacks
+from hwgen.cli.pipeline_runs import print_accesses, print_sizes, print_stacks
+from hwgen.cli.pipelines import DramOption, dram_port
+from hwgen.ir.document import InputError
 
 __all__ = ["regress_stacks"]
 
@@ -25,18 +28,34 @@ Small = Annotated[
     bool, typer.Option("--small", help="The same stacks with fewer channels on smaller maps, in seconds.")
 ]
 
+FullSize = Annotated[
+    bool,
+    typer.Option(
+        "--full-size",
+        help="The first five layers of VGG-E as published, in one, two and four tiles, on the DRAM of --dram.",
+    ),
+]
+
 WITHIN = 0.02
 """Cycles may differ from the prediction by that."""
 
 
-def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_json: Json = False) -> int:
+def regress_stacks(
+    *,
+    output: Folder,
+    jobs: Jobs = 1,
+    small: Small = False,
+    full_size: FullSize = False,
+    dram: DramOption = None,
+    as_json: Json = False,
+) -> int:
     """Run stacks of VGG-E, SRGAN, MobileNetV2 and DMCNN-VD in one to three tiles and compare them with the model.
 
     The two stacks of MobileNetV2 are simulated as published. The others have a quarter of the channels and smaller
-    maps; a table gives the sizes.
+    maps; a table gives the sizes. With --full-size VGG-E alone, as published.
     """
     require_folder(output)
-    cases = tuple(small_cases() if small else regression_cases())
+    cases = _cases(small, full_size, dram_port(dram))
     note(f"{len(cases)} depth-first stacks; each pipeline's first run builds its simulator")
     with progress(len(cases), "simulating") as step:
         results = StackRegression(cases, output, jobs).run(lambda result: step())
@@ -46,8 +65,21 @@ def regress_stacks(*, output: Folder, jobs: Jobs = 1, small: Small = False, as_j
     else:
         print_sizes([(case.name, case.size) for case in cases if case.size is not None])
         print_stacks(results, late)
-        _print_pace(results)
+        if full_size:
+            print_accesses(results)
+        else:
+            _print_pace(results)
     return 0 if not late and not any(result["failures"] for result in results) else 1
+
+
+def _cases(small: bool, full_size: bool, port: DramPort | None) -> tuple[PipelineCase, ...]:
+    if full_size != (port is not None):
+        raise InputError("--full-size: expected with --dram, and --dram with --full-size")
+    if port is None:
+        return tuple(small_cases() if small else regression_cases())
+    if small:
+        raise InputError("--small: expected without --full-size")
+    return tuple(full_size_cases(port))
 
 
 def _late(result: dict[str, Any]) -> list[str]:
