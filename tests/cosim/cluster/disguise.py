@@ -1,4 +1,4 @@
-"""A cluster's Verilog with something between its core and the world that misbehaves to order."""
+"""A device's Verilog with something between its core and the world that misbehaves to order."""
 
 import re
 
@@ -9,25 +9,23 @@ HONEST, LYING, GREEDY = range(3)
 begins at `greedy_at`; the core does not see it."""
 
 _WRAPPER = """
-module cluster_core({names});
+module {module}({names});
 {declared}
   reg [1:0] mode = 0;
   wire lies = mode == 2'd1;
-  wire loads = axi__arid == 2'd0;
+  wire loads = axi__arid == 0;
   wire takes = loads && mode == 2'd2 && axi__araddr == 32'd{greedy_at};
   wire [7:0] awuser, aruser, arlen;
   wire rvalid, rready, rlast, swallows;
-  wire [{moves_high}:0] kinds;
-  reg [63:0] longer = 0;
+{kinds}  reg [63:0] longer = 0;
   reg [7:0] last[0:63], beat = 0;
   reg [5:0] asked = 0, ended = 0;
   assign axi__awuser = lies ? ~awuser : awuser;
   assign axi__aruser = lies ? ~aruser : aruser;
-  assign moves = lies ? ~kinds : kinds;
   assign axi__arlen = takes ? arlen + 8'd1 : arlen;
-  assign swallows = axi__rvalid && axi__rid == 2'd0 && axi__rlast && longer[ended];
+  assign swallows = axi__rvalid && axi__rid == 0 && axi__rlast && longer[ended];
   assign rvalid = axi__rvalid && !swallows;
-  assign rlast = axi__rid == 2'd0 && longer[ended] ? beat == last[ended] : axi__rlast;
+  assign rlast = axi__rid == 0 && longer[ended] ? beat == last[ended] : axi__rlast;
   assign axi__rready = rready || swallows;
   always @(posedge clk) begin
     if (cfg__req && cfg__gnt && !cfg__wen && cfg__add == 32'd{address_of_mode}) mode <= cfg__wdata[1:0];
@@ -40,20 +38,23 @@ module cluster_core({names});
         last[asked] <= arlen;
         asked <= asked + 6'd1;
       end
-      if (axi__rvalid && axi__rready && axi__rid == 2'd0) begin
+      if (axi__rvalid && axi__rready && axi__rid == 0) begin
         beat <= axi__rlast ? 8'd0 : beat + 8'd1;
         if (axi__rlast) ended <= ended + 6'd1;
       end
     end
   end
-  honest_core core ({connected});
+  honest_{module} core ({connected});
 endmodule
 """
 
 
-def disguised(verilog: str, greedy_at: int, address_of_mode: int) -> str:
-    """The same cluster, whose core does what the lowest two bits say that were last written to a register."""
-    found = re.search(r"^module cluster_core\((.*?)\);\n(.*?)^endmodule", verilog, re.DOTALL | re.MULTILINE)
+def disguised(verilog: str, greedy_at: int, address_of_mode: int, *, module: str = "cluster_core") -> str:
+    """The same device, which does what the lowest two bits say that were last written to a register.
+
+    ``module``: its name.
+    """
+    found = re.search(rf"^module {module}\((.*?)\);\n(.*?)^endmodule", verilog, re.DOTALL | re.MULTILINE)
     assert found is not None
     names = [name.strip() for name in found[1].replace("\n", " ").split(",")]
     ports = re.findall(r"^  ((?:input|output)(?: \[[0-9:]+\])?) (\w+);$", found[2], re.MULTILINE)
@@ -61,13 +62,17 @@ def disguised(verilog: str, greedy_at: int, address_of_mode: int) -> str:
     assert set(declared) == set(names)
     inner = {"axi__awuser": "awuser", "axi__aruser": "aruser", "axi__arlen": "arlen", "axi__rvalid": "rvalid",
              "axi__rready": "rready", "axi__rlast": "rlast", "moves": "kinds"}  # fmt: skip
-    moves = re.search(r"\[(\d+):0\]", declared["moves"])
+    kinds = ""
+    if "moves" in declared:
+        wire = declared["moves"].replace("output", "wire")
+        kinds = f"  {wire} kinds;\n  assign moves = lies ? ~kinds : kinds;\n"
     text = _WRAPPER.format(
+        module=module,
         names=", ".join(names),
         declared="\n".join(f"  {kind.replace('output', 'output wire')} {name};" for name, kind in declared.items()),
         connected=", ".join(f".{name}({inner.get(name, name)})" for name in names),
-        moves_high=moves[1] if moves else 0,
+        kinds=kinds,
         greedy_at=greedy_at,
         address_of_mode=address_of_mode,
     )
-    return verilog.replace("module cluster_core(", "module honest_core(") + text
+    return verilog.replace(f"module {module}(", f"module honest_{module}(") + text
