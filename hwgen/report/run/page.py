@@ -78,7 +78,7 @@ def _summary(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
 
 def _timeline(rows: Sequence[LayerRow]) -> str:
     whole = sum(row.measured for row in rows)
-    legend = [("useful", "useful lanes", 0.0), ("idle", "idle lanes", 0.0), *((*one, 0.0) for one in WAITS.values())]
+    legend = list(dict.fromkeys((colour, name, 0.0) for row in rows for colour, name, _ in _busy(row)))
     lines = []
     for row in rows:
         bar = _bar(_busy(row), whole, row.start, "cycles")
@@ -96,14 +96,22 @@ def _timeline(rows: Sequence[LayerRow]) -> str:
 
 
 def _busy(row: LayerRow) -> list[Part]:
-    """A layer's cycles by what the lanes did; where waits overlap they are at most all that is left."""
+    """A layer's cycles by what the lanes did; where waits overlap they are at most all that is left.
+
+    Of a cluster's HWCs it is not counted what they wait for.
+    """
     left = max(row.measured - row.useful, 0.0)
     waits: list[Part] = []
     for name, (colour, text) in WAITS.items():
-        part = min(row.waits.get(name, 0), left)
-        left -= part
-        waits.append((colour, text, part))
-    return [("useful", "useful lanes", row.useful), ("idle", "idle lanes", left), *waits]
+        if name in row.waits:
+            part = min(row.waits[name], left)
+            left -= part
+            waits.append((colour, text, part))
+    return [
+        ("useful", "useful lanes", row.useful),
+        ("idle", "idle lanes" if waits else "idle lanes, waits", left),
+        *waits,
+    ]
 
 
 def _traffic(rows: Sequence[LayerRow], level: str) -> str:
