@@ -60,7 +60,7 @@ def built_cluster(cluster: ClusterParameters, dram_log2: int, fast: bool, verilo
 def harness_sizes(cluster: ClusterParameters, dram_log2: int) -> dict[str, int]:
     """Parameters of the harness."""
     ports = cluster.hwc.ports
-    sizes = {"DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
+    sizes = {"DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "Vector": int(cluster.vector), "DramLog2": dram_log2}
     return sizes | {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
 
 

@@ -13,14 +13,16 @@ module harness #(
     parameter int WidthI = 32,    // bits of a word of each HWC's ports
     parameter int WidthW = 32,
     parameter int WidthO = 32,
+    parameter int Vector = 0,     // vector units: none or one
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
   localparam int Regions = 8;                     // of the DRAM
   localparam int Moves = DataBits / 32;           // the DMA's ports that load, and those that store
-  localparam int Ports = 3 * Hwcs + 2 * Moves;
+  localparam int Others = 3 * Hwcs + 2 * Moves;   // the first port of the vector unit: it reads, the next one writes
+  localparam int Ports = Others + 2 * Vector;
   localparam int WidthHwc = WidthI + WidthW + WidthO;
-  localparam int Bits = Hwcs * WidthHwc + 32 * 2 * Moves;  // of a word of each port
+  localparam int Bits = Hwcs * WidthHwc + 32 * (Ports - 3 * Hwcs);  // of a word of each port
 
   // Driven by the test bench.
   logic                clk = 1'b0;
@@ -208,7 +210,7 @@ module harness #(
   genvar g;
   generate
     for (g = 0; g < Ports; g = g + 1) begin : ports
-      // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA.
+      // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA and of the vector unit.
       localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;
       localparam int Before = g % 3 == 0 ? 0 : g % 3 == 1 ? WidthI : WidthI + WidthW;
       localparam int Width = g < 3 * Hwcs ? OfHwc : 32;
@@ -235,8 +237,8 @@ module harness #(
           .s_r_rdata(s_r_rdata[At+:Width]),
           .region_base(tcdm_from),
           .region_end(tcdm_to),
-          .only_reads(g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
-          .only_writes(g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
+          .only_reads(g >= Others ? g == Others : g >= 3 * Hwcs ? g >= 3 * Hwcs + Moves : g % 3 != 2),
+          .only_writes(g >= Others ? g != Others : g >= 3 * Hwcs && g < 3 * Hwcs + Moves),
           .random_start(start ^ (32'h9e3779b1 * (g + 1))),
           .stall_rate(tcdm_stalls[8*g+:8]),
           .error_enable(tcdm_errors[g]),

@@ -52,10 +52,13 @@ __all__ = [
     "SETTLED",
     "SPREAD",
     "STARTUP",
+    "STEPS_AHEAD",
     "STORE_ADDRESS_REGISTERS",
     "TILES_AHEAD",
     "TILES_LOADED_AHEAD",
     "TREE",
+    "VECTOR_END",
+    "VECTOR_START",
     "WALKER_TO_ALIGNER",
     "WEIGHT_ADVANCE",
     "WEIGHT_TOKEN",
@@ -209,6 +212,18 @@ PROGRAM_END = 4
 MOVE_LEAD = 19
 """From the first word of a packed descriptor to its first data, and from its last data to its end, without the
 time of the DRAM: a load of one beat takes so long."""
+
+# --- the vector unit ---
+
+STEPS_AHEAD = 8
+"""Steps that are walked and not computed, at most, and words that they wait for: the depth of the queues in
+`vector.unit`."""
+VECTOR_START = 3
+"""From the start write at the registers to the cycle before the first step: the register of `lib.register_bank` in
+which a write is decoded, that of the start in `vector.unit`, and the state Begin of `vector.walk`."""
+VECTOR_END = 12
+"""From the last step to where the unit rests: the queue of steps, the seven registers of `vector.arithmetic`, the
+port's access, its answer, and the register of the end."""
 
 # --- the pipeline ---
 

@@ -12,6 +12,7 @@ from hwgen.arch.descriptor import FIELDS
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.errors import ClusterError, DmaError
 from hwgen.arch.registers.hwc import hwc_registers
+from hwgen.arch.registers.vector import vector_registers
 from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.conversion import MemoryArray, converted, memories_of
 from hwgen.export.driver.files import driver_files
@@ -84,6 +85,7 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
         "descriptor": [asdict(entry) for entry in FIELDS],
     }
     front_end = front_end_files(_front_end(parameters), CLUSTER_IDENTITY)
+    vector = vector_registers(parameters.dma.tcdm_address_bits)
     return {
         "cluster.v": text or cluster_verilog(parameters),
         **front_end,
@@ -93,6 +95,7 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
         **register_files(cluster_registers(parameters)),
         **driver_files(cluster_registers(parameters)),
         **register_files(hwc_registers(parameters.hwc)),
+        **(register_files(vector) if parameters.vector else {}),
         "cluster.core": core_file("cluster", "Hardware convolution blocks, DMA and shared memory", front_end),
     }
 
@@ -106,8 +109,9 @@ def cluster_digest(parameters: ClusterParameters) -> str:
 
 
 def _heading(parameters: ClusterParameters) -> str:
+    units = f"{parameters.hwcs} HWCs, a vector unit" if parameters.vector else f"{parameters.hwcs} HWCs"
     return (
-        f"// cluster: {parameters.hwcs} HWCs, {parameters.tcdm_bytes} bytes of TCDM in {parameters.tcdm_banks} "
+        f"// cluster: {units}, {parameters.tcdm_bytes} bytes of TCDM in {parameters.tcdm_banks} "
         f"banks, AXI of {parameters.axi_bits} bits; generated, do not edit.\n{DIGEST}{cluster_digest(parameters)}\n"
     )
 

@@ -1,4 +1,4 @@
-"""The vector unit of a cluster: what one job of it is, the widths of its settings, its latencies.
+"""The vector unit of a cluster: what one job of it is, and the widths of its settings.
 
 The unit computes feature maps from feature maps in the TCDM, one element of a window in a cycle. For every output
 element it visits the elements of a window of the input: their sum, their maximum, or, with a second operand, the pair
@@ -19,12 +19,9 @@ __all__ = [
     "IDENTITY_SCALE",
     "MOST_WINDOW",
     "PAIR",
-    "STEPS_AHEAD",
     "TABLE_WORDS",
-    "VECTOR_END",
     "VECTOR_MULTIPLIER_BITS",
     "VECTOR_PORTS",
-    "VECTOR_START",
     "WINDOW_SUM_BITS",
     "VectorJob",
     "VectorMode",
@@ -48,14 +45,6 @@ IDENTITY_SCALE = (2, 1)
 """Multiplier and shift that leave a value as it is: (2 * v + 1) >> 1."""
 PAIR = 2
 """Operands of a sum."""
-
-STEPS_AHEAD = 8
-"""Steps that have begun to read and not been computed, at most: the depth of the queues between the two."""
-VECTOR_START = 9
-"""Cycles from the start command at the unit to its first step, and from there to where the step's word has come."""
-VECTOR_END = 11
-"""Cycles from the last step's word to the end: the registers of the element, the sum, the products, their sum, the
-shift, the clip and the table, the access, its answer, and the register of the end."""
 
 
 @dataclass(frozen=True)

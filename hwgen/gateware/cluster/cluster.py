@@ -1,4 +1,4 @@
-"""The cluster: HWCs and a DMA on a shared banked memory, controlled by a program that is fetched from DRAM."""
+"""The cluster: HWCs, a vector unit and a DMA on a shared banked memory, led by a program in the DRAM."""
 
 from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import data, wiring
@@ -20,6 +20,7 @@ from hwgen.gateware.cluster.tcdm_banks import TcdmPorts, join_port
 from hwgen.gateware.dma.dma import Dma
 from hwgen.gateware.hwc.hwc import Hwc
 from hwgen.gateware.hwc.output.vector_port import VectorMove
+from hwgen.gateware.vector.unit import VectorUnit
 
 __all__ = ["ClusterCore", "HwcModule"]
 
@@ -99,11 +100,14 @@ class ClusterCore(wiring.Component):
         hwcs = [HwcModule(p.hwc) for _ in range(p.hwcs)]
         for i, hwc in enumerate(hwcs):
             m.submodules[f"hwc_{i}"] = hwc
+        vectors = [VectorUnit(p.dma.tcdm_address_bits)] if p.vector else []
+        for vector in vectors:
+            m.submodules.vector = vector
         # Between programs the queues and their state are held in reset.
         rests = Signal()
-        control = ClusterControl(hwcs=p.hwcs)
-        reader = CommandReader(hwcs=p.hwcs, settings=ring_registers(p), multicast=p.multicast)
-        compute = ComputeQueue(hwcs=p.hwcs, multicast=p.multicast)
+        control = ClusterControl(hwcs=p.units)
+        reader = CommandReader(hwcs=p.units, settings=ring_registers(p), multicast=p.multicast)
+        compute = ComputeQueue(hwcs=p.hwcs, others=p.units - p.hwcs, multicast=p.multicast)
         moves = {Queue.LOAD: MoveQueue(), Queue.STORE: MoveQueue()}
         m.submodules.control = control
         m.submodules.reader = ResetInserter(rests)(reader)
@@ -135,11 +139,11 @@ class ClusterCore(wiring.Component):
         self._read(m, registers, reader, dma, starting)
         self._queue(m, reader, {**moves, Queue.COMPUTE: compute}, control, rests)
         self._move(m, registers, control, dma, moves)
-        self._compute(m, compute, control, hwcs)
+        self._compute(m, compute, control, [*hwcs, *vectors])
         ports = {name: [getattr(hwc, f"tcdm_{name}") for hwc in hwcs] for name in HWC_PORTS}
         if p.multicast:
             ports |= self._together(m, compute, control, ports)
-        self._share(m, dma, ports)
+        self._share(m, dma, ports, [port for vector in vectors for port in (vector.tcdm_i, vector.tcdm_o)])
         m.d.comb += [self.moves[i].eq(hwc.move) for i, hwc in enumerate(hwcs)]
         accepted = Cat(dma.i_load.valid & dma.i_load.ready, dma.i_store.valid & dma.i_store.ready)
         read = dma.o_program.valid & dma.o_program.ready
@@ -214,20 +218,22 @@ class ClusterCore(wiring.Component):
                 m.d.comb += getattr(control, f"{name}_{what}").eq(getattr(dma, f"{name}_{what}"))
 
     @staticmethod
-    def _compute(m: Module, compute: ComputeQueue, control: ClusterControl, hwcs: list[HwcModule]) -> None:
-        """The compute queue writes to the registers of the HWCs; they are never read."""
+    def _compute(
+        m: Module, compute: ComputeQueue, control: ClusterControl, units: "list[HwcModule | VectorUnit]"
+    ) -> None:
+        """The compute queue writes to the registers of the units; they are never read."""
         m.d.comb += [control.waits_for_hwcs.eq(compute.waits_for_hwcs), control.hwcs_cleared.eq(compute.cleared)]
-        for i, hwc in enumerate(hwcs):
+        for i, unit in enumerate(units):
             m.d.comb += [
-                hwc.cfg.req.eq(compute.write[i]),
-                hwc.cfg.add.eq(compute.register),
-                hwc.cfg.wen.eq(0),
-                hwc.cfg.be.eq(~0),
-                hwc.cfg.wdata.eq(compute.data),
-                hwc.halt.eq(control.halt),
-                compute.hwc_busy[i].eq(hwc.state.busy),
-                control.hwc_state[i].eq(hwc.state),
-                control.hwc_fault[i].eq(hwc.fault),
+                unit.cfg.req.eq(compute.write[i]),
+                unit.cfg.add.eq(compute.register),
+                unit.cfg.wen.eq(0),
+                unit.cfg.be.eq(~0),
+                unit.cfg.wdata.eq(compute.data),
+                unit.halt.eq(control.halt),
+                compute.hwc_busy[i].eq(unit.state.busy),
+                control.hwc_state[i].eq(unit.state),
+                control.hwc_fault[i].eq(unit.fault),
             ]
 
     def _together(self, m: Module, compute: ComputeQueue, control: ClusterControl, ports: "Ports") -> "Ports":
@@ -246,10 +252,10 @@ class ClusterCore(wiring.Component):
             found[name] = list(multicast.memory)
         return found
 
-    def _share(self, m: Module, dma: Dma, ports: "Ports") -> None:
+    def _share(self, m: Module, dma: Dma, ports: "Ports", vector: list[wiring.PureInterface]) -> None:
         """Connect the ports of all masters, in the order of ``parameters.masters``."""
         of_hwcs = [port for hwc in zip(*(ports[name] for name in HWC_PORTS), strict=True) for port in hwc]
-        for index, port in enumerate([*of_hwcs, *dma.load, *dma.store]):
+        for index, port in enumerate([*of_hwcs, *dma.load, *dma.store, *vector]):
             join_port(m, port, self.tcdm, index)
 
 

@@ -21,6 +21,8 @@ class ComputeQueue(wiring.Component):
     ----------
     hwcs
         Number of HWCs.
+    others
+        Units besides, which are written to and waited for as they are.
     multicast
         Whether there is the command MULTICAST.
 
@@ -29,7 +31,7 @@ class ComputeQueue(wiring.Component):
     i_word : In(stream)
         Address, header and payload of each command.
     write : Out
-        One bit for each HWC: write ``data`` to its register at address ``register``.
+        One bit for each HWC, and then for the others: write ``data`` to its register at address ``register``.
     register, data : Out
     hwc_busy : In
     waits_for_hwcs : Out(1)
@@ -40,17 +42,17 @@ class ComputeQueue(wiring.Component):
     state : Out(QueueState)
     """
 
-    def __init__(self, *, hwcs: int, multicast: bool = False) -> None:
+    def __init__(self, *, hwcs: int, others: int = 0, multicast: bool = False) -> None:
         self._multicast = multicast
         leaders = Out(data.ArrayLayout(LEADER_BITS, hwcs), init=range(hwcs)).array(len(SHARED_PORTS))
         super().__init__(
             {
                 **({"leaders": leaders} if multicast else {}),
                 "i_word": In(stream.Signature(32)),
-                "write": Out(hwcs),
+                "write": Out(hwcs + others),
                 "register": Out(12),
                 "data": Out(32),
-                "hwc_busy": In(hwcs),
+                "hwc_busy": In(hwcs + others),
                 "waits_for_hwcs": Out(1),
                 "cleared": Out(1),
                 "state": Out(QueueState()),

@@ -59,7 +59,7 @@ class ClusterRegisters(wiring.Component):
 
     def __init__(self, parameters: ClusterParameters) -> None:
         self.parameters = parameters
-        growth = parameters.hwcs.bit_length()
+        growth = parameters.units.bit_length()
         super().__init__(
             {
                 "port": In(TcdmSignature()),

@@ -27,7 +27,7 @@ from hwgen.lower.cluster.transfers import Side, descriptors_of
 from hwgen.lower.vector.maps import Box, FeatureMap
 from hwgen.lower.vector.tasks import Task, tasks_of
 from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
-from hwgen.model.cluster.cycles import ClusterTimes, simulate
+from hwgen.model.cluster.cycles import ClusterTimes, Fetch, simulate
 from hwgen.model.dma.accesses import transfer_accesses
 from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.cycles import vector_cycles
@@ -88,11 +88,11 @@ class VectorProgram:
                 found["tcdm_dma", operand, direction] = Access(access_of.elements, access_of.bytes)  # type: ignore[index]
         return Counts({key: access for key, access in found.items() if access != Access()})
 
-    def times(self, timing: Dram | None = None) -> ClusterTimes:
-        """Cycles of the commands as a program of their own, which is there at once."""
+    def times(self, timing: Dram | None = None, fetch: Fetch | None = None) -> ClusterTimes:
+        """Cycles of the commands as a program of their own, which is there at once or fetched."""
         room = {"load": self.cluster.load_words, "compute": self.cluster.compute_words}
         steps = steps_of(self.commands, self.works, self.cluster.axi_bits, timing or Dram())
-        return simulate(list(steps), {**room, "store": self.cluster.store_words})  # type: ignore[dict-item]
+        return simulate(list(steps), {**room, "store": self.cluster.store_words}, fetch)  # type: ignore[dict-item]
 
     def _moves(self, queue: Queue) -> Iterator[Descriptor]:
         for command in self.commands:

@@ -32,6 +32,7 @@ __all__ = [
     "Streams",
     "dram_counts",
     "dram_layout",
+    "fetch_access",
     "program_access",
     "returns_sums",
     "runs_of",
@@ -152,9 +153,14 @@ def dram_counts(
 
 def program_access(layout: DramLayout, port: DramPort, size: int) -> Access:
     """The accesses of fetching a program of ``size`` bytes, block by block, each block a burst."""
-    last = layout.program + size - 1
+    return fetch_access(layout.program, port, size)
+
+
+def fetch_access(address: int, port: DramPort, size: int) -> Access:
+    """The same for a program at an address."""
+    last = address + size - 1
     blocks, beats, rows = (
-        last // unit - layout.program // unit + 1 for unit in (BLOCK_BYTES, port.beat_bytes, port.dram.row_bytes)
+        last // unit - address // unit + 1 for unit in (BLOCK_BYTES, port.beat_bytes, port.dram.row_bytes)
     )
     return Access(size // WORD_BYTES, size, beats=beats, axi_bursts=blocks, blocks=blocks, jumps=1, row_misses=rows)
 

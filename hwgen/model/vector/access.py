@@ -16,7 +16,7 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.vector.job import PAIR, TABLE_WORDS, VectorJob
 from hwgen.ir.counts import Access
 
-__all__ = ["VectorAccess", "vector_access", "window_rows"]
+__all__ = ["VectorAccess", "lanes_of", "vector_access", "window_rows"]
 
 Ints = NDArray[np.int64]
 NOTHING = Access()
@@ -46,12 +46,12 @@ def vector_access(job: VectorJob) -> VectorAccess:
     elements = job.channels * job.rows * job.columns
     written = sum(
         number * _words(lane, job.columns)
-        for lane, number in _lanes(job.output, job.output_plane, job.output_pitch, job.channels, range(job.rows))
+        for lane, number in lanes_of(job.output, job.output_plane, job.output_pitch, job.channels, range(job.rows))
     )
     if job.mode == "add":
         read = PAIR * sum(
             number * _words(lane, job.columns)
-            for lane, number in _lanes(job.input, job.input_plane, job.input_pitch, job.channels, range(job.rows))
+            for lane, number in lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, range(job.rows))
         )
     else:
         read = _windows(job)
@@ -73,7 +73,7 @@ def window_rows(job: VectorJob) -> list[int]:
 def _windows(job: VectorJob) -> int:
     """Words that windows read."""
     columns = _columns(job)
-    lanes = _lanes(job.input, job.input_plane, job.input_pitch, job.channels, window_rows(job))
+    lanes = lanes_of(job.input, job.input_plane, job.input_pitch, job.channels, window_rows(job))
     return sum(number * _changes(columns, lane, afresh=job.kernel[0] > 1) for lane, number in lanes)
 
 
@@ -100,7 +100,7 @@ def _words(lane: int, elements: int) -> int:
     return (lane + elements - 1) // WORD_BYTES + 1
 
 
-def _lanes(base: int, plane: int, pitch: int, channels: int, rows: "range | list[int]") -> list[tuple[int, int]]:
+def lanes_of(base: int, plane: int, pitch: int, channels: int, rows: "range | list[int]") -> list[tuple[int, int]]:
     """At which byte of a word these rows of all channels begin, and how many do."""
     by_channel = Counter((base + channel * plane) % WORD_BYTES for channel in range(channels))
     by_row = Counter(row * pitch % WORD_BYTES for row in rows)

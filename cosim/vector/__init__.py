@@ -1,0 +1,1 @@
+"""The vector unit of a cluster in the simulator."""

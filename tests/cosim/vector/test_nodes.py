@@ -1,0 +1,79 @@
+"""Random nodes of all kinds on the simulated vector unit: every access, every output, cycles within five percent."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from cosim.cluster.model import load_cluster
+from cosim.cluster.run import run_cluster
+from cosim.vector.nodes import VectorResult, VectorTask, judge_vector, prepare_vector
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.dram import Dram
+from hwgen.arch.hwc import HwcParameters
+from tests.random.vectors import KINDS, vector_case
+
+HWC = HwcParameters(("m", "x", "c"), 2, 2, 2, 256, 64, 128, cluster=True)
+CLUSTER = ClusterParameters(HWC, hwcs=1, tcdm_bytes=1 << 15, vector=True)
+TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
+
+
+def tasks(rng: Random, number: int, most: int, *, stalls: bool) -> list[VectorTask]:
+    """Cases of all kinds."""
+    cases = [vector_case(KINDS[n % len(KINDS)], rng, most) for n in range(number)]
+    return [
+        prepare_vector(
+            case.node, case.operands, case.expected, CLUSTER, seed=n, room=rng.choice((4096, 12288)), stalls=stalls,
+            timing=TIMING if stalls else None,
+        )
+        for n, case in enumerate(cases)
+    ]  # fmt: skip
+
+
+def run(some: list[VectorTask]) -> list[VectorResult]:
+    """All on one simulated cluster, which must pass."""
+    model = load_cluster(CLUSTER, dram_log2=18)
+    results = [judge_vector(task, run_cluster(model, task.job)) for task in some]
+    wrong = [f"{task.job.name}: {one.failures}" for task, one in zip(some, results, strict=True) if one.failures]
+    assert not wrong, wrong
+    return results
+
+
+def test_nodes_are_exact_and_as_predicted() -> None:
+    some = tasks(Random("nodes"), 14, 14, stalls=False)
+    judge_cycles(some, run(some))
+
+
+def judge_cycles(some: list[VectorTask], results: list[VectorResult]) -> None:
+    """Of those in which the unit has work; what is copied is a matter of the DMA alone."""
+    found = [(task, one.cycles) for task, one in zip(some, results, strict=True) if task.program.jobs]
+    assert len(found) > len(some) // 2
+    wrong = [(task.job.name, cycles, task.cycles) for task, cycles in found if abs(cycles / task.cycles - 1) > 0.05]
+    assert not wrong, wrong
+
+
+def test_stalls_change_no_count() -> None:
+    free, stalled = (run(tasks(Random("stalls"), 7, 9, stalls=stalls)) for stalls in (False, True))
+    for one, other in zip(free, stalled, strict=True):
+        assert one.cycles < other.cycles
+        for level in ("tcdm", "tcdm_dma"):
+            assert one.measured.at(level) == other.measured.at(level)
+
+
+@pytest.mark.nightly
+def test_many_nodes_are_exact_and_as_predicted() -> None:
+    some = tasks(Random("many"), 60, 30, stalls=False)
+    judge_cycles(some, run(some))
+    run(tasks(Random("many, stalled"), 60, 30, stalls=True))
+
+
+def test_a_wrong_output_and_a_wrong_count_are_found() -> None:
+    (task,) = tasks(Random("wrong"), 1, 5, stalls=False)
+    outcome = run_cluster(load_cluster(CLUSTER, dram_log2=18), task.job)
+    outcome.memory.view(np.int8)[task.output.base] ^= 1
+    master, region, written = next(key for key in outcome.tcdm if key[0] == "vector_i")
+    words, size = outcome.tcdm[master, region, written]
+    outcome.tcdm[master, region, written] = words + 1, size + 4
+    failures = judge_vector(task, outcome).failures
+    assert any("elements are wrong, the first at [c, y, x] = [0, 0, 0]" in line for line in failures)
+    assert any(line.startswith("I read at tcdm:") for line in failures)

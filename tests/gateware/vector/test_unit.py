@@ -1,0 +1,185 @@
+"""The vector unit on a memory: every byte, every access and every cycle of single jobs, with and without stalls."""
+
+import warnings
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from amaranth.hdl import UnusedElaboratable
+from amaranth.sim import Simulator
+
+from hwgen.arch.registers.control import CONTROL_ADDRESS, Control
+from hwgen.arch.registers.errors import VectorError
+from hwgen.arch.registers.vector import job_values, vector_registers
+from hwgen.arch.vector.job import VectorJob
+from hwgen.gateware.vector.unit import VectorUnit
+from hwgen.ir.counts import Access
+from hwgen.model.vector.cycles import vector_cycles
+from hwgen.model.vector.walk import walk_vector
+
+BITS, SIZE = 12, 1 << 12
+MOST_CYCLES = 20_000
+
+
+class Bench:
+    """A unit whose ports lead to one memory of bytes that answers in the next cycle."""
+
+    def __init__(self, memory: np.ndarray, stalls: Random | None = None, fails: int | None = None) -> None:
+        self.memory, self.stalls, self.fails = memory, stalls, fails
+        self.unit = VectorUnit(BITS)
+        self.bank = vector_registers(BITS)
+        self.accesses: Counter[str] = Counter()
+        self.cycles: list[int] = []
+        self.states: list[int] = []
+        self.fault = 0
+
+    def run(self, jobs: list[VectorJob], halt_after: int | None = None) -> None:
+        """The jobs, one after the other."""
+        self.jobs, self.halt_after = jobs, halt_after
+        simulator = Simulator(self.unit)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(self._program)
+        for port in (self.unit.tcdm_i, self.unit.tcdm_o):
+            simulator.add_testbench(self._server(port), background=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedElaboratable)
+            simulator.run()
+
+    async def _write(self, ctx, address: int, value: int) -> None:
+        cfg = self.unit.cfg
+        for name, what in (("req", 1), ("add", address), ("wen", 0), ("be", 0xF), ("wdata", value)):
+            ctx.set(getattr(cfg, name), what)
+        await ctx.tick()
+        ctx.set(cfg.req, 0)
+
+    async def _program(self, ctx) -> None:
+        for job in self.jobs:
+            await self._write(ctx, CONTROL_ADDRESS, Control.CLEAR)
+            values = job_values(self.bank, job)
+            for name, value in values.items():
+                await self._write(ctx, self.bank.addresses[name], value)
+            for _ in range(3):
+                await ctx.tick()
+            await self._write(ctx, CONTROL_ADDRESS, Control.START)
+            cycles = 0
+            for _ in range(3):
+                await ctx.tick()
+                cycles += 1
+                if ctx.get(self.unit.state.busy):
+                    break
+            while ctx.get(self.unit.state.busy):
+                await ctx.tick()
+                cycles += 1
+                ctx.set(self.unit.halt, self.halt_after is not None and cycles >= self.halt_after)
+                assert cycles < MOST_CYCLES
+            self.cycles.append(cycles)
+            self.states.append(ctx.get(self.unit.state.error))
+            self.fault = ctx.get(self.unit.fault)
+
+    def _server(self, port):
+        async def serve(ctx) -> None:
+            await self._serve(ctx, port)
+
+        return serve
+
+    async def _serve(self, ctx, port) -> None:
+        while True:
+            ctx.set(port.gnt, self.stalls is None or self.stalls.random() < 0.6)
+            _, _, req, gnt, add, wen, be, data = await ctx.tick().sample(
+                port.req, port.gnt, port.add, port.wen, port.be, port.wdata
+            )
+            taken = req and gnt
+            ctx.set(port.r_valid, taken)
+            ctx.set(port.r_opc, taken and add == self.fails)
+            if taken and wen:
+                self.accesses["read"] += 1
+                ctx.set(port.r_rdata, int.from_bytes(self.memory[add : add + 4].tobytes(), "little"))
+            elif taken:
+                self.accesses["write"] += 1
+                self.accesses["bytes"] += be.bit_count()
+                for lane in range(4):
+                    if be >> lane & 1:
+                        self.memory[add + lane] = data >> 8 * lane & 0xFF
+
+
+def random_job(rng: Random) -> VectorJob:
+    """Any job whose input is in the first half of the memory and whose output in the second, with any alignment."""
+    mode = rng.choice(("add", "average", "maximum", "copy"))
+    channels, height, width = rng.randint(1, 3), rng.randint(1, 6), rng.randint(1, 7)
+    pitch, base = width + rng.randint(0, 3), 8 * rng.randint(32, 40) + rng.randint(0, 3)
+    plane = height * pitch + rng.randint(0, 5)
+    low, high = sorted((rng.randint(-128, 127), rng.randint(-128, 127)))
+    table = rng.random() < 0.3
+    rest = {
+        "input": base, "input_pitch": pitch, "input_plane": plane, "height": height, "width": width,
+        "channels": channels, "zero_out": rng.randint(-128, 127), "low": low, "high": high,
+        "table": table, "table_from": 4 * rng.randint(0, 2) if table else None,
+    }  # fmt: skip
+    rows, columns = height, width
+    if mode == "add":
+        shift = rng.randint(1, 20)
+        rest |= {
+            "second": base + 4 * rng.randint(80, 120), "shift": shift,
+            "zeros": (rng.randint(-128, 127), rng.randint(-128, 127)),
+            "multipliers": (rng.randint(0, 1 << 16), rng.randint(0, 4 << min(shift, 14))),
+        }  # fmt: skip
+    elif mode != "copy":
+        rows, columns = rng.randint(1, 4), rng.randint(1, 5)
+        rest |= {name: (rng.randint(1, 3), rng.randint(1, 3)) for name in ("kernel", "stride", "dilation")}
+        rest["padding"] = (rng.randint(-1, 3), rng.randint(-1, 3))
+    if mode == "average":
+        shift = rng.randint(1, 24)
+        rest |= {"zeros": (rng.randint(-128, 127), 0), "multipliers": (rng.randint(0, 1 << 16), 0), "shift": shift}
+    out = columns + rng.randint(0, 3)
+    return VectorJob(
+        mode="maximum" if mode == "copy" else mode, rows=rows, columns=columns, output=3000 + rng.randint(0, 3),
+        output_pitch=out, output_plane=rows * out + rng.randint(0, 5), **rest,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("stalls", [False, True])
+def test_jobs_are_the_walk_to_the_byte_the_access_and_the_cycle(stalls: bool) -> None:
+    rng = Random(f"unit {stalls}")
+    jobs = [random_job(rng) for _ in range(16)]
+    before = np.frombuffer(rng.randbytes(SIZE), np.uint8)
+    expected, table = before.copy(), np.zeros(256, np.int8)
+    walked = [walk_vector(job, expected, table) for job in jobs]
+    bench = Bench(before.copy(), Random(1) if stalls else None)
+    bench.run(jobs)
+    np.testing.assert_array_equal(bench.memory, expected)
+    total = Access()
+    for one in walked:
+        total += one.inputs + one.table
+    written = sum((one.output for one in walked), Access())
+    assert bench.accesses == {"read": total.words, "write": written.words, "bytes": written.bytes}
+    predicted = [vector_cycles(job) for job in jobs]
+    if stalls:
+        assert all(found >= least for found, least in zip(bench.cycles, predicted, strict=True))
+    else:
+        assert bench.cycles == predicted
+    assert bench.states == [VectorError.NONE] * len(jobs)
+
+
+JOB = VectorJob("maximum", 1, 1, 40, 0, 40, 40, 1, 40, 2000, 40, 40)
+
+
+def test_errors_end_a_job_and_the_next_one_runs() -> None:
+    for fails, halt, error, address in (
+        (8, None, VectorError.READ_BUS, 8),
+        (2004, None, VectorError.WRITE_BUS, 2004),
+        (None, 20, VectorError.HALTED, 0),
+    ):
+        bench = Bench(np.arange(SIZE).astype(np.uint8), fails=fails)
+        bench.run([JOB], halt)
+        assert (bench.states, bench.fault) == ([error], address)
+
+
+def test_empty_extents_are_refused() -> None:
+    bench = Bench(np.zeros(SIZE, np.uint8))
+    empty = replace(JOB)
+    object.__setattr__(empty, "columns", 0)
+    bench.run([empty, JOB])
+    assert bench.states == [VectorError.EXTENT, VectorError.NONE]
+    assert bench.cycles[0] == 3
