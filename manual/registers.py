@@ -1,4 +1,4 @@
-"""The register manuals of the three tops: every register and field, and the error codes."""
+"""The register manuals of the three tops and of the vector unit: every register and field, and the error codes."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,16 +7,18 @@ from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.arch.registers.errors import DmaError, ErrorCode
 from hwgen.arch.registers.hwc import hwc_registers
 from hwgen.arch.registers.pipeline import pipeline_registers
+from hwgen.arch.registers.vector import vector_registers
 from manual.designs import cluster, hwc, pipeline
 from manual.markdown import cell, table
 
 __all__ = ["WITH_REGISTERS", "bank_of", "register_page"]
 
-WITH_REGISTERS = ("hwc", "cluster", "pipeline")
+WITH_REGISTERS = ("hwc", "cluster", "pipeline", "vector")
 _SHOWN = {
     "hwc": "the smallest HWC that runs `schedules/examples/fig8_conv4_2.yaml`",
     "cluster": "the cluster of `schedules/alexnet_cluster/alexnet_cluster.hardware.yaml`",
     "pipeline": "a pipeline of one convolution and one sum",
+    "vector": "the vector unit of a cluster of that size; only the program of the cluster writes them",
 }
 _ACCESS = {
     Access.RW: "holds the value that was written last",
@@ -34,6 +36,8 @@ def bank_of(top: str) -> Bank:
             return hwc_registers(hwc())
         case "cluster":
             return cluster_registers(cluster())
+        case "vector":
+            return vector_registers(cluster().dma.tcdm_address_bits)
     return pipeline_registers(pipeline())
 
 
@@ -95,7 +99,8 @@ def _errors(bank: Bank) -> Iterator[str]:
     yield from ("What the field `error` of `status` holds. See [Errors](../integration.md#errors).", "")
     yield from _codes(codes)
     if bank.name == "cluster":
-        yield from ("", "`fault_detail` holds an error code of [the HWC](hwc.md#error-codes) or of the DMA:", "")
+        units = "[the HWC](hwc.md#error-codes), of [the vector unit](vector.md#error-codes) or of the DMA:"
+        yield from ("", f"`fault_detail` holds an error code of {units}", "")
         yield from _codes(DmaError)
 
 

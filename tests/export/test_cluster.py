@@ -51,6 +51,16 @@ def test_lints_clean_with_the_waivers(folder: Path) -> None:
     assert lint(folder, "cluster.vlt", "cluster.v", "cluster_axi_lite.v", top="cluster_axi_lite") == ""
 
 
+def test_a_cluster_with_a_vector_unit_lints_clean_and_has_its_registers(folder: Path, tmp_path: Path) -> None:
+    given = cluster_files_of(replace(PARAMETERS, vector=True))
+    assert {"vector_registers.h", "vector_registers.md"} <= given.keys()
+    assert not (folder / "vector_registers.h").exists()
+    for name in ("cluster.v", "cluster.vlt", "cluster_axi_lite.v"):
+        (tmp_path / name).write_text(given[name], encoding="utf-8")
+    assert "2 HWCs, a vector unit, 4096 bytes" in given["cluster.v"]
+    assert lint(tmp_path, "cluster.vlt", "cluster.v", "cluster_axi_lite.v", top="cluster_axi_lite") == ""
+
+
 def test_the_hwc_is_there_once_and_the_memory_begins_with_nothing(folder: Path) -> None:
     text = (folder / "cluster.v").read_text(encoding="utf-8")
     assert text.count("module hwc(") == 1
@@ -75,6 +85,7 @@ def test_registers_of_cluster_and_hwc_are_there_and_the_format_of_programs(folde
     ("changes", "message"),
     [
         ({"hwcs": 9}, "hwcs: expected 1 to 8, got 9"),
+        ({"hwcs": 8, "vector": True}, "hwcs: expected 1 to 7 beside a vector unit, got 8"),
         ({"load_words": 8}, "load_words: expected 16 to 4096, got 8"),
         ({"axi_bits": 16}, "axi_bits: expected 32, 64 or 128, got 16"),
         ({"tcdm_banks": 3}, "banks: expected a power of two from 2 on, got 3"),

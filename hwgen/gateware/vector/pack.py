@@ -47,27 +47,29 @@ class VectorPack(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        s, output, request = self.settings, self.i_output.payload, self.o_request.payload
+        s, output = self.settings, self.i_output.payload
         at, row, plane = (Signal(self._bits, name=f"{name}_address") for name in ("at", "row", "plane"))
         kept, enabled, full = Signal(WORD_BITS), Signal(WORD_BYTES), Signal()
         lane = at[:LANE_BITS]
+        merged, enable = Signal(WORD_BITS), Signal(WORD_BYTES)
+        address = Cat(C(0, LANE_BITS), at[LANE_BITS:], C(0, WORD_BITS))[:WORD_BITS]
         m.d.comb += [
             full.eq((lane == WORD_BYTES - 1) | output.ends_row),
             self.o_request.valid.eq(self.i_output.valid & full),
             self.i_output.ready.eq(~full | self.o_request.ready),
-            request.write.eq(1),
-            request.address.eq(Cat(C(0, LANE_BITS), at[LANE_BITS:])),
-            request.enable.eq(enabled | (1 << lane)),
-            request.data.eq(kept),
-            request.data.word_select(lane, 8).eq(output.value),
+            merged.eq(kept),
+            merged.word_select(lane, 8).eq(output.value),
+            enable.eq(enabled | (1 << lane)),
+            # The whole payload, so that no part of it is a constant of its own.
+            self.o_request.payload.eq(Cat(address, C(1, 1), enable, merged)),
         ]
         next_row, next_plane = row + s.output_pitch, plane + s.output_plane
         with m.If(self.start):
             m.d.sync += [*(one.eq(s.output_base) for one in (at, row, plane)), enabled.eq(0), self.finished.eq(0)]
         with m.Elif(self.i_output.valid & self.i_output.ready):
             m.d.sync += [
-                enabled.eq(Mux(full, 0, request.enable)),
-                kept.eq(request.data),
+                enabled.eq(Mux(full, 0, enable)),
+                kept.eq(merged),
                 at.eq(at + 1),
                 self.finished.eq(output.ends),
             ]

@@ -82,11 +82,13 @@ def compile_system(
     loads, computes and stores one after the other. Raises `InputError` where the layer cannot be shared out so, or a
     cluster cannot run its share.
     """
-    hwcs = ((hardware and hardware.cluster) or Cluster()).hwcs
-    schedule = normalised(schedule, hwcs)
+    cluster = (hardware and hardware.cluster) or Cluster()
+    schedule = normalised(schedule, cluster.hwcs)
     layer, bits = schedule.layer, schedule.bits
     if schedule.requantisation == "scaled":
         raise InputError(f"{layer.name}: requantisation: expected shift on several clusters, got scaled")
+    if cluster.vector:
+        raise InputError(f"{layer.name}: vector: expected false on several clusters, got true")
     shares = shares_of(layer, clusters, partition)
     parts = [share_schedule(schedule, share.layer) for share in shares]
     returned = any(returns_sums(part) for part in parts)

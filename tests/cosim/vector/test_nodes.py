@@ -1,16 +1,19 @@
 """Random nodes of all kinds on the simulated vector unit: every access, every output, cycles within five percent."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
+from cosim.cluster.bench import run_in_bench
 from cosim.cluster.model import load_cluster
 from cosim.cluster.run import run_cluster
 from cosim.vector.nodes import VectorResult, VectorTask, judge_vector, prepare_vector
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
+from hwgen.arch.registers.errors import ClusterError, VectorError
 from tests.random.vectors import KINDS, vector_case
 
 HWC = HwcParameters(("m", "x", "c"), 2, 2, 2, 256, 64, 128, cluster=True)
@@ -65,6 +68,30 @@ def test_many_nodes_are_exact_and_as_predicted() -> None:
     some = tasks(Random("many"), 60, 30, stalls=False)
     judge_cycles(some, run(some))
     run(tasks(Random("many, stalled"), 60, 30, stalls=True))
+
+
+@pytest.mark.parametrize(
+    ("master", "code"), [("vector_i", VectorError.READ_BUS), ("vector_o", VectorError.WRITE_BUS)]
+)
+def test_an_error_at_its_port_stops_the_program_with_the_number_of_the_unit(master: str, code: VectorError) -> None:
+    (task,) = tasks(Random("fault"), 1, 9, stalls=False)
+    (job,) = task.program.jobs
+    place = job.input if master == "vector_i" else job.output
+    model = load_cluster(CLUSTER, dram_log2=18)
+    outcome = run_cluster(model, replace(task.job, tcdm_error=(master, place)))
+    assert outcome.error == ClusterError.HWC
+    assert outcome.registers["fault_detail"] == code | CLUSTER.hwcs << 8
+    assert outcome.registers["fault_address"] == place
+    assert judge_vector(task, run_cluster(model, replace(task.job, reset=False))).failures == ()
+
+
+@pytest.mark.icarus
+def test_icarus_counts_the_same(icarus: None) -> None:
+    some = tasks(Random("icarus"), 2, 5, stalls=True)
+    for task, outcome in zip(some, run_in_bench(CLUSTER, [t.job for t in some], simulator="icarus"), strict=True):
+        other = run_cluster(load_cluster(CLUSTER, dram_log2=18), task.job)
+        assert judge_vector(task, outcome).failures == ()
+        assert (outcome.cycles, outcome.tcdm, outcome.dram) == (other.cycles, other.tcdm, other.dram)
 
 
 def test_a_wrong_output_and_a_wrong_count_are_found() -> None:
