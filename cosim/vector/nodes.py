@@ -135,7 +135,11 @@ def judge_vector(task: VectorTask, outcome: ClusterResult) -> VectorResult:
         f"{port}: {number} breaches of the protocol" for port, number in outcome.violations.items() if number
     ]
     failures += [f"{master}: accesses in {region}" for master, region, _ in outcome.tcdm if region == ELSEWHERE]
-    if outcome.unwanted.bursts or outcome.unwanted.beats or any(outcome.dram[None, way]["bytes"] for way in (0, 1)):
+    if (
+        outcome.unwanted.bursts
+        or outcome.unwanted.beats
+        or any(outcome.dram[None, way]["bytes"] for way in (False, True))
+    ):
         failures.append(f"DRAM: unwanted accesses: {outcome.unwanted}, {outcome.dram[None, False]}")
     if not outcome.done or outcome.timed_out:
         failures.append(f"ended with status {outcome.registers['status']:#x} after {outcome.cycles} cycles")
