@@ -9,12 +9,16 @@ expression in the block reads the next value.
 Registers of a bank are written if it accepts an access and the address is theirs: one wire for each that is the ``&``
 of both. They get one block together, which asks once whether there is an access: mostly there is none.
 
+A bit that is repeated (``Value.replicate``) has a wire for each copy, which a simulator makes one by one: here it is
+``{18{wire}}`` instead.
+
 Only pairs of exactly this form are folded, in the text as Yosys writes it; everything else stays as it is.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 __all__ = ["folded"]
 
@@ -29,6 +33,9 @@ _BRANCH = re.compile(
 """A line of a block that assigns nothing."""
 _BOTH = re.compile(rf"(?m)^  assign ({_NAME}) ?= ({_NAME}) ?& ({_NAME}) ?;$")
 _IF = re.compile(rf"    if \(({_NAME})\) begin")
+_WIRE = re.compile(r"(?m)^  wire (_\d+_);$")
+_COPY = re.compile(r"(?m)^  assign (_\d+_) = (~ [^ ;]+|[^ ;]+);$")
+_JOINED = re.compile(r"\{ ([^{}]*) \}")
 _TRIGGER = re.compile(r"    if \(\\\$auto\$verilog_backend\S+ \) begin end")
 """The line by which Yosys makes an ``always @*`` run when a simulation begins."""
 _COMPUTE, _CLOCKED, _END = "  always @* begin", "  always @(posedge clk)", "  end"
@@ -36,7 +43,23 @@ _COMPUTE, _CLOCKED, _END = "  always @* begin", "  always @(posedge clk)", "  en
 
 def folded(verilog: str) -> str:
     """The same design, its registers written in place. Verilog in another form than Yosys' comes back as it is."""
-    return "".join(map(_folded_module, re.split(r"(?m)^(?=module )", verilog)))
+    modules = re.split(r"(?m)^(?=module )", verilog)
+    return "".join(_repeated(_folded_module(module)) for module in modules)
+
+
+def _repeated(module: str) -> str:
+    """The module with ``{ a, b, c }`` as ``{ {3{a}} }`` where its wires of one bit have the same value."""
+    bits = set(_WIRE.findall(module))
+    value = {wire: text for wire, text in _COPY.findall(module) if wire in bits}
+
+    def joined(match: re.Match[str]) -> str:
+        runs = [[*run] for _, run in groupby(match[1].split(", "), lambda part: value.get(part, part))]
+        parts = (
+            f"{{{len(run)}{{{run[0]}}}}}" if len(run) > 2 and run[0] in value else ", ".join(run) for run in runs
+        )
+        return f"{{ {', '.join(parts)} }}"
+
+    return _JOINED.sub(joined, module)
 
 
 def _folded_module(module: str) -> str:

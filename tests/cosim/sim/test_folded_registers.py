@@ -74,6 +74,13 @@ def test_a_register_with_another_branch_is_in_no_bank() -> None:
     assert "  always @(posedge clk) begin\n    if (writes_left) begin\n" in found
 
 
+def test_copies_of_a_bit_are_one_wire() -> None:
+    wires = "  wire _1_;\n  wire _2_;\n  wire _3_;\n  wire _4_;\n  wire [1:0] _5_;\n"
+    values = "".join(f"  assign _{n}_ = ~ a;\n" for n in (1, 2, 3, 5)) + "  assign _4_ = ~ b;\n"
+    found = folded(f"module top;\n{wires}{values}  assign o = {'{ _4_, _1_, _2_, _3_, _5_ }'};\nendmodule\n")
+    assert "  assign o = { _4_, {3{_1_}}, _5_ };\n" in found
+
+
 def test_verilog_by_others_stays() -> None:
     by_hand = "module top(input clk, output reg q);\nalways @(posedge clk) begin q <= ~q; end\nendmodule\n"
     assert folded(by_hand) == by_hand
