@@ -40,7 +40,7 @@ __all__ = [
     "sizes_for",
 ]
 
-WRITE, READ, WAIT, END = range(4)
+WRITE, READ, WAIT, END, RESET = range(5)
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class PipelineJob:
     dram : of a pipeline with movers: the timing of its DRAM.
     error : of a pipeline with movers: which access is answered with an error.
     mistakes : register values with which the first tile is started once more, before; it is expected to fail.
+    reset_after : with movers: cycles from the first tile's start to a reset of all; then everything begins anew.
     """
 
     pipeline: int
@@ -70,6 +71,7 @@ class PipelineJob:
     dram: Dram = field(default_factory=Dram)
     error: "AccessError | None" = None
     mistakes: Mapping[str, int] = field(default_factory=dict)
+    reset_after: int | None = None
 
 
 class AccessError(NamedTuple):
@@ -233,6 +235,9 @@ def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int,
             run(Control.START, Status.DONE)
         write(settings)
         run(Control.START)
+    if job.reset_after is not None:
+        started = lines.index((WRITE, control, Control.START)) + 1
+        lines = [*lines[:started], (RESET, 0, job.reset_after), *lines]
     return [*lines, (END, 0, 0)]
 
 

@@ -64,7 +64,7 @@ module pipeline_dram_harness #(
 );
 
   localparam int Bytes = DataBits / 8;
-  localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3;
+  localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3, OpReset = 4'd4;  // the last: after some cycles
 
   logic [ 8:0] memory[1<<MemoryLog2];  // a byte; bit 8: it was written
   logic [67:0] script[1<<ScriptLog2];
@@ -79,6 +79,8 @@ module pipeline_dram_harness #(
   logic [47:0] cycles;
   logic [31:0] pc;
   logic        asked;  // a configuration access is outstanding
+  logic [31:0] passed;  // cycles of the reset at hand
+  logic        resets;
   logic [31:0] twice;  // bytes that were written twice
   logic [31:0] beyond;  // bytes that were written outside of the memory
 
@@ -177,6 +179,8 @@ module pipeline_dram_harness #(
     beyond = 32'd0;
     pc = 32'd0;
     asked = 1'b0;
+    passed = 32'd0;
+    resets = 1'b0;
     cfg_req = 1'b0;
     cfg_add = 32'd0;
     cfg_wen = 1'b1;
@@ -190,8 +194,8 @@ module pipeline_dram_harness #(
   always @(posedge clk)
     if (present && !finished) begin
       cycles <= cycles + 48'd1;
-      rst <= cycles < 48'd3;
-      clear <= cycles < 48'd3;
+      rst <= cycles < 48'd3 || resets;
+      clear <= cycles < 48'd3 || resets;
       for (i = 0; i < Bytes; i = i + 1)
         if (write_enable[i]) begin
           place = write_beat * Bytes + i;
@@ -215,6 +219,15 @@ module pipeline_dram_harness #(
             pc = pc + 32'd1;
           end
           OpEnd: finish_with("end");
+          OpReset: begin
+            passed = passed + 32'd1;
+            resets = passed > script[pc[ScriptLog2-1:0]][31:0];
+            if (passed == script[pc[ScriptLog2-1:0]][31:0] + 32'd4) begin
+              passed = 32'd0;
+              resets = 1'b0;
+              pc = pc + 32'd1;
+            end
+          end
           default: begin
             cfg_req <= 1'b1;
             cfg_wen <= script[pc[ScriptLog2-1:0]][67:64] == OpRead;
