@@ -15,7 +15,15 @@ from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
 from hwgen.model.published.sousa import Flow, Mapping, Npu, Slicing, filters_a_core
 from hwgen.model.published.stoutchinin import Tile
 
-__all__ = ["OwnCase", "OwnRun", "own_hardware", "own_runs", "sliced_on_cluster", "tiled_on_cluster"]
+__all__ = [
+    "OwnCase",
+    "OwnRun",
+    "own_hardware",
+    "own_runs",
+    "sliced_on_cluster",
+    "tiled_on_cluster",
+    "untiled_on_cluster",
+]
 
 LANES = 16
 INNER_NEST: tuple[Loop | Marker, ...] = (
@@ -49,12 +57,20 @@ SHARES: dict[Slicing, tuple[Dim, ...]] = {"KS": ("m",), "KS&OFM": ("m", "y"), "O
 
 @dataclass(frozen=True)
 class OwnCase:
-    """A tile to be run: who chose it, the layer's cycles by the publication's model, and the nest."""
+    """A tile to be run.
+
+    Members
+    -------
+    chosen : who chose it.
+    expected : the layer's cycles by the publication's model, if it has any.
+    serial : one load, computation or store after the other.
+    """
 
     chosen: str
     tile: str
-    expected: float
+    expected: float | None
     schedule: Schedule
+    serial: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class OwnRun:
 
     Members
     -------
-    expected : the layer's cycles by the publication's model.
+    expected : the layer's cycles by the publication's model, if it has any.
     dram_bytes, axi_bursts, blocks, row_misses : of I, W and O together, as counted.
     tcdm_words : of all HWCs' ports.
     equal : every count of every operand at every level is the predicted one, and the output is right.
@@ -74,7 +90,7 @@ class OwnRun:
     layer: str
     chosen: str
     tile: str
-    expected: float
+    expected: float | None
     dram_bytes: int
     axi_bursts: int
     blocks: int
@@ -113,7 +129,8 @@ def own_runs(runs: Sequence[OwnRun]) -> list[str]:
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for run in runs:
         counts = (run.dram_bytes, run.axi_bursts, run.blocks, run.row_misses, run.tcdm_words)
-        cells = [run.layer, run.chosen, run.tile, f"{run.expected:,.0f}", *(f"{count:,}" for count in counts)]
+        expected = "-" if run.expected is None else f"{run.expected:,.0f}"
+        cells = [run.layer, run.chosen, run.tile, expected, *(f"{count:,}" for count in counts)]
         cells.append("yes" if run.equal else "NO")
         cells += [f"{cycles:,}" for cycles in (run.moving, run.predicted, run.cycles)]
         lines.append(f"| {' | '.join(cells)} |")
@@ -130,6 +147,14 @@ def tiled_on_cluster(layer: Layer, tile: Tile, hwcs: int) -> Schedule:
     """Tiles of Cecconi et al. 2017 in the order of their Listing 1.1, each spread over the HWCs by filters."""
     steps: dict[Dim, int] = {"m": tile.m, "c": tile.c, "y": tile.y, "x": tile.x}
     return _nest(layer, LISTING, steps, {"m": -(-tile.m // hwcs)})
+
+
+def untiled_on_cluster(layer: Layer, hwcs: int) -> Schedule:
+    """Nothing is kept but in the HWCs: what they work on at a time is fetched for them, channel by channel."""
+    steps = {item.dim: item.step for item in INNER_NEST[:3] if isinstance(item, Loop)}
+    share = -(-min(steps["m"] * hwcs, layer.outputs_per_group) // hwcs)
+    steps = {dim: min(step, layer.extents[dim]) for dim, step in (steps | {"m": share * hwcs, "c": 1}).items()}
+    return _nest(layer, FLOWS["OS"], steps, {"m": share})
 
 
 def sliced_on_cluster(layer: Layer, mapping: Mapping, npu: Npu) -> Schedule:

@@ -14,11 +14,12 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.access import predict_two_levels
+from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.published.cecconi import TransferCost, exact_moves, exact_need
 from hwgen.model.published.sousa import FLOWS, SLICINGS, Mapping, filters_a_core
 from hwgen.model.published.stoutchinin import Tile
-from hwgen.report.cecconi.own_hardware import naive_tile, own_tiles, small_layers
-from hwgen.report.own_cluster import own_hardware, sliced_on_cluster, tiled_on_cluster
+from hwgen.report.cecconi.own_hardware import SMALL, naive_tile, way_cases
+from hwgen.report.own_cluster import own_hardware, sliced_on_cluster, tiled_on_cluster, untiled_on_cluster
 from hwgen.report.sousa.own_hardware import own_mappings, own_npu
 from hwgen.search.published.cecconi import FILL
 from tests.cli.command_line import Run, refused
@@ -77,12 +78,31 @@ def test_the_naive_tile_is_the_nearest_of_those_that_fill_the_memory(wanted: flo
 
 
 def test_all_of_the_paper_runs_fit_the_cluster(cluster: Cluster) -> None:
-    cases = [*own_mappings(cluster), *(case for layer in small_layers() for case in own_tiles(layer, cluster))]
-    assert [case.chosen for case in cases] == ["bursts in view", "counting bytes"] * 2 + ["best", "naive"] * 2
-    for case, other in zip(cases[::2], cases[1::2], strict=True):
+    mappings = own_mappings(cluster)
+    assert [case.chosen for case in mappings] == ["bursts in view", "counting bytes"] * 2
+    layers = [layer for layer in SMALL.layers if layer.name in SMALL.simulated]
+    tiles = [case.run for layer in layers for case in way_cases(layer, cluster, SMALL.elements)]
+    for case, other in [
+        *zip(mappings[::2], mappings[1::2], strict=True),
+        *((tiles[at + 3], tiles[at]) for at in (1, 8)),
+    ]:
+        assert case.expected is not None
+        assert other.expected is not None
         assert case.expected < other.expected
-    for case in cases:
-        compile_cluster(case.schedule, own_hardware(cluster))
+    for case in [*mappings, *tiles]:
+        compile_cluster(case.schedule, own_hardware(cluster), serial=case.serial)
+
+
+def test_without_buffering_every_input_is_fetched_for_all_that_the_hwcs_do_at_a_time(cluster: Cluster) -> None:
+    """Three bands of two rows, of one column of four outputs, two waves of filters: partial sums stay."""
+    layer = Layer(**{**LAYER.model_dump(), "output_channels": 20})
+    schedule = untiled_on_cluster(layer, cluster.hwcs)
+    counts = predict_two_levels(compile_cluster(schedule, own_hardware(cluster)).schedule, cluster.hwcs).counts
+    rows = 4 + 5 + 2  # 0 to 3, 3 to 7, 7 and 8
+    assert counts["dram", "I", "read"].elements == 2 * 5 * 7 * rows
+    assert counts["dram", "W", "read"].elements == 3 * layer.weight_elements
+    assert counts["dram", "O", "write_partial"].elements == 0
+    assert bytes_needed(schedule, 1 << 20) < 2048
 
 
 def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerResult]]:
@@ -102,19 +122,23 @@ def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerRes
     return run
 
 
-@pytest.mark.parametrize(("paper", "few"), [("cecconi-2017", "conv6_1"), ("sousa-2022", "lenet")])
-def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paper: str, few: str) -> None:
+@pytest.mark.parametrize(
+    ("paper", "few", "cases"), [("cecconi-2017", ("conv4", "--small"), 7), ("sousa-2022", ("lenet",), 4)]
+)
+def test_the_command(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paper: str, few: tuple[str, ...], cases: int
+) -> None:
     monkeypatch.setattr(hwgen.cli.commands.paper.own_cluster, "cosimulate_clusters", pretended(1234))
-    answer = run("paper", paper, "--networks", few, "--rtl", "-o", tmp_path, "--json")
+    answer = run("paper", paper, "--networks", *few, "--rtl", "-o", tmp_path, "--json")
     assert answer.status == 0
     runs = answer.json["rtl"]
-    assert [one["cycles"] for one in runs] == [1234] * 4
-    assert [one["moving"] for one in runs] == [42] * 4
+    assert [one["cycles"] for one in runs] == [1234] * cases
+    assert [one["moving"] for one in runs] == [42] * cases
     assert all(one["dram_bytes"] > 0 and one["equal"] for one in runs)
     assert "| 42 | 1,234 | 1,234 |" in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "rtl.csv").exists()
     monkeypatch.setattr(hwgen.cli.commands.paper.own_cluster, "cosimulate_clusters", pretended(1234, equal=False))
-    wrong = run("paper", paper, "--networks", few, "--rtl", "-o", tmp_path)
+    wrong = run("paper", paper, "--networks", *few, "--rtl", "-o", tmp_path)
     assert (wrong.status, "I differs" in wrong.err, "| NO |" in wrong.out) == (1, True, True)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hwgen.report.cecconi.own_hardware import OWN_TEXT
+from hwgen.report.cecconi.own_hardware import WayRow
 from hwgen.report.cecconi.rows import (
     ELEMENT_BYTES,
     MEMORY_BYTES,
@@ -11,6 +11,7 @@ from hwgen.report.cecconi.rows import (
     TilingRow,
     tiling_totals,
 )
+from hwgen.report.cecconi.ways import way_table
 from hwgen.report.claims import Claim, claims_table
 from hwgen.report.documents import csv_text
 from hwgen.report.own_cluster import OwnRun, own_runs
@@ -43,16 +44,32 @@ DMA_TEXT = """\
 element of four bytes; its stores are charged the same."""
 
 FILES_TEXT = """\
+- `fig3.csv`, `fig3.png`, `fig3.svg`: cycles of our own cluster, by layer, tiles and way of moving them
 - `fig4.csv`, `fig4_layers.csv`, `fig4.png`, `fig4.svg`: best and naive tiles, over all layers and by layer"""
 
 
-def tiling_files(rows: Sequence[TilingRow]) -> dict[str, str]:
+OWN_TEXT = """\
+What ran, at both levels of memory and with every output compared. *model's cycles* are C + s p + n t of all transfers
+with the (C, p, t) of the cluster's DMA. Without buffering a part of the layer was run: its first rows, 16 filters."""
+
+
+def tiling_files(rows: Sequence[TilingRow], ways: Sequence[WayRow]) -> dict[str, str]:
     """The CSV files by name."""
     derived = ("ratio", "ratio_most")
-    return {"fig4_layers.csv": csv_text(rows, derived), "fig4.csv": csv_text(tiling_totals(rows), derived)}
+    return {
+        "fig3.csv": csv_text(ways),
+        "fig4_layers.csv": csv_text(rows, derived),
+        "fig4.csv": csv_text(tiling_totals(rows), derived),
+    }
 
 
-def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim], runs: Sequence[OwnRun] = ()) -> str:
+def tiling_readme(
+    rows: Sequence[TilingRow],
+    stated: Sequence[Claim],
+    ways: Sequence[WayRow],
+    scale: str,
+    runs: Sequence[OwnRun] = (),
+) -> str:
     """The summary as Markdown: claims beside findings, every layer, what ran in the RTL, what is in which file."""
     sections = {
         "# Cecconi, Smets, Benini, Verhelst 2017, computed anew": [
@@ -71,7 +88,8 @@ def tiling_readme(rows: Sequence[TilingRow], stated: Sequence[Claim], runs: Sequ
             "|---" * len(COLUMNS) + "|",
             *map(_row, rows),
         ],
-        **({"## On our own cluster": [OWN_TEXT, "", *own_runs(runs)]} if runs else {}),
+        "## Three ways of moving data, on our own cluster": way_table(ways, scale),
+        **({"## In the RTL": [OWN_TEXT, "", *own_runs(runs)]} if runs else {}),
         "## Files": [FILES_TEXT],
     }
     return "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))

@@ -4,9 +4,28 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from hwgen.report.cecconi.own_hardware import WayRow
 from hwgen.report.cecconi.rows import TilingRow
 
-__all__ = ["tiling_4"]
+__all__ = ["tiling_4", "ways_3"]
+
+
+def ways_3(rows: Sequence[WayRow]) -> Figure:
+    """Cycles of our own cluster by layer: without buffering, and of naive and best tiles in each way."""
+    bars = list(dict.fromkeys((row.tiles, row.way) for row in rows))
+    layers = list(dict.fromkeys(row.layer for row in rows))
+    figure = Figure(figsize=(max(7, 1.2 * len(layers)), 4), layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / len(bars)
+    for number, bar in enumerate(bars):
+        shown = [row.cycles for row in rows if (row.tiles, row.way) == bar]
+        label = "no buffering" if bar[0] == "none" else f"{bar[0]} tiles, {bar[1]}"
+        axes.bar([at - 0.4 + (number + 0.5) * width for at in range(len(layers))], shown, width=width, label=label)
+    axes.set(ylabel="cycles of the cluster", yscale="log")
+    axes.set_xticks(range(len(layers)), layers, rotation=45)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize="small")
+    return figure
 
 
 def tiling_4(rows: Sequence[TilingRow]) -> Figure:

@@ -13,7 +13,7 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.model.published.cecconi import TransferCost, exact_moves, exact_need
 from hwgen.model.published.stoutchinin import Tile
-from hwgen.search.published.cecconi import best_tiling
+from hwgen.search.published.cecconi import best_tiling, fullest_tiling
 
 __all__ = [
     "COSTS",
@@ -67,6 +67,7 @@ class TilingRow:
     number : of naive tiles.
     least, median, most : what naive tiles cost.
     published_exactly : the best tile of the published model, counted by this one; None if it does not fit.
+    fullest_fill, fullest : of the tile that takes most of half the memory: percent of it, and cost.
     """
 
     cost: str
@@ -83,6 +84,8 @@ class TilingRow:
     median: float
     most: float
     published_exactly: float | None
+    fullest_fill: float
+    fullest: float
 
     @property
     def ratio(self) -> float:
@@ -139,6 +142,7 @@ def tiling_rows(
                 published = published or tile
                 again = exact_need(layer, published) <= elements
                 if naive is not None:
+                    full = fullest_tiling(layer, cost, elements, kind)
                     rows.append(
                         TilingRow(
                             name,
@@ -159,6 +163,8 @@ def tiling_rows(
                             else cost.of(exact_moves(layer, published))
                             if again
                             else None,
+                            100 * full.need / elements,
+                            full.cost,
                         )
                     )
                 progress()

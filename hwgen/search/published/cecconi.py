@@ -25,7 +25,7 @@ from hwgen.model.published.cecconi import (
 )
 from hwgen.model.published.stoutchinin import Tile
 
-__all__ = ["FILL", "Naive", "Searched", "Tiling", "best_tiling", "published_tiles"]
+__all__ = ["FILL", "Naive", "Searched", "Tiling", "best_tiling", "fullest_tiling", "published_tiles"]
 
 Kind = Literal["published", "exact"]
 Ints = NDArray[np.int64]
@@ -68,6 +68,28 @@ def best_tiling(layer: Layer, cost: TransferCost, elements: int, kind: Kind) -> 
     return (_published if kind == "published" else _exact)(layer, cost, elements)
 
 
+def fullest_tiling(layer: Layer, cost: TransferCost, elements: int, kind: Kind) -> Tiling:
+    """Of the tiles that need most, and at most ``elements``, the cheapest."""
+    if kind == "published":
+        return min(_fitting(layer, cost, elements), key=lambda one: (-one.need, one.cost))
+    y = np.arange(1, layer.output_height + 1)[:, None]
+    x = np.arange(1, layer.output_width + 1)[None, :]
+    area, best = axis_tables(layer, 0).most[y] * axis_tables(layer, 1).most[x], (0, 0.0, Tile(y=1, x=1, c=1, m=1))
+    for c in range(1, layer.channels_per_group + 1):
+        each = c * layer.kernel[0] * layer.kernel[1] + 1 + y * x
+        filters = np.clip((elements - c * area) // each, 0, layer.outputs_per_group)
+        need = np.where(filters > 0, c * area + filters * each, 0)
+        if need.max() < -best[0] or not need.max():
+            continue
+        rows, columns = (at + 1 for at in np.nonzero(need == need.max()))
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            tile = Tile(y=row, x=column, c=c, m=int(filters[row - 1, column - 1]))
+            best = min(best, (-int(need.max()), cost.of(exact_moves(layer, tile)), tile), key=lambda one: one[:2])
+    if not best[0]:
+        raise _too_small(layer, elements)
+    return Tiling(best[2], -best[0], best[1])
+
+
 # --- as published ---
 
 
@@ -98,7 +120,7 @@ def _divisors(extent: int) -> list[int]:
     return [size for size in range(1, extent + 1) if extent % size == 0]
 
 
-def _published(layer: Layer, cost: TransferCost, elements: int) -> Searched:
+def _fitting(layer: Layer, cost: TransferCost, elements: int) -> list[Tiling]:
     fitting = [
         Tiling(tile, need, cost.of(published_moves(layer, tile)))
         for tile in published_tiles(layer)
@@ -106,6 +128,11 @@ def _published(layer: Layer, cost: TransferCost, elements: int) -> Searched:
     ]
     if not fitting:
         raise _too_small(layer, elements)
+    return fitting
+
+
+def _published(layer: Layer, cost: TransferCost, elements: int) -> Searched:
+    fitting = _fitting(layer, cost, elements)
     filling = np.array([one.cost for one in fitting if one.need >= FILL * elements])
     best = min(fitting, key=lambda one: (one.cost, one.need, one.tile.y, one.tile.x, one.tile.c, one.tile.m))
     return Searched(best, _naive(filling, np.ones(len(filling), np.int64)))

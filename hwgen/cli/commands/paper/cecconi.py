@@ -1,16 +1,19 @@
-"""``hwgen paper cecconi-2017``: the best tiles for DMA against naive ones, computed anew."""
+"""``hwgen paper cecconi-2017``: the best tiles for DMA against naive ones, and three ways of moving them."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
 from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
 from hwgen.model.published.cecconi import TransferCost
 from hwgen.report.cecconi.claims import tiling_claims
 from hwgen.report.cecconi.documents import tiling_files, tiling_readme
-from hwgen.report.cecconi.own_hardware import TCDM, overlaps, own_tiles, small_layers
+from hwgen.report.cecconi.own_hardware import FULL, SMALL, Scale, WayCase, way_cases, way_rows
 from hwgen.report.cecconi.rows import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
 from hwgen.report.documents import csv_text, write_bytes
 
@@ -19,26 +22,37 @@ __all__ = ["cecconi"]
 PAPER = "cecconi-2017"
 
 
-def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool, as_json: bool) -> int:
-    """Compute the figures: a plot, CSV, and a README.md of claims beside what was found; 1 if the RTL differs."""
+def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool, small: bool, as_json: bool) -> int:
+    """Compute the figures: plots, CSV, and a README.md of claims beside what was found; 1 if the RTL differs.
+
+    With ``rtl`` the ways of moving data are those of the full layers, and two of these are simulated, or with
+    ``small`` of small layers; without it the same two small ones are computed.
+    """
     layers, costs = _layers(names), _costs(hardware)
     require_folder(output)
     with progress(len(layers) * len(KINDS) * len(costs), "searching") as step:
         rows = tiling_rows(layers, costs, progress=step)
-    cluster = calibrated(hardware or DEFAULT).model_copy(update={"tcdm": TCDM})
-    cases = [case for layer in small_layers() for case in own_tiles(layer, cluster)]
-    stated = tiling_claims(layers, rows, overlaps(cases, cycles_on(cluster)))
-    runs = simulated(cases, cluster) if rtl else []
-    text = tiling_readme(rows, stated, runs)
-    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tiling_files(rows).items()}}
+    cluster = calibrated(hardware or DEFAULT)
+    scale = FULL if rtl and not small else SMALL
+    cases = _cases(scale, layers if rtl else None, cluster)
+    if rtl and not any(case.layer in scale.simulated for case in cases):
+        raise InputError(f"--networks: with --rtl expected {' or '.join(scale.simulated)} among them")
+    with progress(len(cases), "three ways of moving data") as step:
+        ways = way_rows(cases, cluster, cycles_on(cluster), step)
+    stated = tiling_claims(layers, rows, ways, scale.text)
+    ran = [case.run for case in cases if case.layer in scale.simulated]
+    runs = simulated(ran, cluster, fast=not small) if rtl else []
+    text = tiling_readme(rows, stated, ways, scale.text, runs)
+    files = {"README.md": text.encode(), **{file: table.encode() for file, table in tiling_files(rows, ways).items()}}
     if runs:
         files["rtl.csv"] = csv_text(runs, ()).encode()
     note("drawing")
     # The plotting library is slow to load, and no other command needs it.
-    from hwgen.report.cecconi.figures import tiling_4
+    from hwgen.report.cecconi.figures import tiling_4, ways_3
     from hwgen.report.figures import rendered
 
-    files |= {f"fig4.{suffix}": data for suffix, data in rendered(tiling_4(rows)).items()}
+    for stem, figure in (("fig3", ways_3(ways)), ("fig4", tiling_4(rows))):
+        files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
     for file, data in files.items():
         write_bytes(output / file, data)
     if as_json:
@@ -46,6 +60,7 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
             {
                 "paper": PAPER,
                 "claims": [asdict(claim) for claim in stated],
+                "ways": [asdict(row) for row in ways],
                 "rtl": [asdict(run) for run in runs],
                 "totals": [{**asdict(total), "ratio": total.ratio} for total in tiling_totals(rows)],
                 "files": sorted(str(output / file) for file in files),
@@ -54,6 +69,18 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
     else:
         sys.stdout.write(text)
     return 0 if all(run.equal for run in runs) else 1
+
+
+def _cases(scale: Scale, layers: Sequence[Layer] | None, cluster: Cluster) -> list[WayCase]:
+    """The cases of these layers; None: of those that are simulated."""
+    wanted = scale.simulated if layers is None else [layer.name for layer in layers]
+    chosen = [layer for layer in scale.layers if layer.name in wanted]
+    with progress(len(chosen), "tiles for our own cluster") as step:
+        cases: list[WayCase] = []
+        for layer in chosen:
+            cases += way_cases(layer, cluster, scale.elements)
+            step()
+    return cases
 
 
 def _costs(hardware: str | None) -> dict[str, TransferCost]:

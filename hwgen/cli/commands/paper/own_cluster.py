@@ -43,13 +43,19 @@ def cycles_on(cluster: Cluster) -> Callable[[Schedule, bool], float]:
     return cycles_of
 
 
-def simulated(cases: Sequence[OwnCase], cluster: Cluster) -> list[OwnRun]:
-    """Run all of them on one cluster; what is wrong is told on standard error."""
+def simulated(cases: Sequence[OwnCase], cluster: Cluster, *, fast: bool = False) -> list[OwnRun]:
+    """Run all of them on one cluster, results in the order of the cases; what is wrong is told on standard error."""
     note(f"simulating {len(cases)} tilings on the cluster; the first run builds its simulator")
+    found: dict[int, LayerResult] = {}
     with progress(len(cases), "simulating") as step:
-        results = cosimulate_clusters(
-            [case.schedule for case in cases], own_hardware(cluster), fast=False, progress=lambda result: step()
-        )
+        for serial in (False, True):
+            chosen = [index for index, case in enumerate(cases) if case.serial == serial]
+            schedules = [cases[index].schedule for index in chosen]
+            ran = cosimulate_clusters(
+                schedules, own_hardware(cluster), serial=serial, fast=fast, progress=lambda result: step()
+            )
+            found |= dict(zip(chosen, ran, strict=True))
+    results = [found[index] for index in range(len(cases))]
     for result in results:
         for failure in result.failures:
             typer.echo(printable(f"{result.layer}: {failure}"), err=True)

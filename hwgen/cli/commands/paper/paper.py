@@ -41,9 +41,12 @@ Rtl = Annotated[
     typer.Option(
         "--rtl",
         help="stoutchinin-2019: Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce). "
-        "cecconi-2017, sousa-2022: two small layers on our own cluster too, simulated; sousa-2022: all layers on "
-        "four clusters, too, simulated up to --limit.",
+        "cecconi-2017: Fig. 3 at full size on our own cluster, two of the layers simulated. sousa-2022: two small "
+        "layers on our own cluster, simulated, and all layers on four clusters, simulated up to --limit.",
     ),
+]
+Small = Annotated[
+    bool, typer.Option("--small", help="With cecconi-2017 --rtl: smaller layers, seconds in place of an hour.")
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="With --rtl: where hwgen regress left them.")]
 LayerSet = Annotated[str, typer.Option("--layers", metavar="SET", help="With --rtl: layers other than the paper's.")]
@@ -92,6 +95,7 @@ def paper(
     orders: Orders = True,
     jobs: Jobs = 1,
     rtl: Rtl = False,
+    small: Small = False,
     results: Results = Path("results/regress"),
     layer_set: LayerSet = TABLE,
     hardware: Measured = None,
@@ -105,6 +109,8 @@ def paper(
         raise InputError(f"--hardware: expected with {' or '.join(ON_CLUSTER)}")
     if (system, limit) != (SYSTEM, LIMIT) and not (rtl and name == "sousa-2022"):
         raise InputError("--system, --limit: expected with sousa-2022 --rtl")
+    if small and not (rtl and name == "cecconi-2017"):
+        raise InputError("--small: expected with cecconi-2017 --rtl")
     if cpu is not None and name != "yang-2016":
         raise InputError("--cpu: expected with yang-2016")
     if name != "stoutchinin-2019":
@@ -113,7 +119,7 @@ def paper(
             more += ", --jobs, --cpu" if name == "yang-2016" else ""
             raise InputError(f"{name}: expected no options but -o, {more} and --json")
         if name == "cecconi-2017":
-            return cecconi(output, networks, hardware, rtl=rtl, as_json=as_json)
+            return cecconi(output, networks, hardware, rtl=rtl, small=small, as_json=as_json)
         if name == "sousa-2022":
             return sousa(output, networks, hardware, system, limit, rtl=rtl, as_json=as_json)
         if name == "yang-2016":
