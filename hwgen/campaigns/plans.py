@@ -19,7 +19,7 @@ from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
-from hwgen.model.published.stoutchinin import FIG8, hwce
+from hwgen.model.published.stoutchinin import FIG8, hwce, hwce_stripe
 from hwgen.search.core.batch import Request, search_layers
 from hwgen.search.core.optimal import Balance
 from hwgen.search.hwc.balanced import BalancedRequest
@@ -235,18 +235,20 @@ def _published(layers: Sequence[Layer], budget: int) -> tuple[list[Entry], dict[
 
 
 def _hwce(layers: Sequence[Layer], budget: int) -> tuple[list[Entry], dict[str, str]]:
-    """As in the paper's Fig. 10: whole rows in the line buffer, or nothing; 1x1 kernels are not convolved in rows."""
+    """Whole rows in the line buffer; where they do not fit, the widest stripes that do."""
     entries, left_out = [], {}
     hardware = Hardware(name="hwce", lanes=ALONG_X, budget=budget)
     for layer in layers:
-        schedule = hwce(layer, lanes=ALONG_X)
-        if layer.kernel == (1, 1):
-            left_out[layer.name] = "1x1 kernel"
-            continue
-        try:
-            compile_layer(schedule, hardware)
-        except InputError as error:
-            left_out[layer.name] = str(error)
+        refused = ""
+        for columns in range(hwce_stripe(layer, budget) or 1, 0, -1):
+            schedule = hwce(layer, columns, lanes=ALONG_X)
+            try:
+                compile_layer(schedule, hardware)
+            except InputError as error:
+                refused = refused or str(error)
+            else:
+                entries.append(Entry(schedule, None))
+                break
         else:
-            entries.append(Entry(schedule, None))
+            left_out[layer.name] = refused
     return entries, left_out

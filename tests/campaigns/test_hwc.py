@@ -17,10 +17,13 @@ from hwgen.campaigns.hwc import rows_of
 from hwgen.campaigns.plans import Configuration, make_plan
 from hwgen.cli.console import CYCLES_NOTE
 from hwgen.export.cached import generated
+from hwgen.ir.document import InputError
+from hwgen.ir.hardware import Hardware
 from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
+from hwgen.lower.hwc import compile_layer
 from hwgen.model.core.access import predict
 from hwgen.model.published.stoutchinin import hwce
 from hwgen.tools.toolchain import cache_folder
@@ -183,16 +186,22 @@ def test_wrong_options_are_refused(run: Run, small: Path, tmp_path: Path) -> Non
     assert run("regress", small, "-o", tmp_path / "out").status == 2
 
 
-def test_the_hwce_leaves_out_what_it_cannot_hold(small: Path, tmp_path: Path) -> None:
+def test_the_hwce_cuts_into_stripes_what_it_cannot_hold(small: Path, tmp_path: Path) -> None:
     layers = layers_of(small)
     plan = make_plan(layers, Configuration("hwce", 1024), tmp_path)
-    assert [entry.schedule for entry in plan.entries] == [
-        hwce(layers[0], lanes=Lanes(x=16)),
-        hwce(layers[2], lanes=Lanes(x=16)),
-    ]
-    assert plan.left_out == {"point": "1x1 kernel"}
+    assert [entry.schedule for entry in plan.entries] == [hwce(layer, lanes=Lanes(x=16)) for layer in layers]
+    assert not plan.left_out
     narrow = make_plan(layers, Configuration("hwce", 512), tmp_path)
-    assert set(narrow.left_out) == {"point", "wide"}
+    assert not narrow.left_out
+    wide = narrow.entries[2].schedule
+    stripe = wide.loops[0].step
+    assert 0 < stripe < layers[2].output_width
+    assert wide == hwce(layers[2], stripe, lanes=Lanes(x=16))
+    with pytest.raises(InputError, match="needs"):
+        compile_layer(
+            hwce(layers[2], stripe + 1, lanes=Lanes(x=16)), Hardware(name="hwce", lanes=Lanes(x=16), budget=512)
+        )
+    assert set(make_plan(layers, Configuration("hwce", 96), tmp_path).left_out) == {"point", "square", "wide"}
     assert make_plan(layers, Configuration("hwce", 1024), tmp_path) == plan
     for entry in plan.entries:
         alone = predict(hwce(entry.schedule.layer)).counts

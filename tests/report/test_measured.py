@@ -25,8 +25,8 @@ from tests.cli.command_line import Run, refused
 
 
 def row(name: str, **changes: object) -> MeasuredEngines:
-    plain = {"network": "n", "layer": name, "pointwise": False, "hwc": 100, "hwc_sums": 0, "hwce": 1000,
-             "hwce_sums": 800, "simulated": True}  # fmt: skip
+    plain = {"network": "n", "layer": name, "pointwise": False, "striped": False, "hwc": 100, "hwc_sums": 0,
+             "hwce": 1000, "hwce_sums": 800}  # fmt: skip
     return MeasuredEngines(**{**plain, **changes})  # type: ignore[arg-type]
 
 
@@ -59,13 +59,10 @@ def test_counts_of_both_engines_are_put_together() -> None:
             ("tcdm", "B", "read"): Access(1, 4, 1),
         }
     )
-    first, second = measured_engines(layers, dict.fromkeys((layer.name for layer in layers), counts), {})
-    assert (first.hwc, first.hwc_sums, first.pointwise, first.hwce, first.simulated) == (39, 20, False, None, False)
-    assert (second.pointwise, second.hwce, second.simulated) == (
-        True,
-        predict(hwce(layers[1])).counts.total_bytes(),
-        False,
-    )
+    ours = dict.fromkeys((layer.name for layer in layers), counts)
+    first, second = measured_engines(layers, ours, {layers[1].name: counts}, [layers[1].name])
+    assert (first.hwc, first.hwc_sums, first.pointwise, first.striped, first.hwce) == (39, 20, False, False, None)
+    assert (second.pointwise, second.striped, second.hwce, second.hwce_sums) == (True, True, 39, 20)
 
 
 def test_the_text_says_what_was_found() -> None:
@@ -78,7 +75,15 @@ def test_the_text_says_what_was_found() -> None:
     assert "with 32 bits the largest ratio is 10.0, within the published 14" in text
     assert "## 1x1 kernels" not in text
     assert "beyond the published 14" in measured_readme([row("c", hwce=2000)], [])
-    assert measured_csv([row("c")]).splitlines()[1] == "n,c,no,100,0,1000,800,yes,10,6"
+    assert "## Stripes" not in text
+    apart = [row("p", pointwise=True, hwce=90, hwce_sums=0), row("s", striped=True, hwce=4000)]
+    both = measured_readme([row("c"), *apart], measured_claims([row("c"), *apart], []))
+    assert "## 1x1 kernels" in both
+    assert "## Stripes" in both
+    assert "0.9 to 10.0" not in both  # they are not in the figure
+    assert "not: p" in both
+    assert f"| {NO_BAR} | s | not reproduced |" in both
+    assert measured_csv([row("c")]).splitlines()[1] == "n,c,no,no,100,0,1000,800,10,6"
 
 
 def test_claims_on_runs_are_judged_by_hand() -> None:
@@ -119,7 +124,7 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
         run(*command), "3 of 3 rows of per-layer are missing", "square the first: run make regress (hwgen regress"
     )
     assert run("regress", small, "--per-layer", "-o", results).status == 0
-    refused(run(*command), "2 of 2 rows of hwce are missing", "run make regress-hwce (hwgen regress", "--hwce")
+    refused(run(*command), "3 of 3 rows of hwce are missing", "run make regress-hwce (hwgen regress", "--hwce")
     assert run("regress", small, "--hwce", "-o", results).status == 0
     answer = run(*command)
     assert (answer.status, answer.err) == (0, "")
@@ -133,10 +138,10 @@ def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: P
     document = run(*command, "--json").json
     found = {claim["published"]: claim for claim in document["claims"]}
     accuracy = found["the model's traffic is within 0.5 % of that counted on the implementation"]
-    assert accuracy["found"].startswith("5 of 5 runs equal to the byte")
+    assert accuracy["found"].startswith("6 of 6 runs equal to the byte")
     assert accuracy["verdict"] == "reproduced"
     rows = {entry["layer"]: entry for entry in document["rows"]}
-    assert {name for name, entry in rows.items() if entry["simulated"]} == {"square", "wide"}
+    assert {name for name, entry in rows.items() if entry["pointwise"]} == {"point"}
     for layer in load_layer_set(str(small)).convolutions():
         assert rows[layer.name]["hwce"] == predict(hwce(layer)).counts.total_bytes()
         assert rows[layer.name]["ratio_32"] > rows[layer.name]["ratio_16"] > 1

@@ -45,7 +45,9 @@ PerLayer = Annotated[bool, typer.Option("--per-layer", help="On an HWC for each 
 Published = Annotated[
     bool, typer.Option("--published", help="On an HWC for each layer in the loop order of the paper, lanes along x.")
 ]
-Hwce = Annotated[bool, typer.Option("--hwce", help="With the nest of the HWCE: all layers but 1x1 kernels.")]
+Hwce = Annotated[
+    bool, typer.Option("--hwce", help="With the nest of the HWCE, in stripes where its line buffer is small.")
+]
 MinUtilisation = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Lanes of any shape, this busy in the mean, for --shared and --per-layer."),
