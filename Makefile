@@ -50,6 +50,9 @@ regress: $(STAMP)
 	$(BIN)/hwgen regress-clusters schedules/alexnet_cluster --hardware alexnet_cluster \
 	  --against-one alexnet_3,alexnet_4,alexnet_5 --together alexnet_2,alexnet_3,alexnet_5 -o results/regress
 	$(BIN)/hwgen regress-clusters schedules/four_clusters --hardware four_clusters --clusters 4 -o results/regress/four_clusters
+	$(BIN)/hwgen regress stoutchinin_2019 --buffer 1KiB --hwce -j $(JOBS) -o results/regress
+	$(BIN)/hwgen paper stoutchinin-2019 --rtl --results results/regress -o results/regress/stoutchinin
+	$(BIN)/hwgen paper cecconi-2017 --rtl -o results/regress/cecconi
 	$(BIN)/hwgen paper sousa-2022 --rtl -o results/regress/sousa
 	$(BIN)/hwgen design stoutchinin_2019:alexnet --sram 256KiB -o results/regress/design
 	$(BIN)/hwgen cosim results/regress/design -o results/regress/design.json
