@@ -1,5 +1,6 @@
 """``hwgen`` as a user calls it, what must hold of every run, and the record of an example in ``results/examples``."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HARDWARE", "RESULTS", "Record", "hwgen", "judge"]
+__all__ = ["RESULTS", "Record", "chosen_hardware", "hwgen", "judge"]
 
 RESULTS = Path("results") / "examples"
 HARDWARE = Path(__file__).resolve().parent / "hardware"
@@ -48,6 +49,14 @@ class Record:
         return int(self._missed)
 
 
+def chosen_hardware(usual: str) -> Path:
+    """The hardware file of the command's option ``--hardware``, or the usual one of `HARDWARE`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hardware", type=Path, default=HARDWARE / usual, metavar="FILE", help="an HWC or a cluster")
+    given: Path = parser.parse_args().hardware
+    return given
+
+
 def hwgen(*arguments: object) -> dict[str, Any]:
     """What a command of hwgen prints with ``--json``; its notes and its progress go to standard error.
 
@@ -65,14 +74,18 @@ def hwgen(*arguments: object) -> dict[str, Any]:
 
 def judge(record: Record, run: dict[str, Any]) -> None:
     """Mark what must hold of a document of ``hwgen run``, and say what it took."""
-    layers = run["layers"]
+    layers, programs = run["layers"], run.get("programs", [])
     far = max(
         abs(one["cycles"]["measured"] - one["cycles"]["predicted"]) / one["cycles"]["predicted"] for one in layers
     )
-    unequal = [one["node"] for one in layers if not one["equal"] or one["failures"]]
+    unequal = [one for one in layers if not one["equal"] or one["failures"]]
     there = run["onnxruntime"]
     record.mark(f"{len(layers)} layers in the RTL: every element is the integer reference's", run["exact"])
-    record.mark(f"every access of {len(layers) - len(unequal)} of {len(layers)} layers is predicted", not unequal)
+    record.mark(
+        f"every access of {len(layers) - len(unequal)} of {len(layers)} layers is predicted"
+        + (f", and of {sum(one['passed'] for one in programs)} of {len(programs)} programs" if programs else ""),
+        not unequal and all(one["passed"] for one in programs),
+    )
     record.mark(
         f"cycles of a layer differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
     )
@@ -82,13 +95,27 @@ def judge(record: Record, run: dict[str, Any]) -> None:
         there["equal"] >= EQUAL and there["largest_difference"] <= 1,
     )
     cycles, macs = run["cycles"], sum(one["macs"] for one in layers)
-    moved = sum(one["total_with_bias"] for one in layers)
+    moved, place = sum(one["total_with_bias"] for one in layers), "DRAM" if programs else "memory"
     record.say(
         f"  {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted), {macs / 1e6:,.1f} M MACs, utilisation "
-        f"{run['utilisation']:.3f}, {moved:,} bytes at the memory, {run['energy']['measured'] / 1e6:,.1f} uJ; "
+        f"{run['utilisation']:.3f}, {moved:,} bytes at the {place}, {run['energy']['measured'] / 1e6:,.1f} uJ; "
         f"{len(run['host'])} nodes on the host"
     )
+    if programs:
+        room = run["dram"]
+        record.say(
+            f"  {len(programs)} programs; utilisation over the layers alone {_busy(run):.3f}; feature maps take "
+            f"{room['peak']:,} bytes of the DRAM at most, at least {room['bound']:,}"
+        )
     record.figures["run"] = {
         "cycles": cycles, "macs": macs, "utilisation": run["utilisation"], "bytes": moved, "energy_pj": run["energy"],
-        "layers": len(layers), "host": run["host"], "onnxruntime": there, "largest_cycles_difference": far,
+        "layers": len(layers), "programs": len(programs), "host": run["host"], "onnxruntime": there,
+        "largest_cycles_difference": far, "dram": run.get("dram"),
     }  # fmt: skip
+
+
+def _busy(run: dict[str, Any]) -> float:
+    """The utilisation of the multipliers while layers run, without what is between them."""
+    cycles = [one["cycles"]["measured"] for one in run["layers"]]
+    useful = sum(one["utilisation"] * took for one, took in zip(run["layers"], cycles, strict=True))
+    return float(useful / sum(cycles))

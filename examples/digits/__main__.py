@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from examples.accelerator import HARDWARE, Record, hwgen, judge
+from examples.accelerator import Record, chosen_hardware, hwgen, judge
 from examples.digits.lenet import Floats, as_onnx
 from examples.digits.training import train
 from examples.quantising import quantise
@@ -21,6 +21,7 @@ ENOUGH = 0.97
 
 def main() -> int:
     """Train, quantise, run; exit status 1 if a mark is missed."""
+    hardware = chosen_hardware("hwc_16.yaml")
     record = Record("digits")
     rng = np.random.default_rng(SEED)
     digits, labels = _digits()
@@ -53,7 +54,7 @@ def main() -> int:
         f"integer reference: {part:.1%} of {len(held)} held-out digits right (from {ENOUGH:.0%} on)", part >= ENOUGH
     )
 
-    run = hwgen("run", model, "--hardware", HARDWARE / "hwc_16.yaml", "--input", files["in_hardware"],
+    run = hwgen("run", model, "--hardware", hardware, "--input", files["in_hardware"],
                 "-o", record.folder / "run")  # fmt: skip
     made = np.load(record.folder / "run" / run["outputs"]["answers"])
     same = int((made.argmax(1) == expected[: len(made)].argmax(1)).sum())

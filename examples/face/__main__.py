@@ -8,7 +8,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from examples.accelerator import HARDWARE, Record, hwgen, judge
+from examples.accelerator import Record, chosen_hardware, hwgen, judge
 from examples.face.converter import converted
 from examples.face.detection import SIZE, Face, faces, overlap
 from examples.face.flatbuffer import read
@@ -27,6 +27,7 @@ SHOWN = 256
 
 def main() -> int:
     """Convert, quantise, run; exit status 1 if a mark is missed."""
+    hardware = chosen_hardware("hwc_16.yaml")
     record = Record("face")
     floats = record.folder / "blazeface_float.onnx"
     onnx.save(converted(read(BLAZEFACE.path()), "blazeface"), floats)
@@ -36,7 +37,7 @@ def main() -> int:
     outputs = ("regressors", "classificators")
     float_face = _only(faces(*session.run(outputs, {"input": _pixels(Image.open(astronaut))})), "float model")
 
-    run = hwgen("run", model, "--hardware", HARDWARE / "hwc_16.yaml", "--input", astronaut, "--mean", MEAN,
+    run = hwgen("run", model, "--hardware", hardware, "--input", astronaut, "--mean", MEAN,
                 "--std", DEVIATION, "-o", record.folder / "run")  # fmt: skip
     face = _only(faces(*(np.load(record.folder / "run" / run["outputs"][name]) for name in outputs)), "RTL")
     shared = overlap(face.box, float_face.box)

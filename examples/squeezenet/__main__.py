@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from examples.accelerator import HARDWARE, Record, hwgen, judge
+from examples.accelerator import Record, chosen_hardware, hwgen, judge
 from examples.light import MODELS, folded, with_weights
 from examples.quantising import quantise
 from examples.wheels import picture
@@ -19,13 +19,14 @@ SEEN = "chelsea.png"
 
 def main() -> int:
     """Quantise, run; exit status 1 if a mark is missed."""
+    hardware = chosen_hardware("hwc_64.yaml")
     record = Record("squeezenet")
     model = with_weights(MODELS / "light_squeezenet.onnx", np.random.default_rng(SEED))
     (value,) = model.graph.input
     floats = folded(model, record.folder / "squeezenet_float.onnx")
     inputs = [{value.name: _pixels(name)} for name in SCENES]
     quantised = quantise(floats, record.folder / "squeezenet.onnx", inputs)
-    run = hwgen("run", quantised, "--hardware", HARDWARE / "hwc_64.yaml", "--input", picture(SEEN), "--mean", MEAN,
+    run = hwgen("run", quantised, "--hardware", hardware, "--input", picture(SEEN), "--mean", MEAN,
                 "--std", DEVIATION, "-o", record.folder / "run")  # fmt: skip
     judge(record, run)
     return record.close()
