@@ -14,6 +14,7 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.sim.build import HARNESS
 from cosim.system.results import cosimulate_systems
+from hwgen.arch.cluster import ClusterParameters
 from hwgen.campaigns.ledger import Ledger
 from hwgen.export.cached import generated_cluster
 from hwgen.ir.builtin import named_file
@@ -21,6 +22,8 @@ from hwgen.ir.hardware import Cluster, Hardware, load_hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
 from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.system.choice import fastest_partition
+from hwgen.lower.system.program import compile_system
 from hwgen.lower.system.shares import PARTITIONS, Partition
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from hwgen.tools.cache import digest_of, sources_digest
@@ -53,12 +56,19 @@ class ClusterCase:
     @property
     def key(self) -> str:
         """Names the case and all that its result comes from."""
-        program = compile_cluster(self.schedule, self.hardware)
         data = [self.name, self.schedule.as_data(), self.hardware.model_dump(mode="json"), self.stalls]
         data += [self.clusters, self.partition] if self.clusters > 1 else []
         rooms = (hwgen.arch, hwgen.ir, hwgen.model, hwgen.gateware, hwgen.lower)
         sources = sources_digest([HARNESS, *(Path(room.__path__[0]) for room in rooms)])
-        return digest_of([*data, generated_cluster(program.hardware), sources])
+        return digest_of([*data, generated_cluster(self._generated), sources])
+
+    @property
+    def _generated(self) -> ClusterParameters:
+        """The cluster that is generated for it; of several, each: it has room for a share, not for the layer."""
+        if self.clusters == 1:
+            return compile_cluster(self.schedule, self.hardware).hardware
+        partition = self.partition or fastest_partition(self.schedule, self.hardware, self.clusters)
+        return compile_system(self.schedule, self.hardware, self.clusters, partition).programs[0].hardware
 
 
 @dataclass(frozen=True)

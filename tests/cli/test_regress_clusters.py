@@ -11,10 +11,13 @@ import pytest
 import hwgen.campaigns.cluster
 from cosim.cluster.preparation import prepare_cluster
 from cosim.hwc.comparison import LayerResult
+from hwgen.campaigns.cluster import ClusterCase
 from hwgen.cli.console import CYCLES_NOTE
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware, save_hardware
 from hwgen.ir.schedule import Schedule, save_schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
+from hwgen.lower.cluster.program import compile_cluster
 from tests.cli.command_line import Run, refused
 from tests.cli.test_clusters import ROWS
 
@@ -105,6 +108,19 @@ def test_a_run_that_counts_otherwise(run: Run, arguments: list[object], monkeypa
     answer = run("regress-clusters", *arguments)
     assert answer.status == 1
     assert "rows: I read at dram: 2 bytes, predicted 1" in answer.out
+
+
+def test_of_several_clusters_each_has_room_for_a_share_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hwgen.campaigns.cluster, "generated_cluster", repr)
+    need = compile_cluster(ROWS, HARDWARE).placement.size
+    banked = 4 * Cluster().banks
+    small = HARDWARE.model_copy(update={"cluster": Cluster(tcdm=(need - 1) // banked * banked)})
+    with pytest.raises(InputError, match="the TCDM needs"):
+        compile_cluster(ROWS, small)
+    keys = {
+        ClusterCase("rows", ROWS, small, clusters=2, partition=partition).key for partition in ("KS", "OFM", "KS")
+    }
+    assert len(keys) == 2
 
 
 def test_wrong_options_are_refused(run: Run, arguments: list[object], tmp_path: Path) -> None:

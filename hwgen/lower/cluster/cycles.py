@@ -164,15 +164,22 @@ def _timed(
     times = (load_times if loads else store_times)(moves, dma, timing)
     lead = min(MOVE_LEAD + timing.latency, times.cycles[0])
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
+    rows = OpenRows(timing)
+    demands = [_demand(move, timing, rows) for move in moves]
+    # A move is asked for while the ones before it come: the DRAM has worked for it before it begins.
+    for number in range(len(moves) - 1, 0, -1):
+        early = max(0.0, demands[number] - occupied[number])
+        demands[number] -= early
+        demands[number - 1] += early
     return tuple(
-        {"cycles": spent, "lead": lead, **_needs(move, spent + lead, dma, timing, loads=loads)}
-        for spent, move in zip(occupied, moves, strict=True)
+        {"cycles": spent, "lead": lead, **_needs(move, spent + lead, demand, dma, loads=loads)}
+        for spent, demand, move in zip(occupied, demands, moves, strict=True)
     )
 
 
-def _needs(move: Descriptor, cycles: float, dma: DmaParameters, timing: Dram, *, loads: bool) -> dict[str, float]:
+def _needs(move: Descriptor, cycles: float, demand: float, dma: DmaParameters, *, loads: bool) -> dict[str, float]:
     """DRAM time of a move and, for a load, its time on the read data channel."""
-    demand, width = _demand(move, timing), dma.beat_bytes
+    width = dma.beat_bytes
     beats = sum((dram + move.length - 1) // width - dram // width + 1 for dram, _ in move.runs())
     if not loads:
         return {"demand": demand, "beats": beats, "share": min(1.0, demand / max(cycles, 1))}
@@ -186,12 +193,11 @@ def _needs(move: Descriptor, cycles: float, dma: DmaParameters, timing: Dram, *,
     return {"demand": demand, "beats": beats, "share": share, "ahead": ahead * cycles}
 
 
-def _demand(move: Descriptor, timing: Dram) -> float:
-    """Cycles for which a move occupies the DRAM."""
+def _demand(move: Descriptor, timing: Dram, rows: OpenRows) -> float:
+    """Cycles for which a move occupies the DRAM; ``rows``: open after the moves before it."""
     if timing.immediate:
         return 0
     busy, end = 0.0, -1
-    rows = OpenRows(timing)
     for dram, _ in move.runs():
         first, last = dram // BLOCK_BYTES, (dram + move.length - 1) // BLOCK_BYTES
         for block in range(first + (dram == end and dram % BLOCK_BYTES != 0), last + 1):

@@ -99,8 +99,8 @@ class _Server:
     """The state of a queue.
 
     ``left``: remaining cycles of the current command if it runs alone. ``takes``: its total cycles. ``delay``:
-    cycles by which it delays the next command. A command of the compute queue waits for HWCs only after it was
-    popped.
+    cycles by which it delays the next command. ``held``: cycles for which the DRAM first does what others asked for.
+    A command of the compute queue waits for HWCs only after it was popped.
     """
 
     name: QueueName
@@ -110,9 +110,18 @@ class _Server:
     left: float = 0
     takes: float = 0
     delay: float = 0
+    held: float = 0
     taking: bool = False
     at_work: bool = False
     rested: bool = True
+
+
+@dataclass
+class _Chunk:
+    """A chunk of the program that has been requested: cycles until it comes; what the DRAM takes for it."""
+
+    left: float
+    takes: float
 
 
 def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None = None) -> ClusterTimes:
@@ -140,8 +149,8 @@ def simulate_together(
     servers = [server for one in every for server in one.moving]
     while True:
         for one in every:
-            chunks = sum(other.chunks_coming for other in every if other is not one)
-            while one.settle(servers, chunks):
+            backlog = sum(chunk.takes for other in every if other is not one for chunk in other.coming)
+            while one.settle(servers, backlog):
                 pass
         rates = _rates(servers)
         events = [one.events(rates) for one in every]
@@ -173,7 +182,7 @@ def _rates(servers: Sequence[_Server]) -> dict[int, float]:
 
 def _at_work(servers: Sequence[_Server]) -> list[tuple[_Server, Step]]:
     """Those that move data, and what they move."""
-    return [(one, one.present) for one in servers if one.present is not None and one.at_work]
+    return [(one, one.present) for one in servers if one.present is not None and one.at_work and one.held <= 1e-9]
 
 
 def _filled(needs: Sequence[float], room: float) -> list[float]:
@@ -193,7 +202,7 @@ class _Simulation:
         self._steps, self._next = steps, 0
         self._fetch, self._asked = fetch, 0
         self._words = float("inf") if fetch is None else 0
-        self._coming: list[float] = []
+        self.coming: list[_Chunk] = []
         self._servers = {name: _Server(name, room[name]) for name in QUEUES}
         self._tokens: dict[tuple[QueueName, QueueName], int] = defaultdict(int)
         self._now, self._reading, self._stage = 0.0, 0.0, "words"
@@ -207,11 +216,6 @@ class _Simulation:
         """The servers that share the DRAM."""
         return [self._servers["load"], self._servers["store"]]
 
-    @property
-    def chunks_coming(self) -> int:
-        """Chunks of the program that have been requested."""
-        return len(self._coming)
-
     def times(self) -> ClusterTimes:
         """The cycles, after all commands have ended."""
         if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
@@ -220,40 +224,44 @@ class _Simulation:
 
     # --- events at one time ---
 
-    def settle(self, sharing: Sequence[_Server], chunks: int) -> bool:
+    def settle(self, sharing: Sequence[_Server], backlog: float) -> bool:
         """Start and end every command that can. Returns whether anything changed.
 
-        ``sharing`` : the servers of all clusters that share the DRAM. ``chunks`` : of the programs of other clusters,
-        requested before.
+        ``sharing`` : the servers of all clusters that share the DRAM. ``backlog`` : cycles that chunks of other
+        clusters' programs take, requested before.
         """
-        changed = self._ask(sharing, chunks)
+        changed = self._ask(sharing, backlog)
         if self._next < len(self._steps) and self._reading <= 1e-9:
             changed = self._read(self._steps[self._next]) or changed
         for server in self._servers.values():
-            changed |= self._begin(server) or self._end(server)
+            changed |= self._begin(server, backlog) or self._end(server)
         return changed
 
-    def _ask(self, sharing: Sequence[_Server], chunks: int) -> bool:
+    def _ask(self, sharing: Sequence[_Server], backlog: float) -> bool:
         """Accept arrived chunks of the program, and request others. Returns whether anything changed."""
         fetch, changed = self._fetch, False
         if fetch is None:
             return False
-        while self._coming and self._coming[0] <= 1e-9:
-            self._coming.pop(0)
+        while self.coming and self.coming[0].left <= 1e-9:
+            self.coming.pop(0)
             self._words += fetch.words
             changed = True
-        while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self._coming)) <= fetch.room:
+        while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self.coming)) <= fetch.room:
             cycles, at_work = fetch.chunks[self._asked], _at_work(sharing)
-            before = sum(min(step.ahead, one.left) for one, step in at_work if one.name == "load")
-            before += chunks * max(cycles, fetch.beats)
-            ahead = max(self._coming[-1] if self._coming else 0.0, before)
-            self._coming.append((fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles))
+            loads = sum(one.name == "load" for one, _ in at_work)
+            before = sum(min(step.ahead / loads, one.left) for one, step in at_work if one.name == "load")
+            ahead = max(self.coming[-1].left if self.coming else 0.0, before + backlog)
+            coming = (fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles)
+            self.coming.append(_Chunk(coming, max(cycles, fetch.beats)))
             rates = _rates(sharing)
             for server, step in at_work:
+                several = sum(one.name == server.name for one, _ in at_work)
                 taken = max(cycles, fetch.beats) if server.name == "load" else cycles
-                taken *= step.share * rates[id(server)]
+                # Several moves of a kind that hold each other up leave nothing of what they share.
+                rate = rates[id(server)]
+                taken *= rate * (1.0 if several > 1 and rate < 1 else step.share)
                 # Requests made before are not delayed; the following ones are.
-                if server.left > step.ahead:
+                if server.left > step.ahead / several:
                     server.left += taken
                 else:
                     server.delay += taken
@@ -307,7 +315,7 @@ class _Simulation:
         """Whether all words of a pushed command have arrived."""
         return self._stage != "payload" or self._steps[self._next] is not step
 
-    def _begin(self, server: _Server) -> bool:
+    def _begin(self, server: _Server, backlog: float) -> bool:
         if server.present is not None or not server.commands:
             return False
         step = server.commands[0]
@@ -324,6 +332,7 @@ class _Simulation:
         server.left = COMMAND_TAKEN if server.taking else step.cycles
         if step.cycles and server.rested:
             server.left += COMMAND_TAKEN + step.lead
+            server.held = backlog if server.name == "load" else 0.0
         elif step.cycles:
             server.left += server.delay
         server.delay = 0
@@ -336,7 +345,7 @@ class _Simulation:
         if step is None or server.left > 1e-9 or not (server.taking or self._is_read(step)):
             return False
         if server.taking:
-            if self._waits_for_hwcs(step):
+            if any(self._hwcs[hwc] > 1e-9 for hwc in _bits(step.mask)):
                 return False
             server.taking, server.left = False, max(step.payload, 1)
             return True
@@ -350,19 +359,17 @@ class _Simulation:
         server.rested = not server.commands
         return True
 
-    def _waits_for_hwcs(self, step: Step) -> bool:
-        return any(self._hwcs[hwc] > 1e-9 for hwc in _bits(step.mask))
-
     # --- time ---
 
     def events(self, rates: dict[int, float]) -> list[float]:
         """Time until each of the next events, at these rates."""
         servers = self._servers.values()
-        times = [one.left / rates.get(id(one), 1.0) for one in servers if one.present and one.left > 1e-9]
+        at_work = [one for one in servers if one.present and one.left > 1e-9]
+        times = [one.held if one.held > 1e-9 else one.left / rates.get(id(one), 1.0) for one in at_work]
         times += [left for left in self._hwcs.values() if left > 1e-9]
         if self._reading > 1e-9:
             times.append(self._reading)
-        return [*times, *self._coming[:1]]
+        return [*times, *(chunk.left for chunk in self.coming[:1])]
 
     def advance(self, cycles: float, rates: dict[int, float]) -> None:
         """Let time pass."""
@@ -371,7 +378,9 @@ class _Simulation:
         for server in self._servers.values():
             if server.at_work:
                 self._busy[server.name] += cycles
-            if server.present is not None:
+            if server.held > 1e-9:
+                server.held -= cycles
+            elif server.present is not None:
                 server.left = max(0.0, server.left - cycles * rates.get(id(server), 1.0))
             elif server.commands:
                 for source in server.commands[0].takes:
@@ -380,7 +389,8 @@ class _Simulation:
         for hwc, left in self._hwcs.items():
             self._hwcs[hwc] = max(0.0, left - cycles)
         self._reading = max(0.0, self._reading - cycles)
-        self._coming = [left - cycles for left in self._coming]
+        for chunk in self.coming:
+            chunk.left -= cycles
         self._now += cycles
 
 

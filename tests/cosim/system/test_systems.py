@@ -23,7 +23,7 @@ from tests.random.layers import hwc
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 MOST_ERROR, MEAN_ERROR = 0.10, 0.06
 """By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all."""
-SLVERR = 2
+SLVERR, DECERR = 2, 3
 SHARED: dict[Partition, tuple[int, ...]] = {"KS": (0, 1, 3), "OFM": (1, 2, 3)}
 """Which of the random layers have two shares."""
 
@@ -86,6 +86,33 @@ def test_a_bus_error_stops_the_cluster_that_it_is_answered_to(channel: str, erro
     assert stopped.registers["fault_detail"] & 0xFF == DmaError.AXI_SLAVE
     share = slice(0, task.program.shares[1].outputs)
     assert np.array_equal(task.program.output(result.memory)[share], task.expected[share])
+
+
+def test_each_channel_to_the_dram_may_be_slow() -> None:
+    """One channel at a time hardly ever ready: addresses and data of reads, addresses, data and answers of writes."""
+    task = prepare_system(cases()[1], hardware(), 2, "OFM", timing=TIMING)
+    free = run(task)
+    for channel in range(5):
+        rates = tuple(224 if number == channel else 0 for number in range(5))
+        slow = run(task, axi_stalls=rates)
+        judged = judge_system(task, slow)
+        assert judged.passed, (channel, judged.failures)
+        assert slow.cycles > free.cycles or channel not in (1, 3), channel  # others may open before they are needed
+
+
+def test_an_error_that_all_clusters_meet_stops_all_and_the_next_run_is_right() -> None:
+    """Clusters that share output rows out both read the first filter; the end of a program only its cluster."""
+    task = prepare_system(cases()[1], hardware(), 2, "OFM", timing=TIMING)
+    for number, one in enumerate(task.program.programs):
+        place = one.layout.program + 4 * len(one.words) - 4
+        stopped = run(task, axi_error=("read", DECERR, place), axi_stalls=(40, 40, 40, 40, 40))
+        assert not stopped.timed_out
+        assert error_of(stopped.clusters[number].registers["status"]) == ClusterError.PROGRAM
+        assert stopped.clusters[1 - number].done
+    both = run(task, axi_error=("read", SLVERR, task.program.layout.weights.base))
+    assert not both.timed_out
+    assert [error_of(one.registers["status"]) for one in both.clusters] == [ClusterError.LOAD, ClusterError.LOAD]
+    assert judge_system(task, run(task)).passed
 
 
 def test_a_reset_in_mid_layer_leaves_nothing_behind() -> None:

@@ -108,6 +108,24 @@ def test_clusters_share_the_dram_and_the_channels() -> None:
     assert loads.total == stores.total == pytest.approx(READ + 2 * alone + END)
 
 
+def test_a_load_waits_for_what_other_clusters_fetch_of_their_programs() -> None:
+    alone = simulate([load(200, demand=100)], ROOM).total
+    chunks = Fetch(6, 4, 0, (70, 50), 16, 32, 64)
+    fetching: tuple[list[Step], Fetch] = ([Step("compute", 15, mask=1)], chunks)
+    late, _ = simulate_together([([load(200, demand=100)], None), fetching], ROOM)
+    assert late.total == alone + 70 + 50
+    # One that is asked for while several loads have all of the DRAM delays each of them by all that it takes:
+    # two are pending when the loads begin, the third is asked for when the first has been read.
+    steps = [*[Step("compute", 15, mask=1)] * 5, join()]
+    room: dict[QueueName, int] = {**ROOM, "compute": 512}
+    busy = [([load(2000, demand=2000)], None) for _ in range(2)]
+    before = simulate_together(busy, room)
+    after = simulate_together([*busy, (steps, Fetch(6, 4, 0, (16, 16, 60), 16, 32, 64))], room)
+    assert [one.total - two.total for one, two in zip(after, before, strict=False)] == pytest.approx(
+        2 * [16 + 16 + 60]
+    )
+
+
 def test_a_full_queue_holds_up_the_reader() -> None:
     steps = [start(1000), *[Step("compute", 60, mask=1)] * 3, load(900)]
     assert simulate(steps, ROOM).total > 1900
