@@ -27,6 +27,7 @@ from hwgen.cli.workload import fitted_works, work_of
 from hwgen.export.cached import generated
 from hwgen.ir.lanes import Lanes
 from hwgen.lower.hwc import compile_layer
+from hwgen.synth.blocks import Block, vector_blocks
 from hwgen.synth.cells import Area
 from hwgen.synth.ecp5 import Device, areas, synthesise_hwc
 
@@ -130,7 +131,19 @@ def main(seeds: int = 1) -> bool:
         net.write_text(json.dumps(NETWORK), encoding="utf-8")
         hwgen("depth-first", net, "--memory", "8KiB", "-o", solution)
         hwgen("synth", solution, "--blocks")
+    unit(18)
     return all(met)
+
+
+def unit(address_bits: int) -> None:
+    """The vector unit of a cluster, which is in the cluster above only if its hardware file says so."""
+    blocks = vector_blocks(address_bits)
+    for name, block in {**blocks, "vector unit": sum(blocks.values(), Block())}.items():
+        area = block.area
+        print(
+            f"{name or 'itself':34}{area.lut4_equivalents:8,}{area.ffs:8,}{area.dsps:6}{area.block_rams:6}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.export.cached import generated, generated_cluster
+from hwgen.export.conversion import converted
 from hwgen.export.pipeline import pipeline_verilog
+from hwgen.gateware.vector.unit import VectorUnit
 from hwgen.synth.cells import Area, Gates
 from hwgen.synth.ecp5 import areas, gates_by_block
 
-__all__ = ["Block", "cluster_blocks", "hwc_blocks", "pipeline_blocks"]
+__all__ = ["Block", "cluster_blocks", "hwc_blocks", "pipeline_blocks", "vector_blocks"]
 
 Tell = Callable[[str], None]
 
@@ -43,6 +45,11 @@ def cluster_blocks(parameters: ClusterParameters, *, tell: Tell = lambda stage: 
     one = sum(hwc_blocks(parameters.hwc, tell=tell).values(), Block())
     around = _blocks(generated_cluster(parameters), "cluster", boxes=("hwc",), tell=tell)
     return {f"{parameters.hwcs} HWCs": sum([one] * parameters.hwcs, Block()), **around}
+
+
+def vector_blocks(address_bits: int, *, tell: Tell = lambda stage: None) -> dict[str, Block]:
+    """The blocks of a vector unit alone, in a TCDM whose byte addresses have so many bits."""
+    return _blocks(converted(VectorUnit(address_bits), "vector"), "vector", tell=tell)
 
 
 def _blocks(verilog: str, top: str, *, boxes: tuple[str, ...] = (), tell: Tell) -> dict[str, Block]:
