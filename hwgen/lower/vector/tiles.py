@@ -165,7 +165,7 @@ def jobs_of(task: Task, tile: Tile, sources: list[Place], target: Place, tables:
         columns = _overlap(region.columns, tile.target.columns)
         if rows[0] < rows[1] and columns[0] < columns[1]:
             job = _job(task, tile, replace(region, rows=rows, columns=columns), sources, target)
-            yield from _with_tables(task, _consistent(job, sources), tables)
+            yield from map(_joined, _with_tables(task, _consistent(job, sources), tables))
 
 
 def _with_tables(task: Task, jobs: Iterator[VectorJob], tables: list[int]) -> Iterator[VectorJob]:
@@ -203,6 +203,20 @@ def _consistent(job: VectorJob, sources: list[Place]) -> Iterator[VectorJob]:
                 second=one.second + row * second.pitch,
                 output=one.output + row * job.output_pitch,
             )
+
+
+def _joined(job: VectorJob) -> VectorJob:
+    """The same with rows, and channels, that follow each other without a gap as one row: fewer words."""
+    window = (job.kernel, job.stride, job.padding)
+    whole = window == ((1, 1), (1, 1), (0, 0)) and (job.rows, job.columns) == (job.height, job.width)
+    size, channels = job.rows * job.columns, job.channels
+    if not whole or not (job.rows == 1 or job.input_pitch == job.output_pitch == job.columns):
+        return job
+    if channels > 1 and job.input_plane == job.output_plane == size:
+        size, channels = channels * size, 1
+    if size >= 1 << COLUMN_BITS:
+        return job
+    return replace(job, channels=channels, rows=1, height=1, columns=size, width=size)
 
 
 def _channel(job: VectorJob, channel: int) -> VectorJob:

@@ -88,6 +88,15 @@ def tokens_left(program: VectorProgram) -> dict[tuple[Queue, Queue], int]:
     return {pair: number for pair, number in left.items() if number}
 
 
+def test_what_follows_without_a_gap_is_one_row_for_the_unit() -> None:
+    rng = Random("rows")
+    while (case := vector_case("tables", rng)).expected.shape[1] == 1:
+        pass
+    channels, rows, columns = case.expected.shape
+    program, _ = compiled(case, rng, 8000, (False, False))
+    assert [(job.channels, job.rows, job.columns) for job in program.jobs] == [(1, 1, rows * columns)] * channels
+
+
 def test_counts_name_tensors_and_cycles_follow() -> None:
     case = vector_case("table", Random("counts"))
     program, _ = compiled(case, Random(0), 4096, (False, False))
