@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,19 @@ from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.requantisation import record_bytes
 from hwgen.ir.counts import Access, Counts, Direction, Key, Operand
 from hwgen.ir.schedule import Schedule
-from hwgen.lower.cluster.program import ClusterProgram
-from hwgen.model.cluster.access import TwoLevelPrediction
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.tools.toolchain import Simulator
 
-__all__ = ["Comparison", "compared", "judge_cluster", "output_failures", "run_failures", "unwanted"]
+__all__ = [
+    "MOVED",
+    "Comparison",
+    "compared",
+    "difference_lines",
+    "different_elements",
+    "judge_cluster",
+    "run_failures",
+    "unwanted",
+]
 
 INTERRUPT_CYCLES = 1
 """Cycles from the start write's grant to the interrupt that the register ``cycles`` does not count."""
@@ -45,7 +52,7 @@ _AT_PORTS: dict[tuple[str, str, bool], tuple[str, Operand, Direction]] = {
 is a failure. What is written to the ring of O, or what the DMA stores from there, may also be partial sums, which
 share its addresses with the outputs."""
 
-_MOVED: dict[tuple[OperandTag | None, bool], tuple[Operand, Direction]] = {
+MOVED: dict[tuple[OperandTag | None, bool], tuple[Operand, Direction]] = {
     (OperandTag.P, False): ("P", "read"),
     (OperandTag.I, False): ("I", "read"),
     (OperandTag.W, False): ("W", "read"),
@@ -59,8 +66,8 @@ _MOVED: dict[tuple[OperandTag | None, bool], tuple[Operand, Direction]] = {
 
 def judge_cluster(task: ClusterTask, outcome: ClusterResult, simulator: Simulator = "verilator") -> LayerResult:
     """The result of one run: counts and output against model and reference."""
-    count = compared(task.program, task.prediction, task.counts, outcome.tcdm, outcome.dram)
-    wrong = output_failures(task.program, task.expected, outcome.memory)
+    count = compared(task.program.schedule, task.counts, task.prediction.hwcs, outcome.tcdm, outcome.dram)
+    wrong = different_elements(task.program.output(outcome.memory), task.expected)
     failures = [*count.failures, *unwanted(task.job.dram_regions, outcome), *run_failures(outcome), *wrong]
     return LayerResult(
         schedule=task.program.schedule,
@@ -89,24 +96,27 @@ class Comparison:
 
 
 def compared(
-    program: ClusterProgram, prediction: TwoLevelPrediction, counts: Counts, tcdm: TcdmCounts, dram: Counted
+    schedule: Schedule, counts: Counts, hwcs: Sequence[Counts], tcdm: TcdmCounts, dram: Counted
 ) -> Comparison:
-    """What a run of a layer has counted, against the model's counts and its prediction for single HWCs."""
+    """What a run of a layer has counted, against the model's counts, and those of each HWC."""
     predicted = _writes_together(counts)
-    measured, strays = _measured(program.schedule, tcdm, dram)
-    failures = [
-        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
-        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
-    ]
-    failures += _differences_by_hwc(program.schedule, prediction, tcdm)
+    measured, strays = _measured(schedule, tcdm, dram)
+    failures = difference_lines(predicted, measured)
+    failures += _differences_by_hwc(schedule, hwcs, tcdm)
     return Comparison(predicted, measured, [*failures, *strays])
 
 
-def output_failures(
-    program: ClusterProgram, expected: NDArray[np.signedinteger], memory: NDArray[np.uint32]
-) -> list[str]:
-    """Whether the output in memory is not the reference's."""
-    wrong = np.argwhere(program.output(memory) != expected)
+def difference_lines(predicted: Counts, measured: Counts) -> list[str]:
+    """Where counts differ, a line each."""
+    return [
+        f"{operand} {direction} at {level}: {theirs} {quantity}, predicted {mine}"
+        for (level, operand, direction), quantity, mine, theirs in predicted.differences(measured)
+    ]
+
+
+def different_elements(output: NDArray[np.signedinteger], expected: NDArray[np.signedinteger]) -> list[str]:
+    """Whether an output [M, E, F] is not the reference's."""
+    wrong = np.argwhere(output != expected)
     if not len(wrong):
         return []
     return [f"output: {len(wrong)} elements are wrong, the first at [m, y, x] = {wrong[0].tolist()}"]
@@ -138,7 +148,7 @@ def _measured(schedule: Schedule, tcdm: TcdmCounts, dram: Counted) -> tuple[Coun
             where = "outside all regions" if region == ELSEWHERE else f"in the region of {region}"
             strays.append(f"{master}: {words} {'writes' if written else 'reads'} {where}, expected none")
     for (kind, written), counters in dram.items():
-        moved = _MOVED.get((kind, written))
+        moved = MOVED.get((kind, written))
         if moved is not None:
             dram_key: Key = ("dram", *moved)
             found[dram_key] += Access(elements=counters["bytes"] // _element(dram_key, schedule), **counters)
@@ -204,10 +214,10 @@ def _writes_together(counts: Counts) -> Counts:
     return Counts({key: access for key, access in accesses.items() if access != Access()})
 
 
-def _differences_by_hwc(schedule: Schedule, prediction: TwoLevelPrediction, tcdm: TcdmCounts) -> list[str]:
+def _differences_by_hwc(schedule: Schedule, hwcs: Sequence[Counts], tcdm: TcdmCounts) -> list[str]:
     """Differences between the counts of single HWCs and their predictions."""
     lines = []
-    for number, counts in enumerate(prediction.hwcs):
+    for number, counts in enumerate(hwcs):
         predicted = _writes_together(counts)
         found = {
             key: Access(size // _element(key, schedule), size, words)

@@ -19,10 +19,11 @@ from hwgen.ir.hardware import Hardware
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cycles import cluster_cycles
 from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
+from hwgen.lower.network.parts import LayerPart
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
-from hwgen.model.dram.counts import DramLayout, program_access
+from hwgen.model.dram.counts import program_access
 
-__all__ = ["WATCHDOG", "ClusterTask", "WrittenProgram", "prepare_cluster", "tcdm_regions", "tensor_regions"]
+__all__ = ["WATCHDOG", "ClusterTask", "WrittenProgram", "prepare_cluster"]
 
 WATCHDOG = 1 << 20
 """Watchdog period: cycles without progress after which the cluster stops."""
@@ -113,7 +114,7 @@ def prepare_cluster(
         cycle_limit=1_000_000 + 40 * work,
         random=int(rng.integers(1, 1 << 32)),
         timing=timing,
-        tcdm_regions=tcdm_regions(program),
+        tcdm_regions=LayerPart(program).tcdm_regions,
         dram_regions=_dram_regions(program, written),
     )
     if stalls:
@@ -134,30 +135,13 @@ def prepare_cluster(
     )
 
 
-def tcdm_regions(program: ClusterProgram) -> dict[str, tuple[int, int]]:
-    """Rings of the operands, and the biases below them."""
-    rings = {name: (ring.start, ring.end) for name, ring in program.rings.items()}
-    return {**rings, "B": (0, min(start for start, _ in rings.values()))}
-
-
 def _dram_regions(program: ClusterProgram, written: WrittenProgram | None) -> tuple[Region, ...]:
     """Tensors and program."""
     address, words = program.layout.program, program.words if written is None else written.words
     if written is not None:
         address = written.registers.get("program_address", 0)
-    return (*tensor_regions(program.layout), Region(address, address + WORD_BYTES * len(words), OperandTag.P))
-
-
-def tensor_regions(layout: DramLayout) -> tuple[Region, ...]:
-    """Tensors of a layer in the DRAM."""
-    tensors = (
-        (layout.inputs, OperandTag.I),
-        (layout.weights, OperandTag.W),
-        (layout.bias, OperandTag.B),
-        (layout.partial, OperandTag.O_PARTIAL),
-        (layout.output, OperandTag.O),
-    )
-    return tuple(Region(tensor.base, tensor.base + tensor.size, kind) for tensor, kind in tensors)
+    tensors = (Region(*one) for one in LayerPart(program).dram_regions)
+    return (*tensors, Region(address, address + WORD_BYTES * len(words), OperandTag.P))
 
 
 def _with_words(image: NDArray[np.uint32], program: ClusterProgram, written: WrittenProgram) -> NDArray[np.uint32]:

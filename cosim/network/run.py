@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.preparation import WATCHDOG, tcdm_regions, tensor_regions
+from cosim.cluster.preparation import WATCHDOG
 from cosim.cluster.run import ClusterJob, ClusterResult, TcdmCounts, regions, run_cluster, tcdm_counts
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import Counted, Region, dram_counts
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import OperandTag
 from hwgen.arch.dram import Dram
-from hwgen.lower.cluster.program import ClusterProgram
+from hwgen.lower.network.parts import Part
 from hwgen.lower.network.program import NetworkProgram
 
 __all__ = ["LayerSample", "NetworkRun", "run_program"]
@@ -64,7 +64,7 @@ def run_program(
     """
     fetched = Region(program.address, program.address + WORD_BYTES * len(program.words), OperandTag.P)
     job = ClusterJob(
-        name=f"{len(program.layers)} layers",
+        name=f"{len(program.parts)} layers",
         image=image,
         registers={**program.settings, "watchdog": WATCHDOG},
         cycle_limit=cycle_limit,
@@ -74,7 +74,7 @@ def run_program(
         timing=timing,
         dram_regions=(fetched,),
     )
-    watch = _Watch(model, program.layers, fetched, len(image))
+    watch = _Watch(model, program.parts, fetched, len(image))
     whole = run_cluster(model, job, watch.layer_begins)
     watch.sample(whole)
     return NetworkRun(tuple(watch.samples), whole)
@@ -83,10 +83,8 @@ def run_program(
 class _Watch:
     """Takes samples where a layer begins, and has its accesses counted by its own regions from there on."""
 
-    def __init__(
-        self, model: SimulatedCluster, layers: Sequence[ClusterProgram], fetched: Region, words: int
-    ) -> None:
-        self._model, self._layers, self._fetched, self._words = model, layers, fetched, words
+    def __init__(self, model: SimulatedCluster, parts: Sequence[Part], fetched: Region, words: int) -> None:
+        self._model, self._parts, self._fetched, self._words = model, parts, fetched, words
         self._begun = 0
         self._before: tuple[int, TcdmCounts, Counted] = (0, {}, {})
         self.samples: list[LayerSample] = []
@@ -98,9 +96,10 @@ class _Watch:
         if self._begun:
             self._add(now, model.read(self._words))
         self._before = now
-        layer = self._layers[self._begun]
+        part = self._parts[self._begun]
         self._begun += 1
-        model.set(recount=1, **regions(tcdm_regions(layer), (*tensor_regions(layer.layout), self._fetched)))
+        tensors = [Region(*one) for one in part.dram_regions]
+        model.set(recount=1, **regions(part.tcdm_regions, [*tensors, self._fetched]))
         model.run(1)
         model.set(recount=0)
 

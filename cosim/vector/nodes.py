@@ -176,5 +176,5 @@ def _measured(outcome: ClusterResult) -> Counts:
         # The DMA writes what is loaded, and reads what is stored.
         direction, operand = ("write", "O") if written != dma else ("read", "I")
         level = "tcdm_dma" if dma else "tcdm"
-        found += Counts({(level, operand, direction): Access(size, size, 0 if dma else words)})  # type: ignore[dict-item]
+        found += Counts({(level, operand, direction): Access(size, size, words)})  # type: ignore[dict-item]
     return found

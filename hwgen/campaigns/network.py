@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.results import RunnableProgram, cosimulate_programs, file_names
+from cosim.network.nodes import NodeResult
 from hwgen.export.cached import generated
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.golden.quantised.sums import planes
@@ -82,9 +83,9 @@ class RanLayer:
     different : elements of it that differ from the network's integer reference.
     """
 
-    node: Convolution | Product
+    node: Node
     image: int
-    result: LayerResult
+    result: LayerResult | NodeResult
     output: Int8
     different: int
 

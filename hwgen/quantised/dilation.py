@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from hwgen.quantised.kinds import Convolution
+from hwgen.quantised.kinds import Convolution, Product
+from hwgen.quantised.tensors import Int8
 
-__all__ = ["undilated", "zero_share"]
+__all__ = ["dense_weights", "undilated", "zero_share"]
 
 
 def undilated(node: Convolution) -> Convolution:
@@ -28,3 +29,8 @@ def undilated(node: Convolution) -> Convolution:
 def zero_share(node: Convolution) -> float:
     """The part of the dense kernel's multiplications that are by the zeros between the taps."""
     return 1 - node.weights.size / undilated(node).weights.size
+
+
+def dense_weights(node: Convolution | Product) -> Int8:
+    """The weights as hardware whose taps are neighbours has them."""
+    return node.weights if isinstance(node, Product) else undilated(node).weights

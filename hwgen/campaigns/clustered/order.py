@@ -53,8 +53,8 @@ def ordered(graph: Graph, here: Collection[str]) -> NodeOrder:
         return node.name not in here and known.issuperset(node.inputs)
 
     def for_cluster(node: Node) -> bool:
-        source = roots[node.inputs[0]]
-        return node.name in here and (source in given or (source in made and not turns(node)))
+        there = given if turns(node) else given | made
+        return node.name in here and all(roots[name] in there for name in node.inputs)
 
     while left:
         host = _possible(left, for_host, known)

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.bus import SUM_BYTES, WORD_BYTES
+from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
@@ -20,42 +22,63 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.onnx.graph import safe_name
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.cost import judge_of
-from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
+from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.parts import LayerPart, VectorPart
 from hwgen.lower.network.program import NetworkProgram
 from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
+from hwgen.lower.vector.maps import FeatureMap
+from hwgen.lower.vector.program import compile_vector
 from hwgen.model.dram.counts import DramLayout, DramRegion, returns_sums
-from hwgen.quantised.dilation import undilated, zero_share
+from hwgen.quantised.dilation import dense_weights, zero_share
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Convolution, Node, Product
+from hwgen.quantised.kinds import (
+    Addition,
+    AveragePool,
+    Concatenation,
+    Convolution,
+    Lookup,
+    MaxPool,
+    Node,
+    Product,
+)
 from hwgen.quantised.tensors import Int8
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 
-__all__ = ["ClusterLayer", "ClusterPlan", "plan_cluster"]
+__all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster"]
+
+VECTOR_KINDS = (Addition, AveragePool, Concatenation, Lookup, MaxPool)
+MATRIX = 2
+
+
+MOST_INPUTS = 5
+"""Maps of one node that the harness counts by their places."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterLayer:
-    """A node as a layer of the cluster.
+    """A node as a part of a program.
 
     Members
     -------
-    source : the tensor that is its input, by the name of its room.
+    sources : the tensors that are its inputs, by the names of their rooms.
     """
 
-    node: Convolution | Product
-    program: ClusterProgram
-    source: str
+    node: Node
+    part: LayerPart | VectorPart
+    sources: tuple[str, ...]
 
     @property
     def weights(self) -> Int8:
-        """As the layer has them: a dilated kernel with zeros between its taps."""
-        weights = self.node.weights if isinstance(self.node, Product) else undilated(self.node).weights
-        return weights.reshape(*weights.shape[:2], *self.program.schedule.layer.kernel)
+        """As its layer has them: a dilated kernel with zeros between its taps."""
+        assert isinstance(self.part, LayerPart)
+        assert isinstance(self.node, Convolution | Product)
+        weights = dense_weights(self.node)
+        return weights.reshape(*weights.shape[:2], *self.part.program.schedule.layer.kernel)
 
     @property
     def zero_share(self) -> float:
         """The part of its multiplications that are by zeros between the taps of a dilated kernel."""
-        return 0.0 if isinstance(self.node, Product) else zero_share(self.node)
+        return zero_share(self.node) if isinstance(self.node, Convolution) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +101,29 @@ class ClusterPlan:
 
     Members
     -------
+    hardware : the cluster's file.
     order : what runs when.
     stretches : the programs, in the order of ``order.stretches``.
-    refused : nodes with weights that the cluster does not run, by name, and why.
+    refused : nodes that the cluster does not run, by name, and why: those with weights, and those that a vector unit
+        could have run.
     rooms : of feature maps and partial sums in the DRAM.
     parameters : bytes of weights and biases, from address 0 on.
     size : bytes of the DRAM that are used.
     """
 
+    hardware: Hardware
     order: NodeOrder
     stretches: tuple[Stretch, ...]
     refused: Mapping[str, str]
     rooms: Rooms
     parameters: NDArray[np.uint8]
     size: int
+
+    @property
+    def lanes(self) -> int:
+        """Multipliers of all HWCs."""
+        cluster = self.hardware.cluster
+        return self.hardware.shape.product * (cluster.hwcs if cluster else 1)
 
     @property
     def layers(self) -> list[ClusterLayer]:
@@ -116,23 +148,32 @@ def plan_cluster(graph: Graph, hardware: Hardware, progress: Callable[[], None] 
     """
     _require_one_cluster(hardware)
     schedules, refused = _schedules(graph, hardware, progress)
-    order = ordered(graph, schedules)
-    parameters, placed, end = _parameters(order, schedules)
+    tables: dict[str, bytes] = {}
+    if schedules:
+        machine = compile_cluster(next(iter(schedules.values())), hardware).hardware
+        tables, others = _vector_nodes(graph, machine)
+        refused |= others
+    order = ordered(graph, {*schedules, *tables})
+    parameters, placed, end = _parameters(order, schedules, tables)
     rooms = plan_rooms(_lifetimes(graph, order, schedules), BLOCK_BYTES, end)
     address = aligned(end + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
     stretches: list[Stretch] = []
     for nodes in order.stretches:
         layers = tuple(
-            _compiled(node, schedules[node.name], hardware, order, rooms, placed[node.name]) for node in nodes
+            _layer_part(node, schedules[node.name], hardware, order, rooms, placed[node.name])
+            if node.name in schedules
+            else _vector_part(graph, node, machine, order, rooms, placed[node.name])
+            for node in nodes
         )
         made = {node.output for node in nodes}
         earlier = {layer.node.output for stretch in stretches for layer in stretch.layers if not turns(layer.node)}
-        given = dict.fromkeys(layer.source for layer in layers if layer.source not in made | earlier)
-        program = NetworkProgram(tuple(layer.program for layer in layers), address, 0)
-        stretches.append(Stretch(layers, program, tuple(given)))
+        sources = dict.fromkeys(name for layer in layers for name in layer.sources)
+        given = tuple(name for name in sources if name not in made | earlier)
+        program = NetworkProgram(tuple(layer.part for layer in layers), address, 0)
+        stretches.append(Stretch(layers, program, given))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
     whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
-    return ClusterPlan(order, whole, refused, rooms, parameters, address)
+    return ClusterPlan(hardware, order, whole, refused, rooms, parameters, address)
 
 
 def _require_one_cluster(hardware: Hardware) -> None:
@@ -176,27 +217,57 @@ def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule]) -> 
     return known[shape].model_copy(update={"layer": layer})
 
 
+def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The nodes that a vector unit runs, by name, with their tables; and why it does not run others."""
+    found: dict[str, bytes] = {}
+    refused: dict[str, str] = {}
+    for node in graph.nodes if machine.vector else ():
+        if not isinstance(node, VECTOR_KINDS):
+            continue
+        try:
+            if len(set(node.inputs)) > MOST_INPUTS:
+                raise InputError(f"inputs: expected at most {MOST_INPUTS}, got {len(set(node.inputs))}")
+            maps = [_feature_map(graph, name, 0) for name in (*node.inputs, node.output)]
+            program = compile_vector(node, maps[:-1], maps[-1], machine, room=(0, machine.tcdm_bytes))
+            found[node.name] = program.constants
+        except InputError as error:
+            refused[node.name] = str(error).removeprefix(f"{node.name}: ")
+    return found, refused
+
+
+def _feature_map(graph: Graph, name: str, base: int) -> FeatureMap:
+    """A tensor in the DRAM: channels along its second axis."""
+    shape = graph.tensors[name].shape
+    if len(shape) <= 1:
+        return FeatureMap.dense(base, 1, 1, graph.tensors[name].elements)
+    _, channels, *rows, columns = shape if len(shape) > MATRIX else (*shape, 1)
+    return FeatureMap.dense(base, channels, prod(rows), columns)
+
+
 # --- places in the DRAM ---
 
 
 def _parameters(
-    order: NodeOrder, schedules: Mapping[str, Schedule]
-) -> tuple[NDArray[np.uint8], dict[str, tuple[int, int]], int]:
-    """Weights and biases in the order of the layers; where those of each node begin; the end of all."""
+    order: NodeOrder, schedules: Mapping[str, Schedule], tables: Mapping[str, bytes]
+) -> tuple[NDArray[np.uint8], dict[str, tuple[int, ...]], int]:
+    """Weights, biases and tables in the order of the nodes; where those of each begin; the end of all."""
     parts: list[tuple[int, NDArray[np.uint8]]] = []
-    places, at = {}, 0
-    for nodes in order.stretches:
-        for node in nodes:
-            assert isinstance(node, Convolution | Product)
+    places: dict[str, tuple[int, ...]] = {}
+    at = 0
+    for node in (node for nodes in order.stretches for node in nodes):
+        contents: list[NDArray[np.generic]] = []
+        if node.name in tables:
+            contents = [np.frombuffer(tables[node.name], np.uint8)]
+        if isinstance(node, Convolution | Product):
             form = schedules[node.name].requantisation
-            records = bias_records(node.bias.astype(np.int32), node.requantisation.scales, form)
-            begins = []
-            for array in (node.weights if isinstance(node, Product) else undilated(node).weights, records):
-                content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                parts.append((at, content))
-                begins.append(at)
-                at = aligned(at + content.size, BLOCK_BYTES)
-            places[node.name] = begins[0], begins[1]
+            contents = [dense_weights(node), bias_records(node.bias, node.requantisation.scales, form)]
+        begins = []
+        for array in contents:
+            content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            parts.append((at, content))
+            begins.append(at)
+            at = aligned(at + content.size, BLOCK_BYTES)
+        places[node.name] = tuple(begins)
     whole = np.zeros(at, np.uint8)
     for begin, content in parts:
         whole[begin : begin + content.size] = content
@@ -210,39 +281,34 @@ def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]
     for nodes in order.stretches:
         begin, end = at, at + len(nodes) - 1
         for node in nodes:
-            source, size = _source(node, order), graph.tensors[node.inputs[0]].elements
-            given = found.get(source, Lifetime(size, begin, at))
-            found[source] = replace(given, last=max(given.last, at))
+            for source, name in zip(_sources(node, order), node.inputs, strict=True):
+                given = found.get(source, Lifetime(graph.tensors[name].elements, begin, at))
+                found[source] = replace(given, last=max(given.last, at))
             made = node.output in order.asked or turns(node)
             found[node.output] = Lifetime(graph.tensors[node.output].elements, at, end if made else at)
-            if returns_sums(schedules[node.name]):
+            if node.name in schedules and returns_sums(schedules[node.name]):
                 found[f"{node.output} sums"] = Lifetime(SUM_BYTES * found[node.output].size, at, at)
             at += 1
     return found
 
 
-def _source(node: Node, order: NodeOrder) -> str:
-    """The name of the room of its input."""
-    root = order.roots[node.inputs[0]]
-    return f"{root} turned for {node.name}" if turns(node) else root
+def _sources(node: Node, order: NodeOrder) -> tuple[str, ...]:
+    """The names of the rooms of its inputs."""
+    roots = (order.roots[name] for name in node.inputs)
+    return tuple(f"{root} turned for {node.name}" if turns(node) else root for root in roots)
 
 
-def _compiled(
-    node: Node,
-    schedule: Schedule,
-    hardware: Hardware,
-    order: NodeOrder,
-    rooms: Rooms,
-    parameters: tuple[int, int],
+def _layer_part(
+    node: Node, schedule: Schedule, hardware: Hardware, order: NodeOrder, rooms: Rooms, places: tuple[int, ...]
 ) -> ClusterLayer:
     assert isinstance(node, Convolution | Product)
-    layer, bits, source = schedule.layer, schedule.bits, _source(node, order)
+    layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order)
     record = record_bytes(schedule.requantisation)
     sums = rooms.bases.get(f"{node.output} sums")
     layout = DramLayout(
         inputs=DramRegion(rooms.bases[source], layer.input_elements, bits.I // 8),
-        weights=DramRegion(parameters[0], layer.weight_elements, bits.W // 8),
-        bias=DramRegion(parameters[1], record * layer.output_channels, record),
+        weights=DramRegion(places[0], layer.weight_elements, bits.W // 8),
+        bias=DramRegion(places[1], record * layer.output_channels, record),
         output=DramRegion(rooms.bases[node.output], layer.output_elements, bits.O // 8),
         partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
         program=0,
@@ -250,4 +316,16 @@ def _compiled(
         output_rows=layer.output_height,
     )
     program = compile_cluster(schedule, hardware, layout=layout, requantisation=node.requantisation)
-    return ClusterLayer(node, program, source)
+    return ClusterLayer(node, LayerPart(program), (source,))
+
+
+def _vector_part(
+    graph: Graph, node: Node, machine: ClusterParameters, order: NodeOrder, rooms: Rooms, places: tuple[int, ...]
+) -> ClusterLayer:
+    sources, room = _sources(node, order), (0, machine.tcdm_bytes)
+    inputs = tuple(
+        _feature_map(graph, name, rooms.bases[source]) for name, source in zip(node.inputs, sources, strict=True)
+    )
+    target = _feature_map(graph, node.output, rooms.bases[node.output])
+    program = compile_vector(node, inputs, target, machine, room=room, constants=places[0])
+    return ClusterLayer(node, VectorPart(program, inputs, target, places[0], room), sources)

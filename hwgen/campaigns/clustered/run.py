@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cluster.comparison import compared, output_failures, run_failures, unwanted
+from cosim.cluster.comparison import compared, different_elements, run_failures, unwanted
 from cosim.cluster.model import load_cluster
-from cosim.cluster.preparation import tensor_regions
 from cosim.cluster.results import dram_depth
 from cosim.cluster.simulated import SimulatedCluster
+from cosim.dma.dram import Region
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.layer_data import LayerData
 from cosim.hwc.results import dump_layer, file_names
+from cosim.network.nodes import NodeResult, compared_vector
 from cosim.network.run import LayerSample, NetworkRun, run_program
 from cosim.sim.build import LONG
 from hwgen.arch.bus import WORD_BYTES
@@ -24,12 +25,11 @@ from hwgen.campaigns.clustered.order import turns
 from hwgen.campaigns.clustered.plan import ClusterLayer, ClusterPlan, Stretch
 from hwgen.campaigns.network import RanLayer
 from hwgen.golden.quantised.execution import Arrays, node_outputs
-from hwgen.golden.quantised.sums import planes
 from hwgen.ir.counts import Access
-from hwgen.model.cluster.access import TwoLevelPrediction
+from hwgen.lower.network.parts import LayerPart, PartCounts
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.quantised.graph import Graph
-from hwgen.quantised.kinds import Product
+from hwgen.quantised.kinds import Convolution, Product
 from hwgen.quantised.tensors import Int8
 
 __all__ = ["RanProgram", "run_clustered"]
@@ -87,9 +87,10 @@ def run_clustered(
     fast : see `cosim.cluster.results.cosimulate_clusters`.
     progress : called after each layer and image.
     """
-    timing = plan.layers[0].program.cluster.dram or Dram()
+    cluster = plan.hardware.cluster
+    timing = (cluster and cluster.dram) or Dram()
     machine = plan.stretches[0].program.hardware
-    times = [stretch.program.layer_cycles(timing) for stretch in plan.stretches]
+    times = [stretch.program.part_cycles(timing) for stretch in plan.stretches]
     long = len(images) * sum(total for _, total in times) > LONG if fast is None else fast
     model = load_cluster(machine, dram_log2=dram_depth(plan.size // 4 + 1), fast=long)
     one = _Runner(graph, plan, model, timing, times, stalls, folder, progress)
@@ -117,10 +118,12 @@ class _Runner:
         progress: Callable[[], None],
     ) -> None:
         self._graph, self._plan, self._model, self._timing = graph, plan, model, timing
+        self._hwc = plan.stretches[0].program.hardware.hwc
         self._times, self._stalls, self._folder, self._progress = times, stalls, folder, progress
-        self._port = DramPort(plan.layers[0].program.cluster.axi_bits, timing)
-        names = file_names([layer.program.schedule for layer in plan.layers])
-        self._names = dict(zip([layer.node.name for layer in plan.layers], names, strict=True))
+        self._port = DramPort(plan.stretches[0].program.hardware.axi_bits, timing)
+        layers = {layer.node.name: layer.part for layer in plan.layers if isinstance(layer.part, LayerPart)}
+        names = file_names([part.program.schedule for part in layers.values()])
+        self._names = dict(zip(layers, names, strict=True))
 
     def image(self, number: int, tensors: Arrays) -> tuple[Values, list[RanProgram]]:
         """All programs, and the host between them."""
@@ -145,9 +148,10 @@ class _Runner:
         stretch, bases = self._plan.stretches[at], self._plan.rooms.bases
         octets = memory.view(np.uint8)
         for layer in stretch.layers:
-            if layer.source in stretch.given:
-                content = _operand(layer, values[layer.node.inputs[0]]).reshape(-1).view(np.uint8)
-                octets[bases[layer.source] : bases[layer.source] + content.size] = content
+            for source, name in zip(layer.sources, layer.node.inputs, strict=True):
+                if source in stretch.given:
+                    content = _operand(layer, values[name]).reshape(-1).view(np.uint8)
+                    octets[bases[source] : bases[source] + content.size] = content
         rates = np.random.default_rng([number, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
         cycles, total = self._times[at]
         run = run_program(
@@ -163,7 +167,7 @@ class _Runner:
         program = self._judged(stretch, run, number, cycles, total, tensors)
         for layer, ran in zip(stretch.layers, program.layers, strict=True):
             if layer.node.output in self._plan.order.asked or turns(layer.node):
-                values[layer.node.output] = _made(layer, layer.program.output(run.whole.memory))
+                values[layer.node.output] = _made(layer, layer.part.output(run.whole.memory))
             else:
                 values[layer.node.output] = ran.output
         return run.whole.memory, program
@@ -180,7 +184,7 @@ class _Runner:
         predicted = stretch.program.fetched(self._port)
         mine = replace(predicted, elements=0)
         failures = [] if fetched == mine else [f"program: {fetched}, predicted {mine}"]
-        regions = [region for layer in stretch.layers for region in tensor_regions(layer.program.layout)]
+        regions = [Region(*one) for layer in stretch.layers for one in layer.part.dram_regions]
         failures += [*unwanted(regions, run.whole), *run_failures(run.whole)]
         measured = replace(fetched, elements=fetched.bytes // WORD_BYTES)
         whole = run.whole
@@ -191,58 +195,63 @@ class _Runner:
     def _layer(
         self,
         layer: ClusterLayer,
-        prediction: TwoLevelPrediction,
+        prediction: PartCounts,
         cycles: float,
         sample: LayerSample,
         number: int,
         tensors: Arrays,
     ) -> RanLayer:
-        program, node = layer.program, layer.node
-        count = compared(program, prediction, prediction.counts, sample.tcdm, sample.dram)
-        reference = tensors[node.output]
-        wrong = output_failures(program, _as_layer(layer, reference), sample.memory)
-        result = LayerResult(
-            schedule=program.schedule,
-            simulator="verilator",
-            predicted=count.predicted,
-            measured=count.measured,
-            equal=not count.failures,
-            output_exact=not wrong,
-            predicted_cycles=round(cycles),
-            cycles=sample.cycles,
-            seconds=0.0,
-            failures=(*count.failures, *wrong),
-            hwcs=program.cluster.hwcs,
-            prices=prices_of(program.parameters, program.cluster),
-        )
-        output = program.output(sample.memory)
-        if self._folder is not None:
+        node, part = layer.node, layer.part
+        output, reference = part.output(sample.memory), tensors[node.output]
+        wrong = different_elements(output, _as_layer(layer, reference))
+        if isinstance(part, LayerPart):
+            count = compared(part.program.schedule, prediction.counts, prediction.hwcs, sample.tcdm, sample.dram)
+        else:
+            count = compared_vector(part, prediction.counts, sample.tcdm, sample.dram)
+        measures = {
+            "predicted": count.predicted,
+            "measured": count.measured,
+            "equal": not count.failures,
+            "output_exact": not wrong,
+            "predicted_cycles": round(cycles),
+            "cycles": sample.cycles,
+            "failures": (*count.failures, *wrong),
+            "prices": prices_of(self._hwc, self._plan.hardware.cluster),
+        }
+        made = _made(layer, output)
+        different = int(np.count_nonzero(made != reference))
+        if not isinstance(part, LayerPart):
+            return RanLayer(node, number, NodeResult(node.name, **measures), made, different)  # type: ignore[arg-type]
+        schedule, hwcs = part.program.schedule, part.hardware.hwcs
+        result = LayerResult(schedule, "verilator", hwcs=hwcs, seconds=0.0, **measures)  # type: ignore[arg-type]
+        if self._folder is not None and isinstance(node, Convolution | Product):
             data = LayerData(_operand(layer, tensors[node.inputs[0]]), layer.weights, node.bias)
             name = self._names[node.name]
-            dump_layer(self._folder, f"{name}.{number}" if number else name, program, data, output)
-        made = _made(layer, output)
-        return RanLayer(node, number, result, made, int(np.count_nonzero(made != reference)))
+            dump_layer(self._folder, f"{name}.{number}" if number else name, part.program, data, output)
+        return RanLayer(node, number, result, made, different)
 
 
 def _operand(layer: ClusterLayer, operand: Int8) -> Int8:
-    """The input [C, H, W] of the layer."""
-    shape = layer.program.schedule.layer
+    """The input as it is in the DRAM; that of a layer [C, H, W]."""
+    if not isinstance(layer.part, LayerPart):
+        return np.ascontiguousarray(operand)
+    shape = layer.part.program.schedule.layer
+    turned = operand.reshape(-1, operand.shape[-1]).T if isinstance(layer.node, Product) else operand
     sizes = shape.input_channels, shape.input_height, shape.input_width
-    if isinstance(layer.node, Product):
-        return np.ascontiguousarray(operand.reshape(-1, operand.shape[-1]).T).reshape(sizes)
-    return np.ascontiguousarray(planes(operand)).reshape(sizes)
+    return np.ascontiguousarray(turned).reshape(sizes)
 
 
 def _as_layer(layer: ClusterLayer, output: Int8) -> Int8:
-    """The output of a node as that of its layer, [M, E, F]."""
-    shape = layer.program.schedule.layer
-    sizes = shape.output_channels, shape.output_height, shape.output_width
-    if isinstance(layer.node, Product):
-        return output.reshape(-1, output.shape[-1]).T.reshape(sizes)
-    return output.reshape(sizes)
+    """The output of a node as the part of its program has it, [M, E, F]."""
+    if not isinstance(layer.part, LayerPart):
+        target = layer.part.target
+        return output.reshape(target.channels, target.rows, target.columns)
+    shape = layer.part.program.schedule.layer
+    turned = output.reshape(-1, output.shape[-1]).T if isinstance(layer.node, Product) else output
+    return turned.reshape(shape.output_channels, shape.output_height, shape.output_width)
 
 
 def _made(layer: ClusterLayer, output: NDArray[np.signedinteger]) -> Int8:
-    """What a layer [M, E, F] makes, in the shape of the node's output."""
+    """What a part [M, E, F] makes, in the shape of the node's output."""
     found: Int8 = output.astype(np.int8)
     return (found[:, 0].T if isinstance(layer.node, Product) else found).reshape(layer.node.shape)

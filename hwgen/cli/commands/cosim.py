@@ -12,6 +12,7 @@ from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
 from cosim.hwc.generated import read_programs
 from cosim.hwc.results import cosimulate, cosimulate_programs
+from cosim.network.nodes import NodeResult
 from cosim.system.results import cosimulate_systems
 from hwgen.cli.clusters import ClustersOption, PartitionOption, Sharing, sharing_of
 from hwgen.cli.console import (
@@ -338,7 +339,7 @@ def _print_runs(results: Sequence[LayerResult]) -> None:
     print_cycles_note()
 
 
-def print_failures(results: Sequence[LayerResult]) -> None:
+def print_failures(results: Sequence[LayerResult | NodeResult]) -> None:
     """One line for each failure."""
     for result in results:
         for failure in result.failures:

@@ -33,15 +33,14 @@ def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> Cluster
 
 def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE) -> list[ClusterTimes]:
     """The cycles of the programs of several clusters that share a DRAM of this timing, all started at once."""
-    room = queue_words(programs[0])
+    room = queue_words(programs[0].hardware)
     fetches = [fetch_of(one.layout.program, len(one.words), one.cluster.axi_bits, timing) for one in programs]
     steps = [program_steps(one, timing) for one in programs]
     return simulate_together(list(zip(steps, fetches, strict=True)), room)
 
 
-def queue_words(program: ClusterProgram) -> dict[QueueName, int]:
-    """Words that each queue of the cluster of this program holds."""
-    hardware = ClusterParameters(program.parameters, program.cluster.hwcs)
+def queue_words(hardware: ClusterParameters) -> dict[QueueName, int]:
+    """Words that each queue of a cluster holds."""
     return {"load": hardware.load_words, "compute": hardware.compute_words, "store": hardware.store_words}
 
 

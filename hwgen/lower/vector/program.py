@@ -28,7 +28,8 @@ from hwgen.lower.vector.maps import Box, FeatureMap
 from hwgen.lower.vector.tasks import Task, tasks_of
 from hwgen.lower.vector.tiles import Place, Tile, aligned, jobs_of, place_of, target_bytes, tiles_of
 from hwgen.model.cluster.cycles import ClusterTimes, Fetch, simulate
-from hwgen.model.dma.accesses import transfer_accesses
+from hwgen.model.dma.accesses import transfer_accesses, transfer_words
+from hwgen.model.dram.streams import Streams
 from hwgen.model.vector.access import VectorAccess, vector_access
 from hwgen.model.vector.cycles import vector_cycles
 from hwgen.quantised.kinds import Node
@@ -69,23 +70,27 @@ class VectorProgram:
         """Cycles of the job that each START begins, in program order."""
         return [vector_cycles(job) for job in self.jobs]
 
-    def counts(self, port: DramPort) -> Counts:
-        """Accesses at the DRAM, at the unit's ports, and bytes at those of the DMA: maps as I and O, tables as B."""
-        access = self.access
+    def counts(self, port: DramPort, streams: Streams | None = None) -> Counts:
+        """Accesses at the DRAM, at the unit's ports, and at those of the DMA: maps as I and O, tables as B.
+
+        ``streams`` : what the DMA has moved before; continued.
+        """
+        access, streams = self.access, streams or Streams(port)
         found: dict[Key, Access] = {
             ("tcdm", "I", "read"): access.inputs,
             ("tcdm", "B", "read"): access.table,
             ("tcdm", "O", "write"): access.output,
         }
-        for queue, operands in (
-            (Queue.LOAD, ((OperandTag.I, "I", "read"), (OperandTag.B, "B", "read"))),
-            (Queue.STORE, ((OperandTag.O, "O", "write"),)),
+        for queue, stream, operands in (
+            (Queue.LOAD, streams.loads, ((OperandTag.I, "I", "read"), (OperandTag.B, "B", "read"))),
+            (Queue.STORE, streams.stores, ((OperandTag.O, "O", "write"),)),
         ):
-            moved = transfer_accesses(self._moves(queue), port)
+            moved, words = transfer_accesses(self._moves(queue), port, stream), transfer_words(self._moves(queue))
             for tag, operand, direction in operands:
                 access_of = moved.get(tag, Access())
                 found["dram", operand, direction] = access_of  # type: ignore[index]
-                found["tcdm_dma", operand, direction] = Access(access_of.elements, access_of.bytes)  # type: ignore[index]
+                inside = Access(access_of.elements, access_of.bytes, words.get(tag, 0))
+                found["tcdm_dma", operand, direction] = inside  # type: ignore[index]
         return Counts({key: access for key, access in found.items() if access != Access()})
 
     def times(self, timing: Dram | None = None, fetch: Fetch | None = None) -> ClusterTimes:

@@ -29,7 +29,8 @@ from hwgen.model.cluster.parts import Iterations, iterations_of, loads, weight_l
 from hwgen.model.cluster.shares import replicated_words, shares
 from hwgen.model.core.access import predict
 from hwgen.model.core.prediction import PerOperand, Prediction
-from hwgen.model.dram.counts import DramLayout, Streams, dram_counts
+from hwgen.model.dram.counts import DramLayout, dram_counts
+from hwgen.model.dram.streams import Streams
 
 __all__ = ["TwoLevelPrediction", "dram_bytes", "predict_two_levels", "tcdm_need"]
 

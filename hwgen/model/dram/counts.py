@@ -24,12 +24,11 @@ from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, Spans, loads, stores
-from hwgen.model.dram.row_misses import row_misses
+from hwgen.model.dram.streams import Stream, Streams
 
 __all__ = [
     "DramLayout",
     "DramRegion",
-    "Streams",
     "dram_counts",
     "dram_layout",
     "fetch_access",
@@ -116,21 +115,6 @@ def tensor_layout(layer: Layer, bits: Bits, *, returned: bool, record: int = SUM
     return DramLayout(**regions, program=end, input_rows=layer.input_height, output_rows=layer.output_height)
 
 
-@dataclass
-class _Stream:
-    """What a stream leaves: the byte address after its last run, and the open row of each bank; -1: none."""
-
-    end: int
-    open_rows: Ints
-
-
-class Streams:
-    """The streams of loads and of stores, from one layer of a program to the next: counting goes on where it was."""
-
-    def __init__(self, port: DramPort) -> None:
-        self.loads, self.stores = (_Stream(-1, np.full(port.dram.banks, -1)) for _ in range(2))
-
-
 def dram_counts(
     schedule: Schedule,
     port: DramPort,
@@ -147,7 +131,7 @@ def dram_counts(
     layout, streams = layout or dram_layout(schedule), streams or Streams(port)
     counts: dict[Key, Access] = {}
     for parts, stream in ((loads(schedule), streams.loads), (stores(schedule), streams.stores)):
-        counts |= _count(schedule, layout, port, parts, stream)
+        counts |= _count(schedule, layout, parts, stream)
     return Counts({("dram", *key): access for key, access in counts.items()})
 
 
@@ -202,24 +186,21 @@ def _runs(axes: tuple[Spans, ...], extents: tuple[int, ...]) -> tuple[Ints, Ints
 # --- counting ---
 
 
-def _count(
-    schedule: Schedule, layout: DramLayout, port: DramPort, parts: Iterable[Part], stream: _Stream
-) -> dict[Key, Access]:
+def _count(schedule: Schedule, layout: DramLayout, parts: Iterable[Part], stream: Stream) -> dict[Key, Access]:
     """The counts of one stream."""
     totals = {key: Access() for key in _KEYS}
+    size = np.array([layout.region(*key).element for key in _KEYS])
     for start, stop, kind in _chunks(schedule, layout, parts):
-        last = stop - 1
-        size = np.array([layout.region(*key).element for key in _KEYS])
-        jumps = start != np.append(stream.end, stop[:-1])
-        stream.end, row = int(stop[-1]), port.dram.row_bytes
-        misses, stream.open_rows = row_misses(start // row, last // row, stream.open_rows)
+        runs = stream.counted(start, stop)
         columns = [
-            (stop - start) // size[kind],
-            stop - start,
+            runs.bytes // size[kind],
+            runs.bytes,
             np.zeros_like(start),
-            *(last // unit - start // unit + 1 for unit in (port.beat_bytes, port.burst_window, BLOCK_BYTES)),
-            jumps,
-            misses,
+            runs.beats,
+            runs.axi_bursts,
+            runs.blocks,
+            runs.jumps,
+            runs.row_misses,
         ]
         sums = [np.bincount(kind, weights=column, minlength=len(_KEYS)) for column in columns]
         for number, key in enumerate(_KEYS):

@@ -67,12 +67,11 @@ def summed(parts: Iterable[Amounts]) -> dict[str, float]:
 
 
 def _row(node: str, runs: Sequence[Mapping[str, Any]], start: int) -> LayerRow:
-    layer = runs[0]["schedule"]["layer"]
-    height, width = layer["output_height"], layer["output_width"]
+    operator, shape = _what(runs[0])
     return LayerRow(
         node=node,
-        operator=f"{layer['op'].replace('_', ' ')} {layer['kernel'][0]} x {layer['kernel'][1]}",
-        shape=f"{layer['output_channels']} x {height} x {width}",
+        operator=operator,
+        shape=shape,
         images=len(runs),
         start=start,
         predicted=sum(one["cycles"]["predicted"] for one in runs),
@@ -84,6 +83,16 @@ def _row(node: str, runs: Sequence[Mapping[str, Any]], start: int) -> LayerRow:
         energy=summed(map(_energy, runs)),
         right=all(one["equal"] and one["exact"] and not one["failures"] for one in runs),
     )
+
+
+def _what(run: Mapping[str, Any]) -> tuple[str, str]:
+    """What a layer is, and its output; what has no schedule ran on a vector unit."""
+    if run["schedule"] is None:
+        return run["kind"], " x ".join(map(str, run["shape"][1:]))
+    layer = run["schedule"]["layer"]
+    height, width = layer["output_height"], layer["output_width"]
+    operator = f"{layer['op'].replace('_', ' ')} {layer['kernel'][0]} x {layer['kernel'][1]}"
+    return operator, f"{layer['output_channels']} x {height} x {width}"
 
 
 def _traffic(runs: Sequence[Mapping[str, Any]], source: str) -> dict[str, dict[str, float]]:

@@ -16,7 +16,8 @@ from hwgen.arch.commands import Command, Opcode, Queue, encode
 from hwgen.arch.descriptor import DescriptorError
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.requantisation import Requantisation
-from hwgen.lower.cluster.program import ClusterProgram, compile_cluster
+from hwgen.lower.cluster.program import compile_cluster
+from hwgen.lower.network.parts import LayerPart
 from hwgen.lower.network.program import NetworkProgram
 from hwgen.model.dram.counts import DramRegion
 from tests.random.clusters import cluster_schedules
@@ -43,7 +44,7 @@ def chained() -> tuple[NetworkProgram, LayerData, np.ndarray]:
     layout = replace(layout, weights=moved(old.weights), bias=moved(old.bias), partial=moved(old.partial))
     second = compile_cluster(two, HARDWARE, layout=layout)
     address = free + old.program
-    whole = NetworkProgram((first, second), address, 0)
+    whole = NetworkProgram((LayerPart(first), LayerPart(second)), address, 0)
     whole = replace(whole, dram_end=address + WORD_BYTES * len(whole.words))
     operands, others = (random_data(case.layer, np.random.default_rng(1), case.bits.I) for case in (one, two))
     image = np.random.default_rng(2).integers(0, 256, whole.dram_end, np.uint8)
@@ -59,7 +60,9 @@ def right(
     whole: NetworkProgram, data: LayerData, image: np.ndarray, commands: tuple[Command, ...], seed: int
 ) -> bool:
     """Whether the second output is what it must be."""
-    layer: ClusterProgram = whole.layers[1]
+    part = whole.parts[1]
+    assert isinstance(part, LayerPart)
+    layer = part.program
     dram, tcdm = image.copy(), np.random.default_rng(seed).integers(0, 256, layer.cluster.tcdm, np.uint8)
     machine = Machine(layer.parameters, layer.cluster.hwcs, dram, tcdm, {}, Random(seed))
     machine.run(encode(commands))
@@ -91,6 +94,8 @@ def test_what_settles_too_early_goes_wrong() -> None:
 
 def test_layers_of_different_clusters_are_no_program() -> None:
     whole, _, _ = chained()
-    other = replace(whole.layers[1], cluster=Cluster(hwcs=4, tcdm=1 << 14))
+    first, second = whole.parts
+    assert isinstance(second, LayerPart)
+    other = LayerPart(replace(second.program, cluster=Cluster(hwcs=4, tcdm=1 << 14)))
     with pytest.raises(ValueError, match="expected all for one cluster"):
-        NetworkProgram((whole.layers[0], other), 0, 0)
+        NetworkProgram((first, other), 0, 0)

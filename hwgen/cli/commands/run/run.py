@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cosim.hwc.comparison import LayerResult
+from cosim.network.nodes import NodeResult
 from hwgen.campaigns.clustered.plan import ClusterPlan, plan_cluster
 from hwgen.campaigns.clustered.run import RanProgram, run_clustered
 from hwgen.campaigns.network import NetworkPlan, RanLayer, network_values, plan_network, run_network, weighted
@@ -74,7 +75,7 @@ class _Done:
     @property
     def cycles(self) -> tuple[int, int]:
         """Predicted and measured, of all layers and images; of a cluster, of whole programs."""
-        results: Sequence[RanProgram | LayerResult] = self.programs or [one.result for one in self.ran]
+        results: Sequence[RanProgram | LayerResult | NodeResult] = self.programs or [one.result for one in self.ran]
         return sum(one.predicted_cycles for one in results), sum(one.cycles for one in results)
 
     @property
@@ -90,7 +91,11 @@ class _Done:
     @property
     def utilisation(self) -> float:
         """Multiply-accumulates by what the multipliers could have done while the layers ran."""
-        lanes = self.ran[0].result.hwcs * self.ran[0].result.schedule.lanes.product
+        lanes = (
+            self.plan.lanes
+            if isinstance(self.plan, ClusterPlan)
+            else self.plan.layers[0].program.schedule.lanes.product
+        )
         return self.macs / max(self.cycles[1] * lanes, 1)
 
     @property
@@ -283,7 +288,15 @@ def _programs_document(done: _Done) -> dict[str, Any]:
 def _document(done: _Done) -> dict[str, Any]:
     predicted, measured = done.cycles
     layers = [
-        {"node": one.node.name, "image": one.image, "exact": one.exact, **one.result.as_json()} for one in done.ran
+        {
+            "node": one.node.name,
+            "kind": one.node.label,
+            "shape": list(one.node.shape),
+            "image": one.image,
+            "exact": one.exact,
+            **one.result.as_json(),
+        }
+        for one in done.ran
     ]
     energies = [layer["energy"] for layer in layers]
     return {

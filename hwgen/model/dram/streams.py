@@ -1,0 +1,51 @@
+"""Streams of runs to and from a DRAM: what each run counts as, where the stream goes on from the one before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.arch.dram import BLOCK_BYTES, DramPort
+from hwgen.model.dram.row_misses import row_misses
+
+__all__ = ["RunCounts", "Stream", "Streams"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RunCounts:
+    """For each run: what `hwgen.ir.counts.Access` counts of it at the DRAM."""
+
+    bytes: Ints
+    beats: Ints
+    axi_bursts: Ints
+    blocks: Ints
+    jumps: Ints
+    row_misses: Ints
+
+
+class Stream:
+    """Runs of one channel in their order. It keeps a row open in each bank."""
+
+    def __init__(self, port: DramPort) -> None:
+        self._port = port
+        self._end, self._open_rows = -1, np.full(port.dram.banks, -1)
+
+    def counted(self, start: Ints, stop: Ints) -> RunCounts:
+        """The next runs: first byte address of each, and the one after its last. There is one at least."""
+        last, row = stop - 1, self._port.dram.row_bytes
+        beats, bursts, blocks = (
+            last // unit - start // unit + 1 for unit in (self._port.beat_bytes, self._port.burst_window, BLOCK_BYTES)
+        )
+        jumps = (start != np.append(self._end, stop[:-1])).astype(np.int64)
+        self._end = int(stop[-1])
+        misses, self._open_rows = row_misses(start // row, last // row, self._open_rows)
+        return RunCounts(stop - start, beats, bursts, blocks, jumps, misses)
+
+
+class Streams:
+    """The streams of loads and of stores, from one layer of a program to the next."""
+
+    def __init__(self, port: DramPort) -> None:
+        self.loads, self.stores = Stream(port), Stream(port)
