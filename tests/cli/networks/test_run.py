@@ -87,4 +87,4 @@ def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
     refused(run("run", model, "--hardware", shifting, "--seed", "1", *rest), "requantisation: expected scaled")
     free = saved(tmp_path, requantisation="scaled", order=None)
     refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: expected them given")
-    refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "cluster: networks run on one HWC")
+    refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "requantisation: expected scaled")
