@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from hwgen.ir.builtin import named_file
-from hwgen.ir.hardware import Hardware, load_hardware, save_hardware
+from hwgen.ir.hardware import Cluster, Hardware, load_hardware, save_hardware
 from tests.cli.command_line import Run, refused
 from tests.quantised.onnx.models import Draft, small
+
+CLUSTER = Cluster(hwcs=2, tcdm=1 << 14, vector=True)
 
 
 @pytest.fixture
@@ -63,6 +65,32 @@ def test_layers_in_the_hardware_and_the_rest_on_the_host(run: Run, tmp_path: Pat
     np.testing.assert_array_equal(made, np.load(tmp_path / "reference" / beside["outputs"][name]))
 
 
+def test_programs_on_a_cluster(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, out = mixed(tmp_path / "mixed.onnx"), tmp_path / "out"
+    whole = saved(tmp_path, requantisation="scaled", cluster=CLUSTER)
+    command = ("run", model, "--hardware", whole, "--seed", "1", "-o", out)
+    document = run(*command, "--json").json
+    kinds = ["depthwise conv", "dilated conv", "max pool", "product"]
+    assert [layer["kind"] for layer in document["layers"]] == 2 * kinds
+    assert all(layer["exact"] and layer["equal"] and not layer["failures"] for layer in document["layers"])
+    # The host turns the rows of the product between two programs.
+    assert [len(program["layers"]) for program in document["programs"]] == [3, 1, 3, 1]
+    assert all(program["passed"] for program in document["programs"])
+    assert document["cycles"]["measured"] == sum(one["cycles"]["measured"] for one in document["programs"])
+    assert document["dram"]["peak"] >= document["dram"]["bound"] > 0
+    beside = run("network", model, "--seed", "1", "-o", tmp_path / "reference", "--json").json
+    ((name, file),) = document["outputs"].items()
+    np.testing.assert_array_equal(np.load(out / file), np.load(tmp_path / "reference" / beside["outputs"][name]))
+
+    from hwgen.campaigns.clustered import run as clustered
+
+    right = clustered._operand
+    monkeypatch.setattr(clustered, "_operand", lambda layer, operand: right(layer, operand) + np.int8(1))
+    answer = run(*command)
+    assert answer.status == 1
+    assert "elements are wrong" in answer.out
+
+
 def test_a_wrong_layer_is_found(run: Run, tmp_path: Path, hardware: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hwgen.campaigns import network
 
@@ -88,3 +116,5 @@ def test_bad_input(run: Run, tmp_path: Path, hardware: Path) -> None:
     free = saved(tmp_path, requantisation="scaled", order=None)
     refused(run("run", model, "--hardware", free, "--seed", "1", *rest), "order: expected them given")
     refused(run("run", model, "--hardware", "cluster", "--seed", "1", *rest), "requantisation: expected scaled")
+    whole = saved(tmp_path, requantisation="scaled", cluster=CLUSTER)
+    refused(run("run", model, "--hardware", whole, "--seed", "1", "--sim", "icarus", *rest), "--sim, -j: expected")
