@@ -9,6 +9,7 @@ from cosim.cluster.comparison import MOVED, Comparison, difference_lines
 from cosim.cluster.run import TcdmCounts
 from cosim.dma.dram import Counted
 from hwgen.ir.counts import Access, Counts, Key, Operand
+from hwgen.ir.level import BUSES
 from hwgen.lower.network.parts import VectorPart
 from hwgen.model.hierarchy.devices import DevicePrices
 
@@ -112,6 +113,6 @@ def _together(counts: Counts) -> Counts:
     """Tables among the maps, where they have no place of their own in the TCDM."""
     found: dict[Key, Access] = defaultdict(Access)
     for (level, operand, direction), access in counts.accesses.items():
-        one: Operand = "I" if operand == "B" and level != "dram" else operand
+        one: Operand = "I" if operand == "B" and not BUSES[level].programs else operand
         found[level, one, direction] += access
     return Counts(dict(found))
