@@ -32,6 +32,7 @@ __all__ = [
     "regions",
     "run_cluster",
     "tcdm_counts",
+    "tcdm_words",
 ]
 
 REGIONS = ("I", "W", "O", "B")
@@ -222,6 +223,14 @@ def tcdm_counts(model: SimulatedCluster) -> TcdmCounts:
         for kind, counted, size in zip(kinds, words, octets, strict=True):
             found[master, *kind] = (int(counted), int(size))
     return {key: value for key, value in found.items() if value[0]}
+
+
+def tcdm_words(model: SimulatedCluster) -> NDArray[np.uint32]:
+    """The contents of the TCDM: consecutive words are in consecutive banks."""
+    banks = [
+        model.counters(f"bank_{number}", "harness.tcdm").view(np.uint32) for number in range(model.cluster.tcdm_banks)
+    ]
+    return np.stack(banks, axis=1).reshape(-1)
 
 
 def _violations(model: SimulatedCluster) -> dict[str, int]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cluster.preparation import WATCHDOG
-from cosim.cluster.run import ClusterJob, ClusterResult, TcdmCounts, regions, run_cluster, tcdm_counts
+from cosim.cluster.run import ClusterJob, ClusterResult, TcdmCounts, regions, run_cluster, tcdm_counts, tcdm_words
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import Counted, Region, dram_counts
 from hwgen.arch.bus import WORD_BYTES
@@ -27,13 +27,14 @@ class LayerSample:
     -------
     cycles : from where all before it was done to where all of it was.
     tcdm, dram : what was counted in this time, as in `ClusterResult`; without the program.
-    memory : the DRAM after it.
+    memory, shared : the DRAM and the TCDM after it; of the TCDM nothing where the output does not stay there.
     """
 
     cycles: int
     tcdm: TcdmCounts
     dram: Counted
     memory: NDArray[np.uint32]
+    shared: NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class _Watch:
             for key, values in now[2].items()
             if key[0] is not OperandTag.P
         }
-        self.samples.append(
-            LayerSample(now[0] - cycles, {key: one for key, one in words.items() if one[0]}, moved, memory)
-        )
+        stays = self._parts[len(self.samples)].stays
+        shared = tcdm_words(self._model) if stays else np.zeros(0, np.uint32)
+        counted = {key: one for key, one in words.items() if one[0]}
+        self.samples.append(LayerSample(now[0] - cycles, counted, moved, memory, shared))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
 from hwgen.campaigns.clustered.order import NodeOrder, ordered, turns
+from hwgen.campaigns.clustered.resident import Kept, KeptMaps, choose_kept, feature_map
 from hwgen.campaigns.network import layer_of, weighted
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -47,9 +47,6 @@ from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 __all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster"]
 
 VECTOR_KINDS = (Addition, AveragePool, Concatenation, Lookup, MaxPool)
-MATRIX = 2
-
-
 MOST_INPUTS = 5
 """Maps of one node that the harness counts by their places."""
 
@@ -88,11 +85,13 @@ class Stretch:
     Members
     -------
     given : tensors that the host writes before, by the name of their rooms.
+    kept : maps that stay in the TCDM.
     """
 
     layers: tuple[ClusterLayer, ...]
     program: NetworkProgram
     given: tuple[str, ...]
+    kept: KeptMaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +129,11 @@ class ClusterPlan:
         """Of all stretches."""
         return [layer for stretch in self.stretches for layer in stretch.layers]
 
+    @property
+    def kept(self) -> dict[str, Kept]:
+        """The maps that stay in the TCDM, by name."""
+        return {name: one for stretch in self.stretches for name, one in stretch.kept.maps.items()}
+
     def image(self, rng: np.random.Generator) -> NDArray[np.uint32]:
         """The DRAM before the first program: parameters and programs; at random what has not been written."""
         image = rng.integers(0, 256, aligned(self.size, WORD_BYTES), np.uint8)
@@ -141,9 +145,12 @@ class ClusterPlan:
         return words
 
 
-def plan_cluster(graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None) -> ClusterPlan:
+def plan_cluster(
+    graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None, *, resident: bool = False
+) -> ClusterPlan:
     """Schedule and compile every node with weights; ``progress`` is called after each.
 
+    ``resident`` : feature maps stay in the TCDM from node to node, where they fit.
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
     _require_one_cluster(hardware)
@@ -155,22 +162,30 @@ def plan_cluster(graph: Graph, hardware: Hardware, progress: Callable[[], None] 
         refused |= others
     order = ordered(graph, {*schedules, *tables})
     parameters, placed, end = _parameters(order, schedules, tables)
-    rooms = plan_rooms(_lifetimes(graph, order, schedules), BLOCK_BYTES, end)
+    kept = [
+        choose_kept(graph, order, nodes, schedules, hardware, machine)
+        if resident
+        else KeptMaps({}, machine.tcdm_bytes)
+        for nodes in order.stretches
+    ]
+    inside = {name for one in kept for name, there in one.maps.items() if not there.stored}
+    alive = {name: one for name, one in _lifetimes(graph, order, schedules).items() if name not in inside}
+    rooms = plan_rooms(alive, BLOCK_BYTES, end)
     address = aligned(end + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
     stretches: list[Stretch] = []
-    for nodes in order.stretches:
+    for nodes, maps in zip(order.stretches, kept, strict=True):
         layers = tuple(
-            _layer_part(node, schedules[node.name], hardware, order, rooms, placed[node.name])
+            _layer_part(node, schedules[node.name], hardware, order, rooms, placed[node.name], (maps, at))
             if node.name in schedules
-            else _vector_part(graph, node, machine, order, rooms, placed[node.name])
-            for node in nodes
+            else _vector_part(graph, node, machine, order, rooms, placed[node.name], (maps, at))
+            for at, node in enumerate(nodes)
         )
         made = {node.output for node in nodes}
         earlier = {layer.node.output for stretch in stretches for layer in stretch.layers if not turns(layer.node)}
         sources = dict.fromkeys(name for layer in layers for name in layer.sources)
         given = tuple(name for name in sources if name not in made | earlier)
         program = NetworkProgram(tuple(layer.part for layer in layers), address, 0)
-        stretches.append(Stretch(layers, program, given))
+        stretches.append(Stretch(layers, program, given, maps))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
     whole = tuple(replace(one, program=replace(one.program, dram_end=address)) for one in stretches)
     return ClusterPlan(hardware, order, whole, refused, rooms, parameters, address)
@@ -227,21 +242,12 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
         try:
             if len(set(node.inputs)) > MOST_INPUTS:
                 raise InputError(f"inputs: expected at most {MOST_INPUTS}, got {len(set(node.inputs))}")
-            maps = [_feature_map(graph, name, 0) for name in (*node.inputs, node.output)]
+            maps = [feature_map(graph, name, 0) for name in (*node.inputs, node.output)]
             program = compile_vector(node, maps[:-1], maps[-1], machine, room=(0, machine.tcdm_bytes))
             found[node.name] = program.constants
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{node.name}: ")
     return found, refused
-
-
-def _feature_map(graph: Graph, name: str, base: int) -> FeatureMap:
-    """A tensor in the DRAM: channels along its second axis."""
-    shape = graph.tensors[name].shape
-    if len(shape) <= 1:
-        return FeatureMap.dense(base, 1, 1, graph.tensors[name].elements)
-    _, channels, *rows, columns = shape if len(shape) > MATRIX else (*shape, 1)
-    return FeatureMap.dense(base, channels, prod(rows), columns)
 
 
 # --- places in the DRAM ---
@@ -299,33 +305,56 @@ def _sources(node: Node, order: NodeOrder) -> tuple[str, ...]:
 
 
 def _layer_part(
-    node: Node, schedule: Schedule, hardware: Hardware, order: NodeOrder, rooms: Rooms, places: tuple[int, ...]
+    node: Node,
+    schedule: Schedule,
+    hardware: Hardware,
+    order: NodeOrder,
+    rooms: Rooms,
+    places: tuple[int, ...],
+    kept: tuple[KeptMaps, int],
 ) -> ClusterLayer:
+    """``kept`` : the maps of its stretch that stay, and its number there."""
     assert isinstance(node, Convolution | Product)
     layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order)
     record = record_bytes(schedule.requantisation)
     sums = rooms.bases.get(f"{node.output} sums")
     layout = DramLayout(
-        inputs=DramRegion(rooms.bases[source], layer.input_elements, bits.I // 8),
+        inputs=DramRegion(rooms.bases.get(source, 0), layer.input_elements, bits.I // 8),
         weights=DramRegion(places[0], layer.weight_elements, bits.W // 8),
         bias=DramRegion(places[1], record * layer.output_channels, record),
-        output=DramRegion(rooms.bases[node.output], layer.output_elements, bits.O // 8),
+        output=DramRegion(rooms.bases.get(node.output, 0), layer.output_elements, bits.O // 8),
         partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
         program=0,
         input_rows=layer.input_height,
         output_rows=layer.output_height,
     )
-    program = compile_cluster(schedule, hardware, layout=layout, requantisation=node.requantisation)
+    maps, at = kept
+    program = compile_cluster(
+        schedule,
+        hardware,
+        layout=layout,
+        requantisation=node.requantisation,
+        residence=maps.residence(at, source, node.output),
+    )
     return ClusterLayer(node, LayerPart(program), (source,))
 
 
 def _vector_part(
-    graph: Graph, node: Node, machine: ClusterParameters, order: NodeOrder, rooms: Rooms, places: tuple[int, ...]
+    graph: Graph,
+    node: Node,
+    machine: ClusterParameters,
+    order: NodeOrder,
+    rooms: Rooms,
+    places: tuple[int, ...],
+    kept: tuple[KeptMaps, int],
 ) -> ClusterLayer:
-    sources, room = _sources(node, order), (0, machine.tcdm_bytes)
-    inputs = tuple(
-        _feature_map(graph, name, rooms.bases[source]) for name, source in zip(node.inputs, sources, strict=True)
-    )
-    target = _feature_map(graph, node.output, rooms.bases[node.output])
+    sources, (maps, at) = _sources(node, order), kept
+
+    def where(name: str, source: str) -> FeatureMap:
+        there = maps.there(source, at)
+        return feature_map(graph, name, rooms.bases[source]) if there is None else there.map
+
+    inputs = tuple(where(name, source) for name, source in zip(node.inputs, sources, strict=True))
+    target, room = where(node.output, node.output), (0, maps.room(at))
     program = compile_vector(node, inputs, target, machine, room=room, constants=places[0])
     return ClusterLayer(node, VectorPart(program, inputs, target, places[0], room), sources)

@@ -35,6 +35,8 @@ from hwgen.quantised.tensors import Int8
 __all__ = ["RanProgram", "run_clustered"]
 
 Values = dict[str, NDArray]
+NOTHING = np.zeros(0, np.uint32)
+"""Of the TCDM: what the host needs is in the DRAM."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,7 @@ class _Runner:
         program = self._judged(stretch, run, number, cycles, total, tensors)
         for layer, ran in zip(stretch.layers, program.layers, strict=True):
             if layer.node.output in self._plan.order.asked or turns(layer.node):
-                values[layer.node.output] = _made(layer, layer.part.output(run.whole.memory))
+                values[layer.node.output] = _made(layer, layer.part.output(run.whole.memory, NOTHING))
             else:
                 values[layer.node.output] = ran.output
         return run.whole.memory, program
@@ -202,7 +204,7 @@ class _Runner:
         tensors: Arrays,
     ) -> RanLayer:
         node, part = layer.node, layer.part
-        output, reference = part.output(sample.memory), tensors[node.output]
+        output, reference = part.output(sample.memory, sample.shared), tensors[node.output]
         wrong = different_elements(output, _as_layer(layer, reference))
         if isinstance(part, LayerPart):
             count = compared(part.program.schedule, prediction.counts, prediction.hwcs, sample.tcdm, sample.dram)

@@ -48,12 +48,13 @@ class Parts:
         self.stores: dict[int, Phase] = {}
         for stay in placement.W.stays:
             self._add(stay.first, "W", self._weights(stay))
-        for stay in placement.I.stays:
+        unmoved = placement.residence.unmoved
+        for stay in placement.I.stays if "I" not in unmoved else ():
             if stay.new:
                 self._add(stay.first, "I", self._inputs(stay))
         self._add(0, "B", self._biases())
         extents = [self._layer.extents[dim] for dim in DIMS]
-        for stay in placement.O.stays:
+        for stay in placement.O.stays if "O" not in unmoved else ():
             if stay.new:
                 self.resumes[stay.first] = self._loading(self._partial_sums(stay))
             final = all(stay.ranges[dim][1] == extents[dim] for dim in (C, K, L))

@@ -36,6 +36,8 @@ from hwgen.lower.hwc.parameters import WIDE
 from hwgen.lower.hwc.program import requantiser_values
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.placement import TcdmPlacement, place
+from hwgen.model.cluster.residence import ALL_MOVED, Residence
+from hwgen.model.cluster.whole_maps import held_whole, require_whole
 from hwgen.model.dram.counts import DramLayout, dram_layout
 
 __all__ = ["ClusterProgram", "compile_cluster"]
@@ -144,6 +146,7 @@ def compile_cluster(
     serial: bool = False,
     layout: DramLayout | None = None,
     requantisation: Requantisation | None = None,
+    residence: Residence = ALL_MOVED,
 ) -> ClusterProgram:
     """The program of one layer; raises `InputError` with the reason where the cluster cannot run it.
 
@@ -153,14 +156,17 @@ def compile_cluster(
     serial : for comparison: load, compute and store one after the other.
     layout : where tensors and program are in the DRAM; by default as `dram_layout` has them.
     requantisation : what becomes of sums, where the HWCs scale them; None: what the layer says.
+    residence : maps that stay in the TCDM; the schedule is changed to hold them whole.
     """
     cluster = (hardware and hardware.cluster) or Cluster()
-    schedule = normalised(schedule, cluster.hwcs)
+    schedule = normalised(held_whole(schedule, residence.arrays), cluster.hwcs)
     where = schedule.layer.name
-    placement = place(schedule)
-    if placement.size > cluster.tcdm:
+    placement = place(schedule, residence)
+    require_whole(schedule, placement)
+    room = cluster.tcdm if residence.room is None else residence.room
+    if placement.size > room:
         needs = f"I {placement.I.size}, W {placement.W.size}, O {placement.O.size}, biases {placement.I.start}"
-        raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {cluster.tcdm}")
+        raise InputError(f"{where}: the TCDM needs {placement.size} bytes ({needs}), it has {room}")
     requantisation = requantisation or schedule.layer.requantisation_at(schedule.bits.O)
     wide = (hardware.operand_bits if hardware else schedule.bits.I) == WIDE
     settings = requantiser_values(schedule, requantisation, wide=wide)
@@ -246,6 +252,8 @@ class _Writer:
         outputs = self._placement.O.stays
         seen: dict[tuple[tuple[int, int], ...], int] = {}
         for number, stay in enumerate(outputs):
+            if stay.last not in parts.stores:  # it stays
+                continue
             parts.stores[stay.last].after.append(waves[stay.last][-1])
             if number >= 2:
                 waves[stay.first][0].after.append(parts.stores[outputs[number - 2].last])

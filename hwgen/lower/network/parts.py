@@ -72,8 +72,13 @@ class Part(Protocol):
         """Accesses; ``streams``: what the parts before have left, continued."""
         ...
 
-    def output(self, memory: Words) -> NDArray[np.signedinteger]:
-        """The output [channels, rows, columns] in the DRAM after it."""
+    def output(self, memory: Words, shared: Words) -> NDArray[np.signedinteger]:
+        """The output [channels, rows, columns] after it, in the DRAM or else in the TCDM (``shared``)."""
+        ...
+
+    @property
+    def stays(self) -> bool:
+        """Whether the output is in the TCDM alone."""
         ...
 
 
@@ -121,7 +126,8 @@ class LayerPart:
             (layout.partial, OperandTag.O_PARTIAL),
             (layout.output, OperandTag.O),
         )
-        return tuple((tensor.base, tensor.base + tensor.size, kind) for tensor, kind in tensors)
+        unmoved = self.program.placement.residence.unmoved
+        return tuple((one.base, one.base + one.size, kind) for one, kind in tensors if kind.name not in unmoved)
 
     def steps(self, timing: Dram) -> Iterator[Step]:
         """See `Part`."""
@@ -130,14 +136,33 @@ class LayerPart:
     def counts(self, port: DramPort, streams: Streams) -> PartCounts:
         """See `Part`."""
         cluster, layout = self.program.cluster, self.program.layout
+        unmoved = self.program.placement.residence.unmoved
         found = predict_two_levels(
-            self.program.schedule, cluster.hwcs, port, multicast=cluster.multicast, layout=layout, streams=streams
+            self.program.schedule,
+            cluster.hwcs,
+            port,
+            multicast=cluster.multicast,
+            layout=layout,
+            streams=streams,
+            unmoved=unmoved,
         )
         return PartCounts(found.counts, found.hwcs)
 
-    def output(self, memory: Words) -> NDArray[np.signedinteger]:
+    def output(self, memory: Words, shared: Words) -> NDArray[np.signedinteger]:
         """See `Part`."""
-        return self.program.output(memory)
+        if not self.stays:
+            return self.program.output(memory)
+        layer, ring = self.program.schedule.layer, self.program.placement.O
+        content = np.ascontiguousarray(shared).view(np.int8)[
+            ring.start : ring.start + layer.output_channels * ring.plane
+        ]
+        rows = content.reshape(layer.output_channels, layer.output_height, ring.pitch)
+        return rows[:, :, : layer.output_width]
+
+    @property
+    def stays(self) -> bool:
+        """See `Part`."""
+        return "O" in self.program.placement.residence.unmoved
 
 
 @dataclass(frozen=True)
@@ -147,7 +172,7 @@ class VectorPart:
     Parameters
     ----------
     program : its commands.
-    inputs, target : its maps in the DRAM.
+    inputs, target : its maps in the DRAM, or where they stay in the TCDM.
     tables : DRAM byte address of its tables.
     room : of the TCDM, first byte address and bytes, that it was compiled for.
     """
@@ -187,17 +212,18 @@ class VectorPart:
 
     @property
     def tcdm_regions(self) -> dict[str, tuple[int, int]]:
-        """Tables where they are apart, and the maps: parts of inputs and outputs take turns there."""
-        begin, size = self.room
+        """Tables where they are apart, and the maps: parts of inputs and outputs take turns there, and maps that stay
+        are at the end."""
+        begin, _ = self.room
         middle = begin + (len(self.program.constants) if self.apart else 0)
-        return {"I": (middle, begin + size), "B": (begin, middle)}
+        return {"I": (middle, self.hardware.tcdm_bytes), "B": (begin, middle)}
 
     @property
     def dram_regions(self) -> Regions:
         """See `Part`."""
-        maps = [(one.base, one.base + one.elements, OperandTag.I) for one in dict.fromkeys(self.inputs)]
-        tables = (self.tables, self.tables + len(self.program.constants), OperandTag.B)
-        return (*maps, tables, (self.target.base, self.target.base + self.target.elements, OperandTag.O))
+        maps = [(one, OperandTag.I) for one in dict.fromkeys(self.inputs)] + [(self.target, OperandTag.O)]
+        places = [(one.base, one.base + one.elements, kind) for one, kind in maps if not one.resident]
+        return (*places, (self.tables, self.tables + len(self.program.constants), OperandTag.B))
 
     def steps(self, timing: Dram) -> Iterator[Step]:
         """See `Part`."""
@@ -207,8 +233,16 @@ class VectorPart:
         """See `Part`."""
         return PartCounts(self.program.counts(port, streams))
 
-    def output(self, memory: Words) -> NDArray[np.signedinteger]:
+    def output(self, memory: Words, shared: Words) -> NDArray[np.signedinteger]:
         """See `Part`."""
         target = self.target
-        content = np.ascontiguousarray(memory).view(np.int8)[target.base : target.base + target.elements]
-        return content.reshape(target.channels, target.rows, target.columns)
+        size = target.channels * target.rows * target.pitch
+        content = np.ascontiguousarray(shared if self.stays else memory).view(np.int8)[
+            target.base : target.base + size
+        ]
+        return content.reshape(target.channels, target.rows, target.pitch)[:, :, : target.columns]
+
+    @property
+    def stays(self) -> bool:
+        """See `Part`."""
+        return self.target.resident

@@ -9,6 +9,7 @@ of `hwgen.model.core.access`:
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -87,11 +88,12 @@ def predict_two_levels(
     multicast: bool = False,
     layout: DramLayout | None = None,
     streams: Streams | None = None,
+    unmoved: Collection[Operand] = (),
 ) -> TwoLevelPrediction:
     """Counts and needs of a schedule on ``hwcs`` HWCs; raises `InputError` if the nest has not two levels.
 
     ``multicast``: slices that run side by side read the same words together. ``layout``: where the tensors are in the
-    DRAM, if not as `dram_layout` has them. ``streams``: see `dram_counts`.
+    DRAM, if not as `dram_layout` has them. ``streams``, ``unmoved``: see `dram_counts`.
     """
     schedule = normalised(schedule, hwcs)
     local, outer = predict(local_level(schedule)), predict(outer_level(schedule))
@@ -106,9 +108,9 @@ def predict_two_levels(
     spilled = local.counts["tcdm", "O", "write_partial"].elements > 0
     need, bits = tcdm_need(schedule), schedule.bits
     return TwoLevelPrediction(
-        counts=dram_counts(schedule, port or DramPort(), layout=layout, streams=streams)
+        counts=dram_counts(schedule, port or DramPort(), layout=layout, streams=streams, unmoved=unmoved)
         + local.counts
-        + _dma(schedule, outer.counts),
+        + _dma(schedule, outer.counts, unmoved),
         hwcs=hwc_counts,
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(
@@ -124,7 +126,7 @@ def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
     return predict(outer_level(normalised(schedule, hwcs))).total_bytes
 
 
-def _dma(schedule: Schedule, moved: Counts) -> Counts:
+def _dma(schedule: Schedule, moved: Counts, unmoved: Collection[Operand]) -> Counts:
     """Accesses of the DMA's TCDM ports: aligned words of rows without gaps, packed weights, the biases."""
     inputs = moved["tcdm", "I", "read"]
     weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
@@ -134,7 +136,7 @@ def _dma(schedule: Schedule, moved: Counts) -> Counts:
     counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
     record = record_bytes(schedule.requantisation)
     counts["tcdm_dma", "B", "read"] = Access(biases, record * biases, record // WORD_BYTES * biases)
-    return Counts(counts)
+    return Counts({key: access for key, access in counts.items() if key[1] not in unmoved})
 
 
 def _input_words(schedule: Schedule) -> int:

@@ -7,7 +7,7 @@ its largest tile: each tile is fetched whole, into the half that the last one is
 partial sums are at their place in the feature map's row modulo a word of the wider map port (`Ports.map_bytes`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -20,7 +20,8 @@ from hwgen.arch.weights.packing import PackedWeights
 from hwgen.ir.document import InputError
 from hwgen.ir.layer import DIMS, REDUCTION_DIMS, Layer
 from hwgen.ir.level import TCDM
-from hwgen.ir.schedule import ArrayName, Schedule
+from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
+from hwgen.model.cluster.residence import ALL_MOVED, Residence
 from hwgen.model.cluster.tile_order import Iteration, Ranges, TileWalk
 
 __all__ = [
@@ -106,24 +107,28 @@ class TcdmPlacement:
     I: Placed  # noqa: E741 - the operand's name
     W: Placed
     O: Placed  # noqa: E741
+    residence: Residence = ALL_MOVED
 
     @property
     def size(self) -> int:
-        """Bytes of the TCDM that are used."""
-        return self.O.end
+        """Bytes of the TCDM that are used, from address 0 on, without maps that stay there."""
+        return max([self.bias, *(self[array].end for array in ARRAYS if self.residence.place(array) is None)])
 
     def __getitem__(self, array: ArrayName) -> Placed:
         ring: Placed = getattr(self, array)
         return ring
 
 
-def place(schedule: Schedule) -> TcdmPlacement:
-    """The rings of a schedule with a ``tcdm`` marker for each operand."""
+def place(schedule: Schedule, residence: Residence = ALL_MOVED) -> TcdmPlacement:
+    """The rings of a schedule with a ``tcdm`` marker for each operand; ``residence`` : maps that have a place."""
     walk, bias = TileWalk(schedule), aligned(record_bytes(schedule.requantisation) * schedule.layer.output_channels)
-    inputs = _inputs(schedule, walk, bias)
-    weights = _weights(schedule, walk, aligned(inputs.end))
-    outputs = _outputs(schedule, walk, aligned(weights.end))
-    return TcdmPlacement(walk, bias, inputs, weights, outputs)
+    rings: dict[ArrayName, Placed] = {}
+    at = bias
+    for array in ARRAYS:
+        fixed = residence.place(array)
+        rings[array] = _RINGS[array](schedule, walk, at if fixed is None else fixed)
+        at = aligned(rings[array].end) if fixed is None else at
+    return TcdmPlacement(walk, bias, rings["I"], rings["W"], rings["O"], residence)
 
 
 def spills_from_local(schedule: Schedule) -> bool:
@@ -372,3 +377,6 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
         end = high
     room, placed = _room(stays, halves=schedule.in_halves("O"))
     return Placed(start, room, pitch, plane, element, placed)
+
+
+_RINGS: Mapping[ArrayName, Callable[[Schedule, TileWalk, int], Placed]] = {"I": _inputs, "W": _weights, "O": _outputs}

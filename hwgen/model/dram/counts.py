@@ -8,7 +8,7 @@ The load, the store and the program stream each keep one row open in each bank. 
 stream matters, so none of these counts depends on timing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -121,17 +121,19 @@ def dram_counts(
     hwcs: int = 1,
     layout: DramLayout | None = None,
     streams: Streams | None = None,
+    unmoved: Collection[Operand] = (),
 ) -> Counts:
     """All counts at `dram` without the program, whose length is not known here: see `program_access`.
 
     ``layout`` : where the tensors are; by default that of `dram_layout`. ``streams`` : what the layers before it in
-    one program have left; continued.
+    one program have left; continued. ``unmoved`` : operands that stay in the TCDM.
     """
     schedule = normalised(schedule, hwcs)
     layout, streams = layout or dram_layout(schedule), streams or Streams(port)
     counts: dict[Key, Access] = {}
     for parts, stream in ((loads(schedule), streams.loads), (stores(schedule), streams.stores)):
-        counts |= _count(schedule, layout, parts, stream)
+        moved = (part for part in parts if part.operand not in unmoved)
+        counts |= _count(schedule, layout, moved, stream)
     return Counts({("dram", *key): access for key, access in counts.items()})
 
 

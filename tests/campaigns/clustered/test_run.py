@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.campaigns.clustered.plan import plan_cluster
+from hwgen.campaigns.clustered.plan import ClusterPlan, plan_cluster
 from hwgen.campaigns.clustered.run import RanProgram, run_clustered
 from hwgen.golden.quantised.execution import checked_inputs, execute, images
 from hwgen.ir.builtin import named_file
@@ -20,6 +20,9 @@ MOST_ERROR, MEAN_ERROR, SHORT = 0.15, 0.04, 80
 """By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all;
 or by so many cycles, of one that only copies."""
 
+LEAST_STAYED = 20
+"""Maps of every other random network that stay in the TCDM."""
+
 
 @pytest.fixture
 def hardware() -> Hardware:
@@ -29,15 +32,17 @@ def hardware() -> Hardware:
     )
 
 
-def ran(seed: int, folder: Path, hardware: Hardware, *, stalls: bool = False) -> list[RanProgram]:
-    """The programs of a random network; its outputs are the integer reference's."""
+def ran(
+    seed: int, folder: Path, hardware: Hardware, *, stalls: bool = False, resident: bool = False
+) -> tuple[list[RanProgram], ClusterPlan | None]:
+    """The programs of a random network, whose outputs are the integer reference's, and their plan."""
     rng = np.random.default_rng(seed)
     path = folder / f"{seed}.onnx"
     given = quantised_model(rng, random_model(rng), path)
     graph = read_quantised(path)
-    plan = plan_cluster(graph, hardware)
+    plan = plan_cluster(graph, hardware, resident=resident)
     if not plan.layers:
-        return []
+        return [], None
     tensors = [execute(graph, one) for one in images(graph, given, checked_inputs(graph, given, "x"))]
     programs, values = run_clustered(graph, plan, tensors, stalls=stalls)
     for made, reference in zip(values, tensors, strict=True):
@@ -48,25 +53,38 @@ def ran(seed: int, folder: Path, hardware: Hardware, *, stalls: bool = False) ->
         assert program.passed, (seed, program.failures, found)
         if not stalls:
             assert abs(program.cycles - program.predicted_cycles) <= max(MOST_ERROR * program.cycles, SHORT), seed
-    return programs
+    return programs, plan
 
 
 def test_layers_and_nodes_are_chained_through_the_dram(tmp_path: Path, hardware: Hardware) -> None:
-    (program,) = ran(11, tmp_path, hardware)
+    (program,), _ = ran(11, tmp_path, hardware)
     assert [layer.node.label for layer in program.layers] == ["average pool", "add", "conv", "product"]
+
+
+def test_maps_that_fit_stay_in_the_tcdm(tmp_path: Path, hardware: Hardware) -> None:
+    programs, plan = ran(6, tmp_path, hardware, resident=True)
+    assert plan is not None
+    assert len(plan.kept) == 3
+    results = {layer.node.output: layer.result for one in programs for layer in one.layers}
+    for name, kept in plan.kept.items():
+        written = results[name].measured["dram", "O", "write"].bytes
+        assert (written > 0, name in plan.rooms.bases) == (kept.stored, kept.stored)
 
 
 @pytest.mark.nightly
 def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
     found: Counter[str] = Counter()
     wrong: list[float] = []
+    stayed = 0
     for seed in range(60):
-        programs = ran(seed, tmp_path, hardware, stalls=seed % 4 == 3)
+        programs, plan = ran(seed, tmp_path, hardware, stalls=seed % 4 == 3, resident=seed % 2 == 0)
+        stayed += len(plan.kept) if plan else 0
         if seed % 4 != 3:
             wrong += [abs(one.cycles / one.predicted_cycles - 1) for one in programs]
         found.update(layer.node.label for program in programs for layer in program.layers)
         found["several"] += any(len(program.layers) > 1 for program in programs)
     assert all(found[kind] >= 8 for kind in KINDS), found
+    assert stayed >= LEAST_STAYED
     assert sum(wrong) / len(wrong) <= MEAN_ERROR
 
 

@@ -51,6 +51,14 @@ Output = Annotated[
     typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, the layers' operands, and a page."),
 ]
 
+Resident = Annotated[
+    bool,
+    typer.Option(
+        "--resident",
+        help="On a cluster, feature maps that fit stay in the TCDM from node to node, neither stored nor loaded.",
+    ),
+]
+
 
 @dataclass(frozen=True, eq=False)
 class _Done:
@@ -116,6 +124,7 @@ def run(
     seed: Seed = None,
     simulator: Sim = "verilator",
     jobs: Jobs = 1,
+    resident: Resident = False,
     as_json: Json = False,
 ) -> int:
     """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
@@ -132,13 +141,19 @@ def run(
     assert machine is not None
     if machine.cluster is not None and (simulator != "verilator" or jobs != 1):
         raise InputError("--sim, -j: expected verilator and 1 with a cluster, whose programs run in this process")
+    if machine.cluster is None and resident:
+        raise InputError(f"--resident: expected a cluster, got the HWC {machine.name}")
     note(f"reading {model}")
     graph = read_quantised(model)
     arrays = read_inputs(graph, given, pixels) if given else random_inputs(graph, seed or 0)
     where = given[0].rpartition("=")[2] if given else str(model)
     count = checked_inputs(graph, arrays, where)
     with progress(len(weighted(graph)), "scheduling") as step:
-        plan = (plan_network if machine.cluster is None else plan_cluster)(graph, machine, step)
+        plan = (
+            plan_network(graph, machine, step)
+            if machine.cluster is None
+            else plan_cluster(graph, machine, step, resident=resident)
+        )
     if not plan.layers:
         why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
         raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
@@ -251,7 +266,10 @@ def _print_programs(done: _Done) -> None:
     for one in done.programs:
         for failure in one.failures:
             typer.echo(failure)
-    rooms = done.plan.rooms
+    rooms, kept = done.plan.rooms, done.plan.kept
+    if kept:
+        stored = sum(one.stored for one in kept.values())
+        typer.echo(f"{len(kept)} feature maps stay in the TCDM, {stored} of them stored, too")
     typer.echo(
         f"DRAM: feature maps {rooms.peak:,} bytes at most, at least {rooms.bound:,}; "
         f"weights and biases {done.plan.parameters.size:,}; all {done.plan.size:,}"
@@ -282,6 +300,7 @@ def _programs_document(done: _Done) -> dict[str, Any]:
             "parameters": done.plan.parameters.size,
             "size": done.plan.size,
         },
+        "resident": {name: {"bytes": one.size, "stored": one.stored} for name, one in done.plan.kept.items()},
     }
 
 

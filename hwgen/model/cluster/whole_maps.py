@@ -1,0 +1,49 @@
+"""Layers whose input or output is whole in the TCDM, where it stays from one layer to the next."""
+
+from collections.abc import Collection
+
+from hwgen.arch.layout import aligned
+from hwgen.ir.document import InputError
+from hwgen.ir.level import TCDM
+from hwgen.ir.schedule import ArrayName, Loop, Marker, Schedule
+from hwgen.model.cluster.placement import TcdmPlacement
+
+__all__ = ["held_whole", "require_whole", "resident_pitch"]
+
+
+def held_whole(schedule: Schedule, arrays: Collection[ArrayName]) -> Schedule:
+    """The same nest with these operands whole in the TCDM: their markers outermost, above a loop of one iteration."""
+    if not arrays:
+        return schedule
+    left: list[Loop | Marker] = []
+    for item in schedule.nest:
+        if isinstance(item, Loop) or item.level != TCDM:
+            left.append(item)
+            continue
+        others = tuple(array for array in item.arrays if array not in arrays)
+        if others:
+            left.append(Marker(others, item.level, item.double))
+    whole = Loop("y", schedule.layer.output_height)
+    return schedule.model_copy(update={"nest": (Marker(tuple(arrays), TCDM), whole, *left)})
+
+
+def require_whole(schedule: Schedule, placement: TcdmPlacement) -> None:
+    """Raise `InputError` unless each map that stays is whole at its place, as `resident_pitch` has its rows."""
+    layer = schedule.layer
+    sizes = {
+        "I": (layer.input_channels, layer.input_height, layer.input_width),
+        "O": (layer.output_channels, layer.output_height, layer.output_width),
+    }
+    for array in placement.residence.arrays:
+        ring, (_, rows, columns) = placement[array], sizes[array]
+        pitch = resident_pitch(schedule.ports.map_bytes, columns)
+        whole = tuple(((0, extent),) for extent in sizes[array])
+        if len(ring.stays) != 1 or ring.element != 1 or (ring.pitch, ring.plane) != (pitch, rows * pitch):
+            raise InputError(f"{layer.name}: nest: {array} is not in one piece in the TCDM")
+        if ring.stays[0].touch != whole or ring.stays[0].low or ring.stays[0].origin:
+            raise InputError(f"{layer.name}: nest: {array} is not whole in the TCDM")
+
+
+def resident_pitch(word: int, columns: int) -> int:
+    """Bytes from row to row of a map that stays in the TCDM; ``word`` : bytes of a word of the wider map port."""
+    return aligned(columns, word)
