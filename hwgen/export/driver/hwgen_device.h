@@ -44,6 +44,13 @@ struct hwgen_region {
     uint32_t bytes;
 };
 
+/* An input or an output of a network: bytes of int8, each of which stands for scale * (byte - zero_point). */
+struct hwgen_tensor {
+    struct hwgen_region region;
+    float scale;
+    int32_t zero_point;
+};
+
 #ifndef HWGEN_READ
 #define HWGEN_READ(device, offset) (((volatile uint32_t *)(device)->registers)[(offset) / 4u])
 #endif

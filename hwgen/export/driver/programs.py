@@ -4,11 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from hwgen.arch.layout import Region
 
-__all__ = ["Write", "c_program", "c_tiles"]
+__all__ = ["Tensor", "Write", "c_bytes", "c_program", "c_tiles", "identifier"]
 
-WORDS_A_LINE = 8
+WORDS_A_LINE, BYTES_A_LINE = 8, 16
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,24 @@ class Write:
         return f"    {{0x{self.address:03x}u, 0x{self.value:x}u, {int(self.in_memory)}u}}, /* {self.name} */"
 
 
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output of a network: bytes of int8, each of which stands for scale * (byte - zero_point)."""
+
+    name: str
+    region: Region
+    scale: float
+    zero_point: int
+    shape: tuple[int, ...]
+
+    def line(self) -> str:
+        """The element of an array of them."""
+        scale, shape = str(np.float32(self.scale)), " x ".join(map(str, self.shape))
+        name = re.sub(r"[^\w.:-]", "_", self.name, flags=re.ASCII)
+        region = f"{{0x{self.region.base:x}u, {self.region.size}u}}"
+        return f"    {{{region}, {scale}f, {self.zero_point}}}, /* {name}: {shape} */"
+
+
 def c_program(
     block: str,
     layer: str,
@@ -34,6 +54,7 @@ def c_program(
     words: Sequence[int] = (),
     *,
     folder: str = "../",
+    tensors: Mapping[str, Sequence[Tensor]] | None = None,
 ) -> str:
     """The header of a layer's program.
 
@@ -43,9 +64,11 @@ def c_program(
     regions : where the tensors are.
     words : what leads the block, if registers alone do not.
     folder : from the header to the driver.
+    tensors : of a network, its inputs and outputs, by the name of their array.
     """
-    name = f"{block}_program_{_identifier(layer)}"
-    lines = [f"/* The program of layer {layer} for the {block} {hardware}. Generated, do not edit. */"]
+    name = f"{block}_program_{identifier(layer)}"
+    what = "layer" if tensors is None else "network"
+    lines = [f"/* The program of {what} {layer} for the {block} {hardware}. Generated, do not edit. */"]
     content = [
         f"static const struct {block}_write {name}_writes[] = {{",
         *(write.line() for write in writes),
@@ -57,7 +80,18 @@ def c_program(
     content += [f"static const struct {block}_program {name} = {{", f"    .writes = {name}_writes,"]
     content += [f"    .count = {len(writes)},", *([f"    .words = {name}_words,"] if words else [])]
     content += [f"    .{region} = {{0x{one.base:x}u, {one.size}u}}," for region, one in regions.items()]
-    return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", [*content, "};"])])
+    content += ["};"]
+    for array, entries in (tensors or {}).items():
+        content += ["", f"static const struct hwgen_tensor {name}_{array}[] = {{"]
+        content += [*(entry.line() for entry in entries), "};"]
+    return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", content)])
+
+
+def c_bytes(name: str, content: bytes) -> str:
+    """A header with bytes as the array ``name``."""
+    rows = (content[first : first + BYTES_A_LINE] for first in range(0, len(content), BYTES_A_LINE))
+    lines = [f"static const uint8_t {name}[] = {{", *("    " + " ".join(f"{byte}," for byte in row) for row in rows)]
+    return "\n".join(["/* Generated, do not edit. */", *_guarded(name, "<stdint.h>", [*lines, "};"])])
 
 
 def c_tiles(block: str, hardware: str, tiles: Sequence[Sequence[Write]]) -> str:
@@ -75,10 +109,11 @@ def c_tiles(block: str, hardware: str, tiles: Sequence[Sequence[Write]]) -> str:
 
 def _guarded(name: str, include: str, content: Sequence[str]) -> list[str]:
     guard = f"{name.upper()}_H"
-    return [f"#ifndef {guard}", f"#define {guard}", "", f'#include "{include}"', "", *content, "", "#endif", ""]
+    named = include if include.startswith("<") else f'"{include}"'
+    return [f"#ifndef {guard}", f"#define {guard}", "", f"#include {named}", "", *content, "", "#endif", ""]
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     """The letters of a name that C allows, and ``_`` for the others."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 

@@ -11,6 +11,7 @@ from hwgen.arch.hwc import HwcParameters
 from hwgen.cli.clusters import ClustersOption, PartitionOption, sharing_of
 from hwgen.cli.commands.generate.clusters import make_clusters, print_clusters
 from hwgen.cli.commands.generate.folders import Contents, grouped, schedule_file, write_made
+from hwgen.cli.commands.generate.networks import generate_network, network_on
 from hwgen.cli.commands.generate.pipelines import generate_stacks
 from hwgen.cli.commands.generate.systems import make_systems, print_systems
 from hwgen.cli.console import Json, print_json, print_table, require_folder
@@ -106,12 +107,20 @@ def generate(
     keep_init: KeepInit = False,
     as_json: Json = False,
 ) -> None:
-    """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution."""
+    """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution.
+
+    For hardware whose requantisation is scaled a SET that is a file MODEL.onnx is a quantised network: it becomes one
+    program of a cluster, with its weights.
+    """
     require_folder(output)
     sharing = sharing_of(clusters, partition)
     unfit = {"--buffer": buffer, "--hardware": hardware, "--per-layer": per_layer, "--partial": partial,
              "--fitted": fitted, "--operands": operands, "--objective": objective,
              "--traffic-slack": slack, "--clusters": clusters}  # fmt: skip
+    network = network_on(workload, hardware, {**unfit, "--hardware": None, "--macs": macs})
+    if network is not None:
+        generate_network(*network, output, keep_init=keep_init, as_json=as_json)
+        return
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json, keep_init=keep_init)
