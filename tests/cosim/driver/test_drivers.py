@@ -78,33 +78,49 @@ class Driven:
         return status, error
 
 
-def driven(folder: Path, block: str, layers: list[str], before: str = "", more: str = "") -> Driven:
-    """Compile the driver with the programs of some layers, and build the system, from generated files."""
+def compiled(folder: Path, block: str, layers: list[str], before: str = "", more: str = "") -> ctypes.CDLL:
+    """The driver with the programs of some layers, of generated files."""
     includes = "\n".join(f'#include "programs/{layer}.h"' for layer in layers)
     programs = ", ".join(f"&{block}_program_{layer}" for layer in layers)
     text = MAIN.format(block=block, includes=includes, programs=programs, before=before, more=more)
     (folder / "main.c").write_text(text, encoding="utf-8")
     command = ["cc", *STRICT, "-O1", "-fPIC", "-shared", f'-DHWGEN_PORT="{HERE / "port.h"}"', "-o", "driver.so"]
     subprocess.run([*command, "main.c", f"{block}_driver.c"], cwd=folder, check=True)
-    system, driver = ExampleSystem(build(folder, block)), ctypes.CDLL(str(folder / "driver.so"))
+    return ctypes.CDLL(str(folder / "driver.so"))
+
+
+def connected(
+    driver: ctypes.CDLL, memory: np.ndarray, read: Callable[[int], int], write: Callable[[int, int], None]
+) -> list[object]:
+    """Lead the accesses of a driver to a memory, and to what reads and writes registers; keep what is returned."""
 
     def store(address: int, byte: int) -> None:
-        system.memory[address] = byte
+        memory[address] = byte
 
-    answers: dict[int, int] = {}
     u32, u8 = ctypes.c_uint32, ctypes.c_uint8
     functions: dict[str, tuple[object, Callable[..., object]]] = {
-        "bus_read": (ctypes.CFUNCTYPE(u32, u32), lambda address: answers.get(address, system.read(address))),
-        "bus_write": (ctypes.CFUNCTYPE(None, u32, u32), system.write),
+        "bus_read": (ctypes.CFUNCTYPE(u32, u32), read),
+        "bus_write": (ctypes.CFUNCTYPE(None, u32, u32), write),
         "memory_store": (ctypes.CFUNCTYPE(None, u32, u8), store),
-        "memory_fetch": (ctypes.CFUNCTYPE(u8, u32), lambda address: int(system.memory[address])),
+        "memory_fetch": (ctypes.CFUNCTYPE(u8, u32), lambda address: int(memory[address])),
     }
     keep: list[object] = []
     for name, (kind, function) in functions.items():
         pointer = kind(function)  # type: ignore[operator]
         ctypes.c_void_p.in_dll(driver, name).value = ctypes.cast(pointer, ctypes.c_void_p).value
         keep.append(pointer)
-    return Driven(system, driver, keep, answers)
+    return keep
+
+
+def driven(folder: Path, block: str, layers: list[str], before: str = "", more: str = "") -> Driven:
+    """Compile the driver with the programs of some layers, and build the system, from generated files."""
+    driver, system = compiled(folder, block, layers, before, more), ExampleSystem(build(folder, block))
+    answers: dict[int, int] = {}
+
+    def read(address: int) -> int:
+        return answers.get(address, system.read(address))
+
+    return Driven(system, driver, connected(driver, system.memory, read, system.write), answers)
 
 
 def written(folder: Path, files: Mapping[str, str | bytes]) -> None:

@@ -6,17 +6,25 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
+from cosim.cluster.interpreter import Machine
+from hwgen.arch.cluster import ClusterParameters
+from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
+from hwgen.arch.registers.control import Control, Status
+from hwgen.cli.commands.generate import networks
+from hwgen.export.driver.files import driver_files
+from hwgen.export.registers.files import register_files
 from hwgen.golden.quantised.execution import execute
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
-from hwgen.quantised.kinds import Dequantise, Quantise
+from hwgen.quantised.kinds import Quantise
 from hwgen.quantised.onnx.reader import read_quantised
 from tests.cli.command_line import Run, refused
-from tests.cosim.driver.test_drivers import OK, STRICT, checked, driven, fetched
+from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
 from tests.quantised.onnx.models import Draft
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "networks.md"
@@ -82,43 +90,100 @@ def test_what_is_no_program_of_a_cluster(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "rtl").exists()
 
 
+class Interpreted:
+    """A cluster without time: its registers, and a memory in which a start executes the program at once."""
+
+    def __init__(self, parameters: ClusterParameters) -> None:
+        self.memory = np.random.default_rng(0).integers(0, 256, 1 << 16, np.uint8)
+        self.starts = 0
+        self._parameters, self._status = parameters, 0
+        self._addresses = cluster_registers(parameters).addresses
+        self._values: dict[int, int] = {self._addresses["identity"]: CLUSTER_IDENTITY}
+
+    def read(self, address: int) -> int:
+        return self._status if address == self._addresses["status"] else self._values.get(address, 0)
+
+    def write(self, address: int, value: int) -> None:
+        if address != self._addresses["control"]:
+            self._values[address] = value
+        elif value & Control.START:
+            self._run()
+        elif value & Control.CLEAR:
+            self._status = 0
+
+    def _run(self) -> None:
+        begin, words = (self._values[self._addresses[name]] for name in ("program_address", "program_words"))
+        tcdm = np.zeros(self._parameters.tcdm_bytes, np.uint8)
+        machine = Machine(self._parameters.hwc, self._parameters.hwcs, self.memory, tcdm, {}, Random(self.starts))
+        machine.run(self.memory.view("<u4")[begin // 4 :][:words].tolist())
+        self._status, self.starts = int(Status.DONE), self.starts + 1
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two convolutions; the program is executed by the interpreter, on the memory as the driver has left it."""
+    found: list[ClusterParameters] = []
+
+    def without_verilog(parameters: ClusterParameters, _text: str) -> dict[str, str]:
+        found.append(parameters)
+        registers = cluster_registers(parameters)
+        return {**driver_files(registers), **register_files(registers)}
+
+    monkeypatch.setattr(networks, "generated_cluster", lambda parameters, keep_init: "")
+    monkeypatch.setattr(networks, "cluster_files_of", without_verilog)
+    draft, rng = Draft([1, 2, 5, 6]), np.random.default_rng(4)
+    made = "x"
+    for scale in (0.05, 0.07):
+        weights = draft.weights(rng.integers(-127, 128, (2, 2, 3, 3)), [0.006, 0.008])
+        made = draft.node("Conv", draft.both(made, scale, 120), weights, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    model, rtl = draft.write(tmp_path / "tiny.onnx", draft.both(made, 0.1, 128), [1, 2, 5, 6]), tmp_path / "rtl"
+    cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
+    assert "input x: 1x2x5x6 int8 at 0x" in run("generate", model, "--hardware", cluster, "-o", rtl).out
+    machine = Interpreted(found[0])
+    driver = compiled(rtl, "cluster", ["tiny"], more=MORE)
+    keep = connected(driver, machine.memory, machine.read, machine.write)
+    compare(driver, model, rtl)
+    page = re.search(r"^```c\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert page is not None
+    (rtl / "page.c").write_text(page[1].replace("digits", "tiny"), encoding="utf-8")
+    subprocess.run(["cc", *STRICT, "-O1", "-c", "page.c"], cwd=rtl, check=True)
+    for source in ("page.c", "cluster_driver.c"):
+        checked(rtl, "cluster", source)
+    assert machine.starts == 2
+    del keep
+
+
+def compare(driver: ctypes.CDLL, model: Path, folder: Path) -> None:
+    """Load the network, and run it on two images: outputs are the integer reference's."""
+    graph = read_quantised(model)
+    inside = next(node.output for node in graph.nodes if isinstance(node, Quantise) and node.inputs[0] == "x")
+    made = next(node.inputs[0] for node in graph.nodes if node.output in graph.outputs)
+    driver.scale.restype = ctypes.c_float
+    document = json.loads((folder / "programs" / "tiny.json").read_text(encoding="utf-8"))
+    assert (folder / "programs" / "tiny.weights.bin").stat().st_size == document["regions"]["weights"]["bytes"]
+    assert (driver.probe(), driver.load()) == (OK, OK)
+    for seed in range(2):
+        image = np.random.default_rng(seed).normal(size=graph.tensors["x"].shape).astype(np.float32)
+        tensors = execute(graph, {"x": image})
+        content = np.ascontiguousarray(tensors[inside]).view(np.uint8)
+        assert driver.store(0, 0, content.ctypes.data_as(ctypes.c_void_p), content.size) == OK
+        assert (driver.start(0), driver.wait(0)) == (OK, OK)
+        output = np.zeros(tensors[made].shape, np.int8)
+        assert driver.fetch(0, output.ctypes.data_as(ctypes.c_void_p), output.size) == OK
+        np.testing.assert_array_equal(output, tensors[made])
+        assert len(np.unique(output)) > 4
+        numbers = (output.astype(np.float32) - driver.zero_point()) * np.float32(driver.scale())
+        np.testing.assert_array_equal(numbers, tensors[graph.outputs[0]])
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_a_network_on_a_cluster(run: Run, tmp_path: Path) -> None:
     model, rtl = network(tmp_path / "tiny.onnx"), tmp_path / "rtl"
     answer = run("generate", model, "--hardware", hardware(tmp_path), "-o", rtl, "--json")
     assert len(answer.json["networks"][0]["layers"]) == 5
-    graph = read_quantised(model)
-    inside = next(node.output for node in graph.nodes if isinstance(node, Quantise))
-    made = next(node.inputs[0] for node in graph.nodes if isinstance(node, Dequantise))
-    document = json.loads((rtl / "programs" / "tiny.json").read_text(encoding="utf-8"))
-    assert (rtl / "programs" / "tiny.weights.bin").stat().st_size == document["regions"]["weights"]["bytes"]
-
-    block = re.search(r"^```c\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert block is not None
-    (rtl / "page.c").write_text(block[1].replace("digits", "tiny"), encoding="utf-8")
-    subprocess.run(["cc", *STRICT, "-O1", "-c", "page.c", "cluster_driver.c"], cwd=rtl, check=True)
     checked(rtl, "cluster")
-    checked(rtl, "cluster", "page.c")
-
     one = driven(rtl, "cluster", ["tiny"], more=MORE)
-    one.driver.scale.restype = ctypes.c_float
     one.system.memory[:] = 0xA5
-    assert (one.driver.probe(), one.driver.load()) == (OK, OK)
-    for seed in range(2):
-        image = np.random.default_rng(seed).normal(size=(1, 3, 8, 6)).astype(np.float32)
-        tensors = execute(graph, {"x": image})
-        content = np.ascontiguousarray(tensors[inside]).view(np.uint8)
-        assert one.driver.store(0, 0, content.ctypes.data_as(ctypes.c_void_p), content.size) == OK
-        assert one.driver.start(0) == OK
-        if seed == 0:
-            assert one.driver.wait(0) == OK
-        else:
-            assert one.system.run_to_interrupt(1_000_000)
-            assert one.driver.acknowledge() == OK
-        output = fetched(one, 0, tensors[made].size).reshape(tensors[made].shape)
-        np.testing.assert_array_equal(output, tensors[made])
-        assert len(np.unique(output)) > 4
-        numbers = (output.astype(np.float32) - one.driver.zero_point()) * np.float32(one.driver.scale())
-        np.testing.assert_array_equal(numbers, tensors[graph.outputs[0]])
+    compare(one.driver, model, rtl)
     assert one.system.refused == []
