@@ -6,11 +6,13 @@ from functools import cache
 from pathlib import Path
 
 import cosim.sim.compiling
+import cosim.sim.folded_registers
 from cosim.cluster.model import FAST_COMPILED
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
+from cosim.sim.folded_registers import folded
 from cosim.sim.library import SimulatedLibrary
 from hwgen.arch.system import SystemParameters
 from hwgen.export.cached import generated_system
@@ -21,6 +23,9 @@ __all__ = ["SystemModel", "load_system"]
 
 SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", *DRAM)
 OTHERS = ("system/harness.vlt", "library.cpp")
+SHARED = ["-fno-dfg-scoped"]
+"""For Verilator: of the data flow passes, none that treats each instance by itself. So all HWCs run the same code,
+and so do all clusters; `harness.vlt` keeps their ports. With 32 HWCs a build takes a sixth of the time."""
 
 
 class SystemModel(SimulatedLibrary, SimulatedCluster):
@@ -36,7 +41,8 @@ def load_system(system: SystemParameters, *, dram_log2: int = 20, fast: bool = F
     """The simulated system of these parameters, built unless it is there; see `cosim.cluster.model.load_cluster`."""
     require_tools("verilator", waves=False)
     verilog = generated_system(system)
-    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), Path(__file__), Path(cosim.sim.compiling.__file__)]
+    modules = (__file__, cosim.sim.compiling.__file__, cosim.sim.folded_registers.__file__)
+    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), *map(Path, modules)]
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
@@ -47,11 +53,11 @@ def load_system(system: SystemParameters, *, dram_log2: int = 20, fast: bool = F
 
 def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, fast: bool) -> None:
     log, design, cluster = folder / "build.log", folder / "system.v", system.cluster
-    design.write_text(verilog, encoding="utf-8")
+    design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
     ports = cluster.hwc.ports
     sizes = {"Clusters": system.clusters, "DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
     sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
-    options = [*(FAST if fast else QUICK), "-Wno-fatal", "--no-public-flat-rw", str(HARNESS / OTHERS[0])]
+    options = [*(FAST if fast else QUICK), *SHARED, "-Wno-fatal", "--no-public-flat-rw", str(HARNESS / OTHERS[0])]
     options += [*(f"-G{name}={value}" for name, value in sizes.items()), *(str(HARNESS / name) for name in SOURCES)]
     try:
         verilate(folder / "sim", "harness", [*options, str(design)], log)

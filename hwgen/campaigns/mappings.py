@@ -52,7 +52,7 @@ class MappingResult:
     Members
     -------
     chosen : which candidate ran; None: the hardware can run none, and nothing else is known.
-    refused : why the candidates before it did not.
+    refused : why the first candidate did not, if it did not.
     predicted : cycles of the layer by the cycle model.
     moving, computing : cycles in which the busiest cluster's DMA moves data, and its HWCs compute, by the model.
     measured : cycles in the RTL; None: over the limit.

@@ -59,7 +59,7 @@ def test_rows_and_claims() -> None:
     assert [row.is_slower for row in (fast, slow, alike)] == [False, True, False]
     assert slow.reason == "MACs take 70 cycles, counting bytes 40; the paper's model says 40 and 40"
     assert replace(slow, burst_aware=cost(120, moving=70)).reason.startswith("transfers take 70 cycles")
-    gain, better, roof = system_claims([fast, slow, alike], NPU)
+    gain, better, roof, model = system_claims([fast, slow, alike], NPU)
     lenet, squeezenet = 100 * ((2 * 148 + 100) / (2 * 99 + 100.5) - 1), 100 * ((148 + 100) / (99 + 120) - 1)
     assert gain.found == f"LeNet {lenet:.1f}; SqueezeNet {squeezenet:.1f} %"
     assert "1 of 3 different layers in the RTL" in gain.remark
@@ -68,6 +68,14 @@ def test_rows_and_claims() -> None:
     assert system_claims([fast, alike], NPU)[1].verdict == "reproduced"
     # 400 bytes take 55.8 cycles, MACs of the first one 90 of its 99.
     assert roof.found == "1 of 3 reach 80 % of the lower roof, 2 half of it"
+    assert (model.found, model.verdict) == ("all 2 runs are", "reproduced")
+    off = replace(fast, burst_aware=cost(100, 104), byte_counting=replace(other, instead_of="OFM IS 2x2x2 (no room)"))
+    model = system_claims([off, slow], NPU)[3]
+    assert (model.found, model.verdict) == ("not within 2%: fast -3.8 %", "reproduced in part")
+    assert len(system_claims([slow], NPU)) == 3  # nothing was measured
+    next_best = "counting bytes, KS IS 1x1x1 in place of OFM IS 2x2x2 (no room)"
+    assert off.reason.endswith(f"; {next_best}")
+    assert f"- fast: {next_best}" in system_lines([off], NPU, [])
     lines = system_lines([fast, slow, alike], NPU, ["none: too large"])
     assert "| fast | LeNet x 2, SqueezeNet | KS IS 1x1x1 | KS IS 1x1x1 | 99 | 148 | 49.5 | +1.01, +1.35 |" in lines
     assert "| slow | SqueezeNet | KS IS 1x1x1 | KS IS 1x1x1 | (120) | (100) | -16.7 |  |" in lines

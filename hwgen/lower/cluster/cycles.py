@@ -170,18 +170,25 @@ def _timed(
         early = max(0.0, demands[number] - occupied[number])
         demands[number] -= early
         demands[number - 1] += early
-    return tuple(
-        {"cycles": spent, "lead": lead, **_needs(move, spent + lead, demand, dma, loads=loads)}
-        for spent, demand, move in zip(occupied, demands, moves, strict=True)
-    )
+    needs = [
+        _needs(move, spent + lead, demand, dma) if loads else _store_needs(spent, spent + lead, demand, held)
+        for spent, demand, move, held in zip(occupied, demands, moves, times.held or (0,) * len(moves), strict=True)
+    ]
+    return tuple({"cycles": spent, "lead": lead, **need} for spent, need in zip(occupied, needs, strict=True))
 
 
-def _needs(move: Descriptor, cycles: float, demand: float, dma: DmaParameters, *, loads: bool) -> dict[str, float]:
-    """DRAM time of a move and, for a load, its time on the read data channel."""
+def _store_needs(spent: float, cycles: float, demand: float, held: float) -> dict[str, float]:
+    """DRAM time of a store, and its time on the write data channel: ``held``, but no more than it takes alone.
+
+    The channel is a burst's from its first beat to its last one (`hwgen.gateware.bus.axi_interconnect`).
+    """
+    return {"demand": demand, "beats": min(held, spent), "share": min(1.0, demand / max(cycles, 1))}
+
+
+def _needs(move: Descriptor, cycles: float, demand: float, dma: DmaParameters) -> dict[str, float]:
+    """DRAM time of a load, and its time on the read data channel."""
     width = dma.beat_bytes
     beats = sum((dram + move.length - 1) // width - dram // width + 1 for dram, _ in move.runs())
-    if not loads:
-        return {"demand": demand, "beats": beats, "share": min(1.0, demand / max(cycles, 1))}
     bursts = 0
     end = -1
     for dram, _ in move.runs():

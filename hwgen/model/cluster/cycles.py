@@ -32,7 +32,7 @@ class Step:
     cycles : of a move that follows another without a gap; 0 for other commands.
     lead : additional cycles of a move that starts with the channel idle.
     demand : cycles for which the move occupies the DRAM.
-    beats : beats of the move on its data channel.
+    beats : cycles for which the move keeps its data channel if others wait: its beats, or those of a store's bursts.
     share : fraction of its time in which a competing access to the DRAM would stall it.
     ahead : cycles of DRAM time requested ahead of the data.
     mask : bit mask of the HWCs that it waits for.

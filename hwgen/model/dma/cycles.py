@@ -25,13 +25,20 @@ from hwgen.arch.latency import (
 
 __all__ = ["Times", "load_times", "store_times"]
 
+BEATS_READY = LINES_AHEAD + 2
+"""Beats of a burst that a store has at hand when it gets the write data channel: lines, aligner, beat register."""
+
 
 @dataclass(frozen=True)
 class Times:
-    """For each descriptor the cycle of its first word, and the one in which it is done."""
+    """For each descriptor the cycle of its first word, and the one in which it is done.
+
+    ``held``: of a store, the cycles for which its bursts keep the write data channel if they have waited for it.
+    """
 
     begins: tuple[int, ...]
     ends: tuple[int, ...]
+    held: tuple[int, ...] = ()
 
     @property
     def cycles(self) -> tuple[int, ...]:
@@ -253,7 +260,9 @@ class _Stores:
         self._asked: list[int] = []  # of each line
         self._used: list[int] = []
         self._earliest, self._joins = 0, False
+        self._begun, self._held = 0, 0  # the first beat of the present burst; cycles of the present descriptor
         self.ends: list[int] = []
+        self.held: list[int] = []
 
     def _offer(self, earliest: int) -> int:
         held = earliest
@@ -287,9 +296,19 @@ class _Stores:
             self._finals.append(self._sent[-1])
             response = self._sent[-1] + max(1, self._timing.latency) + 1
             self._answered.append(max(response, self._answered[-1] + 1 if self._answered else 0))
+            self._hold()
             if ends:
                 self.ends.append(self._answered[-1])
+                self.held.append(self._held)
+                self._held = 0
         return step
+
+    def _hold(self) -> None:
+        """Count the cycles of the burst that has ended: a beat each, but those not at hand come at their own pace."""
+        beats = self._sent[self._begun :]
+        late = beats[-1] - beats[BEATS_READY - 1] if len(beats) > BEATS_READY else 0
+        self._held += max(len(beats), late)
+        self._begun = len(self._sent)
 
     def _arrival(self) -> int:
         """The cycle from which on the next line waits."""
@@ -318,7 +337,7 @@ class _Stores:
                 starts.append(aligner.free)
                 self._joins = joins and (dram + length) % width != 0
                 aligner.run(tcdm % WORD_BYTES, dram % width, length, keeps=False, give=self._give)
-        return Times(tuple(self._front.begins), tuple(self.ends))
+        return Times(tuple(self._front.begins), tuple(self.ends), tuple(self.held))
 
 
 def load_times(

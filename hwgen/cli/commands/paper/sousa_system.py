@@ -90,4 +90,5 @@ def _cost(ways: Sequence[Way], result: MappingResult) -> Cost:
         result.predicted,
         result.measured,
         way.dram_bytes,
+        f"{ways[0].text} ({result.refused})" if result.chosen else "",
     )
