@@ -20,8 +20,8 @@ MOST_ERROR, MEAN_ERROR, SHORT = 0.15, 0.04, 80
 """By which the cycles of such small programs may be predicted wrong: of any of them, in the mean of all;
 or by so many cycles, of one that only copies."""
 
-LEAST_STAYED = 20
-"""Maps of every other random network that stay in the TCDM."""
+LEAST_STAYED = 16
+"""Maps of half of the random networks that stay in the TCDM."""
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_networks_of_all_kinds(tmp_path: Path, hardware: Hardware) -> None:
     wrong: list[float] = []
     stayed = 0
     for seed in range(60):
-        programs, plan = ran(seed, tmp_path, hardware, stalls=seed % 4 == 3, resident=seed % 2 == 0)
+        programs, plan = ran(seed, tmp_path, hardware, stalls=seed % 4 == 3, resident=seed % 4 >= 2)
         stayed += len(plan.kept) if plan else 0
         if seed % 4 != 3:
             wrong += [abs(one.cycles / one.predicted_cycles - 1) for one in programs]
