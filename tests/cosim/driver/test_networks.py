@@ -181,7 +181,7 @@ def compare(driver: ctypes.CDLL, model: Path, folder: Path) -> None:
 def test_a_network_on_a_cluster(run: Run, tmp_path: Path) -> None:
     model, rtl = network(tmp_path / "tiny.onnx"), tmp_path / "rtl"
     answer = run("generate", model, "--hardware", hardware(tmp_path), "-o", rtl, "--json")
-    assert len(answer.json["networks"][0]["layers"]) == 5
+    assert len(answer.json["networks"][0]["layers"]) == 6
     checked(rtl, "cluster")
     one = driven(rtl, "cluster", ["tiny"], more=MORE)
     one.system.memory[:] = 0xA5
