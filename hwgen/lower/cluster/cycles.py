@@ -35,7 +35,7 @@ def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE
     """The cycles of the programs of several clusters that share a DRAM of this timing, all started at once."""
     room = queue_words(programs[0].hardware)
     fetches = [fetch_of(one.layout.program, len(one.words), one.cluster.axi_bits, timing) for one in programs]
-    steps = [program_steps(one, timing) for one in programs]
+    steps = [program_steps(one, timing, together=len(programs) > 1) for one in programs]
     return simulate_together(list(zip(steps, fetches, strict=True)), room)
 
 
@@ -57,17 +57,25 @@ def fetch_of(base: int, words_of_program: int, axi_bits: int, timing: Dram) -> F
     )
 
 
-def program_steps(program: ClusterProgram, timing: Dram) -> list[Step]:
-    """What the queues do for a program."""
-    return list(steps_of(program.commands, _works(program), program.cluster.axi_bits, timing))
+def program_steps(program: ClusterProgram, timing: Dram, *, together: bool = False) -> list[Step]:
+    """What the queues do for a program; ``together``: beside other clusters on one DRAM."""
+    return list(steps_of(program.commands, _works(program), program.cluster.axi_bits, timing, together=together))
 
 
 def steps_of(
-    commands: Sequence[Command], works: Iterable[float], axi_bits: int, timing: Dram = IMMEDIATE
+    commands: Sequence[Command],
+    works: Iterable[float],
+    axi_bits: int,
+    timing: Dram = IMMEDIATE,
+    *,
+    together: bool = False,
 ) -> Iterator[Step]:
-    """What the queues do for these commands; ``works`` : cycles of what each START begins, in their order."""
+    """What the queues do for these commands.
+
+    ``works`` : cycles of what each START begins, in their order. ``together`` : beside other clusters on one DRAM.
+    """
     each = iter(works)
-    moves = {queue: _moves(commands, axi_bits, queue, timing) for queue in (Queue.LOAD, Queue.STORE)}
+    moves = {queue: _moves(commands, axi_bits, queue, timing, together) for queue in (Queue.LOAD, Queue.STORE)}
     for command in commands:
         if command.queue not in WORKING_QUEUES:
             continue
@@ -123,7 +131,9 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 # --- DMA ---
 
 
-def _moves(commands: Sequence[Command], axi_bits: int, queue: Queue, timing: Dram) -> Iterator[dict[str, float]]:
+def _moves(
+    commands: Sequence[Command], axi_bits: int, queue: Queue, timing: Dram, together: bool
+) -> Iterator[dict[str, float]]:
     """The fields of `Step` for each move of a queue."""
     dma = DmaParameters(axi_bits)
     for batch in _batches([one for one in commands if one.queue is queue and one.opcode is Opcode.MOVE]):
@@ -133,7 +143,7 @@ def _moves(commands: Sequence[Command], axi_bits: int, queue: Queue, timing: Dra
             moves[0].tcdm_address // WORD_BYTES * WORD_BYTES,
         )
         shifted = tuple(_shifted(move, base, tcdm) for move in moves)
-        yield from _timed(shifted, dma, timing, queue is Queue.LOAD)
+        yield from _timed(shifted, dma, timing, queue is Queue.LOAD, together)
 
 
 def _batches(commands: list[Command]) -> Iterator[list[Command]]:
@@ -158,23 +168,35 @@ def _shifted(move: Descriptor, base: int, tcdm: int) -> Descriptor:
 
 @lru_cache(maxsize=4096)
 def _timed(
-    moves: tuple[Descriptor, ...], dma: DmaParameters, timing: Dram, loads: bool
+    moves: tuple[Descriptor, ...], dma: DmaParameters, timing: Dram, loads: bool, together: bool
 ) -> tuple[dict[str, float], ...]:
     times = (load_times if loads else store_times)(moves, dma, timing)
     lead = min(MOVE_LEAD + timing.latency, times.cycles[0])
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
-    rows = OpenRows(timing)
-    demands = [_demand(move, timing, rows) for move in moves]
-    # A move is asked for while the ones before it come: the DRAM has worked for it before it begins.
-    for number in range(len(moves) - 1, 0, -1):
-        early = max(0.0, demands[number] - occupied[number])
-        demands[number] -= early
-        demands[number - 1] += early
+    demands = _demands(moves, occupied, timing, together)
     needs = [
         _needs(move, spent + lead, demand, dma) if loads else _store_needs(spent, spent + lead, demand, held)
         for spent, demand, move, held in zip(occupied, demands, moves, times.held or (0,) * len(moves), strict=True)
     ]
     return tuple({"cycles": spent, "lead": lead, **need} for spent, need in zip(occupied, needs, strict=True))
+
+
+def _demands(moves: Sequence[Descriptor], occupied: Sequence[float], timing: Dram, together: bool) -> list[float]:
+    """Cycles for which each move occupies the DRAM.
+
+    Beside other clusters a move is asked for while the ones before it come, so that the DRAM has worked for it before
+    it begins, and rows stay open from move to move. Of a cluster alone each move is taken by itself: loads and stores
+    that alternate are predicted worse with either (up to 16 % too few cycles, in place of 9 %).
+    """
+    if not together:
+        return [_demand(move, timing, OpenRows(timing)) for move in moves]
+    rows = OpenRows(timing)
+    demands = [_demand(move, timing, rows) for move in moves]
+    for number in range(len(moves) - 1, 0, -1):
+        early = max(0.0, demands[number] - occupied[number])
+        demands[number] -= early
+        demands[number - 1] += early
+    return demands
 
 
 def _store_needs(spent: float, cycles: float, demand: float, held: float) -> dict[str, float]:

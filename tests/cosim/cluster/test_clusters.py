@@ -24,6 +24,7 @@ from hwgen.lower.cluster.cost import judge_of
 from hwgen.model.cluster.access import predict_two_levels
 from hwgen.model.cluster.levels import normalised, over_loops, tile_depth
 from hwgen.model.cluster.placement import TcdmPlacement, place
+from hwgen.model.cluster.residence import Residence
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 from tests.random.clusters import cluster_schedules
 from tests.random.layers import HWCS, hwc, random_layer
@@ -120,9 +121,9 @@ def test_clusters_that_scale_the_sums_of_channels(name: str, requantisers: int) 
 def test_each_schedule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     schedules, compiled = cases("fig8")[:2], []
 
-    def counted(schedule: Schedule) -> TcdmPlacement:
+    def counted(schedule: Schedule, residence: Residence) -> TcdmPlacement:
         compiled.append(schedule.layer.name)
-        return place(schedule)
+        return place(schedule, residence)
 
     monkeypatch.setattr(hwgen.lower.cluster.program, "place", counted)
     check(cosimulate_clusters(schedules, hardware("fig8"), fast=False))
