@@ -123,7 +123,8 @@ def pretended(cycles: int, *, equal: bool = True) -> Callable[..., list[LayerRes
 
 
 @pytest.mark.parametrize(
-    ("paper", "few", "cases"), [("cecconi-2017", ("conv4", "--small"), 7), ("sousa-2022", ("lenet",), 4)]
+    ("paper", "few", "cases"),
+    [("cecconi-2017", ("conv4", "--small"), 7), ("sousa-2022", ("lenet", "--limit", "1"), 4)],
 )
 def test_the_command(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paper: str, few: tuple[str, ...], cases: int
