@@ -15,7 +15,7 @@ NAMES = ("first<1>_QuantizeLinear_Output", "a_layer_with_quite_a_long_name_that_
 
 def layer(node: str, image: int, cycles: int, **changes: Any) -> dict[str, Any]:
     """A layer of a document, as much as the page reads."""
-    moved = {"dram": {"I": {"read": {"bytes": 70}}, "O": {"write": {"bytes": 30}}},
+    moved = {"dram": {"I": {"read": {"bytes": 70}}, "O": {"write": {"bytes": 30}}, "P": {"read": {"bytes": 0}}},
              "tcdm": {"I": {"read": {"bytes": 200}}, "W": {"read": {"bytes": 40}},
                       "O": {"write": {"bytes": 50}, "read_partial": {"bytes": 10}}}}  # fmt: skip
     energy = {"levels": {"dram": {"I": 5e6, "O": 1e6}, "tcdm": {"I": 2e6}}, "mac": 2e6, "total": 1e7}
@@ -42,7 +42,7 @@ def test_images_are_added_up() -> None:
     first, second = layer_rows(document())
     assert (first.images, first.start, first.predicted, first.measured, first.useful) == (2, 0, 200, 210, 105)
     assert (second.start, second.measured) == (210, 610)
-    assert second.traffic == {"dram": {"I": 140, "O": 60}, "tcdm": {"I": 400, "W": 80, "O": 120}}
+    assert second.traffic == {"dram": {"I": 140, "O": 60, "P": 0}, "tcdm": {"I": 400, "W": 80, "O": 120}}
     assert second.energy == {"dram": 12e6, "tcdm": 4e6, "MACs": 4e6}
 
 
@@ -59,6 +59,7 @@ def test_bars() -> None:
     assert ("65.2439", "34.7561", "wait: output: 285 cycles") in bars
     assert "610 (+410)" in text
     assert "DRAM 60.0%, shared memory 20.0%, MACs 20.0%" in text
+    assert "Bytes, measured: inputs 280, outputs 120;" in text, "what never moves is not named"
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -123,7 +123,8 @@ def _traffic(rows: Sequence[LayerRow], level: str) -> str:
         off = total - sum(expected.values())
         parts = [(*OPERANDS.get(name, ("mark", name)), amount) for name, amount in moved.items()]
         lines.append(_line(row, _bar(parts, most, 0, "bytes"), f"{total:,.0f}" + (f" ({off:+,.0f})" if off else "")))
-    whole = summed(row.traffic.get(level, {}) for row in rows)
+    moved_at_all = summed(row.traffic.get(level, {}) for row in rows)
+    whole = {name: amount for name, amount in moved_at_all.items() if amount}
     text = f"Bytes, measured: {_amounts(whole, OPERANDS)}; a number in brackets is how far the prediction is off."
     legend = [(*OPERANDS.get(name, ("mark", name)), 0.0) for name in whole]
     return _section(f"What each layer moves: {LEVELS[level][1]}", text, legend, lines)
