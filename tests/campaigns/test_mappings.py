@@ -28,6 +28,7 @@ def campaign(folder: Path, limit: int) -> MappingCampaign:
     return MappingCampaign(groups, hardware(), 2, folder, limit)
 
 
+@pytest.mark.nightly
 def test_what_fits_the_limit_is_simulated_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     predicted = campaign(tmp_path, 0).predict()
     long, short = (max(one.predicted for one in group) for group in predicted[:2])

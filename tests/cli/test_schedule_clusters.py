@@ -46,6 +46,7 @@ def test_schedules_for_a_cluster(run: Run, tmp_path: Path) -> None:
     assert (least["utilisation_in_cycles"], entries[0]["fewest_bytes"]) == (None, least["total_bytes"])
 
 
+@pytest.mark.nightly
 def test_one_cluster_for_a_set(run: Run, tmp_path: Path) -> None:
     rng, path = Random("a set"), tmp_path / "set.yaml"
     layers = [random_layer(rng, f"layer_{number}", 600) for number in range(2)]

@@ -51,6 +51,7 @@ def test_lints_clean_with_the_waivers(folder: Path) -> None:
     assert lint(folder, "cluster.vlt", "cluster.v", "cluster_axi_lite.v", top="cluster_axi_lite") == ""
 
 
+@pytest.mark.nightly
 def test_a_cluster_with_a_vector_unit_lints_clean_and_has_its_registers(folder: Path, tmp_path: Path) -> None:
     given = cluster_files_of(replace(PARAMETERS, vector=True))
     assert {"vector_registers.h", "vector_registers.md"} <= given.keys()

@@ -117,6 +117,7 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_the_command_reads_what_was_simulated(run: Run, small: Path, tmp_path: Path) -> None:
     results, output = tmp_path / "results", tmp_path / "figures"
     command = ("paper", "stoutchinin-2019", "--rtl", "--layers", small, "--results", results, "-o", output)
