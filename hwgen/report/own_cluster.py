@@ -39,8 +39,8 @@ INNER_NEST: tuple[Loop | Marker, ...] = (
     Loop("l", 1),
 )
 """The inner nest: how an HWC computes its share of a tile."""
-BUFFERS: dict[ArrayName, int] = {"I": 320, "W": 128, "O": 512}
-"""Bytes of an HWC's memories: enough for kernels of up to 5 x 5 and strides of up to 2."""
+BUFFERS: dict[ArrayName, int] = {"I": 272, "W": 240, "O": 512}
+"""Bytes of an HWC's memories: enough for kernels of up to 7 x 7 and strides of up to 2."""
 
 Around = tuple[Dim | tuple[ArrayName, ...], ...]
 FLOWS: dict[Flow, Around] = {

@@ -18,7 +18,7 @@ from hwgen.model.cluster.ring_sizes import bytes_needed
 from hwgen.model.published.cecconi import TransferCost, exact_moves, exact_need
 from hwgen.model.published.sousa import FLOWS, SLICINGS, Mapping, filters_a_core
 from hwgen.model.published.stoutchinin import Tile
-from hwgen.report.cecconi.own_hardware import SMALL, naive_tile, way_cases
+from hwgen.report.cecconi.own_hardware import FULL, SMALL, naive_tile, way_cases
 from hwgen.report.own_cluster import own_hardware, sliced_on_cluster, tiled_on_cluster, untiled_on_cluster
 from hwgen.report.sousa.own_hardware import own_mappings, own_npu
 from hwgen.search.published.cecconi import FILL
@@ -91,6 +91,16 @@ def test_all_of_the_paper_runs_fit_the_cluster(cluster: Cluster) -> None:
         assert case.expected < other.expected
     for case in [*mappings, *tiles]:
         compile_cluster(case.schedule, own_hardware(cluster), serial=case.serial)
+
+
+def test_the_hwcs_have_room_for_the_largest_kernels(cluster: Cluster) -> None:
+    """Of 7 x 7 and 5 x 5: full size and small differ in maps and channels only."""
+    assert (
+        [layer.kernel[0] for layer in FULL.layers[:3]] == [layer.kernel[0] for layer in SMALL.layers[:3]] == [7, 5, 5]
+    )
+    for layer in SMALL.layers[:2]:
+        tile = Tile(m=layer.output_channels, c=layer.input_channels, y=8, x=layer.output_width)
+        compile_cluster(tiled_on_cluster(layer, tile, cluster.hwcs), own_hardware(cluster))
 
 
 def test_without_buffering_every_input_is_fetched_for_all_that_the_hwcs_do_at_a_time(cluster: Cluster) -> None:

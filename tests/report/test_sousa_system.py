@@ -66,6 +66,8 @@ def test_rows_and_claims() -> None:
     assert better.found.startswith("by more than 1% faster in 1, slower in 1, else alike, of 3 layers; -16.7% to +49")
     assert better.verdict == "reproduced in part"
     assert system_claims([fast, alike], NPU)[1].verdict == "reproduced"
+    against = replace(slow, burst_aware=cost(120, 118), byte_counting=cost(100, 101))
+    assert system_claims([fast, against], NPU)[1].verdict == "refuted"  # by what was measured, not by the model
     # 400 bytes take 55.8 cycles, MACs of the first one 90 of its 99.
     assert roof.found == "1 of 3 reach 80 % of the lower roof, 2 half of it"
     assert (model.found, model.verdict) == ("all 2 runs are", "reproduced")

@@ -161,6 +161,7 @@ def _halo(rows: Sequence[TilingRow]) -> Claim:
         "the published best tile, counted exactly: " + "; ".join(found),
         "Kernels overlap from tile to tile: a transfer without the halo leaves out inputs that the tile needs. A "
         "comparison: the paper claims nothing of this.",
+        "not judged",
     )
 
 

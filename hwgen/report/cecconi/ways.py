@@ -128,6 +128,7 @@ def _ring(by_layer: dict[str, dict[tuple[Tiles, Way], WayRow]], sums: Sums) -> C
         f"with the best tiles {halves} million cycles in halves, {ring} in rings; room: {', '.join(rooms) or 'none'}",
         "A comparison. In the order of Listing 1.1 nothing slides from one tile to the next, so a ring moves the "
         "same bytes; it takes less room where two tiles in a row are not both of the largest size.",
+        "not judged",
     )
 
 

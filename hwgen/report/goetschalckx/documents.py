@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hwgen.ir.document import dump_yaml
-from hwgen.report.claims import Claim
+from hwgen.report.claims import Claim, claims_table
 from hwgen.report.documents import csv_text
 from hwgen.report.goetschalckx.rows import FIG5, NETWORKS, VARIANTS, BoundRow, Computed, front_rows, stack_rows
 from hwgen.search.pipeline.files import front_data
@@ -52,11 +52,7 @@ def depth_first_readme(computed: Computed, stated: Sequence[Claim]) -> str:
             "",
             RULES_TEXT,
         ],
-        "## Claims": [
-            "| where | published | found | remark |",
-            "|---|---|---|---|",
-            *(f"| {claim.where} | {claim.published} | {claim.found} | {claim.remark} |" for claim in stated),
-        ],
+        "## Claims": claims_table(stated),
         "## The ends of the fronts": [
             "| network | resolution | front | points | least memory, traffic | memory, least traffic |",
             "|---|---|---|---|---|---|",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from hwgen.report.claims import Claim, verdict_of
+from hwgen.report.claims import Claim, verdict_of, verdict_of_all
 from hwgen.report.stoutchinin.loop_orders import OrderSummary
 from hwgen.report.stoutchinin.measured import NO_BAR, PUBLISHED_MOST, PUBLISHED_UTILISATION, no_bar_expected
 from hwgen.report.stoutchinin.rows import HWC_BYTES, NETWORKS, Engines, Traffic, exceptions, totals
@@ -115,7 +115,7 @@ def _ordered(rows: Sequence[Traffic]) -> Claim:
         "ours <= PEEMEN <= CACHE",
         f"holds in all {len(rows)} cases" if not wrong else f"{len(rows) - len(wrong)} of {len(rows)}, not: {named}",
         "Cases are layers x buffer sizes x the two readings." if not wrong else "To be looked into.",
-        verdict_of(row.ordered for row in rows),
+        verdict_of_all(row.ordered for row in rows),
     )
 
 
@@ -153,7 +153,7 @@ def _of_engines(pairs: Sequence[Engines]) -> list[Claim]:
             "less traffic than HWCE for all layers",
             f"not: {', '.join(above)}" if above else "holds for all that have a bar",
             "The HWCE writes and reads partial sums once per input channel; Fig. 8 never does.",
-            verdict_of(part.value > 1 for part in known),
+            verdict_of_all(part.value > 1 for part in known),
         )
     )
     unable = [pair.layer for pair in pairs if pair.fig8 is None]
@@ -275,7 +275,7 @@ def _of_orders(orders: Sequence[OrderSummary]) -> list[Claim]:
             "with less than 512 KB no order is optimal for all layers",
             "; ".join(f"{_size(one)}: {one.everywhere} orders" for one in below),
             f"Of {orders[0].layers} layers; an order counts if it reaches the optimum of each, byte for byte.",
-            verdict_of(one.everywhere == 0 for one in below),
+            verdict_of_all(one.everywhere == 0 for one in below),
         ),
     ]
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from hwgen.ir.counts import Counts
 from hwgen.ir.layer import Layer
-from hwgen.report.claims import Claim, claims_table, verdict_of
+from hwgen.report.claims import Claim, claims_table, verdict_of, verdict_of_all
 from hwgen.report.documents import csv_text
 from hwgen.report.stoutchinin.rows import HWC_BYTES, network_of
 
@@ -186,7 +186,7 @@ def measured_claims(rows: Sequence[MeasuredEngines], runs: Sequence[RunOfLayer])
             "less traffic than HWCE for all layers",
             _all_less([*wide, *narrow]),
             "1x1 kernels and stripes among them." if narrow else "",
-            verdict_of(ratio > 1 for width in WIDTHS for ratio, _ in _known([*wide, *narrow], width)),
+            verdict_of_all(ratio > 1 for width in WIDTHS for ratio, _ in _known([*wide, *narrow], width)),
         ),
         Claim(
             "Fig. 10",
