@@ -174,11 +174,21 @@ def _timed(
     lead = min(MOVE_LEAD + timing.latency, times.cycles[0])
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
     demands = _demands(moves, occupied, timing, together)
+    rows = OpenRows(timing)
     needs = [
-        _needs(move, spent + lead, demand, dma) if loads else _store_needs(spent, spent + lead, demand, held)
-        for spent, demand, move, held in zip(occupied, demands, moves, times.held or (0,) * len(moves), strict=True)
+        {"soonest": lead + held - 1} | _needs(move, spent, demand, _demand(move, timing, rows), held, dma)
+        if loads
+        else _store_needs(spent, spent + lead, demand, held)
+        for spent, demand, move, held in zip(occupied, demands, moves, times.held, strict=True)
     ]
-    return tuple({"cycles": spent, "lead": lead, **need} for spent, need in zip(occupied, needs, strict=True))
+    leads: list[float] = [lead] * len(moves)
+    if loads:  # behind the first one rows are open, and time in the DRAM and on the way overlap
+        leads[1:] = [
+            max(0, lead + held - 1 - spent) for spent, held in zip(occupied[1:], times.held[1:], strict=True)
+        ]
+    return tuple(
+        {"cycles": spent, "lead": first, **need} for spent, first, need in zip(occupied, leads, needs, strict=True)
+    )
 
 
 def _demands(moves: Sequence[Descriptor], occupied: Sequence[float], timing: Dram, together: bool) -> list[float]:
@@ -207,8 +217,14 @@ def _store_needs(spent: float, cycles: float, demand: float, held: float) -> dic
     return {"demand": demand, "beats": min(held, spent), "share": min(1.0, demand / max(cycles, 1))}
 
 
-def _needs(move: Descriptor, cycles: float, demand: float, dma: DmaParameters) -> dict[str, float]:
-    """DRAM time of a load, and its time on the read data channel."""
+def _needs(
+    move: Descriptor, spent: float, demand: float, moved: float, held: float, dma: DmaParameters
+) -> dict[str, float]:
+    """DRAM time of a load, its time on the read data channel, and what it asks for ahead of its data.
+
+    ``moved``: cycles in which the DRAM moves its blocks, with the rows open that the moves before it have left.
+    ``held``: cycles in which its beats stand on the channel, in front of those that were asked for later.
+    """
     width = dma.beat_bytes
     beats = sum((dram + move.length - 1) // width - dram // width + 1 for dram, _ in move.runs())
     bursts = 0
@@ -216,9 +232,9 @@ def _needs(move: Descriptor, cycles: float, demand: float, dma: DmaParameters) -
     for dram, _ in move.runs():
         bursts += (dram + move.length - 1) // dma.burst_window - dram // dma.burst_window + (dram != end)
         end = dram + move.length
-    ahead = min(1.0, DRAM_QUEUE / bursts, dma.beats_ahead / beats) if bursts else 1.0
-    share = min(1.0, max(demand, beats) / max(cycles, 1))
-    return {"demand": demand, "beats": beats, "share": share, "ahead": ahead * cycles}
+    share, stands = (min(1.0, time / max(spent, 1)) for time in (moved, held))
+    requests = max(bursts / DRAM_QUEUE, beats / dma.beats_ahead)
+    return {"demand": demand, "beats": beats, "share": share, "stands": stands, "requests": requests}
 
 
 def _demand(move: Descriptor, timing: Dram, rows: OpenRows) -> float:

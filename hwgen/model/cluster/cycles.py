@@ -2,126 +2,29 @@
 
 The duration of each command alone is given; this model finds when each command starts. Loads and stores share the
 DRAM: if their total demand exceeds its bandwidth, each gets its demand, but at most half if the other demands that
-too. The program is fetched from the DRAM as well, chunk by chunk, each after the loads that were requested before it,
-and takes its bandwidth from both. The rest is as in the hardware (`hwgen.gateware.cluster.command_queues`): the
-program is read command by command and stalls while a queue is full; the next command of a queue waits for its tokens.
+too. The program is fetched from the DRAM as well, chunk by chunk. A chunk comes after all that the loads have asked for
+before, those that wait in the queue included, and the loads behind it wait for it. The rest is as in the hardware
+(`hwgen.gateware.cluster.command_queues`): the program is read command by command and stalls while a queue is full; the
+next command of a queue waits for its tokens.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
-from hwgen.arch.latency import COMMAND_READ, COMMAND_TAKEN, PROGRAM_END, SETTLED
+from hwgen.arch.latency import (
+    COMMAND_READ,
+    COMMAND_TAKEN,
+    LINE_WRITTEN,
+    LOAD_ADDRESS_REGISTERS,
+    PROGRAM_END,
+    SETTLED,
+)
+from hwgen.model.cluster.channels import Chunk, Server, moving, rates_of
+from hwgen.model.cluster.steps import ClusterTimes, Fetch, QueueName, Step
 
 __all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate", "simulate_together"]
 
-QueueName = Literal["load", "compute", "store"]
 QUEUES: tuple[QueueName, ...] = ("load", "compute", "store")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One command.
-
-    Members
-    -------
-    queue : the queue that executes it; None: the reader itself, which waits until all that came before is done.
-    payload : words after its header.
-    takes, posts : queues that it takes a token from; queues that it posts a token to.
-    cycles : of a move that follows another without a gap; 0 for other commands.
-    lead : additional cycles of a move that starts with the channel idle.
-    demand : cycles for which the move occupies the DRAM.
-    beats : cycles for which the move keeps its data channel if others wait: its beats, or those of a store's bursts.
-    share : fraction of its time in which a competing access to the DRAM would stall it.
-    ahead : cycles of DRAM time requested ahead of the data.
-    mask : bit mask of the HWCs that it waits for.
-    starts : cycles of the layer that it starts on the HWCs in ``mask``; 0 if it starts none.
-    """
-
-    queue: QueueName | None
-    payload: int = 0
-    takes: frozenset[QueueName] = frozenset()
-    posts: frozenset[QueueName] = frozenset()
-    cycles: float = 0
-    lead: float = 0
-    demand: float = 0
-    beats: float = 0
-    share: float = 0
-    ahead: float = 0
-    mask: int = 0
-    starts: float = 0
-
-
-@dataclass(frozen=True)
-class Fetch:
-    """Timing of the program fetch.
-
-    Members
-    -------
-    first : cycles from the start to the first word, without the DRAM time.
-    ask : cycles from the request of another chunk to its first word, without the DRAM time.
-    latency : least cycles from an address to its first beat.
-    chunks : DRAM cycles of each chunk.
-    beats : beats of each chunk on the read data channel.
-    words, room : words of a chunk; words that the buffer holds.
-    """
-
-    first: float
-    ask: float
-    latency: float
-    chunks: tuple[float, ...]
-    beats: int
-    words: int
-    room: int
-
-
-@dataclass(frozen=True)
-class ClusterTimes:
-    """The cycles of a program.
-
-    Members
-    -------
-    total : from the start to the end.
-    busy : for each queue, cycles in which its channel transfers data or some HWC computes.
-    waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
-    settled : when the reader had waited for all that came before, for each command that is the reader's own.
-    """
-
-    total: float
-    busy: dict[QueueName, float]
-    waits: dict[tuple[QueueName, QueueName], float]
-    settled: tuple[float, ...] = ()
-
-
-@dataclass
-class _Server:
-    """The state of a queue.
-
-    ``left``: remaining cycles of the current command if it runs alone. ``takes``: its total cycles. ``delay``:
-    cycles by which it delays the next command. ``held``: cycles for which the DRAM first does what others asked for.
-    A command of the compute queue waits for HWCs only after it was popped.
-    """
-
-    name: QueueName
-    room: int
-    commands: list[Step] = field(default_factory=list)
-    present: Step | None = None
-    left: float = 0
-    takes: float = 0
-    delay: float = 0
-    held: float = 0
-    taking: bool = False
-    at_work: bool = False
-    rested: bool = True
-
-
-@dataclass
-class _Chunk:
-    """A chunk of the program that has been requested: cycles until it comes; what the DRAM takes for it."""
-
-    left: float
-    takes: float
 
 
 def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None = None) -> ClusterTimes:
@@ -152,7 +55,7 @@ def simulate_together(
             backlog = sum(chunk.takes for other in every if other is not one for chunk in other.coming)
             while one.settle(servers, backlog):
                 pass
-        rates = _rates(servers)
+        rates = rates_of(servers)
         events = [one.events(rates) for one in every]
         if not any(events):
             return [one.times() for one in every]
@@ -162,39 +65,6 @@ def simulate_together(
                 one.advance(soonest, rates)
 
 
-def _rates(servers: Sequence[_Server]) -> dict[int, float]:
-    """The rate at which the move of each server advances, by its identity; 1 if it runs alone."""
-    rates = {id(one): 1.0 for one in servers}
-    at_work = _at_work(servers)
-    if len(at_work) < 2:
-        return rates
-    classes = [[(one, step) for one, step in at_work if one.name == name] for name in ("load", "store")]
-    wants = [[min(1.0, step.demand / one.takes) for one, step in some] for some in classes]
-    together = [sum(some) for some in wants]
-    for some, of_dram, other in zip(classes, wants, reversed(together), strict=True):
-        channel = [step.beats / one.takes for one, step in some]
-        for needs, room in ((of_dram, max(0.5, 1 - other)), (channel, 1.0)):
-            for (one, _), need, given in zip(some, needs, _filled(needs, room), strict=True):
-                if given < need:
-                    rates[id(one)] = min(rates[id(one)], given / need)
-    return rates
-
-
-def _at_work(servers: Sequence[_Server]) -> list[tuple[_Server, Step]]:
-    """Those that move data, and what they move."""
-    return [(one, one.present) for one in servers if one.present is not None and one.at_work and one.held <= 1e-9]
-
-
-def _filled(needs: Sequence[float], room: float) -> list[float]:
-    """What each gets of the room: its need, or as much as the others that need more."""
-    given, left = [0.0] * len(needs), room
-    order = sorted(range(len(needs)), key=needs.__getitem__)
-    for place, number in enumerate(order):
-        given[number] = min(needs[number], left / (len(needs) - place))
-        left -= given[number]
-    return given
-
-
 class _Simulation:
     """The state of one cluster between two events."""
 
@@ -202,8 +72,8 @@ class _Simulation:
         self._steps, self._next = steps, 0
         self._fetch, self._asked = fetch, 0
         self._words = float("inf") if fetch is None else 0
-        self.coming: list[_Chunk] = []
-        self._servers = {name: _Server(name, room[name]) for name in QUEUES}
+        self.coming: list[Chunk] = []
+        self._servers = {name: Server(name, room[name]) for name in QUEUES}
         self._tokens: dict[tuple[QueueName, QueueName], int] = defaultdict(int)
         self._now, self._reading, self._stage = 0.0, 0.0, "words"
         self._hwcs: dict[int, float] = defaultdict(float)
@@ -212,7 +82,7 @@ class _Simulation:
         self._settled: list[float] = []
 
     @property
-    def moving(self) -> list[_Server]:
+    def moving(self) -> list[Server]:
         """The servers that share the DRAM."""
         return [self._servers["load"], self._servers["store"]]
 
@@ -224,44 +94,82 @@ class _Simulation:
 
     # --- events at one time ---
 
-    def settle(self, sharing: Sequence[_Server], backlog: float) -> bool:
+    def settle(self, sharing: Sequence[Server], backlog: float) -> bool:
         """Start and end every command that can. Returns whether anything changed.
 
         ``sharing`` : the servers of all clusters that share the DRAM. ``backlog`` : cycles that chunks of other
         clusters' programs take, requested before.
         """
-        changed = self._ask(sharing, backlog)
+        changed = self._take() or self._ask(sharing, backlog)
         if self._next < len(self._steps) and self._reading <= 1e-9:
             changed = self._read(self._steps[self._next]) or changed
         for server in self._servers.values():
             changed |= self._begin(server, backlog) or self._end(server)
-        return changed
+        return changed or self._reach()
 
-    def _ask(self, sharing: Sequence[_Server], backlog: float) -> bool:
-        """Accept arrived chunks of the program, and request others. Returns whether anything changed."""
-        fetch, changed = self._fetch, False
+    def _take(self) -> bool:
+        """Accept arrived chunks of the program. Returns whether there is one."""
+        if self._fetch is None or not self.coming or self.coming[0].at is not None or self.coming[0].left > 1e-9:
+            return False
+        self.coming.pop(0)
+        self._words += self._fetch.words
+        return True
+
+    def _reach(self) -> bool:
+        """Let chunks come whose turn it is among the loads, which wait for them. Returns whether there is one."""
+        load = self._servers["load"]
+        rests = load.present is None or load.left <= 1e-9
+        if load.held > 1e-9:
+            return False
+        for chunk in self.coming:
+            if chunk.at is not None and (rests or load.moved >= chunk.at - 1e-9):
+                chunk.at, chunk.left = None, max(chunk.left, self._hold(load, chunk))
+                return True
+        return False
+
+    def _hold(self, load: Server, chunk: Chunk) -> float:
+        """Let loads wait for a chunk; the cycles until it comes, where the DRAM has not worked ahead for it.
+
+        A load that the DRAM keeps waiting waits for the chunk's DRAM time, too; one whose beats wait at the channel
+        for its beats. One that is only being asked for notices neither.
+        """
+        step = load.present
+        if step is None or load.left <= 1e-9:
+            return 0.0
+        early = max(0.0, load.left - step.cycles)
+        beats = self._fetch.beats if self._fetch else 0
+        if early:
+            load.held += max(0.0, max(chunk.takes, beats) - early)
+            return 0.0
+        load.held += max(chunk.takes * step.share, beats * step.stands)
+        return chunk.after + chunk.takes * step.share
+
+    def _ask(self, sharing: Sequence[Server], backlog: float) -> bool:
+        """Request chunks of the program. Returns whether there is one."""
+        fetch, changed, mine = self._fetch, False, self._servers["load"]
         if fetch is None:
             return False
-        while self.coming and self.coming[0].left <= 1e-9:
-            self.coming.pop(0)
-            self._words += fetch.words
-            changed = True
         while self._asked < len(fetch.chunks) and self._words + fetch.words * (1 + len(self.coming)) <= fetch.room:
-            cycles, at_work = fetch.chunks[self._asked], _at_work(sharing)
-            loads = sum(one.name == "load" for one, _ in at_work)
-            before = sum(min(step.ahead / loads, one.left) for one, step in at_work if one.name == "load")
-            ahead = max(self.coming[-1].left if self.coming else 0.0, before + backlog)
+            cycles, at_work = fetch.chunks[self._asked], moving(sharing)
+            loads = max(1, sum(one.name == "load" for one, _ in at_work))
+            before = mine.requested(self._now, loads)
+            others = sum(one.requested(self._now, loads) for one, _ in at_work if one.name == "load")
+            ahead = max(self.coming[-1].left if self.coming else 0.0, backlog + (0.0 if before else others))
             coming = (fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles)
-            self.coming.append(_Chunk(coming, max(cycles, fetch.beats)))
-            rates = _rates(sharing)
+            after = max(0, fetch.ask - LOAD_ADDRESS_REGISTERS - LINE_WRITTEN)
+            place = max([mine.moved + before, *(one.at for one in self.coming if one.at is not None)])
+            self.coming.append(Chunk(coming, cycles, place, after))
+            rates = rates_of(sharing)
             for server, step in at_work:
+                if server is mine:
+                    continue
                 several = sum(one.name == server.name for one, _ in at_work)
                 taken = max(cycles, fetch.beats) if server.name == "load" else cycles
                 # Several moves of a kind that hold each other up leave nothing of what they share.
                 rate = rates[id(server)]
-                taken *= rate * (1.0 if several > 1 and rate < 1 else step.share)
+                taken *= rate * (1.0 if several > 1 and rate < 1 else max(step.share, step.stands))
                 # Requests made before are not delayed; the following ones are.
-                if server.left > step.ahead / several:
+                if server.name == "store" or server.left > server.requested(self._now, several):
                     server.left += taken
                 else:
                     server.delay += taken
@@ -280,6 +188,7 @@ class _Simulation:
         elif self._stage == "header" and server.room >= step.payload + 2:
             server.room -= step.payload + 2
             server.commands.append(step)
+            server.read.append(self._now)
             self._reading, self._stage = step.payload, "payload"
         elif self._stage == "payload":
             self._next += 1
@@ -315,7 +224,7 @@ class _Simulation:
         """Whether all words of a pushed command have arrived."""
         return self._stage != "payload" or self._steps[self._next] is not step
 
-    def _begin(self, server: _Server, backlog: float) -> bool:
+    def _begin(self, server: Server, backlog: float) -> bool:
         if server.present is not None or not server.commands:
             return False
         step = server.commands[0]
@@ -325,22 +234,25 @@ class _Simulation:
         for source in step.takes:
             self._tokens[source, server.name] -= 1
         server.commands.pop(0)
+        read = server.read.pop(0)
         if server.name != "compute":  # the channel buffers the words of several commands
             server.room += step.payload + 2
         server.present, server.at_work = step, step.cycles > 0
         server.taking = server.name == "compute"
         server.left = COMMAND_TAKEN if server.taking else step.cycles
+        server.first = server.begins(self._now if step.takes or server.rested else read)
+        server.words = step.payload
         if step.cycles and server.rested:
             server.left += COMMAND_TAKEN + step.lead
             server.held = backlog if server.name == "load" else 0.0
         elif step.cycles:
-            server.left += server.delay
+            server.left = max(server.left, server.first + step.soonest - self._now) + server.delay
         server.delay = 0
         server.takes = server.left
         server.rested = False
         return True
 
-    def _end(self, server: _Server) -> bool:
+    def _end(self, server: Server) -> bool:
         step = server.present
         if step is None or server.left > 1e-9 or not (server.taking or self._is_read(step)):
             return False
@@ -366,10 +278,14 @@ class _Simulation:
         servers = self._servers.values()
         at_work = [one for one in servers if one.present and one.left > 1e-9]
         times = [one.held if one.held > 1e-9 else one.left / rates.get(id(one), 1.0) for one in at_work]
+        load = self._servers["load"]
+        if load in at_work and load.held <= 1e-9:
+            turns = [chunk.at - load.moved for chunk in self.coming if chunk.at is not None]
+            times += [turn / rates.get(id(load), 1.0) for turn in turns[:1] if turn > 1e-9]
         times += [left for left in self._hwcs.values() if left > 1e-9]
         if self._reading > 1e-9:
             times.append(self._reading)
-        return [*times, *(chunk.left for chunk in self.coming[:1])]
+        return [*times, *(chunk.left for chunk in self.coming[:1] if chunk.left > 1e-9)]
 
     def advance(self, cycles: float, rates: dict[int, float]) -> None:
         """Let time pass."""
@@ -381,7 +297,9 @@ class _Simulation:
             if server.held > 1e-9:
                 server.held -= cycles
             elif server.present is not None:
-                server.left = max(0.0, server.left - cycles * rates.get(id(server), 1.0))
+                done = min(server.left, cycles * rates.get(id(server), 1.0))
+                server.left -= done
+                server.moved += done if server.at_work else 0.0
             elif server.commands:
                 for source in server.commands[0].takes:
                     if not self._tokens[source, server.name]:
@@ -390,7 +308,7 @@ class _Simulation:
             self._hwcs[hwc] = max(0.0, left - cycles)
         self._reading = max(0.0, self._reading - cycles)
         for chunk in self.coming:
-            chunk.left -= cycles
+            chunk.left = max(0.0, chunk.left - cycles)
         self._now += cycles
 
 

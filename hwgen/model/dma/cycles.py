@@ -7,6 +7,7 @@ It looks at one direction at a time; what loads and stores cost each other at th
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import sub
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.descriptor import Descriptor
@@ -33,7 +34,8 @@ BEATS_READY = LINES_AHEAD + 2
 class Times:
     """For each descriptor the cycle of its first word, and the one in which it is done.
 
-    ``held``: of a store, the cycles for which its bursts keep the write data channel if they have waited for it.
+    ``held``: of a store, the cycles for which its bursts keep the write data channel if they have waited for it; of a
+    load, those in which its beats stand on the read data channel.
     """
 
     begins: tuple[int, ...]
@@ -212,7 +214,9 @@ class _Loads:
         """Move everything."""
         width = self._dma.beat_bytes
         aligner = _Aligner(width, self._arrival, self._taken.append)
+        held: list[int] = []
         for number, move in enumerate(self._front.moves):
+            begun = len(self._taken)
             while len(self._front.handed) <= number:
                 self._next_burst()
             handed = self._front.handed[number]
@@ -226,7 +230,8 @@ class _Loads:
                     keeps = joins and (dram + length) % width != 0
                     step = aligner.run(dram % width, tcdm % WORD_BYTES, length, keeps=keeps, give=lambda at, last: at)
             self.ends.append(max(step + LINE_WRITTEN, self.ends[-1] + 1 if self.ends else 0))
-        return Times(tuple(self._front.begins), tuple(self.ends))
+            held.append(sum(map(sub, self._taken[begun:], self._given[begun:])))
+        return Times(tuple(self._front.begins), tuple(self.ends), tuple(held))
 
     def _bytes(self, aligner: _Aligner, move: Descriptor) -> int:
         """Bytes that are written one by one."""

@@ -1,5 +1,7 @@
 """When the commands of a cluster's program begin and end: small programs worked out by hand."""
 
+from random import Random
+
 import pytest
 
 from hwgen.model.cluster.cycles import Fetch, QueueName, Step, simulate, simulate_together
@@ -118,7 +120,7 @@ def test_a_load_waits_for_what_other_clusters_fetch_of_their_programs() -> None:
     # two are pending when the loads begin, the third is asked for when the first has been read.
     steps = [*[Step("compute", 15, mask=1)] * 5, join()]
     room: dict[QueueName, int] = {**ROOM, "compute": 512}
-    busy = [([load(2000, demand=2000)], None) for _ in range(2)]
+    busy = [([load(2000, demand=2000, requests=100)], None) for _ in range(2)]
     before = simulate_together(busy, room)
     after = simulate_together([*busy, (steps, Fetch(6, 4, 0, (16, 16, 60), 16, 32, 64))], room)
     assert [one.total - two.total for one, two in zip(after, before, strict=False)] == pytest.approx(
@@ -146,7 +148,7 @@ def test_the_program_comes_in_chunks() -> None:
 
 
 def test_chunks_and_loads_wait_for_each_other() -> None:
-    steps = [load(1000, demand=1000, share=1, ahead=200), *[Step("compute", 15, mask=1)] * 4, join()]
+    steps = [load(1000, demand=1000, share=1, requests=5), *[Step("compute", 15, mask=1)] * 4, join()]
     fetch = Fetch(6, 4, 0, (20, 20, 20), 16, 32, 64)
     alone = simulate(steps[:1], ROOM, Fetch(6, 4, 0, (20,), 16, 32, 64))
     found = simulate(steps, ROOM, fetch)
@@ -159,3 +161,45 @@ def test_chunks_and_loads_wait_for_each_other() -> None:
 def test_a_token_that_never_comes() -> None:
     with pytest.raises(ValueError, match="waits for a token that never comes"):
         simulate([load(10), start(10, takes=STORE)], ROOM)
+
+
+def test_a_chunk_waits_for_all_loads_that_were_asked_for_before() -> None:
+    steps = [*[load(100, requests=0.25, stands=1, lead=15)] * 4, *[Step("compute", 15, mask=1)] * 2]
+    room: dict[QueueName, int] = {**ROOM, "load": 512, "compute": 512}
+    fetch = Fetch(6, 4, 0, (0, 0, 0), 16, 32, 64)
+    # The third chunk, in which the second configuration ends, is asked for with cycle 39, with the fourth load's
+    # header. The descriptor of the third one is being read by its channel: the chunk comes behind the second load,
+    # and the third one behind its 16 beats.
+    assert simulate(steps, room, fetch).busy["load"] == TAKE + 15 + 400 + 16
+    works = simulate([*steps, start(1000), join()], room, fetch)
+    second = 9 + TAKE + 15 + 200
+    assert works.total == second + READ + 15 + READ + TAKE + 1 + 1000 + 1 + END
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_end(seed: int) -> None:
+    """Whatever is asked for comes, and time goes on: of one cluster and of two."""
+    rng = Random(seed)
+
+    def program() -> tuple[list[Step], Fetch]:
+        steps: list[Step] = []
+        for _ in range(rng.randint(1, 12)):
+            for _ in range(rng.randint(1, 8)):
+                cycles = rng.choice([1, 2, 38, 400])
+                times = {name: rng.choice([0, 0.5, 1]) for name in ("share", "stands")}
+                more = {"demand": rng.choice([0, cycles / 2, cycles]), "beats": rng.randint(1, cycles), **times}
+                steps.append(load(cycles, lead=rng.choice([0, 19]), requests=rng.choice([0, 0.1, 0.6, 5]), **more))
+            steps += [Step("load", posts=COMPUTE), start(rng.choice([1, 50, 700]), takes=LOAD)]
+            steps += [Step("compute", rng.randint(1, 30), mask=1)] * rng.randint(0, 9)
+            steps += [join(posts=STORE), store(rng.randint(1, 90), demand=1, lead=19, takes=COMPUTE)]
+            if rng.random() < 0.3:
+                steps.append(Step(None, 7))
+        words = sum(1 + step.payload for step in steps)
+        chunks = tuple(rng.choice([0.0, 18.0, 48.0]) for _ in range(-(-words // 32)))
+        return steps, Fetch(6, 4, rng.choice([1, 20]), chunks, 16, 32, 64)
+
+    programs = [program() for _ in range(1 + seed % 2)]
+    for (steps, _), times in zip(programs, simulate_together(programs, ROOM), strict=True):
+        assert times.total >= sum(step.cycles for step in steps if step.queue == "load")
+        assert times.total >= sum(step.payload + 1 for step in steps)
+        assert times.busy["load"] <= times.total
