@@ -171,7 +171,7 @@ def _timed(
     moves: tuple[Descriptor, ...], dma: DmaParameters, timing: Dram, loads: bool, together: bool
 ) -> tuple[dict[str, float], ...]:
     times = (load_times if loads else store_times)(moves, dma, timing)
-    lead = min(MOVE_LEAD + timing.latency, times.cycles[0])
+    lead = min(MOVE_LEAD + timing.latency, times.cycles[0] - 1)  # a move takes a cycle at least
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
     demands = _demands(moves, occupied, timing, together)
     rows = OpenRows(timing)

@@ -19,8 +19,8 @@ class Server:
     ``left``: remaining cycles of the current command if it runs alone. ``takes``: its total cycles. ``delay``:
     cycles by which it delays the next command. ``held``: cycles for which the DRAM first does what others asked for.
     ``moved``: cycles of moves done so far, each as if alone. ``read``: when the payload of each of ``commands``
-    begins to be read. ``first``, ``words``: when the channel gets the first word of the latest command; its words. A command
-    of the compute queue waits for HWCs only after it was popped.
+    begins to be read. ``first``, ``words``: when the channel gets the first word of the latest command; its words. A
+    command of the compute queue waits for HWCs only after it was popped.
     """
 
     name: QueueName

@@ -2,10 +2,10 @@
 
 The duration of each command alone is given; this model finds when each command starts. Loads and stores share the
 DRAM: if their total demand exceeds its bandwidth, each gets its demand, but at most half if the other demands that
-too. The program is fetched from the DRAM as well, chunk by chunk. A chunk comes after all that the loads have asked for
-before, those that wait in the queue included, and the loads behind it wait for it. The rest is as in the hardware
-(`hwgen.gateware.cluster.command_queues`): the program is read command by command and stalls while a queue is full; the
-next command of a queue waits for its tokens.
+too. The program is fetched from the DRAM as well, chunk by chunk. A chunk comes after all that the loads have asked
+for before, those that wait in the queue included, and the loads behind it wait for it. The rest is as in the hardware
+(`hwgen.gateware.cluster.command_queues`): the program is read command by command and stalls while a queue is full;
+the next command of a queue waits for its tokens.
 """
 
 from collections import defaultdict
