@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import cosim.sim.compiling
+import cosim.sim.folded_registers
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
 from cosim.sim.compiling import CommandFailed, compile_library, verilate
+from cosim.sim.folded_registers import folded
 from cosim.sim.library import SimulatedLibrary
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.export.cached import generated_cluster
@@ -21,6 +23,10 @@ __all__ = ["SOURCES", "ClusterModel", "built_cluster", "harness_sizes", "load_cl
 
 SOURCES = ("cluster.sv", "cluster_port.sv", "configuration.sv", *DRAM)
 OTHERS = ("cluster.vlt", "library.cpp")
+SHARED = ["-fno-dfg-scoped"]
+"""For Verilator: of the data flow passes, none that treats each instance by itself. So all HWCs run the same code,
+and so do all clusters of a system; the `.vlt` files keep their ports. With four HWCs a build takes half of the time
+and runs a tenth faster; with 32 HWCs a build takes a sixth."""
 FAST_COMPILED = ["-O1"]
 """Runs 3 % faster than one unit did with the flags of an HWC's, and compiles in half the time."""
 
@@ -49,7 +55,8 @@ def load_cluster(
 def built_cluster(cluster: ClusterParameters, dram_log2: int, fast: bool, verilog: str) -> Path:
     """The folder of a simulated cluster, made unless it is there: see `load_cluster`."""
     require_tools("verilator", waves=False)
-    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), Path(__file__), Path(cosim.sim.compiling.__file__)]
+    modules = (__file__, cosim.sim.compiling.__file__, cosim.sim.folded_registers.__file__)
+    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), *map(Path, modules)]
     state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
@@ -66,9 +73,10 @@ def harness_sizes(cluster: ClusterParameters, dram_log2: int) -> dict[str, int]:
 
 def _make(folder: Path, cluster: ClusterParameters, verilog: str, dram_log2: int, fast: bool) -> None:
     log, design = folder / "build.log", folder / "cluster.v"
-    design.write_text(verilog, encoding="utf-8")
-    options: list[Any] = [*(FAST if fast else QUICK), "-Wno-fatal", "--no-public-flat-rw", HARNESS / "cluster.vlt"]
+    design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
+    options: list[Any] = [*(FAST if fast else QUICK), *SHARED, "-Wno-fatal", "--no-public-flat-rw"]
     options += [
+        HARNESS / "cluster.vlt",
         *(f"-G{name}={value}" for name, value in harness_sizes(cluster, dram_log2).items()),
         *(HARNESS / name for name in SOURCES),
         design,

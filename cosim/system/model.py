@@ -7,7 +7,7 @@ from pathlib import Path
 
 import cosim.sim.compiling
 import cosim.sim.folded_registers
-from cosim.cluster.model import FAST_COMPILED
+from cosim.cluster.model import FAST_COMPILED, SHARED
 from cosim.cluster.simulated import SimulatedCluster
 from cosim.dma.dram import DRAM
 from cosim.sim.build import FAST, HARNESS, QUICK, QUICK_COMPILED
@@ -23,9 +23,6 @@ __all__ = ["SystemModel", "load_system"]
 
 SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", *DRAM)
 OTHERS = ("system/harness.vlt", "library.cpp")
-SHARED = ["-fno-dfg-scoped"]
-"""For Verilator: of the data flow passes, none that treats each instance by itself. So all HWCs run the same code,
-and so do all clusters; `harness.vlt` keeps their ports. With 32 HWCs a build takes a sixth of the time."""
 
 
 class SystemModel(SimulatedLibrary, SimulatedCluster):
