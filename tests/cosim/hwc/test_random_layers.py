@@ -17,8 +17,8 @@ ICARUS_HWC = "partial_sums"
 
 
 NIGHTLY_HWCS = (
-    "inputs_far_out", "rows_of_kernel", "kept_in_registers", "outputs_of_a_row", "channels", "squares", "columns",
-    "columns_of_kernel", "sixty_four", "one_sum",
+    "inputs_far_out", "rows_of_kernel", "kept_in_registers", "outputs_of_a_row", "channels_and_columns", "channels",
+    "squares", "rows", "columns", "columns_of_kernel", "sixty_four", "one_sum",
 )  # fmt: skip
 
 
