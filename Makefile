@@ -54,6 +54,8 @@ regress: $(STAMP)
 	$(BIN)/hwgen paper stoutchinin-2019 --rtl --results results/regress -o results/regress/stoutchinin
 	$(BIN)/hwgen paper cecconi-2017 --rtl -o results/regress/cecconi
 	$(BIN)/hwgen paper sousa-2022 --rtl -o results/regress/sousa
+	$(BIN)/hwgen paper goetschalckx-2019 --rtl --results results/regress -o results/regress/goetschalckx
+	$(BIN)/hwgen paper yang-2016 --rtl -o results/regress/yang
 	$(BIN)/hwgen design stoutchinin_2019:alexnet --sram 256KiB -o results/regress/design
 	$(BIN)/hwgen cosim results/regress/design -o results/regress/design.json
 

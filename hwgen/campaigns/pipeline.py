@@ -35,7 +35,8 @@ RANDOM = 2019
 class StackRegression:
     """Cases to run. Those that differ in the tiling factor only share one pipeline with room for all of them.
 
-    A result that ``folder`` has for the same pipeline, data and harness is not simulated again.
+    A result that ``folder`` has for the same pipeline, data and harness is not simulated again. ``rings`` of a
+    result: bytes of the line buffers of the pipeline that is generated for this case alone.
     """
 
     cases: tuple[PipelineCase, ...]
@@ -70,7 +71,8 @@ class StackRegression:
                 result = compare(run, *run_pipelines(build, [job]))
                 paced = result.passed and case.port is None
                 pace = [tile.as_json() for tile in pace_of(result)] if paced else []
-                kept[key] = {**result.as_json(), "macs": case.macs, "pace": pace}
+                rings = sum(one.elements for one in run.program.parameters.maps)
+                kept[key] = {**result.as_json(), "macs": case.macs, "rings": rings, "pace": pace}
                 ledger.add(key, kept[key])
             size = {} if case.size is None else {"size": asdict(case.size)}
             results.append({**kept[key], **size})

@@ -114,7 +114,9 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 
 def test_refusals(run: Run, tmp_path: Path) -> None:
     refused(run("paper", "goetschalckx-2019", "-o", tmp_path, "--networks", "lenet"), "--networks: expected some of")
-    refused(run("paper", "goetschalckx-2019", "-o", tmp_path, "--rtl"), "expected no options but -o")
+    few = run("paper", "goetschalckx-2019", "-o", tmp_path, "--rtl", "--networks", "srgan")
+    refused(few, "goetschalckx-2019 --rtl: expected no options but -o, --small, --results and --json")
+    refused(run("paper", "goetschalckx-2019", "-o", tmp_path, "--small"), "--small: expected with --rtl and")
     refused(run("paper", "goetschalckx-2019", "-o", tmp_path, "--buffer", "1KiB"), "expected no options but -o")
     (tmp_path / "file").touch()
     refused(run("paper", "goetschalckx-2019", "-o", tmp_path / "file"), "-o: expected a folder, got the file")

@@ -16,7 +16,7 @@ from hwgen.report.goetschalckx.rows import (
 )
 from hwgen.search.pipeline.front import Front, best_within
 
-__all__ = ["depth_first_claims"]
+__all__ = ["depth_first_claims", "is_about_three"]
 
 OURS = "default, to 64"
 CLOSE = 0.01
@@ -210,7 +210,7 @@ def _fused_layer(computed: Computed) -> list[Claim]:
             "traffic is in 4-byte features and the least there is. The factor of three follows only if their memory "
             "is in elements. Weights are counted on neither side: they and our rings together are "
             f"{with_weights.memory:,} elements. Verdict: the two readings of 362 KB, each within a tenth.",
-            verdict_of(_about_three(size / least.memory) for size in (chip, chip // 4)),
+            verdict_of(is_about_three(size / least.memory) for size in (chip, chip // 4)),
         ),
         Claim(
             "Fig. 7(a)",
@@ -230,5 +230,6 @@ def _fused_layer(computed: Computed) -> list[Claim]:
     ]
 
 
-def _about_three(factor: float) -> bool:
+def is_about_three(factor: float) -> bool:
+    """Whether a factor counts as the one that the paper prints against fused layers."""
     return abs(factor / FUSED_LAYER_GAIN - 1) <= FUSED_LAYER_ABOUT

@@ -7,9 +7,11 @@ import typer
 
 from hwgen.cli.commands.paper.cecconi import cecconi
 from hwgen.cli.commands.paper.goetschalckx import goetschalckx
+from hwgen.cli.commands.paper.goetschalckx_rtl import goetschalckx_measured
 from hwgen.cli.commands.paper.sousa import sousa
 from hwgen.cli.commands.paper.stoutchinin import stoutchinin, stoutchinin_measured
 from hwgen.cli.commands.paper.yang import yang
+from hwgen.cli.commands.paper.yang_rtl import yang_measured
 from hwgen.cli.console import Json, buffer_sizes
 from hwgen.cli.jobs import MEMORY_OF_A_SEARCH, jobs_option
 from hwgen.ir.document import InputError
@@ -42,11 +44,17 @@ Rtl = Annotated[
         "--rtl",
         help="stoutchinin-2019: Fig. 10 alone, from what hwgen regress counted in the RTL (make regress-hwce). "
         "cecconi-2017: Fig. 3 at full size on our own cluster, two of the layers simulated. sousa-2022: two small "
-        "layers on our own cluster, simulated, and all layers on four clusters, simulated up to --limit.",
+        "layers on our own cluster, simulated, and all layers on four clusters, simulated up to --limit. "
+        "goetschalckx-2019: VGG-E's first five layers as a pipeline, simulated. yang-2016: three layers on a cluster "
+        "designed for them, simulated.",
     ),
 ]
 Small = Annotated[
-    bool, typer.Option("--small", help="With cecconi-2017 --rtl: smaller layers, seconds in place of an hour.")
+    bool,
+    typer.Option(
+        "--small",
+        help="With --rtl and cecconi-2017, goetschalckx-2019 or yang-2016: smaller layers, in less than a minute.",
+    ),
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="With --rtl: where hwgen regress left them.")]
 LayerSet = Annotated[str, typer.Option("--layers", metavar="SET", help="With --rtl: layers other than the paper's.")]
@@ -83,6 +91,8 @@ Jobs = Annotated[int, jobs_option("Number of layers searched at a time.", MEMORY
 
 SYSTEM, LIMIT = "sousa_2022", 100_000
 ON_CLUSTER = ("cecconi-2017", "sousa-2022")
+RTL_ALONE = ("goetschalckx-2019", "yang-2016")
+"""Papers whose --rtl prints what was simulated and nothing else."""
 PAPER_SIZES = "1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB"
 
 
@@ -109,10 +119,16 @@ def paper(
         raise InputError(f"--hardware: expected with {' or '.join(ON_CLUSTER)}")
     if (system, limit) != (SYSTEM, LIMIT) and not (rtl and name == "sousa-2022"):
         raise InputError("--system, --limit: expected with sousa-2022 --rtl")
-    if small and not (rtl and name == "cecconi-2017"):
-        raise InputError("--small: expected with cecconi-2017 --rtl")
+    if small and not (rtl and name in ("cecconi-2017", *RTL_ALONE)):
+        raise InputError(f"--small: expected with --rtl and {', '.join(('cecconi-2017', *RTL_ALONE))}")
     if cpu is not None and name != "yang-2016":
         raise InputError("--cpu: expected with yang-2016")
+    if rtl and name in RTL_ALONE:
+        if (networks, buffer, layer_set, orders, cpu) != (None, PAPER_SIZES, TABLE, True, None):
+            raise InputError(f"{name} --rtl: expected no options but -o, --small, --results and --json")
+        if name == "yang-2016":
+            return yang_measured(output, small=small, as_json=as_json)
+        return goetschalckx_measured(output, results, small=small, as_json=as_json)
     if name != "stoutchinin-2019":
         if (rtl and name not in ON_CLUSTER) or buffer != PAPER_SIZES or layer_set != TABLE or not orders:
             more = "--networks, --hardware, --rtl" if name in ON_CLUSTER else "--networks"
