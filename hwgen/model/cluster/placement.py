@@ -32,6 +32,7 @@ __all__ = [
     "Stay",
     "TcdmPlacement",
     "input_lines",
+    "output_plane",
     "place",
     "spills_from_local",
 ]
@@ -357,6 +358,15 @@ class OutputRow:
         return cls(aligned(last, word), output, partial)
 
 
+def output_plane(rows: int, pitch: int, word: int, *, spills: bool) -> int:
+    """Bytes from channel to channel; ``word``: bytes of a word of the wider map port.
+
+    Partial sums of consecutive channels are in different banks, whose number is a power of two: the plane is an odd
+    number of words. HWCs that begin in the same bank then follow each other through the banks, and none waits again.
+    """
+    return word * (rows * pitch // word | 1) if spills else rows * pitch
+
+
 def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     """Partial sums have four bytes; outputs are written over the partial sums of their own row."""
     spills, word = spills_from_local(schedule), schedule.ports.map_bytes
@@ -364,7 +374,7 @@ def _outputs(schedule: Schedule, walk: TileWalk, start: int) -> Placed:
     merged = list(_merged(schedule, walk, "O", (M, Y, X)))
     rows = max(at.ranges[Y][1] - at.ranges[Y][0] for at in merged)
     pitch = max(OutputRow.of(at.ranges[X], spills, word, size).size for at in merged)
-    plane, end, stays = rows * pitch, 0, []
+    plane, end, stays = output_plane(rows, pitch, word, spills=spills), 0, []
     for at in merged:
         touch = tuple((at.ranges[dim],) for dim in (M, Y, X))
         (m, m_end), (y, y_end), (x, _) = (at.ranges[dim] for dim in (M, Y, X))

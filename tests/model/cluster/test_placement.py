@@ -8,7 +8,7 @@ import pytest
 from hwgen.ir.document import InputError
 from hwgen.ir.schedule import ARRAYS
 from hwgen.model.cluster.input_ring import input_ring
-from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, place
+from hwgen.model.cluster.placement import LEAST_HALF, OutputRow, place, spills_from_local
 from hwgen.model.cluster.ring_sizes import bytes_needed
 from tests.random.cluster_nests import two_level_cases
 
@@ -64,3 +64,21 @@ def test_outputs_overwrite_no_partial_sum_that_is_still_to_be_read() -> None:
         assert row.size % word == 0
         moved += row.partial >= word
     assert moved > 100
+
+
+def test_partial_sums_of_consecutive_channels_are_in_different_banks() -> None:
+    """Planes are an odd number of words, so that 2^n channels begin in 2^n banks. Other maps are dense."""
+    spilled = 0
+    for case, _ in two_level_cases(7, 60):
+        try:
+            output = place(case).O
+        except InputError:
+            continue
+        word = case.ports.map_bytes
+        spills = spills_from_local(case)
+        stays = [stay for stay in output.stays if stay.touch[1]]
+        rows = max(stay.touch[1][0][1] - stay.touch[1][0][0] for stay in stays)
+        assert 0 <= output.plane - rows * output.pitch <= (word if spills else 0)
+        assert not spills or output.plane // word % 2 == 1
+        spilled += spills
+    assert spilled >= 10
