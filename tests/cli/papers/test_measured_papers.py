@@ -54,6 +54,7 @@ def test_small_stacks_are_simulated(run: Run, tmp_path: Path, monkeypatch: pytes
     assert (whole["stack"], whole["tiles"], halved["tiles"]) == ("srgan_blocks", 1, 2)
     assert whole["equal"]
     assert halved["equal"]
+    assert whole["features"] == halved["features"] == 2 * (2 * 12 * 16)  # in and out
     assert halved["rings"] < whole["rings"]
     assert halved["overlap"] > whole["overlap"] == 0
     assert [claim["verdict"] for claim in answer.json["claims"]] == ["reproduced", "reproduced", "not judged"]
