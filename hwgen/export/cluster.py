@@ -67,10 +67,12 @@ def cluster_memories(parameters: ClusterParameters) -> tuple[MemoryArray, ...]:
     return (*core, *banks, *(array for _ in range(parameters.hwcs) for array in hwc_memories(parameters.hwc)))
 
 
-def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> dict[str, str]:
+def cluster_files_of(
+    parameters: ClusterParameters, text: str | None = None, *, memory_bytes: int = 0
+) -> dict[str, str]:
     """One cluster, file by file: Verilog, waivers, registers of the cluster and of its HWCs, format of programs.
 
-    ``text`` : the Verilog, if it has been made before.
+    ``text`` : the Verilog, if it has been made before. ``memory_bytes`` : that the example's memory has at least.
     """
     summary = {
         "parameters": asdict(parameters),
@@ -84,7 +86,7 @@ def cluster_files_of(parameters: ClusterParameters, text: str | None = None) -> 
         "queues_of_opcodes": {opcode.name: [queue.name for queue in queues] for opcode, queues in QUEUES_OF.items()},
         "descriptor": [asdict(entry) for entry in FIELDS],
     }
-    front_end = front_end_files(_front_end(parameters), CLUSTER_IDENTITY)
+    front_end = front_end_files(_front_end(parameters), CLUSTER_IDENTITY, memory_bytes=memory_bytes)
     vector = vector_registers(parameters.dma.tcdm_address_bits)
     return {
         "cluster.v": text or cluster_verilog(parameters),

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from hwgen.arch.bus import WORD_BYTES
 from hwgen.export.axi_lite import FrontEnd
 from hwgen.export.joined import Instance, Port, joined
 from hwgen.export.package import EXAMPLE
@@ -14,14 +15,14 @@ MEMORIES = {"hwc": "tcdm_memory", "cluster": "axi_memory"}
 MEMORY_PORTS = r"\b(?:axi__|tcdm_)\w+(?=,?\n)"
 """The names of a memory's ports, in the header of its module."""
 DEPTH_LOG2 = 16
-"""Words of the memory, as a power of two."""
+"""Words of the memory at least, as a power of two."""
 
 
-def front_end_files(front_end: FrontEnd, identity: int) -> dict[str, str]:
+def front_end_files(front_end: FrontEnd, identity: int, *, memory_bytes: int = 0) -> dict[str, str]:
     """The front end's file, and for a block that has a memory port the example system, by file name.
 
     ``BLOCK_system`` is a module with the AXI4-Lite port and the interrupt; the memory is inside. ``BLOCK_testbench``
-    reads the block's ``identity`` in it.
+    reads the block's ``identity`` in it. The memory has room for at least ``memory_bytes``.
     """
     block = front_end.block
     files = {f"{front_end.module}.v": front_end.verilog}
@@ -33,7 +34,7 @@ def front_end_files(front_end: FrontEnd, identity: int) -> dict[str, str]:
     inside = [(name, not is_input, width) for name, is_input, width in ports if name in at_memory]
     instances = [
         Instance(front_end.module, block, ports),
-        Instance(memory, "memory", inside, parameters=_parameters(block, ports)),
+        Instance(memory, "memory", inside, parameters=_parameters(block, ports, memory_bytes)),
     ]
     system = joined(
         f"{block}_system", instances, [name for name, _, _ in ports if name.startswith(("axi__", "tcdm_"))]
@@ -49,10 +50,11 @@ def front_end_files(front_end: FrontEnd, identity: int) -> dict[str, str]:
     }
 
 
-def _parameters(block: str, ports: list[Port]) -> dict[str, int]:
+def _parameters(block: str, ports: list[Port], memory_bytes: int) -> dict[str, int]:
     """The memory's, as wide as the block's ports are."""
     widths = {name: width for name, _, width in ports}
-    depth = {"DepthLog2": DEPTH_LOG2}
+    words = -(-memory_bytes // WORD_BYTES)
+    depth = {"DepthLog2": max(DEPTH_LOG2, (words - 1).bit_length())}
     if block == "hwc":
         return {**{f"Width{port.upper()}": widths[f"tcdm_{port}__r_rdata"] for port in "iwo"}, **depth}
     return {"DataBits": widths["axi__rdata"], "IdBits": widths["axi__rid"], **depth}

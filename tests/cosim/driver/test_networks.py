@@ -9,9 +9,12 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import onnx
 import pytest
 
 from cosim.cluster.interpreter import Machine
+from examples.digits.lenet import LeNet, as_onnx
+from examples.quantising import quantise
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.control import Control, Status
@@ -124,7 +127,8 @@ def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, monkeyp
     """Two convolutions; the program is executed by the interpreter, on the memory as the driver has left it."""
     found: list[ClusterParameters] = []
 
-    def without_verilog(parameters: ClusterParameters, _text: str) -> dict[str, str]:
+    def without_verilog(parameters: ClusterParameters, _text: str, *, memory_bytes: int) -> dict[str, str]:
+        assert memory_bytes > 0
         found.append(parameters)
         registers = cluster_registers(parameters)
         return {**driver_files(registers), **register_files(registers)}
@@ -156,15 +160,18 @@ def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, monkeyp
 def compare(driver: ctypes.CDLL, model: Path, folder: Path) -> None:
     """Load the network, and run it on two images: outputs are the integer reference's."""
     graph = read_quantised(model)
-    inside = next(node.output for node in graph.nodes if isinstance(node, Quantise) and node.inputs[0] == "x")
+    (given,) = graph.inputs
+    inside = next(node.output for node in graph.nodes if isinstance(node, Quantise) and node.inputs[0] == given)
     made = next(node.inputs[0] for node in graph.nodes if node.output in graph.outputs)
     driver.scale.restype = ctypes.c_float
-    document = json.loads((folder / "programs" / "tiny.json").read_text(encoding="utf-8"))
-    assert (folder / "programs" / "tiny.weights.bin").stat().st_size == document["regions"]["weights"]["bytes"]
+    document = json.loads((folder / "programs" / f"{model.stem}.json").read_text(encoding="utf-8"))
+    assert (folder / "programs" / f"{model.stem}.weights.bin").stat().st_size == document["regions"]["weights"][
+        "bytes"
+    ]
     assert (driver.probe(), driver.load()) == (OK, OK)
     for seed in range(2):
-        image = np.random.default_rng(seed).normal(size=graph.tensors["x"].shape).astype(np.float32)
-        tensors = execute(graph, {"x": image})
+        image = np.random.default_rng(seed).normal(size=graph.tensors[given].shape).astype(np.float32)
+        tensors = execute(graph, {given: image})
         content = np.ascontiguousarray(tensors[inside]).view(np.uint8)
         assert driver.store(0, 0, content.ctypes.data_as(ctypes.c_void_p), content.size) == OK
         assert (driver.start(0), driver.wait(0)) == (OK, OK)
@@ -184,6 +191,25 @@ def test_a_network_on_a_cluster(run: Run, tmp_path: Path) -> None:
     assert len(answer.json["networks"][0]["layers"]) == 6
     checked(rtl, "cluster")
     one = driven(rtl, "cluster", ["tiny"], more=MORE)
+    one.system.memory[:] = 0xA5
+    compare(one.driver, model, rtl)
+    assert one.system.refused == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_lenet_of_the_examples(run: Run, tmp_path: Path) -> None:
+    """The network of `examples.digits`, not trained: one program, one start for an image."""
+    rng = np.random.default_rng(5)
+    onnx.save(as_onnx(LeNet(rng)), tmp_path / "float.onnx")
+    images = rng.uniform(0, 1, (20, 1, 28, 28)).astype(np.float32)
+    model, rtl = quantise(tmp_path / "float.onnx", tmp_path / "digits.onnx", [{"digits": images}]), tmp_path / "rtl"
+    cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 16, vector=True))
+    answer = run("generate", model, "--hardware", cluster, "-o", rtl, "--json")
+    assert len(answer.json["networks"][0]["layers"]) == 7
+    more = MORE.replace("tiny", "digits")
+    checked(rtl, "cluster")
+    one = driven(rtl, "cluster", ["digits"], more=more)
     one.system.memory[:] = 0xA5
     compare(one.driver, model, rtl)
     assert one.system.refused == []

@@ -63,7 +63,8 @@ def generate_network(
     (stretch,), name = plan.stretches, safe_name(model.stem, set())
     program, parameters = stretch.program, stretch.program.hardware
     inputs, outputs = _inputs(model, graph, plan), _outputs(model, graph, plan)
-    files = cluster_files_of(parameters, generated_cluster(parameters, keep_init=keep_init))
+    verilog = generated_cluster(parameters, keep_init=keep_init)
+    files = cluster_files_of(parameters, verilog, memory_bytes=plan.size)
     programs = network_program_files(name, program, plan.parameters.tobytes(), inputs, outputs)
     contents: Contents = {**files, **{f"programs/{file}": content for file, content in programs.items()}}
     contents["hardware.yaml"] = dump_yaml(machine.as_data())
