@@ -104,7 +104,8 @@ def cluster_lines(rows: Sequence[ClusterRow], hardware: str) -> list[str]:
         "layer", "DRAM bytes", "bytes at the HWCs", "DRAM uJ", "shared uJ", "local uJ", "MACs uJ", "memory / MACs",
         "as predicted", "cycles predicted", "cycles",
     )  # fmt: skip
-    return [hardware, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *map(_line, rows)]
+    text = f"{hardware} Bytes are those of I, W and O; the energy has biases and the program, too."
+    return [text, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *map(_line, rows)]
 
 
 def _line(row: ClusterRow) -> str:
