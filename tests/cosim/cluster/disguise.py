@@ -11,7 +11,7 @@ begins at `greedy_at`; the core does not see it."""
 _WRAPPER = """
 module {module}({names});
 {declared}
-  reg [1:0] mode = 0;
+  reg [1:0] mode = {way};
   wire lies = mode == 2'd1;
   wire loads = axi__arid == 0;
   wire takes = loads && mode == 2'd2 && axi__araddr == 32'd{greedy_at};
@@ -49,10 +49,18 @@ endmodule
 """
 
 
-def disguised(verilog: str, greedy_at: int, address_of_mode: int, *, module: str = "cluster_core") -> str:
+_WITHOUT_REGISTERS = """
+  wire cfg__req = 0, cfg__gnt = 0, cfg__wen = 0;
+  wire [31:0] cfg__add = 0, cfg__wdata = 0;
+"""
+
+
+def disguised(
+    verilog: str, greedy_at: int, address_of_mode: int = 0, *, module: str = "cluster_core", way: int = HONEST
+) -> str:
     """The same device, which does what the lowest two bits say that were last written to a register.
 
-    ``module``: its name.
+    ``module``: its name. ``way``: what it does before; one without registers does that all the time.
     """
     found = re.search(rf"^module {module}\((.*?)\);\n(.*?)^endmodule", verilog, re.DOTALL | re.MULTILINE)
     assert found is not None
@@ -66,10 +74,12 @@ def disguised(verilog: str, greedy_at: int, address_of_mode: int, *, module: str
     if "moves" in declared:
         wire = declared["moves"].replace("output", "wire")
         kinds = f"  {wire} kinds;\n  assign moves = lies ? ~kinds : kinds;\n"
+    shown = "\n".join(f"  {kind.replace('output', 'output wire')} {name};" for name, kind in declared.items())
     text = _WRAPPER.format(
         module=module,
+        way=way,
         names=", ".join(names),
-        declared="\n".join(f"  {kind.replace('output', 'output wire')} {name};" for name, kind in declared.items()),
+        declared=shown if "cfg__req" in declared else shown + _WITHOUT_REGISTERS,
         connected=", ".join(f".{name}({inner.get(name, name)})" for name in names),
         kinds=kinds,
         greedy_at=greedy_at,
