@@ -16,7 +16,7 @@ from hwgen.arch.dram import Dram
 from hwgen.arch.pipeline import MoverParameters, PipelineParameters
 from hwgen.arch.registers.control import Status
 from hwgen.ir.counts import Access
-from hwgen.lower.pipeline.cycles import predict_on_dram, predict_tile
+from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.dram_counts import dram_counts
 from hwgen.lower.pipeline.images import Images, images_of, in_scan_order
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
@@ -59,8 +59,8 @@ class StackRun:
     def predicted_cycles(self) -> int:
         """Predicted cycles of all tiles if no stream stalls, or with movers on their DRAM."""
         if self.parameters.movers is not None:
-            return sum(predict_on_dram(self.program, self.images.layout, self.dram, self.parameters))
-        return sum(predict_tile(self.parameters, tile) for tile in self.program.tiles)
+            return predict_on_dram(self.program, self.images.layout, self.dram, self.parameters)
+        return predict_run(self.program, self.parameters)
 
     @property
     def cycle_limit(self) -> int:
@@ -99,13 +99,8 @@ class StackResult:
 
     @property
     def cycles(self) -> int:
-        """Cycles of all tiles by the pipeline's own counter, without configuration and weight load."""
-        return sum(self.tile_cycles)
-
-    @property
-    def tile_cycles(self) -> tuple[int, ...]:
-        """The same of each tile."""
-        return self.result.cycles[-len(self.run.program.tiles) :]
+        """Cycles of all tiles by the pipeline's own counter, without the load and the settings of the first."""
+        return self.result.cycles[-1]
 
     def left(self, number: int) -> NDArray[np.uint8]:
         """The bytes of a map that the run wrote to memory, in scan order. ``number``: in the graph."""

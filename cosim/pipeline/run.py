@@ -25,7 +25,7 @@ from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.ir.counts import Access
 from hwgen.lower.pipeline.dram_counts import all_runs
 from hwgen.lower.pipeline.images import Images, Segment
-from hwgen.lower.pipeline.movers import load_settings, tile_settings
+from hwgen.lower.pipeline.movers import load_settings, settings_by_tile
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.tools.toolchain import ToolError, environment
 
@@ -40,7 +40,7 @@ __all__ = [
     "sizes_for",
 ]
 
-WRITE, READ, WAIT, END, RESET = range(5)
+WRITE, READ, WAIT, END, RESET, POLL = range(6)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class StreamCount:
 
 
 class StreamTimes(NamedTuple):
-    """Times of a stream in one tile, in cycles of the harness.
+    """Times of a stream in a run of tiles, in cycles of the harness.
 
     Members
     -------
@@ -117,7 +117,7 @@ class StreamTimes(NamedTuple):
 
 @dataclass(frozen=True)
 class RunTimes:
-    """Times of a weight load or of a tile, in cycles of the harness.
+    """Times of a weight load or of a run of tiles, in cycles of the harness.
 
     Members
     -------
@@ -143,9 +143,9 @@ class PipelineResult:
     violations, busy : with movers: breaches of AXI4; cycles in which the DRAM moved a block.
     unwanted : with movers: bursts and beats at the DRAM that the program does not ask for.
     ended : the script ended before the cycle limit.
-    status : status register after the weight load, if there is one, and after each tile.
-    cycles : of each of them, from the pipeline's register.
-    times : of each of them, stream by stream.
+    status : status register after the weight load, if there is one, and after the tiles.
+    cycles : of both, from the pipeline's register.
+    times : of both, stream by stream.
     total : all cycles, configuration included.
     twice, beyond, refused : bytes written twice; beats outside any segment; refused configuration accesses.
     memory, written : DRAM after the run, and which of its bytes are valid.
@@ -227,16 +227,18 @@ def _script(parameters: PipelineParameters, job: PipelineJob) -> list[tuple[int,
     if parameters.loads_weights:
         write({} if parameters.movers is None else load_settings(job.program, job.images.layout))
         run(Control.LOAD)
-    for number, tile in enumerate(job.program.tiles):
-        write(tile.registers)
-        settings = {} if parameters.movers is None else tile_settings(job.program, job.images.layout, number)
-        if number == 0 and job.mistakes:
-            write({**settings, **job.mistakes})
-            run(Control.START, Status.DONE)
+    tiles = settings_by_tile(job.program, None if parameters.movers is None else job.images.layout)
+    if job.mistakes:
+        write({**tiles[0], **job.mistakes})
+        run(Control.START, Status.DONE)
+    for settings in tiles[:-1]:
         write(settings)
-        run(Control.START)
+        lines.extend([(WRITE, control, Control.START | Control.MORE), (POLL, status, Status.QUEUED)])
+    write(tiles[-1])
+    run(Control.START)
     if job.reset_after is not None:
-        started = lines.index((WRITE, control, Control.START)) + 1
+        starts = (Control.START, Control.START | Control.MORE)
+        started = next(place for place, line in enumerate(lines) if line[1] == control and line[2] in starts) + 1
         lines = [*lines[:started], (RESET, 0, job.reset_after), *lines]
     return [*lines, (END, 0, 0)]
 

@@ -49,6 +49,7 @@ __all__ = [
     "REQUEST_TO_ANSWER",
     "ROW_ADDRESS",
     "SCALING",
+    "SETTING_ACCESS",
     "SETTLED",
     "SPREAD",
     "STARTUP",
@@ -233,3 +234,7 @@ CONV_REGISTERS = 3
 POOL_REGISTERS = 2
 """Registers from the last step of a pool's window to its output pixel: operands and result of
 `pipeline.stages.pool`."""
+
+SETTING_ACCESS = 4
+"""From one access of a pipeline's registers to the next where software starts tile after tile: a processor that waits
+for each answer. So far apart are the harness' accesses, too."""

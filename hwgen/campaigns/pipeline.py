@@ -70,7 +70,7 @@ class StackRegression:
             if key not in kept:
                 result = compare(run, *run_pipelines(build, [job]))
                 paced = result.passed and case.port is None
-                pace = [tile.as_json() for tile in pace_of(result)] if paced else []
+                pace = pace_of(result).as_json() if paced else None
                 rings = sum(one.elements for one in run.program.parameters.maps)
                 kept[key] = {**result.as_json(), "macs": case.macs, "rings": rings, "pace": pace}
                 ledger.add(key, kept[key])

@@ -13,7 +13,7 @@ from hwgen.cli.names import hardware_names
 from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import load_hardware
-from hwgen.lower.pipeline.cycles import predict_on_dram, predict_tile
+from hwgen.lower.pipeline.cycles import predict_on_dram, predict_run
 from hwgen.lower.pipeline.images import layout_of
 from hwgen.lower.pipeline.lowering import MACS, lower_stack
 from hwgen.lower.pipeline.program import KINDS, PipelineProgram
@@ -141,5 +141,5 @@ def predict_stacks(path: Path, *, macs: int | None, dram: str | None = None, as_
 
 def _cycles(program: PipelineProgram, port: DramPort | None) -> int:
     if port is None:
-        return sum(predict_tile(program.parameters, tile) for tile in program.tiles)
-    return sum(predict_on_dram(program, layout_of(program), port.dram))
+        return predict_run(program)
+    return predict_on_dram(program, layout_of(program), port.dram)

@@ -64,7 +64,8 @@ module pipeline_dram_harness #(
 );
 
   localparam int Bytes = DataBits / 8;
-  localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3, OpReset = 4'd4;  // the last: after some cycles
+  localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3;
+  localparam logic [3:0] OpReset = 4'd4, OpPoll = 4'd5;  // a reset comes after some cycles
 
   logic [ 8:0] memory[1<<MemoryLog2];  // a byte; bit 8: it was written
   logic [67:0] script[1<<ScriptLog2];
@@ -78,6 +79,7 @@ module pipeline_dram_harness #(
   logic        clear;
   logic [47:0] cycles;
   logic [31:0] pc;
+  logic        polls;
   logic        asked;  // a configuration access is outstanding
   logic [31:0] passed;  // cycles of the reset at hand
   logic        resets;
@@ -178,6 +180,7 @@ module pipeline_dram_harness #(
     twice = 32'd0;
     beyond = 32'd0;
     pc = 32'd0;
+    polls = 1'b0;
     asked = 1'b0;
     passed = 32'd0;
     resets = 1'b0;
@@ -230,7 +233,7 @@ module pipeline_dram_harness #(
           end
           default: begin
             cfg_req <= 1'b1;
-            cfg_wen <= script[pc[ScriptLog2-1:0]][67:64] == OpRead;
+            cfg_wen <= script[pc[ScriptLog2-1:0]][67:64] == OpRead || script[pc[ScriptLog2-1:0]][67:64] == OpPoll;
             cfg_add <= script[pc[ScriptLog2-1:0]][63:32];
             cfg_wdata <= script[pc[ScriptLog2-1:0]][31:0];
             asked = 1'b1;
@@ -240,10 +243,11 @@ module pipeline_dram_harness #(
         if (cfg_req && cfg_gnt) cfg_req <= 1'b0;
         if (cfg_r_valid) begin
           if (cfg_r_opc) $fwrite(file, "refused %0d\n", cfg_add);
-          if (cfg_wen) $fwrite(file, "read %0d %0d\n", cfg_add, cfg_r_rdata);
           asked = 1'b0;
-          if (cfg_wen && (cfg_r_rdata & cfg_wdata) != 32'd0) finish_with("failed");
-          pc = pc + 32'd1;
+          polls = script[pc[ScriptLog2-1:0]][67:64] == OpPoll;
+          if (cfg_wen && !polls) $fwrite(file, "read %0d %0d\n", cfg_add, cfg_r_rdata);
+          if (cfg_wen && !polls && (cfg_r_rdata & cfg_wdata) != 32'd0) finish_with("failed");
+          if (!polls || (cfg_r_rdata & cfg_wdata) == 32'd0) pc = pc + 32'd1;
         end
       end
     end

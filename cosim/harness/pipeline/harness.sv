@@ -50,8 +50,9 @@ module pipeline_harness #(
   localparam int Streams = Reads + Writes;
 
   // A line of the script: the operation in bits 67 to 64, below it address and data. A wait writes the cycle and the
-  // times of the streams to the answers. A read whose result has any bit of its data set ends the run.
-  localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3;
+  // times of the streams to the answers. A read whose result has any bit of its data set ends the run. A poll reads until
+  // no such bit is set.
+  localparam logic [3:0] OpRead = 4'd1, OpWait = 4'd2, OpEnd = 4'd3, OpPoll = 4'd5;
 
   // One segment: `lines` x `columns` pixels of `size` bytes; the pitch of lines is `pitch` bytes.
   typedef struct packed {
@@ -73,6 +74,7 @@ module pipeline_harness #(
   logic         present;
   logic [ 47:0] cycles;
   logic [ 31:0] pc;
+  logic         polls;
   logic         asked;  // a configuration access is outstanding
   logic [ 31:0] noise;
   logic [ 31:0] shown_noise;
@@ -151,6 +153,7 @@ module pipeline_harness #(
     twice = 32'd0;
     beyond = 32'd0;
     pc = 32'd0;
+    polls = 1'b0;
     asked = 1'b0;
     cfg_req = 1'b0;
     cfg_add = 32'd0;
@@ -280,7 +283,7 @@ module pipeline_harness #(
           OpEnd: finish_with("end");
           default: begin
             cfg_req <= 1'b1;
-            cfg_wen <= script[pc[ScriptLog2-1:0]][67:64] == OpRead;
+            cfg_wen <= script[pc[ScriptLog2-1:0]][67:64] == OpRead || script[pc[ScriptLog2-1:0]][67:64] == OpPoll;
             cfg_add <= script[pc[ScriptLog2-1:0]][63:32];
             cfg_wdata <= script[pc[ScriptLog2-1:0]][31:0];
             asked = 1'b1;
@@ -290,10 +293,11 @@ module pipeline_harness #(
         if (cfg_req && cfg_gnt) cfg_req <= 1'b0;
         if (cfg_r_valid) begin
           if (cfg_r_opc) $fwrite(file, "refused %0d\n", cfg_add);
-          if (cfg_wen) $fwrite(file, "read %0d %0d\n", cfg_add, cfg_r_rdata);
           asked = 1'b0;
-          if (cfg_wen && (cfg_r_rdata & cfg_wdata) != 32'd0) finish_with("failed");
-          pc = pc + 32'd1;
+          polls = script[pc[ScriptLog2-1:0]][67:64] == OpPoll;
+          if (cfg_wen && !polls) $fwrite(file, "read %0d %0d\n", cfg_add, cfg_r_rdata);
+          if (cfg_wen && !polls && (cfg_r_rdata & cfg_wdata) != 32'd0) finish_with("failed");
+          if (!polls || (cfg_r_rdata & cfg_wdata) == 32'd0) pc = pc + 32'd1;
         end
       end
     end

@@ -1,7 +1,7 @@
 """The movers of a pipeline: what carries its streams from and to a DRAM behind one AXI4 port."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwgen.arch.bus import AXI_WIDTHS, beat_bytes, burst_window
@@ -74,7 +74,7 @@ class RunSettings(NamedTuple):
     -------
     name : prefix of the registers ``{name}_address``, ``{name}_bytes``, ``{name}_pitch`` and ``{name}_lines``.
     pitched : there is a distance from run to run, ``pitch``; else there is one run.
-    counted : there is a number of runs, ``lines``; else something else says when each begins.
+    counted : there is a number of runs, ``lines``; else there is one run.
     """
 
     name: str
@@ -95,6 +95,8 @@ class Mover:
     maps : of the overlap port: the maps with overlap, whose runs come in the order of ``order``; else none.
     order : the stream of map numbers.
     after : the writing mover whose lines have to be in the DRAM before this one reads the same lines; None: no such.
+    behind : of the overlap port, for each map that the pipeline makes: the writing mover whose lines in the tile
+        before have to be in the DRAM before this one reads the same lines.
     """
 
     stream: str
@@ -104,6 +106,7 @@ class Mover:
     maps: tuple[int, ...] = ()
     order: str | None = None
     after: str | None = None
+    behind: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def id(self) -> int:
@@ -114,7 +117,7 @@ class Mover:
     def runs(self) -> tuple[RunSettings, ...]:
         """The settings of its runs."""
         if self.maps:
-            return tuple(RunSettings(f"{self.stream}_map{number}", True, False) for number in self.maps)
+            return tuple(RunSettings(f"{self.stream}_map{number}", True, True) for number in self.maps)
         plain = self.stream == "i_weights" or self.stream.endswith("_order")
         return (RunSettings(self.stream, not plain, not plain),)
 
@@ -140,7 +143,13 @@ def _movers(parameters: "PipelineParameters") -> Iterator[Mover]:
         kind = {"i_overlap": "in", "o_overlap": "out"}.get(port.name)
         maps = tuple(n for n, one in enumerate(parameters.maps) if kind and getattr(one, f"overlap_{kind}"))
         order = f"i_overlap_{kind}_order" if kind else None
-        yield Mover(port.name, port.reads, port.bytes, numbers[port.reads], maps, order, after.get(port.name))
+        behind = {n: _writer(parameters, n) for n in maps if kind == "in" and not parameters.maps[n].source}
+        yield Mover(port.name, port.reads, port.bytes, numbers[port.reads], maps, order, after.get(port.name), behind)
         numbers[port.reads] += 1
         if numbers[port.reads] > MOST_MOVERS:
             raise ParameterError(f"movers: expected at most {MOST_MOVERS} streams in each direction")
+
+
+def _writer(parameters: "PipelineParameters", number: int) -> str:
+    """The mover that writes what later tiles read of a map again."""
+    return f"o_map{number}" if parameters.maps[number].written else "o_overlap"

@@ -39,16 +39,25 @@ class MemorySize(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A run-time setting of a stage: its name, its width in bits, and one sentence."""
+    """A run-time setting of a stage.
+
+    Members
+    -------
+    name : without the stage's.
+    width : in bits.
+    meaning : one sentence.
+    lasting : the same in all tiles of a run; else the stage has that of each tile.
+    """
 
     name: str
     width: int
     meaning: str
+    lasting: bool = False
 
 
-OUTPUT_SETTINGS = tuple(Setting(*one) for one in clip_settings())
+OUTPUT_SETTINGS = tuple(Setting(*one, lasting=True) for one in clip_settings())
 """Of every stage whose outputs are requantised."""
-SUM_SETTINGS = (Setting(*SHIFT), *OUTPUT_SETTINGS)
+SUM_SETTINGS = (Setting(*SHIFT, lasting=True), *OUTPUT_SETTINGS)
 """Of every stage that requantises sums by a shift alone."""
 
 

@@ -28,6 +28,7 @@ class Control(IntFlag):
     CLEAR = 2
     LOAD = 4
     ABORT = 8
+    MORE = 16
 
 
 class Status(IntFlag):
@@ -52,13 +53,14 @@ def identity_register(identity: int) -> Content:
 
 
 def control_register(
-    starts: str, loads: str | None = None, aborts: str | None = None, *, queues: bool = False
+    starts: str, loads: str | None = None, aborts: str | None = None, more: str | None = None, *, queues: bool = False
 ) -> Content:
     """Pulses that start the block and acknowledge its interrupt.
 
     Parameters
     ----------
-    starts, loads, aborts : what a one in the bit does, as a sentence; without the latter two there is no such bit.
+    starts, loads, aborts, more : what a one in the bit does, as a sentence; without the latter three there is no such
+        bit. The last one belongs to a start.
     queues : a start may be written while the block is busy, and waits for its end.
     """
 
@@ -72,18 +74,20 @@ def control_register(
         fields.append(pulse(Control.LOAD, loads))
     if aborts is not None:
         fields.append(pulse(Control.ABORT, aborts, while_busy=True))
+    if more is not None:
+        fields.append(pulse(Control.MORE, more, queues=queues))
     return Content("control", "Starts the block and acknowledges its interrupt", tuple(fields))
 
 
-def status_register(codes: type[ErrorCode], *, queues: bool = False) -> Content:
-    """What the block does, and how its last run ended; with ``queues`` also whether a start waits for its end."""
+def status_register(codes: type[ErrorCode], *, queues: bool | str = False) -> Content:
+    """What the block does, and how its last run ended; with ``queues`` also whether a start waits, and for what."""
     meanings = {
         Status.BUSY: "The block runs",
         Status.DONE: "The last run ended without an error; until the next start or until acknowledged",
         Status.FAILED: "The last run failed or was refused; until acknowledged",
     }
     if queues:
-        meanings[Status.QUEUED] = "A start waits for the end of the run"
+        meanings[Status.QUEUED] = queues if isinstance(queues, str) else "A start waits for the end of the run"
     flags = (
         Field(str(bit.name).lower(), int(bit).bit_length() - 1, 1, Access.RO, meaning)
         for bit, meaning in meanings.items()

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.maps import MOST_LINE
 from hwgen.arch.pipeline.movers import movers_of
-from hwgen.arch.registers.bank import Access, Bank, BankBuilder, Content, Register, setting, value_register
+from hwgen.arch.registers.bank import (
+    Access,
+    Bank,
+    BankBuilder,
+    Content,
+    Register,
+    queued,
+    setting,
+    value_register,
+)
 from hwgen.arch.registers.control import control_register, identity_register, status_register
 from hwgen.arch.registers.errors import PipelineError
 
@@ -24,11 +33,16 @@ def pipeline_registers(parameters: PipelineParameters) -> Bank:
         0,
         [
             identity_register(PIPELINE_IDENTITY),
-            control_register("Starts a tile", "Loads the weights"),
-            status_register(PipelineError),
+            control_register(
+                "Starts a tile, in a run of its own or after the tiles of the run",
+                "Loads the weights",
+                more="Another tile follows the one that starts: the run goes on",
+                queues=True,
+            ),
+            status_register(PipelineError, queues="A part has yet to take the settings of the last start"),
             value_register("fault_address", 32, "Address of the register access that failed", Access.RO),
-            value_register("cycles", 32, "Clock cycles of the last tile or load", Access.RO),
-            setting("watchdog", 32, "Cycles without any movement after which a tile has failed; 0: never"),
+            value_register("cycles", 32, "Clock cycles of the last run or load", Access.RO),
+            setting("watchdog", 32, "Cycles without any movement after which a run has failed; 0: never"),
         ],
     )
     builder.place(SETTINGS_BASE, _settings(parameters))
@@ -62,16 +76,18 @@ def _mover_settings(parameters: PipelineParameters) -> Iterator[Content]:
 
 
 def _settings(parameters: PipelineParameters) -> Iterator[Content]:
-    """The settings of a tile, in register order."""
+    """The settings of a tile, in register order. Those of arithmetic are the same for all tiles of a run."""
     for number, one in enumerate(parameters.maps):
         name, bits = f"map{number}", one.line.bit_length()
-        yield setting(f"{name}_line", bits, "Columns of a line in the tile, overlap included")
-        yield setting(f"{name}_lines", one.lines.bit_length(), "Lines in the tile")
+        yield queued(setting(f"{name}_line", bits, "Columns of a line in the tile, overlap included"))
+        yield queued(setting(f"{name}_lines", one.lines.bit_length(), "Lines in the tile"))
         if one.overlap_in:
-            yield setting(f"{name}_overlap", bits, "Columns that the overlap port brings: the first of each line")
+            meaning = "Columns that the overlap port brings: the first of each line"
+            yield queued(setting(f"{name}_overlap", bits, meaning))
         if one.overlap_out:
-            yield setting(f"{name}_saved", bits, "Columns that the overlap port takes: the last of each line")
+            yield queued(setting(f"{name}_saved", bits, "Columns that the overlap port takes: the last of each line"))
     for number, stage in enumerate(parameters.stages):
         for entry in stage.settings(parameters.maps):
-            yield setting(f"stage{number}_{entry.name}", entry.width, entry.meaning)
-    yield from _mover_settings(parameters)
+            found = setting(f"stage{number}_{entry.name}", entry.width, entry.meaning)
+            yield found if entry.lasting else queued(found)
+    yield from map(queued, _mover_settings(parameters))

@@ -15,3 +15,19 @@ enum hwgen_result pipeline_start(const struct hwgen_device *device, const struct
 {
     return start_with(device, tile->writes, tile->count);
 }
+
+enum hwgen_result pipeline_queue(const struct hwgen_device *device, const struct pipeline_tile *tile, int more)
+{
+    const uint32_t status = HWGEN_READ(device, PIPELINE_STATUS);
+
+    if (status & PIPELINE_STATUS_FAILED)
+        return HWGEN_FAILED;
+    if (status & PIPELINE_STATUS_QUEUED)
+        return HWGEN_BUSY;
+    for (uint32_t i = 0; i < tile->count; i++)
+        HWGEN_WRITE(device, tile->writes[i].address,
+            tile->writes[i].value + (tile->writes[i].in_memory ? device->memory_base : 0u));
+    HWGEN_BARRIER(device);
+    HWGEN_WRITE(device, PIPELINE_CONTROL, PIPELINE_CONTROL_START | (more ? PIPELINE_CONTROL_MORE : 0u));
+    return HWGEN_OK;
+}

@@ -149,6 +149,8 @@ class TileSource(wiring.Component):
     i_beat : In(stream), keep : Out
     o_pixel : Out(stream)
     moved : Out(1)
+    finished : Out(1)
+        All beats of the tile have come.
     """
 
     def __init__(self, *, channels: int, beat: int, line: int, lines: int) -> None:
@@ -162,6 +164,7 @@ class TileSource(wiring.Component):
                 "keep": Out(beat),
                 "o_pixel": Out(stream.Signature(8 * channels)),
                 "moved": Out(1),
+                "finished": Out(1),
             }
         )
 
@@ -177,9 +180,9 @@ class TileSource(wiring.Component):
             self.i_beat.ready.eq(gather.i_beat.ready & expected),
             self.moved.eq(self.i_beat.valid & self.i_beat.ready),
             self.keep.eq(gather.keep),
+            self.finished.eq(~expected),
         ]
         with m.If(self.begin):
-            # A tile without columns takes nothing, even after the registers hold the next tile's columns.
             m.d.sync += line.eq(Mux(self.columns == 0, 0, self.lines))
         with m.Elif(self.moved & gather.last):
             m.d.sync += column.eq(column + 1)

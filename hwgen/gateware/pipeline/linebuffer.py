@@ -90,7 +90,7 @@ class LineBuffer(wiring.Component):
     Members
     -------
     begin : In(1)
-        A tile begins; the settings are valid.
+        A tile begins, after all of the one before; the settings are valid until the next one begins.
     line, lines : In
         Columns and lines of the tile.
     i_pixel : In(stream)
@@ -155,7 +155,7 @@ class LineBuffer(wiring.Component):
         with m.If(leave):
             m.d.sync += [in_flight.eq(0), column.eq(Mux(last_column, 0, column + 1))]
             with m.If(last_column):
-                m.d.sync += line.eq(line + 1)
+                m.d.sync += line.eq(Mux(last_line, 0, line + 1))
                 with m.If(last_line):
                     m.d.sync += complete.eq(1)
         with m.If(self.i_pixel.valid & self.i_pixel.ready):

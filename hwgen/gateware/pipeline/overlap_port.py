@@ -21,14 +21,14 @@ Widths = Mapping[int, tuple[int, int]]
 def _counts(widths: Widths) -> dict[str, wiring.Member]:
     found: dict[str, wiring.Member] = {}
     for number, (columns, lines) in widths.items():
-        found |= {f"columns_{number}": In(columns), f"lines_{number}": In(lines)}
+        found |= {f"begin_{number}": In(1), f"columns_{number}": In(columns), f"lines_{number}": In(lines)}
     return found
 
 
 class _Turns(wiring.Component):
     """Arbiter of the port: grants it to the maps in the order of a stream of map numbers, a line of pixels at a time.
 
-    Takes exactly as many numbers as the maps have lines in the tile.
+    Every map begins its tiles by itself. A number waits until its map has begun a tile of which lines are left.
 
     Parameters
     ----------
@@ -37,12 +37,14 @@ class _Turns(wiring.Component):
 
     Members
     -------
-    begin : In(1)
-        A tile begins; the settings are valid.
     i_order : In(stream)
         Map numbers.
+    begin_{map} : In(1)
+        The map begins a tile; its settings are valid until it begins the next one.
     columns_{map}, lines_{map} : In
         Pixels of a line that cross the port, and lines of the tile.
+    idle_{map} : Out(1)
+        The last line of the map's tile has been granted the port.
     valid : Out(1)
         ``map`` is granted the port.
     map : Out
@@ -55,12 +57,12 @@ class _Turns(wiring.Component):
         self._width = max(columns for columns, _ in widths.values())
         super().__init__(
             {
-                "begin": In(1),
                 "i_order": In(stream.Signature(MAP_BITS)),
                 "valid": Out(1),
                 "map": Out(MAP_BITS),
                 "passed": In(1),
                 **_counts(widths),
+                **{f"idle_{number}": Out(1) for number in widths},
             }
         )
 
@@ -82,7 +84,8 @@ class _Turns(wiring.Component):
         for number in self._maps:
             columns, lines = getattr(self, f"columns_{number}"), getattr(self, f"lines_{number}")
             lines_left = Signal.like(lines, name=f"lines_left_{number}")
-            with m.If(self.begin):
+            m.d.comb += getattr(self, f"idle_{number}").eq(lines_left == 0)
+            with m.If(getattr(self, f"begin_{number}")):
                 m.d.sync += lines_left.eq(Mux(columns == 0, 0, lines))
             with m.Elif(self.i_order.payload == number):
                 m.d.comb += expected.eq(lines_left != 0)
@@ -95,7 +98,6 @@ def _turns(m: Module, port: "OverlapIn | OverlapOut", widths: Widths) -> _Turns:
     """The arbiter of a port, with the port's order and counts."""
     m.submodules.turns = turns = _Turns(widths)
     connect(m, turns.i_order, flipped(port.i_order))
-    m.d.comb += turns.begin.eq(port.begin)
     for name in _counts(widths):
         m.d.comb += getattr(turns, name).eq(getattr(port, name))
     return turns
@@ -120,8 +122,8 @@ class OverlapIn(wiring.Component):
     i_beat : In(stream)
     keep : Out
         Bytes of the next beat that are used.
-    begin : In(1)
-        A tile begins; the settings are valid.
+    begin_{map} : In(1)
+        The map begins a tile; its settings are valid until it begins the next one.
     columns_{map}, lines_{map} : In
         Overlap columns of a line, and lines.
     o_pixel_{map} : Out(stream)
@@ -135,7 +137,6 @@ class OverlapIn(wiring.Component):
                 "i_order": In(stream.Signature(MAP_BITS)),
                 "i_beat": In(stream.Signature(8 * beat)),
                 "keep": Out(beat),
-                "begin": In(1),
                 **_counts(widths),
                 **{f"o_pixel_{number}": Out(stream.Signature(8 * each)) for number, each in channels.items()},
                 "moved": Out(1),
@@ -186,10 +187,12 @@ class OverlapOut(wiring.Component):
     -------
     i_order : In(stream)
         Map numbers, one for each line that a map saves.
-    begin : In(1)
-        A tile begins; the settings are valid.
+    begin_{map} : In(1)
+        The map begins a tile; its settings are valid until it begins the next one.
     columns_{map}, lines_{map} : In
         Saved columns of a line, and lines.
+    idle_{map} : Out(1)
+        The last line of the map's tile has been granted the port.
     i_pixel_{map} : In(stream)
     o_beat : Out(stream)
     keep : Out
@@ -202,8 +205,8 @@ class OverlapOut(wiring.Component):
         super().__init__(
             {
                 "i_order": In(stream.Signature(MAP_BITS)),
-                "begin": In(1),
                 **_counts(widths),
+                **{f"idle_{number}": Out(1) for number in widths},
                 **{f"i_pixel_{number}": In(stream.Signature(8 * each)) for number, each in channels.items()},
                 "o_beat": Out(stream.Signature(8 * beat)),
                 "keep": Out(beat),
@@ -224,6 +227,7 @@ class OverlapOut(wiring.Component):
             self.moved.eq(self.o_beat.valid & self.o_beat.ready),
         ]
         for number, each in self._channels.items():
+            m.d.comb += getattr(self, f"idle_{number}").eq(getattr(turns, f"idle_{number}"))
             pixel = getattr(self, f"i_pixel_{number}")
             with m.If(turns.map == number):
                 m.d.comb += [

@@ -1,4 +1,9 @@
-"""The depth-first pipeline: the stages of a stack, joined by streams of pixels, run tile by tile."""
+"""The depth-first pipeline: the stages of a stack, joined by streams of pixels, run tile by tile.
+
+Tiles overlap. Each map goes on with the next tile when all of its readers have done with this one, and takes the
+settings of that tile for itself and them: the maps before it may be in that tile already, those after it still in the
+last. Streams between maps are in order, and each map takes as many pixels from them as its tile has.
+"""
 
 from dataclasses import dataclass, field
 
@@ -15,9 +20,11 @@ from hwgen.gateware.pipeline.beats import Scatter, TileSource
 from hwgen.gateware.pipeline.linebuffer import LineBuffer, OverlapFirst
 from hwgen.gateware.pipeline.movers.movers import Movers
 from hwgen.gateware.pipeline.overlap_port import OverlapIn, OverlapOut
-from hwgen.gateware.pipeline.ports import stream_members
+from hwgen.gateware.pipeline.ports import connect_pixels, connect_queue, stream_members
 from hwgen.gateware.pipeline.registers import PipelineRegisters
 from hwgen.gateware.pipeline.stage import StageComponent, stage_component
+from hwgen.gateware.pipeline.turn import OwnSettings, TileTurn
+from hwgen.gateware.pipeline.weight_store import connect_loads
 
 __all__ = ["Pipeline"]
 
@@ -41,7 +48,7 @@ class Pipeline(wiring.Component):
     cfg : In(TcdmSignature)
         Registers, see `pipeline_registers`.
     irq : Out(1)
-        A tile or a weight load has ended or failed. High until cleared.
+        A run of tiles or a weight load has ended or failed. High until cleared.
     i_weights : In(stream)
         For each convolution in order: words of weights ``[output block][tap][input block]``, of output lanes times
         input lanes bytes, then words of biases. Every word begins on a new beat.
@@ -99,6 +106,8 @@ class _Assembly:
     -------
     moved : of all parts: something moved in this cycle. The watchdog needs them.
     unfinished : of all parts: the tile is not finished.
+    turns : of the maps.
+    done : for each map, what has to be done with a tile before the next one begins.
     loads : the stages that load weights, in order.
     made : for each map the stream of its new pixels.
     branches : the streams of copied columns, by map and name: output, saved columns, operands of joins.
@@ -109,6 +118,8 @@ class _Assembly:
     module: Module = field(default_factory=Module)
     moved: list[Value] = field(default_factory=list)
     unfinished: list[Value] = field(default_factory=list)
+    turns: list[TileTurn] = field(default_factory=list)
+    done: list[list[Value]] = field(default_factory=list)
     loads: list[StageComponent] = field(default_factory=list)
     made: dict[int, stream.Interface] = field(default_factory=dict)
     branches: dict[tuple[int, str], stream.Interface] = field(default_factory=dict)
@@ -117,11 +128,13 @@ class _Assembly:
     def __post_init__(self) -> None:
         m, p = self.module, self.top.parameters
         m.submodules.registers = self.registers = registers = PipelineRegisters(p)
-        self.settings = registers.settings
+        self.settings, self.own = registers.settings, OwnSettings(m, registers)
         connect(m, registers.port, flipped(self.top.cfg))
-        self.begin, load, loading = Signal(), Signal(), Signal()
-        m.d.sync += [self.begin.eq(registers.start), load.eq(registers.load)]
+        load, loading = Signal(), Signal()
+        m.d.sync += load.eq(registers.load)
         self.movers = self._movers(load) if p.movers is not None else None
+        self.turns = [self.own.turn(f"map{number}_turn") for number in range(len(p.maps))]
+        self.done = [[] for _ in p.maps]
         self.buffers = [self._buffer(number) for number in range(len(p.maps))]
         for number in range(len(p.stages)):
             self._stage(number)
@@ -129,9 +142,12 @@ class _Assembly:
             self._map(number)
         self._overlap()
         self._weights(load, loading)
+        for turn, done in zip(self.turns, self.done, strict=True):
+            m.d.comb += turn.done.eq(Cat(*done).all())
         m.d.comb += [
             registers.moved.eq(Cat(*self.moved).any()),
-            registers.ended.eq(~self.begin & ~loading & ~Cat(*self.unfinished).any()),
+            registers.waits.eq(Cat(*self.own.waits).any()),
+            registers.ended.eq(~Cat(*self.own.begins, *self.own.waits, loading, *self.unfinished).any()),
             self.top.irq.eq(registers.irq),
         ]
 
@@ -142,8 +158,9 @@ class _Assembly:
         connect(m, movers.axi, flipped(top.axi))
         m.d.comb += [
             *(getattr(movers.settings, name).eq(self._setting(name)) for name in movers.settings.signature.members),
-            movers.restart.eq(registers.start | registers.load),
-            movers.begin.eq(self.begin),
+            movers.restart.eq(registers.first | registers.load),
+            movers.start.eq(registers.start),
+            movers.first.eq(registers.first),
             movers.load.eq(load),
             movers.halt.eq(~registers.running),
             registers.settled.eq(movers.settled),
@@ -151,6 +168,7 @@ class _Assembly:
         ]
         self.moved.append(movers.moved)
         self.unfinished.append(~movers.idle)
+        self.own.waits.append(movers.waits)
         return movers
 
     def _stream(self, name: str) -> wiring.PureInterface:
@@ -162,27 +180,32 @@ class _Assembly:
         return getattr(self.top if self.movers is None else self.movers, name)
 
     def _setting(self, name: str) -> Value:
+        """A register: that of the tile that was started last."""
         return getattr(self.settings, name)
 
+    def _of_map(self, number: int, name: str) -> Signal:
+        """A setting of the tile that a map is in."""
+        return self.own.of(self.turns[number], f"map{number}", name)
+
     def _add(self, name: str, part: Elaboratable) -> None:
-        """Add a part that is reset when a tile or a weight load starts, so that a failed tile leaves no state."""
-        self.module.submodules[name] = ResetInserter(self.registers.start | self.registers.load)(part)
+        """Add a part that is reset when a run or a weight load starts, so that a failed tile leaves no state."""
+        self.module.submodules[name] = ResetInserter(self.registers.first | self.registers.load)(part)
 
     # --- maps ---
 
     def _copied(self, number: int) -> list[_Branch]:
         """The streams of copied columns of a map."""
         p, name = self.top.parameters, f"map{number}"
-        one, line = p.maps[number], self._setting(f"{name}_line")
+        one, line = p.maps[number], self._of_map(number, f"{name}_line")
         found: list[_Branch] = []
         if one.written:
-            overlap = self._setting(f"{name}_overlap") if one.overlap_in else Const(0)
+            overlap = self._of_map(number, f"{name}_overlap") if one.overlap_in else Const(0)
             found.append(_Branch("output", overlap, (line - overlap)[: len(line)], OUTPUT_QUEUE))
         if one.overlap_out:
-            saved = self._setting(f"{name}_saved")
+            saved = self._of_map(number, f"{name}_saved")
             found.append(_Branch("saved", (line - saved)[: len(line)], saved, one.overlap_out))
         for index, place in p.join_readers(number):
-            columns, first = self._setting(f"stage{index}_columns"), self._setting(f"stage{index}_first_{place}")
+            columns, first = (self._of_map(number, f"stage{index}_{one}") for one in ("columns", f"first_{place}"))
             queue = p.operand(index, place).queue
             found.append(_Branch(f"operand{index}_{place}", first, columns, queue, from_ring=one.pixels > 0))
         return found
@@ -207,11 +230,12 @@ class _Assembly:
                 port = getattr(buffer, f"{kind}_{n}")
                 m.d.comb += [port.first.eq(branch.first), port.columns.eq(branch.columns)]
         m.d.comb += [
-            buffer.begin.eq(self.begin),
-            buffer.line.eq(self._setting(f"map{number}_line")),
-            buffer.lines.eq(self._setting(f"map{number}_lines")),
+            buffer.begin.eq(self.turns[number].begin),
+            buffer.line.eq(self._of_map(number, f"map{number}_line")),
+            buffer.lines.eq(self._of_map(number, f"map{number}_lines")),
         ]
         self.moved.append(buffer.moved)
+        self.done[number].append(buffer.finished)
         self.unfinished.append(~buffer.finished)
         for n, branch in enumerate(copies):
             copy = getattr(buffer, f"o_copy_{n}")
@@ -222,60 +246,52 @@ class _Assembly:
 
     def _queued(self, name: str, source: stream.Interface, depth: int) -> stream.Interface:
         """Add a queue of pixels after a stream. Returns its output."""
-        m = self.module
         queue = SyncFIFO(width=len(source.payload), depth=max(depth, LEAST_QUEUE))
         self._add(f"{name}_queue", queue)
-        output = stream.Signature(len(source.payload)).create()
-        m.d.comb += [
-            queue.w_data.eq(source.payload),
-            queue.w_en.eq(source.valid),
-            source.ready.eq(queue.w_rdy),
-            output.payload.eq(queue.r_data),
-            output.valid.eq(queue.r_rdy),
-            queue.r_en.eq(output.ready),
-        ]
-        return output
+        return connect_queue(self.module, source, queue)
 
     def _map(self, number: int) -> None:
         """Connect the input of a map's line buffer, and its output stream."""
         m, one, name = self.module, self.top.parameters.maps[number], f"map{number}"
-        line, lines = self._setting(f"{name}_line"), self._setting(f"{name}_lines")
-        overlap = self._setting(f"{name}_overlap") if one.overlap_in else 0
+        line, lines = (self._of_map(number, f"{name}_{setting}") for setting in ("line", "lines"))
+        overlap = self._of_map(number, f"{name}_overlap") if one.overlap_in else 0
         if one.source:
-            self._source(f"i_{name}", number, one.beat, (line - overlap)[: len(line)], lines, f"{name}_source")
+            source = self._source(f"i_{name}", number, one.beat, f"{name}_source")
+            m.d.comb += [
+                source.begin.eq(self.turns[number].begin),
+                source.columns.eq((line - overlap)[: len(line)]),
+                source.lines.eq(lines),
+            ]
             self.made[number] = self.branches[number, f"{name}_source"]
         new = self.made[number]
         if one.overlap_in:
             first = OverlapFirst(channels=one.channels, line=one.line)
             self._add(f"{name}_overlap", first)
             m.d.comb += [first.line.eq(line), first.overlap.eq(overlap)]
-            self._connect(new, first.i_new)
+            connect_pixels(m, new, first.i_new)
             self.overlap[number] = stream.Signature(8 * one.channels).create()
-            self._connect(self._queued(f"{name}_overlap_in", self.overlap[number], one.overlap_in), first.i_overlap)
+            kept = self._queued(f"{name}_overlap_in", self.overlap[number], one.overlap_in)
+            connect_pixels(m, kept, first.i_overlap)
             new = first.o_pixel
-        self._connect(new, self.buffers[number].i_pixel)
+        connect_pixels(m, new, self.buffers[number].i_pixel)
         if one.written:
             scatter = Scatter(channels=one.channels, beat=one.beat)
             self._add(f"{name}_output", scatter)
             output = self.branches[number, "output"]
-            self._connect(output, scatter.i_pixel)
+            connect_pixels(m, output, scatter.i_pixel)
             self.unfinished.append(output.valid)
             self._send(f"o_{name}", scatter)
 
-    def _source(self, port: str, number: int, beat: int, columns: Value, lines: Value, name: str) -> None:
+    def _source(self, port: str, number: int, beat: int, name: str) -> TileSource:
         """Connect an input stream that carries pixels of a map."""
         m, one = self.module, self.top.parameters.maps[number]
         source = TileSource(channels=one.channels, beat=beat, line=one.line, lines=one.lines)
         self._add(name, source)
         connect(m, source.i_beat, self._stream(port))
-        m.d.comb += [
-            source.begin.eq(self.begin),
-            source.columns.eq(columns),
-            source.lines.eq(lines),
-            self._beside(f"{port}_keep").eq(source.keep),
-        ]
+        m.d.comb += self._beside(f"{port}_keep").eq(source.keep)
         self.moved.append(source.moved)
         self.branches[number, name] = source.o_pixel
+        return source
 
     def _send(self, port: str, scatter: Scatter | OverlapOut) -> None:
         """Connect an output stream."""
@@ -283,14 +299,6 @@ class _Assembly:
         connect(self.module, scatter.o_beat, output)
         self.module.d.comb += self._beside(f"{port}_keep").eq(scatter.keep)
         self.moved.append(output.valid & output.ready)
-
-    def _connect(self, source: stream.Interface, target: stream.Interface) -> None:
-        """Connect two streams of pixels."""
-        self.module.d.comb += [
-            target.payload.eq(source.payload),
-            target.valid.eq(source.valid),
-            source.ready.eq(target.ready),
-        ]
 
     # --- stages ---
 
@@ -303,17 +311,22 @@ class _Assembly:
             place = p.window_readers(read).index(number)
             connect(m, part.window, getattr(self.buffers[read], f"window_{place}"))
             if "map_line" in members:
-                m.d.comb += part.map_line.eq(self._setting(f"map{read}_line"))
+                m.d.comb += part.map_line.eq(self._of_map(read, f"map{read}_line"))
+            if "idle" in members:
+                self.done[read].append(part.idle)
         self._add(name, part)
         for place, operand in enumerate(stage.pixel_operands):
-            self._connect(self._operand(number, place, operand), getattr(part, f"i_pixel_{place}"))
+            connect_pixels(m, self._operand(number, place, operand), getattr(part, f"i_pixel_{place}"))
         if "settings" in members:
-            m.d.comb += part.begin.eq(self.begin)
+            (read,) = stage.window_reads
+            m.d.comb += part.begin.eq(self.turns[read].begin)
             for member in part.settings.signature.members:
-                m.d.comb += getattr(part.settings, member).eq(self._setting(f"{name}_{member}"))
+                m.d.comb += getattr(part.settings, member).eq(self._of_map(read, f"{name}_{member}"))
         for setting in stage.settings(p.maps):
             if setting.name in members:
-                m.d.comb += getattr(part, setting.name).eq(self._setting(f"{name}_{setting.name}"))
+                given = f"{name}_{setting.name}"
+                value = self._setting(given) if setting.lasting else self._of_map(stage.window_reads[0], given)
+                m.d.comb += getattr(part, setting.name).eq(value)
         if stage.loads_weights:
             self.loads.append(part)
         self.made[stage.makes] = part.o_pixel
@@ -325,8 +338,16 @@ class _Assembly:
         if not operand.through_dram:
             return self.branches[operand.reads, name]
         made = self.top.parameters.stages[number].makes
-        columns, lines = self._setting(f"stage{number}_columns"), self._setting(f"map{made}_lines")
-        self._source(f"i_skip{number}_{place}", operand.reads, operand.beat, columns, lines, name)
+        turn, source = (
+            self.own.turn(f"{name}_turn"),
+            self._source(f"i_skip{number}_{place}", operand.reads, operand.beat, name),
+        )
+        self.module.d.comb += [
+            turn.done.eq(source.finished),
+            source.begin.eq(turn.begin),
+            source.columns.eq(self.own.of(turn, name, f"stage{number}_columns")),
+            source.lines.eq(self.own.of(turn, name, f"map{made}_lines")),
+        ]
         return self._queued(f"stage{number}_skip_{place}", self.branches[operand.reads, name], operand.queue)
 
     # --- ports that maps or stages share ---
@@ -345,19 +366,20 @@ class _Assembly:
             )
             self._add(f"overlap_{kind}", port)
             connect(m, port.i_order, self._stream(f"i_overlap_{kind}_order"))
-            m.d.comb += port.begin.eq(self.begin)
             for number in chosen:
-                setting = self._setting(f"map{number}_{'overlap' if kind == 'in' else 'saved'}")
+                columns = self._of_map(number, f"map{number}_{'overlap' if kind == 'in' else 'saved'}")
                 m.d.comb += [
-                    getattr(port, f"columns_{number}").eq(setting),
-                    getattr(port, f"lines_{number}").eq(self._setting(f"map{number}_lines")),
+                    getattr(port, f"begin_{number}").eq(self.turns[number].begin),
+                    getattr(port, f"columns_{number}").eq(columns),
+                    getattr(port, f"lines_{number}").eq(self._of_map(number, f"map{number}_lines")),
                 ]
                 if kind == "in":
-                    self._connect(getattr(port, f"o_pixel_{number}"), self.overlap[number])
+                    connect_pixels(m, getattr(port, f"o_pixel_{number}"), self.overlap[number])
                 else:
                     saved = self.branches[number, "saved"]
-                    self._connect(saved, getattr(port, f"i_pixel_{number}"))
+                    connect_pixels(m, saved, getattr(port, f"i_pixel_{number}"))
                     self.unfinished.append(saved.valid)
+                    self.done[number].append(getattr(port, f"idle_{number}"))
             if kind == "in":
                 connect(m, port.i_beat, self._stream("i_overlap"))
                 m.d.comb += self._beside("i_overlap_keep").eq(port.keep)
@@ -367,26 +389,10 @@ class _Assembly:
 
     def _weights(self, load: Signal, loading: Signal) -> None:
         """Connect the weight port: the stages load one after the other."""
-        m = self.module
-        start: Value = load
-        words = self._stream("i_weights") if self.loads else None
-        m.d.comb += loading.eq(load)
-        for part in self.loads:
-            done = Signal()
-            m.d.sync += done.eq(part.loading)
-            m.d.comb += part.load.eq(start)
-            with m.If(part.loading):
-                m.d.comb += [
-                    loading.eq(1),
-                    part.i_weights.payload.eq(words.payload),
-                    part.i_weights.valid.eq(words.valid),
-                    words.ready.eq(part.i_weights.ready),
-                    self._beside("i_weights_keep").eq(part.keep),
-                    self._beside("weights_bias").eq(part.biases),
-                ]
-            # A pulse in the cycle after the last word: the next stage begins to load, and the load goes on.
-            start = done & ~part.loading
-            with m.If(start):
-                m.d.comb += loading.eq(1)
-        if self.loads:
-            self.moved.append(words.valid & words.ready)
+        if not self.loads:
+            self.module.d.comb += loading.eq(load)
+            return
+        words = self._stream("i_weights")
+        beside = (self._beside("i_weights_keep"), self._beside("weights_bias"))
+        self.module.d.comb += loading.eq(connect_loads(self.module, self.loads, words, beside, load))
+        self.moved.append(words.valid & words.ready)

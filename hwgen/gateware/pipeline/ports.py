@@ -1,14 +1,16 @@
-"""The streams of the stages as ports."""
+"""The streams of the stages: as ports, and between parts."""
 
 from collections.abc import Mapping
 
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hwgen.arch.pipeline import PipelineParameters
 from hwgen.arch.pipeline.ports import stream_ports
 
-__all__ = ["stream_members"]
+__all__ = ["connect_pixels", "connect_queue", "stream_members"]
 
 
 def stream_members(parameters: PipelineParameters) -> Mapping[str, wiring.Member]:
@@ -22,3 +24,26 @@ def stream_members(parameters: PipelineParameters) -> Mapping[str, wiring.Member
         if port.apart is not None:
             found[port.apart] = Out(1)
     return found
+
+
+def connect_pixels(m: Module, source: stream.Interface, target: stream.Interface) -> None:
+    """Connect two streams of pixels, whichever way their ports are seen."""
+    m.d.comb += [
+        target.payload.eq(source.payload),
+        target.valid.eq(source.valid),
+        source.ready.eq(target.ready),
+    ]
+
+
+def connect_queue(m: Module, source: stream.Interface, queue: SyncFIFO) -> stream.Interface:
+    """Connect a queue after a stream. Returns its output."""
+    output = stream.Signature(len(source.payload)).create()
+    m.d.comb += [
+        queue.w_data.eq(source.payload),
+        queue.w_en.eq(source.valid),
+        source.ready.eq(queue.w_rdy),
+        output.payload.eq(queue.r_data),
+        output.valid.eq(queue.r_rdy),
+        queue.r_en.eq(output.ready),
+    ]
+    return output

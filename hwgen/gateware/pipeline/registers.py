@@ -1,4 +1,8 @@
-"""The configuration port of a pipeline: its register bank, start of tiles and weight loads, status, watchdog."""
+"""The configuration port of a pipeline: its register bank, start of tiles and weight loads, status, watchdog.
+
+A run has one tile or several: its first start comes while nothing runs, and every start but the last says that
+another tile follows. A start and the settings of its tile may be written while the tiles before it run.
+"""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
@@ -28,11 +32,15 @@ class PipelineRegisters(wiring.Component):
         See `RegisterBank`.
     settings : Out
     start, load : Out(1)
-        Pulses: a tile begins; the weights come.
+        Pulses: there is another tile to begin; the weights come.
+    first : Out(1)
+        The start in this cycle is the first one of its run.
+    waits : In(1)
+        A part of the pipeline has yet to take the settings of the last start.
     running : Out(1)
-        A tile or a load is under way.
+        A run of tiles or a load is under way.
     ended : In(1)
-        It has ended.
+        All tiles that were started, or the load, have ended.
     moved : In(1)
         Something moved in this cycle: the watchdog begins anew.
     settled : In(1)
@@ -51,6 +59,8 @@ class PipelineRegisters(wiring.Component):
                 "settings": Out(settings_signature(tile_settings(pipeline_registers(parameters)))),
                 "start": Out(1),
                 "load": Out(1),
+                "first": Out(1),
+                "waits": In(1),
                 "running": Out(1),
                 "ended": In(1),
                 "moved": In(1),
@@ -67,8 +77,11 @@ class PipelineRegisters(wiring.Component):
         m.submodules.run = run = RunStatus(PipelineError)
         fault_address, cycles, still = Signal(32), Signal(32), Signal(32)
         watchdog, control = bank.held.watchdog, bank.pulses
+        follows, loading = Signal(), Signal()
         m.d.comb += [
             bank.busy.eq(self.running),
+            bank.full.eq(self.waits | loading),
+            bank.shown.status_queued.eq(self.waits),
             run.busy.eq(self.running),
             run.clear.eq(control.control_clear),
             self.irq.eq(run.irq),
@@ -80,23 +93,27 @@ class PipelineRegisters(wiring.Component):
             bank.shown.cycles.eq(cycles),
             *(getattr(self.settings, name).eq(getattr(bank.held, name)) for name in self.settings.signature.members),
         ]
-        unsound, begins, loads = self._unsound(m), Signal(), Signal()
+        unsound, starts, begins, loads = self._unsound(m), Signal(), Signal(), Signal()
         fails, faults, ends = Signal(), Signal(), Signal()
-        sound = ~run.blocked & ~self.running
+        idle = ~run.blocked & ~self.running
         m.d.comb += [
-            begins.eq(control.control_start & sound & (unsound == PipelineError.NONE)),
-            loads.eq(control.control_load & sound & ~control.control_start & self.settled),
-            ends.eq(self.running & self.ended & (self.fault == PipelineError.NONE)),
+            starts.eq(control.control_start & ~run.blocked & (unsound == PipelineError.NONE)),
+            begins.eq(starts & ~self.running),
+            loads.eq(control.control_load & idle & ~control.control_start & self.settled),
+            ends.eq(self.running & self.ended & ~follows & ~self.start & (self.fault == PipelineError.NONE)),
             faults.eq(self.running & self.settled & (self.fault != PipelineError.NONE)),
             fails.eq(self.running & (watchdog != 0) & (still == watchdog)),
-            self.start.eq(begins),
+            self.start.eq(starts),
+            self.first.eq(begins),
             self.load.eq(loads),
             run.begins.eq(begins | loads),
-            run.refused.eq(bank.refused | (control.control_start & ~begins) | (control.control_load & ~self.settled)),
+            run.refused.eq(bank.refused | (control.control_start & ~starts) | (control.control_load & ~self.settled)),
             run.refusal.eq(Mux(bank.refused, bank.refusal, unsound)),
             run.ended.eq(ends | faults | fails),
             run.error.eq(Mux(ends, PipelineError.NONE, Mux(faults, self.fault, PipelineError.WATCHDOG))),
         ]
+        with m.If(control.control_start | loads):
+            m.d.sync += [follows.eq(starts & control.control_more), loading.eq(loads)]
         with m.If(begins | loads):
             m.d.sync += [self.running.eq(1), cycles.eq(0), still.eq(0)]
         with m.Elif(self.running):
@@ -106,7 +123,7 @@ class PipelineRegisters(wiring.Component):
         with m.If(bank.refused & run.records):
             m.d.sync += fault_address.eq(bank.address)
         with m.If(ends | faults | fails):
-            m.d.sync += self.running.eq(0)
+            m.d.sync += [self.running.eq(0), loading.eq(0)]
         return m
 
     def _unsound(self, m: Module) -> Signal:

@@ -27,7 +27,7 @@ class StageComponent(wiring.Component):
     i_pixel_{n} : In(stream)
         Pixels of its operand n.
     begin : In(1)
-        A tile begins, and all settings are valid.
+        A tile begins on the map that it reads, and all settings are valid.
     settings : In(WindowSettings)
         The settings of its windows. Other settings are members of its own, by the names in `Stage.settings`.
     load, loading, i_weights, keep, biases
@@ -36,6 +36,9 @@ class StageComponent(wiring.Component):
         The pixels that it makes.
     moved : Out(1)
         It has done a step in this cycle.
+    idle : Out(1)
+        It needs the settings of its windows no longer, once it has released all pixels of the tile. Without this
+        member it never does then.
     """
 
     builds: ClassVar[type[Stage]]

@@ -1,6 +1,8 @@
 """Weights and biases of a convolution stage: loaded once through a port, read one word a cycle."""
 
-from amaranth.hdl import Module, Mux, Signal
+from collections.abc import Sequence
+
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,7 +10,7 @@ from hwgen.arch.pipeline import BIAS_BYTES
 from hwgen.gateware.pipeline.beats import Gather
 from hwgen.gateware.pipeline.pixel_memory import PixelMemory
 
-__all__ = ["WeightStore"]
+__all__ = ["WeightStore", "connect_loads"]
 
 
 class WeightStore(wiring.Component):
@@ -106,3 +108,32 @@ class WeightStore(wiring.Component):
         with m.Elif(ends):
             m.d.sync += self.loading.eq(0)
         return m
+
+
+def connect_loads(
+    m: Module, parts: Sequence[wiring.Component], words: stream.Interface, beside: tuple[Value, Value], load: Signal
+) -> Signal:
+    """Let parts with weight stores load one after the other from the stream ``words``, from the pulse ``load`` on.
+
+    Returns whether the load goes on. ``beside``: ``keep`` and ``biases`` of the part that loads.
+    """
+    loading, start = Signal(), Value.cast(load)
+    m.d.comb += loading.eq(load)
+    for part in parts:
+        done = Signal()
+        m.d.sync += done.eq(part.loading)
+        m.d.comb += part.load.eq(start)
+        with m.If(part.loading):
+            m.d.comb += [
+                loading.eq(1),
+                part.i_weights.payload.eq(words.payload),
+                part.i_weights.valid.eq(words.valid),
+                words.ready.eq(part.i_weights.ready),
+                beside[0].eq(part.keep),
+                beside[1].eq(part.biases),
+            ]
+        # A pulse in the cycle after the last word: the next stage begins to load, and the load goes on.
+        start = done & ~part.loading
+        with m.If(start):
+            m.d.comb += loading.eq(1)
+    return loading

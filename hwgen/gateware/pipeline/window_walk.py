@@ -144,6 +144,7 @@ class WindowWalk(wiring.Component):
                 column.eq(settings.first_column),
                 columns.eq(settings.columns),
                 lines.eq(settings.lines),
+                shifted.eq(0),
             ]
         with m.Elif(ends & self.go):
             m.d.sync += [columns.eq(columns - 1), column.eq(column + self._stride[1])]

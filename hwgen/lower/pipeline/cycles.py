@@ -1,87 +1,135 @@
 """Predicted cycles of a lowered stack, and the order in which the overlap port serves its maps."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+
+import numpy as np
 
 from hwgen.arch.dram import Dram
+from hwgen.arch.latency import SETTING_ACCESS
 from hwgen.arch.pipeline import LEAST_QUEUE, OUTPUT_QUEUE, PipelineParameters
-from hwgen.arch.pipeline.movers import movers_of
-from hwgen.lower.pipeline.dram_counts import runs_in_order
+from hwgen.arch.pipeline.movers import Mover, movers_of
+from hwgen.lower.pipeline.dram_counts import all_runs, run_counts
 from hwgen.lower.pipeline.images import Layout
-from hwgen.lower.pipeline.program import PipelineProgram, TileProgram
+from hwgen.lower.pipeline.movers import runs_of_tile, settings_by_tile
+from hwgen.lower.pipeline.program import Orders, PipelineProgram, TileProgram
 from hwgen.lower.pipeline.queues import pixels_under_way
 from hwgen.lower.pipeline.stage import RunningStage, kind_of_stage
-from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedTile, Source, play
+from hwgen.model.pipeline.cycles import OPERAND, OUTPUT, SAVED, Branch, Map, Pipeline, PlayedRun, Source, play
 from hwgen.model.pipeline.movers import DramPath, MovedStream
 
-__all__ = ["predict_on_dram", "predict_tile", "service_order", "tile_pipeline"]
+__all__ = ["predict_on_dram", "predict_run", "predict_tile", "run_pipeline", "service_order", "tile_pipeline"]
 
 
 def predict_tile(parameters: PipelineParameters, tile: TileProgram) -> int:
-    """Cycles of a tile if no stream stalls; -1 if it deadlocks."""
+    """Cycles of a run of one tile if no stream stalls; -1 if it deadlocks."""
     incoming = tuple(line.map for line in tile.overlap_in)
     outgoing = tuple(line.map for line in tile.overlap_out)
     return play(tile_pipeline(parameters, tile.registers), incoming, outgoing).cycles
 
 
-def predict_on_dram(
-    program: PipelineProgram, layout: Layout, dram: Dram, parameters: PipelineParameters | None = None
-) -> tuple[int, ...]:
-    """Cycles of each tile of a program with movers, on a DRAM that nobody else uses; -1 if it deadlocks.
+def predict_run(program: PipelineProgram, parameters: PipelineParameters | None = None) -> int:
+    """Cycles of all tiles of a program, one started after the other, if no stream stalls; -1 if they deadlock.
 
     ``parameters``: of the pipeline that it runs on, if that is not the program's own.
     """
     parameters = parameters or program.parameters
+    writes = [len(each) for each in settings_by_tile(program)]
+    return play(run_pipeline(parameters, program.tiles), *_orders(program), None, writes, SETTING_ACCESS).cycles
+
+
+def predict_on_dram(
+    program: PipelineProgram, layout: Layout, dram: Dram, parameters: PipelineParameters | None = None
+) -> int:
+    """The same with movers, on a DRAM that nobody else uses."""
+    parameters = parameters or program.parameters
     assert parameters.movers is not None
     movers = movers_of(parameters)
     numbers = {mover.stream: number for number, mover in enumerate(movers)}
+    behind = [-1] * len(parameters.maps)
+    for mover in movers:
+        for number, writer in mover.behind.items():
+            behind[number] = numbers[writer]
     path = DramPath(
         parameters.movers,
         dram,
         granted=(numbers.get("i_weights", -1), -1),
         overlap=(numbers.get("i_overlap", -1), numbers.get("o_overlap", -1)),
+        streams=[_moved(program, layout, mover, numbers) for mover in movers],
+        behind=behind,
     )
-    found = []
-    for number, tile in enumerate(program.tiles):
-        path.streams = [
-            MovedStream(
-                mover.reads,
-                mover.beat,
-                numbers.get(mover.after or "", -1),
-                numbers.get(mover.order or "", -1),
-                *runs_in_order(program, layout, mover, number),
-            )
-            for mover in movers
-        ]
-        incoming = tuple(line.map for line in tile.overlap_in)
-        outgoing = tuple(line.map for line in tile.overlap_out)
-        pipeline = tile_pipeline(parameters, tile.registers, numbers)
-        found.append(play(pipeline, incoming, outgoing, path).cycles)
-    return tuple(found)
+    writes = [len(each) for each in settings_by_tile(program, layout)]
+    tiles = run_pipeline(parameters, program.tiles, numbers)
+    return play(tiles, *_orders(program), path, writes, SETTING_ACCESS).cycles
 
 
-def service_order(parameters: PipelineParameters, tile: TileProgram, direction: Literal["in", "out"]) -> list[int]:
+def _moved(program: PipelineProgram, layout: Layout, mover: Mover, numbers: Mapping[str, int]) -> MovedStream:
+    """A mover of a program."""
+    none = np.zeros(0, np.int64)
+    start, stop = (none, none) if mover.stream == "i_weights" else all_runs(program, layout, mover)
+    lines, maps = 0, tuple[int, ...]()
+    if mover.maps:
+        maps = tuple(line.map for _, line in program.port_lines(incoming=mover.reads))
+    elif mover.stream != "i_weights":
+        (runs,) = runs_of_tile(program, layout, mover, 0)
+        lines = runs.lines
+    return MovedStream(
+        mover.reads, mover.beat, numbers.get(mover.after or "", -1), numbers.get(mover.order or "", -1), lines, start,
+        stop, tuple(run_counts(program, layout, mover)), maps,
+    )  # fmt: skip
+
+
+def _orders(program: PipelineProgram) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The order of the overlap port, in and out."""
+    return (
+        tuple(number for tile in program.tiles for number in tile.order_in),
+        tuple(number for tile in program.tiles for number in tile.order_out),
+    )
+
+
+def service_order(parameters: PipelineParameters, tiles: Sequence[TileProgram]) -> Orders:
     """The order of the overlap port: that in which maps need or have lines if the port serves them at once.
 
     Stages have less room for their pixels there than in the hardware, where those in the datapath may have to go to
     the queue. So whatever happens there before a line can happen in the hardware, too, without that line.
     """
-    pipeline = tile_pipeline(parameters, tile.registers)
-    stages = tuple(
-        stage._replace(queue=max(stage.queue - pixels_under_way(parameters, number), 1))
-        for number, stage in enumerate(pipeline.stages)
-    )
-    pipeline = pipeline._replace(stages=stages)
-    if not any(one.overlap if direction == "in" else one.saved for one in pipeline.maps):
-        return []  # nothing to order, so that large stacks of one tile are not simulated for it
-    played = _played_without_order(pipeline)
-    return list(played.incoming if direction == "in" else played.outgoing)
+    pipelines = []
+    for pipeline in run_pipeline(parameters, tiles):
+        stages = tuple(
+            stage._replace(queue=max(stage.queue - pixels_under_way(parameters, number), 1))
+            for number, stage in enumerate(pipeline.stages)
+        )
+        pipelines.append(pipeline._replace(stages=stages))
+    if not any(one.overlap or one.saved for pipeline in pipelines for one in pipeline.maps):
+        return (), ()  # nothing to order, so that large stacks of one tile are not simulated for it
+    played = _played_without_order(tuple(pipelines))
+    return played.incoming, played.outgoing
 
 
 @lru_cache(maxsize=8)
-def _played_without_order(pipeline: Pipeline) -> PlayedTile:
-    return play(pipeline)
+def _played_without_order(pipelines: tuple[Pipeline, ...]) -> PlayedRun:
+    return play(pipelines)
+
+
+def run_pipeline(
+    parameters: PipelineParameters, tiles: Sequence[TileProgram], movers: Mapping[str, int] | None = None
+) -> list[Pipeline]:
+    """The pipeline in each tile of a run. ``movers``: see `tile_pipeline`."""
+    found, before = [], [0] * len(parameters.maps)
+    for tile in tiles:
+        pipeline = tile_pipeline(parameters, tile.registers, movers)
+        branches = pipeline.branches
+        sources = tuple(
+            one._replace(before=before[branches[one.after].map], each=branches[one.after].columns)
+            if one.after >= 0
+            else one
+            for one in pipeline.sources
+        )
+        found.append(pipeline._replace(sources=sources))
+        for branch in branches:
+            if branch.kind == OUTPUT:
+                before[branch.map] += branch.columns * pipeline.maps[branch.map].lines
+    return found
 
 
 def tile_pipeline(

@@ -11,7 +11,7 @@ from hwgen.lower.pipeline.movers import load_settings, runs_of_tile
 from hwgen.lower.pipeline.program import PipelineProgram
 from hwgen.model.dram.runs import count_runs
 
-__all__ = ["all_runs", "dram_counts", "runs_in_order"]
+__all__ = ["all_runs", "dram_counts", "run_counts"]
 
 Ints = NDArray[np.int64]
 
@@ -37,19 +37,27 @@ def all_runs(program: PipelineProgram, layout: Layout, mover: Mover) -> tuple[In
         settings = load_settings(program, layout)
         start = np.array([settings["i_weights_address"]], np.int64)
         return start, start + settings["i_weights_bytes"]
-    parts = [runs_in_order(program, layout, mover, tile) for tile in range(len(program.tiles))]
+    tiles = range(len(program.tiles))
+    if mover.maps:
+        each = [dict(zip(mover.maps, runs_of_tile(program, layout, mover, tile), strict=True)) for tile in tiles]
+        found = [(each[tile][line.map], line.line) for tile, line in program.port_lines(incoming=mover.reads)]
+        start = np.array([runs.address + line * runs.pitch for runs, line in found], np.int64)
+        return start, start + np.array([runs.bytes for runs, _ in found], np.int64)
+    parts = [_runs_of_lines(program, layout, mover, tile) for tile in tiles]
     return np.concatenate([start for start, _ in parts]), np.concatenate([stop for _, stop in parts])
 
 
-def runs_in_order(program: PipelineProgram, layout: Layout, mover: Mover, tile: int) -> tuple[Ints, Ints]:
-    """Start and end (exclusive) of the runs of a stream in one tile, in order; of the weights there are none."""
+def run_counts(program: PipelineProgram, layout: Layout, mover: Mover) -> list[int]:
+    """Runs of a stream in each tile; none of the weights, and of the overlap port those of its order."""
     if mover.stream == "i_weights":
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if not mover.maps:
-        (runs,) = runs_of_tile(program, layout, mover, tile)
-        start = runs.address + runs.pitch * np.arange(runs.lines if runs.bytes else 0, dtype=np.int64)
-        return start, start + runs.bytes
-    lines = program.tiles[tile].overlap_in if mover.reads else program.tiles[tile].overlap_out
-    each = dict(zip(mover.maps, runs_of_tile(program, layout, mover, tile), strict=True))
-    start = np.array([each[line.map].address + line.line * each[line.map].pitch for line in lines], np.int64)
-    return start, start + np.array([each[line.map].bytes for line in lines], np.int64)
+        return [0] * len(program.tiles)
+    if mover.maps:
+        return [len(tile.order_in if mover.reads else tile.order_out) for tile in program.tiles]
+    return [len(_runs_of_lines(program, layout, mover, tile)[0]) for tile in range(len(program.tiles))]
+
+
+def _runs_of_lines(program: PipelineProgram, layout: Layout, mover: Mover, tile: int) -> tuple[Ints, Ints]:
+    """Start and end (exclusive) of the runs of a stream in one tile that come one after the other."""
+    (runs,) = runs_of_tile(program, layout, mover, tile)
+    start = runs.address + runs.pitch * np.arange(runs.lines if runs.bytes else 0, dtype=np.int64)
+    return start, start + runs.bytes

@@ -1,6 +1,6 @@
 """The DRAM image of a program, and the segments of it that each stream moves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,8 +94,8 @@ def _alignment(program: PipelineProgram) -> int:
 def _rest(program: PipelineProgram) -> dict[str, bytes]:
     """What is read beside the maps, by stream."""
     return {
-        "i_overlap_in_order": _order(tile.overlap_in for tile in program.tiles),
-        "i_overlap_out_order": _order(tile.overlap_out for tile in program.tiles),
+        "i_overlap_in_order": bytes(number for tile in program.tiles for number in tile.order_in),
+        "i_overlap_out_order": bytes(number for tile in program.tiles for number in tile.order_out),
         "i_weights": program.weights,
     }
 
@@ -127,10 +127,6 @@ def _put(memory: NDArray[np.uint8], written: NDArray[np.bool_], base: int, conte
     written[base : base + content.size] = True
 
 
-def _order(tiles: Iterable[tuple[OverlapLine, ...]]) -> bytes:
-    return bytes(line.map for lines in tiles for line in lines)
-
-
 def _plain(base: int, count: int, size: int) -> tuple[Segment, ...]:
     return tuple(
         Segment(base + first * size, 0, 1, min(MOST_IN_LINE, count - first), size)
@@ -148,8 +144,8 @@ class _Segments:
         for stream in self.program.streams:
             each = [self._columns(stream.region, tile.streams[stream.name]) for tile in self.program.tiles]
             found[stream.name] = tuple(segment for segment in each if segment.columns)
-        found["i_overlap"] = self._overlap(tile.overlap_in for tile in self.program.tiles)
-        found["o_overlap"] = self._overlap(tile.overlap_out for tile in self.program.tiles)
+        found["i_overlap"] = self._overlap(incoming=True)
+        found["o_overlap"] = self._overlap(incoming=False)
         return found
 
     def _columns(self, region: int, columns: Columns) -> Segment:
@@ -157,8 +153,8 @@ class _Segments:
         address = self.regions[region] + columns.first * one.channels
         return Segment(address, one.columns * one.channels, one.lines, columns.count, one.channels)
 
-    def _overlap(self, tiles: Iterable[tuple[OverlapLine, ...]]) -> tuple[Segment, ...]:
-        return tuple(self._line(line) for lines in tiles for line in lines)
+    def _overlap(self, *, incoming: bool) -> tuple[Segment, ...]:
+        return tuple(self._line(line) for _, line in self.program.port_lines(incoming=incoming))
 
     def _line(self, line: OverlapLine) -> Segment:
         number = self.program.maps[line.map].graph_number

@@ -1,6 +1,6 @@
 """Lowering of a planned stack to a pipeline and its program, tile by tile."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,12 +14,20 @@ from hwgen.ir.document import InputError
 from hwgen.ir.network import Node
 from hwgen.lower.pipeline.cycles import service_order
 from hwgen.lower.pipeline.lanes import Lanes, Work, choose_lanes, narrowest_beat
-from hwgen.lower.pipeline.program import Columns, OverlapLine, PipelineMap, PipelineProgram, Stream, TileProgram
+from hwgen.lower.pipeline.program import (
+    Columns,
+    OverlapOrder,
+    PipelineMap,
+    PipelineProgram,
+    Stream,
+    TileProgram,
+    with_orders,
+)
 from hwgen.lower.pipeline.queues import with_queues
 from hwgen.lower.pipeline.stage import PlannedStage, PlannedTile, kind_of_row, kind_of_stage
 from hwgen.lower.pipeline.tiles import EdgePlan, MapPlan, MapTile, StackPlan, StagePlan
 
-__all__ = ["MACS", "OverlapOrder", "lower_stack"]
+__all__ = ["MACS", "lower_stack"]
 
 MACS = 64
 """Multipliers of a pipeline by default."""
@@ -29,9 +37,6 @@ LATE = 0.005
 """Delay that an input stream may add to one pixel, as a part of the time for a line of the tile."""
 OVERLAP_BEAT = 4
 WEIGHT_BEAT = 4
-
-OverlapOrder = Callable[[PipelineParameters, TileProgram, Literal["in", "out"]], list[int]]
-"""The order of the overlap port in a tile: map numbers, each as often as the map has lines."""
 
 
 def lower_stack(
@@ -71,9 +76,10 @@ def lower_stack(
     except ParameterError as error:
         raise InputError(f"{plan.name}: {error}") from None
     streams = _streams(plan, numbering, parameters)
-    tiles = tuple(_tile(plan, numbering, parameters, rows, tile, order) for tile in range(plan.factor))
+    tiles = [_tile(plan, numbering, parameters, rows, tile) for tile in range(plan.factor)]
     weights = b"" if rows is None else _weight_bytes(plan, parameters, rows)
-    return PipelineProgram(plan, parameters, numbering.maps, streams, tiles, weights, fetched, cycles)
+    ordered = with_orders(plan, numbering.maps, tiles, order(parameters, tiles))
+    return PipelineProgram(plan, parameters, numbering.maps, streams, ordered, weights, fetched, cycles)
 
 
 def _check(row: StagePlan, tiles: int) -> None:
@@ -234,7 +240,6 @@ def _tile(
     parameters: PipelineParameters,
     rows: Mapping[str, RowData] | None,
     tile: int,
-    order: OverlapOrder,
 ) -> TileProgram:
     registers: dict[str, int] = {}
     streams: dict[str, Columns] = {}
@@ -256,10 +261,7 @@ def _tile(
         data = None if rows is None else rows.get(row.node.name, RowData(requantisation=row_requantisation(row.node)))
         found = {**_columns(plan, numbering, index, tile), **_arithmetic(row.node, data)}
         registers |= {f"stage{index}_{name}": value for name, value in found.items()}
-    incomplete = TileProgram(registers, streams, (), ())
-    incoming = _overlap_lines(plan, numbering, tile, order(parameters, incomplete, "in"), incoming=True)
-    outgoing = _overlap_lines(plan, numbering, tile, order(parameters, incomplete, "out"), incoming=False)
-    return TileProgram(registers, streams, incoming, outgoing)
+    return TileProgram(registers, streams)
 
 
 def _map_tile(plan: StackPlan, one: PipelineMap, tile: int) -> MapTile:
@@ -286,19 +288,6 @@ def _arithmetic(node: Node, data: RowData | None) -> dict[str, int]:
     """The registers of a stage's arithmetic; without data, as the row says."""
     requantisation = row_requantisation(node) if data is None else data.requantisation
     return kind_of_row(node).arithmetic(node, requantisation)
-
-
-def _overlap_lines(
-    plan: StackPlan, numbering: _Numbering, tile: int, maps: list[int], *, incoming: bool
-) -> tuple[OverlapLine, ...]:
-    seen: dict[int, int] = {}
-    lines = []
-    for number in maps:
-        at = plan.by_number[numbering.maps[number].graph_number].tiles[tile]
-        line = seen[number] = seen.get(number, -1) + 1
-        first, count = (at.begin, at.overlap) if incoming else (at.end - at.saved, at.saved)
-        lines.append(OverlapLine(number, line, first, count))
-    return tuple(lines)
 
 
 # --- weights ---

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hwgen.arch.pipeline.movers import Mover, movers_of
+from hwgen.arch.registers.pipeline import pipeline_registers
 from hwgen.lower.pipeline.images import Layout
 from hwgen.lower.pipeline.program import OverlapLine, PipelineProgram, TileProgram
 
-__all__ = ["RunsOfTile", "load_settings", "runs_of_tile", "tile_settings"]
+__all__ = ["RunsOfTile", "load_settings", "runs_of_tile", "settings_by_tile", "tile_settings"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,22 @@ def tile_settings(program: PipelineProgram, layout: Layout, tile: int) -> dict[s
     return found
 
 
+def settings_by_tile(program: PipelineProgram, layout: Layout | None = None) -> list[dict[str, int]]:
+    """The registers that software writes for each tile: all for the first one, then those that change.
+
+    ``layout``: of the movers, if there are any.
+    """
+    known = pipeline_registers(program.parameters).addresses
+    found: list[dict[str, int]] = []
+    held: dict[str, int] = {}
+    for number, tile in enumerate(program.tiles):
+        moved = {} if layout is None else tile_settings(program, layout, number)
+        values = {name: value for name, value in {**tile.registers, **moved}.items() if name in known}
+        found.append({name: value for name, value in values.items() if held.get(name) != value})
+        held |= values
+    return found
+
+
 def runs_of_tile(program: PipelineProgram, layout: Layout, mover: Mover, tile: int) -> list[RunsOfTile]:
     """The runs of a mover: for the overlap port those of each of its maps, else a single entry."""
     at = program.tiles[tile]
@@ -79,23 +96,20 @@ def _in_step(program: PipelineProgram) -> Iterator[str]:
     for mover in movers_of(program.parameters):
         if mover.after is not None:
             yield from (mover.stream, mover.after)
+        yield from mover.behind.values()
 
 
 def _overlap(program: PipelineProgram, layout: Layout, lines: tuple[OverlapLine, ...], number: int) -> RunsOfTile:
     mine = [line for line in lines if line.map == number]
-    if not mine:
-        return RunsOfTile()
     region = program.maps[number].graph_number
     one = program.plan.by_number[region]
+    if not mine:
+        return RunsOfTile(lines=one.lines)
     address = layout.regions[region] + mine[0].first * one.channels
     return RunsOfTile(address, mine[0].count * one.channels, one.columns * one.channels, len(mine))
 
 
 def _order(program: PipelineProgram, layout: Layout, stream: str, tile: int) -> RunsOfTile:
-    counts = [len(_order_lines(one, stream)) for one in program.tiles]
+    counts = [len(one.order_in if stream == "i_overlap_in_order" else one.order_out) for one in program.tiles]
     before: Mapping[int, int] = dict(enumerate(accumulate(counts, initial=0)))
     return RunsOfTile(layout.places[stream] + before[tile], counts[tile], 0, 1)
-
-
-def _order_lines(tile: TileProgram, stream: str) -> tuple[OverlapLine, ...]:
-    return tile.overlap_in if stream == "i_overlap_in_order" else tile.overlap_out

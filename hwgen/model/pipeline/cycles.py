@@ -8,15 +8,19 @@ port and DRAM are simulated, too.
 The same simulation finds the order in which maps need the lines of their overlap, and in which they have lines for
 later tiles: without a given order `play` serves each map at once. Serving the port in the order that was found cannot
 deadlock: in that order every line comes after all lines that had to come before it.
+
+The tiles of a run overlap: see `turns_kernel`. Software starts them one after the other: it waits until all parts
+have taken the settings of a tile, writes those of the next one and starts it.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.arch.pipeline import LEAST_QUEUE
-from hwgen.model.pipeline.cycles_kernel import run_tile
+from hwgen.model.pipeline.cycles_kernel import run_tiles
 from hwgen.model.pipeline.kernel_tables import CONV, GLOBAL, JOIN, OPERAND, OUTPUT, POOL, SAVED, SHUFFLE
 from hwgen.model.pipeline.movers import NO_MOVERS, DramPath
 
@@ -32,7 +36,7 @@ __all__ = [
     "Branch",
     "Map",
     "Pipeline",
-    "PlayedTile",
+    "PlayedRun",
     "Source",
     "Stage",
     "play",
@@ -135,6 +139,7 @@ class Source(NamedTuple):
     channels : bytes of a pixel; of a pipeline with movers.
     mover : number of the stream's mover; -1: the stream never stalls.
     after : the branch whose lines have to be complete before it brings the same lines; -1: no such.
+    before, each : pixels of that branch in all tiles before, and in a line of this one.
     """
 
     columns: int
@@ -145,6 +150,8 @@ class Source(NamedTuple):
     channels: int = 1
     mover: int = -1
     after: int = -1
+    before: int = 0
+    each: int = 0
 
 
 class Pipeline(NamedTuple):
@@ -156,8 +163,8 @@ class Pipeline(NamedTuple):
     sources: tuple[Source, ...]
 
 
-class PlayedTile(NamedTuple):
-    """Cycles of a tile (-1: deadlock), and the maps whose lines crossed the overlap port, in order."""
+class PlayedRun(NamedTuple):
+    """Cycles of a run (-1: deadlock), and the maps whose lines crossed the overlap port, in order."""
 
     cycles: int
     incoming: tuple[int, ...]
@@ -165,37 +172,46 @@ class PlayedTile(NamedTuple):
 
 
 def play(
-    pipeline: Pipeline,
+    tiles: Pipeline | Sequence[Pipeline],
     incoming: tuple[int, ...] | None = None,
     outgoing: tuple[int, ...] | None = None,
     path: DramPath | None = None,
-) -> PlayedTile:
-    """Simulate one tile.
+    writes: Sequence[int] = (),
+    access: int = 0,
+) -> PlayedRun:
+    """Simulate a run of tiles.
 
     Parameters
     ----------
-    pipeline
-        The tile.
+    tiles
+        The pipeline in each of them.
     incoming, outgoing
         The order of the overlap port in each direction; None: every map is served at once.
     path
         The movers and the DRAM that the streams come from and go to, which remembers its open rows; None: the streams
         never stall.
+    writes, access
+        Registers that software writes for each tile, and cycles from one of its accesses to the next. Without them a
+        tile is started as soon as that is possible.
     """
-    maps, stages = _table(pipeline.maps, 10), _table(pipeline.stages, 13)
-    branches, sources = _table(pipeline.branches, 8), _table(pipeline.sources, 8)
-    lines_in = sum(one.lines for one in pipeline.maps if one.overlap)
-    lines_out = sum(one.lines for one in pipeline.maps if one.saved)
+    every = (tiles,) if isinstance(tiles, Pipeline) else tuple(tiles)
+    maps, stages = _table([one.maps for one in every], 10), _table([one.stages for one in every], 13)
+    branches, sources = _table([one.branches for one in every], 8), _table([one.sources for one in every], 10)
+    lines_in = sum(one.lines for tile in every for one in tile.maps if one.overlap)
+    lines_out = sum(one.lines for tile in every for one in tile.maps if one.saved)
     seen_in, seen_out = np.zeros(lines_in, np.int64), np.zeros(lines_out, np.int64)
     given_in = np.array([-1] if incoming is None else [*incoming, -1], np.int64)
     given_out = np.array([-1] if outgoing is None else [*outgoing, -1], np.int64)
-    tables = (NO_MOVERS if path is None else path).tables()
-    cycles = run_tile(
+    tables = (NO_MOVERS if path is None else path).tables(len(every[0].maps), len(every))
+    software = np.array([access, -1, 0, access], np.int64)
+    accesses = np.array(writes or [0] * len(every), np.int64)
+    cycles = run_tiles(
         maps, stages, branches, sources, given_in, given_out, incoming is None, outgoing is None, seen_in, seen_out,
-        *tables,
+        *tables, software, accesses,
     )  # fmt: skip
-    return PlayedTile(int(cycles), tuple(map(int, seen_in)), tuple(map(int, seen_out)))
+    return PlayedRun(int(cycles), tuple(map(int, seen_in)), tuple(map(int, seen_out)))
 
 
-def _table(rows: tuple[NamedTuple, ...], width: int) -> Ints:
-    return np.array([tuple(row) for row in rows], np.int64).reshape(-1, width)
+def _table(tiles: Sequence[tuple[NamedTuple, ...]], width: int) -> Ints:
+    """Rows by tile."""
+    return np.array([[tuple(row) for row in rows] for rows in tiles], np.int64).reshape(len(tiles), -1, width)

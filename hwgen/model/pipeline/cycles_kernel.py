@@ -1,8 +1,10 @@
-"""The compiled part of `hwgen.model.pipeline.cycles`: one tile, cycle by cycle.
+"""The compiled part of `hwgen.model.pipeline.cycles`: a run of tiles, cycle by cycle.
 
 The state is one table for each kind of part: maps, stages, branches, sources, and the two directions of the overlap
 port. `kernel_tables` numbers the columns of these tables and of the tables that `hwgen.model.pipeline.cycles`
-makes from its values. Like registers, a level that changes in a cycle is seen in the next cycle.
+makes from its values; those of maps, stages, branches and sources have a table for each tile, and beside them there
+is one of the rows that each part works with at the moment. Like registers, a level that changes in a cycle is seen in
+the next cycle.
 """
 
 import numpy as np
@@ -11,7 +13,7 @@ from numba import njit
 from hwgen.arch import latency
 from hwgen.arch.latency import CONV_REGISTERS, POOL_REGISTERS
 from hwgen.model.core.compiled import digest
-from hwgen.model.pipeline import dram_kernel, kernel_tables, movers_kernel, streams_kernel
+from hwgen.model.pipeline import dram_kernel, kernel_tables, movers_kernel, streams_kernel, turns_kernel
 from hwgen.model.pipeline.dram_kernel import P_OVERLAP_IN, P_OVERLAP_OUT, P_PATIENCE, begin_dram
 from hwgen.model.pipeline.kernel_tables import (
     AT_COLUMN,
@@ -35,6 +37,7 @@ from hwgen.model.pipeline.kernel_tables import (
     HAS_RELEASED,
     IN_FLIGHT,
     JOIN,
+    LEFT,
     LEFT_COLUMNS,
     LEFT_LINES,
     LEVEL,
@@ -43,9 +46,7 @@ from hwgen.model.pipeline.kernel_tables import (
     M_LINES,
     M_MAKER,
     M_OVERLAP,
-    M_QUEUE,
     M_RING,
-    M_ROOM,
     M_SOURCE,
     M_VALID,
     NEXT_COLUMN,
@@ -53,8 +54,6 @@ from hwgen.model.pipeline.kernel_tables import (
     OUTPUT_COLUMN,
     OVERLAP_LEVEL,
     POOL,
-    Q_LINES,
-    Q_QUEUE,
     Q_TARGET,
     R_COLUMNS,
     R_FIRST,
@@ -65,8 +64,6 @@ from hwgen.model.pipeline.kernel_tables import (
     RELEASED,
     S_FULL,
     S_LEVEL,
-    S_LINES,
-    S_ROOM,
     S_TAKEN,
     S_VALID,
     SAVED,
@@ -82,50 +79,56 @@ from hwgen.model.pipeline.kernel_tables import (
     T_COLUMN0,
     T_COLUMNS,
     T_KIND,
-    T_LINE0,
-    T_LINES,
     T_QUEUE,
     T_READS,
     T_STEPS,
     T_STRIDE0,
     T_STRIDE1,
     VALID,
+    W_START,
 )
-from hwgen.model.pipeline.movers_kernel import begin_movers, is_idle, pass_cycle, prepare
-from hwgen.model.pipeline.streams_kernel import incoming, outgoing, streams
+from hwgen.model.pipeline.movers_kernel import begin_movers, count_empty, is_idle, pass_cycle, prepare
+from hwgen.model.pipeline.streams_kernel import incoming, outgoing, registered, streams
+from hwgen.model.pipeline.turns_kernel import all_begun, begin_first, begin_next, pass_turns
 
-__all__ = ["run_tile"]
+__all__ = ["run_tiles"]
 
 STILL = 100
 """Cycles without any movement after which the tile is in deadlock. No part takes that long, beside the DRAM."""
 
 
 @njit
-def _run_tile(  # type: ignore[no-untyped-def]
-    maps, stages, branches, sources, order_in, order_out, free_in, free_out, seen_in, seen_out, movers, starts,
-    stops, p, rows, kept
+def _run_tiles(  # type: ignore[no-untyped-def]
+    all_maps, all_stages, all_branches, all_sources, order_in, order_out, free_in, free_out, seen_in, seen_out,
+    movers, starts, stops, p, rows, kept, of, runs, behind, software, accesses
 ):  # fmt: skip
+    maps, stages = all_maps[0].copy(), all_stages[0].copy()
+    branches, sources = all_branches[0].copy(), all_sources[0].copy()
     m_state, t_state = np.zeros((len(maps), 9), np.int64), np.zeros((len(stages), 16), np.int64)
     b_state, s_state = np.zeros((len(branches), 11), np.int64), np.zeros((len(sources), 8), np.int64)
     port_in, port_out = np.zeros(7, np.int64), np.zeros(7, np.int64)
-    for m in range(len(maps)):
-        m_state[m, COMPLETE] = maps[m, M_LINE] == 0 or maps[m, M_LINES] == 0
-    for s in range(len(stages)):
-        t_state[s, AT_LINE], t_state[s, AT_COLUMN] = stages[s, T_LINE0], stages[s, T_COLUMN0]
-        t_state[s, LEFT_LINES], t_state[s, LEFT_COLUMNS] = stages[s, T_LINES], stages[s, T_COLUMNS]
     for b in range(len(branches)):
         b_state[b, B_CREDIT] = branches[b, R_QUEUE]
-    s_state[:, S_LINES] = sources[:, Q_LINES]
     moving, bus = begin_movers(movers, starts)
+    turns = np.zeros((3 * len(maps) + len(sources) + len(movers), 3), np.int64)
+    left = np.zeros((len(maps), LEFT), np.int64)
+    tables, now = (all_maps, all_stages, all_branches, all_sources), (maps, stages, branches, sources, movers)
+    state = (m_state, t_state, b_state, s_state, moving)
+    begin_first(tables, now, state, turns, left, runs, behind)
     dram, bursts = begin_dram()
     mover_in, mover_out = p[P_OVERLAP_IN], p[P_OVERLAP_OUT]
     lines_in, lines_out, still, cycles = 0, 0, 0, 1
     while still < STILL + p[P_PATIENCE]:
         cycles += 1
-        if _ended(maps, branches, m_state, b_state) and is_idle(movers, moving, bus):
+        begin_next(tables, now, state, turns, left, runs, behind)
+        if len(movers):
+            count_empty(maps, movers, moving, left)
+        begun = all_begun(turns, software, len(accesses))
+        if begun and _ended(maps, branches, m_state, b_state) and is_idle(movers, moving, bus):
             return cycles
+        pass_turns(cycles, now, state, turns, left, software, accesses, free_out)
         prepare(movers, p, moving)
-        _registered(maps, branches, sources, m_state, t_state, b_state, s_state)
+        registered(maps, branches, sources, m_state, t_state, b_state, s_state)
         moved = 0
         for s in range(len(stages)):
             moved += _stage(stages[s], t_state[s], maps, m_state, s, branches, b_state, sources, s_state)
@@ -136,30 +139,13 @@ def _run_tile(  # type: ignore[no-untyped-def]
         moved += m_state[:, RELEASED].sum() + b_state[:, B_PASSES].sum()
         moved += streams(maps, branches, sources, b_state, s_state, movers, moving)
         if not free_in:
-            moved += incoming(maps, m_state, port_in, order_in, movers, moving, mover_in)
+            moved += incoming(maps, m_state, port_in, order_in, left, movers, moving, mover_in)
         if not free_out:
-            moved += outgoing(maps, branches, b_state, port_out, order_out, movers, moving, mover_out)
+            moved += outgoing(maps, branches, b_state, port_out, order_out, left, movers, moving, mover_out)
         if len(movers):
-            moved += pass_cycle(movers, starts, stops, p, moving, bus, dram, bursts, rows, kept)
-        still = 0 if moved else still + 1
+            moved += pass_cycle(movers, starts, stops, of, p, moving, bus, dram, bursts, rows, kept, left, behind)
+        still = 0 if moved or software[W_START] >= 0 else still + 1
     return -1
-
-
-@njit
-def _registered(maps, branches, sources, m_state, t_state, b_state, s_state):  # type: ignore[no-untyped-def]
-    """What the parts see of each other in a cycle: the levels at its beginning."""
-    for s in range(len(t_state)):
-        t_state[s, VALID] = t_state[s, LEVEL] > 0
-    for q in range(len(s_state)):
-        s_state[q, S_VALID], s_state[q, S_ROOM] = s_state[q, S_LEVEL] > 0, s_state[q, S_LEVEL] < sources[q, Q_QUEUE]
-    for b in range(len(branches)):
-        from_ring = branches[b, R_KIND] == OPERAND and maps[branches[b, R_MAP], M_RING] > 0
-        b_state[b, B_VALID] = b_state[b, B_LEVEL] > 0
-        b_state[b, B_ROOM] = b_state[b, B_CREDIT] > 0 if from_ring else b_state[b, B_LEVEL] < branches[b, R_QUEUE]
-    for m in range(len(m_state)):
-        m_state[m, M_VALID] = m_state[m, OVERLAP_LEVEL] > 0
-        m_state[m, M_ROOM] = m_state[m, OVERLAP_LEVEL] < maps[m, M_QUEUE]
-        m_state[m, RELEASED] = m_state[m, IN_FLIGHT]
 
 
 @njit
@@ -383,18 +369,18 @@ def _cached(sources: int):  # type: ignore[no-untyped-def]
     """The compiled kernel, kept in numba's cache for as long as ``sources`` stays the same: see `digest`."""
 
     @njit(cache=True)
-    def run_tile(  # type: ignore[no-untyped-def]
+    def run_tiles(  # type: ignore[no-untyped-def]
         maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, movers, starts,
-        stops, p, rows, kept
+        stops, p, rows, kept, of, runs, behind, software, accesses
     ):  # fmt: skip
         if sources:
-            return _run_tile(
+            return _run_tiles(
                 maps, stages, branches, sources_, order_in, order_out, free_in, free_out, seen_in, seen_out, movers,
-                starts, stops, p, rows, kept
+                starts, stops, p, rows, kept, of, runs, behind, software, accesses
             )  # fmt: skip
         return -1
 
-    return run_tile
+    return run_tiles
 
 
-run_tile = _cached(digest(latency, kernel_tables, streams_kernel, movers_kernel, dram_kernel))
+run_tiles = _cached(digest(latency, kernel_tables, streams_kernel, movers_kernel, dram_kernel, turns_kernel))

@@ -22,17 +22,21 @@ from hwgen.model.pipeline.dram_kernel import (
     dram_cycle,
     takes_data,
 )  # fmt: skip
+from hwgen.model.pipeline.kernel_tables import L_EMPTY, L_LEAD, L_PASSES, L_RUNS_IN, L_RUNS_OUT, L_UNWRITTEN, M_LINES
 
-__all__ = ["begin_movers", "give", "is_idle", "offer_turn", "pass_cycle", "prepare", "take"]
+__all__ = ["begin_movers", "count_empty", "give", "is_idle", "offer_turn", "pass_cycle", "prepare", "take"]
 
 # The table of movers: those that read, then those that write, each in the order of its number. Those that read have
-# `V_READS`. `V_AFTER`: the mover whose lines have to be written before; `V_ORDER`: the one that reads the order.
-V_READS, V_BEAT, V_AFTER, V_ORDER, V_FIRST, V_LAST = range(6)
+# `V_READS`. `V_AFTER`: the mover whose lines have to be written before; `V_ORDER`: the one that reads the order;
+# `V_LINES`: lines of a tile, where lines are waited for. The runs are those of all tiles.
+V_READS, V_BEAT, V_AFTER, V_ORDER, V_FIRST, V_LAST, V_LINES = range(7)
 # The state of a mover: the next run; the run in hand, from the next byte to its end; the cursors of what leaves the
-# queue of words (of one that writes: of bursts that are asked for) and of bursts that are answered; levels.
+# queue of words (of one that writes: of bursts that are asked for) and of bursts that are answered; levels; the end
+# of the tile's runs; tiles that the mover before leaves out, and those of them that count from the next cycle on.
 (U_RUN, U_AT, U_STOP, U_OUT_RUN, U_OUT_AT, U_DONE_RUN, U_DONE_AT, U_LEVEL, U_WORDS, U_RESERVED, U_LANES, U_BURSTS,
- U_OPEN, U_MOVED, U_TAKES, U_PERMITTED, U_KNOWN, U_TURN, U_READY, U_EMITS, U_ACTIVE, U_WORD) = range(22)  # fmt: skip
-STATES = 22
+ U_OPEN, U_MOVED, U_TAKES, U_PERMITTED, U_KNOWN, U_TURN, U_READY, U_EMITS, U_ACTIVE, U_WORD,
+ U_LIMIT, U_EMPTY, U_PASSES) = range(25)  # fmt: skip
+STATES = 25
 # The port: in each direction a register with a burst, full or not; the write whose words are sent.
 A_READ, A_READ_FIRST, A_READ_LAST, A_READER, A_WRITE, A_WRITE_FIRST, A_WRITE_LAST, A_WRITER = range(8)
 A_SENDING, A_ADDRESSED, A_LEFT = range(8, 11)
@@ -43,11 +47,12 @@ K_READER, K_WRITER = range(2)
 
 @njit
 def begin_movers(movers, starts):  # type: ignore[no-untyped-def]
-    """The state of movers and port at the beginning of a tile."""
+    """The state of movers and port at the beginning of a run."""
     state = np.zeros((len(movers), STATES), np.int64)
     for v in range(len(movers)):
         first = movers[v, V_FIRST]
         state[v, U_RUN], state[v, U_OUT_RUN], state[v, U_DONE_RUN] = first, first, first
+        state[v, U_LIMIT] = first
         if movers[v, V_LAST] > first:
             state[v, U_OUT_AT], state[v, U_DONE_AT] = starts[first], starts[first]
     return state, np.zeros(PORT, np.int64)
@@ -65,6 +70,22 @@ def is_idle(movers, state, port):  # type: ignore[no-untyped-def]
         if writes and (state[v, U_WORDS] or (state[v, U_ACTIVE] and state[v, U_AT] == state[v, U_STOP])):
             return False
     return True
+
+
+@njit
+def count_empty(maps, movers, state, left):  # type: ignore[no-untyped-def]
+    """Tiles that are left out count as written in the cycle after all lines before them are."""
+    for m in range(len(maps)):
+        left[m, L_LEAD] += left[m, L_PASSES] * maps[m, M_LINES]
+        left[m, L_PASSES] = left[m, L_EMPTY] > 0 and left[m, L_UNWRITTEN] == 0
+        left[m, L_EMPTY] -= left[m, L_PASSES]
+    for v in range(len(movers)):
+        after = movers[v, V_AFTER]
+        if after >= 0:
+            state[v, U_PERMITTED] += state[v, U_PASSES] * movers[v, V_LINES]
+            written = state[after, U_RUN] == state[after, U_DONE_RUN]
+            state[v, U_PASSES] = state[v, U_EMPTY] > 0 and written
+            state[v, U_EMPTY] -= state[v, U_PASSES]
 
 
 # --- at the stages ---
@@ -123,7 +144,7 @@ def offer_turn(state, v):  # type: ignore[no-untyped-def]
 
 
 @njit
-def pass_cycle(movers, starts, stops, p, state, port, dram, queues, rows, kept):  # type: ignore[no-untyped-def]
+def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, kept, left, behind):  # type: ignore[no-untyped-def]
     """The rest of a cycle, after the stages. Returns whether anything moved at the port."""
     readers = int(movers[:, V_READS].sum())
     read_goes, write_goes, data_goes = takes_data(port[A_READ], port[A_WRITE], port[A_ADDRESSED], p, dram)
@@ -135,8 +156,8 @@ def pass_cycle(movers, starts, stops, p, state, port, dram, queues, rows, kept):
         writer = _granted(p, state, readers, len(movers), kept[K_WRITER])
     moved = read_goes or write_goes or data_goes or dram[D_DATA] or dram[D_ANSWER]
     for v in range(len(movers)):
-        _choose_run(movers, p, stops, state, v, v == reader)
-    _answers(movers, starts, stops, p, state, dram)
+        _choose_run(movers, p, stops, of, state, v, v == reader, left, behind)
+    _answers(movers, starts, stops, of, p, state, dram, left, behind)
     dram_cycle(
         p, dram, queues, rows, kept,
         read_goes, port[A_READ_FIRST], port[A_READ_LAST], port[A_READER],
@@ -174,7 +195,7 @@ def pass_cycle(movers, starts, stops, p, state, port, dram, queues, rows, kept):
         else:
             _write(p, state, v)
         if state[v, U_TAKES]:
-            _take_run(movers, starts, stops, p, state, v)
+            _take_run(movers, starts, stops, of, p, state, v, left, behind)
         if movers[v, V_ORDER] >= 0:
             state[v, U_KNOWN] += state[v, U_TAKES] - state[v, U_TURN]
     return moved
@@ -202,7 +223,7 @@ def _granted(p, state, first, last, before):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _choose_run(movers, p, stops, state, v, granted):  # type: ignore[no-untyped-def]
+def _choose_run(movers, p, stops, of, state, v, granted, left, behind):  # type: ignore[no-untyped-def]
     """Decide whether a mover takes its next run in this cycle."""
     if movers[v, V_READS]:
         at, stop = state[v, U_AT], state[v, U_STOP]
@@ -211,28 +232,47 @@ def _choose_run(movers, p, stops, state, v, granted):  # type: ignore[no-untyped
         finishes = state[v, U_EMITS] and state[v, U_AT] == state[v, U_STOP] and state[v, U_LEVEL] <= p[P_WIDTH]
         ready = not state[v, U_ACTIVE] or finishes
     after, order = movers[v, V_AFTER], movers[v, V_ORDER]
-    if after >= 0 and movers[after, V_LAST] > movers[after, V_FIRST]:
+    if after >= 0:
         ready = ready and state[v, U_PERMITTED] > 0
-    if order >= 0:
-        ready = ready and state[order, U_LEVEL] > 0 and state[v, U_KNOWN] < p[P_ORDERS]
-    state[v, U_TAKES] = ready and state[v, U_RUN] < movers[v, V_LAST]
-    if order >= 0 and state[v, U_TAKES]:
+    if order < 0:
+        state[v, U_TAKES] = ready and state[v, U_RUN] < state[v, U_LIMIT]
+        return
+    ready = ready and state[order, U_LEVEL] > 0 and state[v, U_KNOWN] < p[P_ORDERS]
+    if ready and state[v, U_RUN] < movers[v, V_LAST]:
+        m = of[state[v, U_RUN]]
+        if movers[v, V_READS]:
+            state[v, U_TAKES] = left[m, L_RUNS_IN] > 0 and (behind[m] < 0 or left[m, L_LEAD] > 0)
+        else:
+            state[v, U_TAKES] = left[m, L_RUNS_OUT] > 0
+    else:
+        state[v, U_TAKES] = 0
+    if state[v, U_TAKES]:
         state[order, U_MOVED] = 1
 
 
 @njit
-def _take_run(movers, starts, stops, p, state, v):  # type: ignore[no-untyped-def]
+def _take_run(movers, starts, stops, of, p, state, v, left, behind):  # type: ignore[no-untyped-def]
     run, after = state[v, U_RUN], movers[v, V_AFTER]
     state[v, U_AT], state[v, U_STOP], state[v, U_RUN] = starts[run], stops[run], run + 1
-    if after >= 0 and movers[after, V_LAST] > movers[after, V_FIRST]:
+    if after >= 0:
         state[v, U_PERMITTED] -= 1
+    if movers[v, V_ORDER] >= 0:
+        m = of[run]
+        if movers[v, V_READS]:
+            left[m, L_RUNS_IN] -= 1
+            left[m, L_LEAD] -= 1
+        else:
+            left[m, L_RUNS_OUT] -= 1
+    for m in range(len(left)):
+        if behind[m] == v and (movers[v, V_ORDER] < 0 or of[run] == m):
+            left[m, L_UNWRITTEN] += 1
     if not movers[v, V_READS]:
         state[v, U_ACTIVE], state[v, U_LEVEL] = 1, starts[run] % p[P_WIDTH]
         state[v, U_WORD] = starts[run] - state[v, U_LEVEL]
 
 
 @njit
-def _answers(movers, starts, stops, p, state, dram):  # type: ignore[no-untyped-def]
+def _answers(movers, starts, stops, of, p, state, dram, left, behind):  # type: ignore[no-untyped-def]
     """A beat that was read, and the answer to a burst that was written, which the DRAM shows in this cycle."""
     if dram[D_DATA]:
         state[dram[D_DATA_OF], U_OPEN] -= dram[D_DATA_LAST]
@@ -244,6 +284,11 @@ def _answers(movers, starts, stops, p, state, dram):  # type: ignore[no-untyped-
         for u in range(len(movers)):
             if movers[u, V_AFTER] == v and end == stop:
                 state[u, U_PERMITTED] += 1
+        for m in range(len(left)):
+            mine = behind[m] == v and (movers[v, V_ORDER] < 0 or of[state[v, U_DONE_RUN]] == m)
+            if mine and end == stop:
+                left[m, L_LEAD] += 1
+                left[m, L_UNWRITTEN] -= 1
         _advance(movers, starts, stops, state, v, U_DONE_RUN, end)
     for v in range(len(movers)):
         state[v, U_READY] = dram[D_DATA] and dram[D_DATA_OF] == v  # from here on: of one that reads, a word comes

@@ -146,8 +146,10 @@ def test_settings_beyond_the_generated_sizes_do_not_start(change: dict[str, int]
             await port.write(name, value)
         await port.write("control", Control.START)
         assert ctx.get(registers.running)
+        ctx.set(registers.waits, 1)
         assert await port.write("map0_line", 1)
         assert await port.error() == PipelineError.WRITTEN_WHILE_BUSY
+        ctx.set(registers.waits, 0)
         ctx.set(registers.ended, 1)
         await ctx.tick()
         assert not ctx.get(registers.running)
@@ -163,7 +165,7 @@ def test_a_refused_write_never_leaves_done_and_an_error_together() -> None:
         for while_busy in (False, True):
             await port.write("control", Control.START)
             if while_busy:
-                assert await port.write("map0_line", 1)
+                assert await port.write("stage0_shift", 1)
                 assert await port.read("status") == Status.BUSY | PipelineError.WRITTEN_WHILE_BUSY << 8
             ctx.set(registers.ended, 1)
             await ctx.tick()
@@ -191,5 +193,61 @@ def test_the_watchdog_counts_cycles_without_movement() -> None:
             await ctx.tick()
         assert not ctx.get(registers.running)
         assert await port.error() == PipelineError.WATCHDOG
+
+    simulate(bench)
+
+
+def test_a_run_ends_after_the_tile_that_no_other_one_follows() -> None:
+    """The next tile is written and started while one runs, but not before its settings have been taken."""
+
+    async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
+        for name, value in {"map0_line": 4, "map0_lines": 4, "map1_line": 4, "map1_lines": 4}.items():
+            await port.write(name, value)
+        assert not await port.write("control", Control.START | Control.MORE)
+        ctx.set(registers.waits, 1)
+        assert await port.read("status") == Status.BUSY | Status.QUEUED
+        assert await port.write("control", Control.START)
+        assert await port.error() == PipelineError.WRITTEN_WHILE_BUSY
+        ctx.set(registers.waits, 0)
+        ctx.set(registers.ended, 1)
+        assert not await port.write("map0_line", 3)
+        assert await port.write("stage0_shift", 3)  # the same for all tiles
+        assert await port.error() == PipelineError.WRITTEN_WHILE_BUSY
+        assert ctx.get(registers.running)
+        ctx.set(registers.ended, 0)
+        await port.write("control", Control.CLEAR)
+        ctx.set(registers.port.req, 1)
+        ctx.set(registers.port.wen, 0)
+        ctx.set(registers.port.be, 15)
+        ctx.set(registers.port.add, port.addresses["control"])
+        ctx.set(registers.port.wdata, Control.START)
+        await ctx.tick()
+        ctx.set(registers.port.req, 0)
+        assert (ctx.get(registers.start), ctx.get(registers.first)) == (1, 0)
+        await ctx.tick()
+        ctx.set(registers.ended, 1)
+        await ctx.tick()
+        assert not ctx.get(registers.running)
+        assert await port.read("status") == Status.DONE
+
+    simulate(bench)
+
+
+@pytest.mark.parametrize("unsound", [False, True])
+def test_a_start_that_is_refused_ends_the_run(unsound: bool) -> None:
+    """What was started goes on to its end, and then the run has failed."""
+
+    async def bench(ctx: Any, registers: PipelineRegisters, port: _Port) -> None:
+        for name, value in {"map0_line": 4, "map0_lines": 4, "map1_line": 4, "map1_lines": 4}.items():
+            await port.write(name, value)
+        await port.write("control", Control.START | Control.MORE)
+        await port.write("map0_line", 5 if unsound else 4)
+        await port.write("control", Control.START | Control.MORE)
+        ctx.set(registers.ended, 1)
+        await ctx.tick()
+        await ctx.tick()
+        assert ctx.get(registers.running) == (not unsound)
+        if unsound:
+            assert await port.read("status") == Status.FAILED | PipelineError.LINE << 8
 
     simulate(bench)

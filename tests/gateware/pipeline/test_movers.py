@@ -86,9 +86,12 @@ def test_runs_of_the_overlap_come_in_the_given_order() -> None:
         for number in (2, 5):
             for name, values in (("address", bases), ("pitch", pitches), ("bytes", sizes)):
                 ctx.set(getattr(top, f"{name}_{number}"), values[number])
-        ctx.set(top.begin, 1)
+            ctx.set(getattr(top, f"lines_{number}"), order.count(number))
+            ctx.set(getattr(top, f"begin_{number}"), 1)
         await ctx.tick()
-        ctx.set(top.begin, 0)
+        for number in (2, 5):
+            ctx.set(getattr(top, f"begin_{number}"), 0)
+            ctx.set(getattr(top, f"bytes_{number}"), 999)  # of the next tile
         for number in order:
             ctx.set(top.i_order.payload, number)
             ctx.set(top.i_order.valid, 1)
@@ -106,6 +109,80 @@ def test_runs_of_the_overlap_come_in_the_given_order() -> None:
         assert [await take(ctx, top.o_order, rng) for _ in order] == order
 
     simulate(top, feed, check, pass_on)
+
+
+def test_a_map_whose_tile_has_no_more_runs_waits_for_the_next_one() -> None:
+    top = OrderedRuns((2, 5))
+
+    async def begin(ctx: Any, number: int, lines: int, size: int) -> None:
+        for name, value in (("lines", lines), ("bytes", size), ("address", 0), ("begin", 1)):
+            ctx.set(getattr(top, f"{name}_{number}"), value)
+        await ctx.tick()
+        ctx.set(getattr(top, f"begin_{number}"), 0)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(top.o_run.ready, 1)
+        ctx.set(top.o_order.ready, 1)
+        await begin(ctx, 2, 1, 8)
+        await begin(ctx, 5, 1, 0)
+        assert (ctx.get(top.done_2), ctx.get(top.done_5)) == (0, 1)
+        ctx.set(top.i_order.valid, 1)
+        ctx.set(top.i_order.payload, 2)
+        assert ctx.get(top.o_run.valid)
+        await ctx.tick()
+        for number in (2, 5):
+            ctx.set(top.i_order.payload, number)
+            assert not ctx.get(top.o_run.valid)
+            await begin(ctx, number, 1, 7)
+            assert ctx.get(top.o_run.valid)
+            assert ctx.get(top.o_run.payload.bytes) == 7
+
+    simulate(top, bench)
+
+
+def test_a_run_waits_for_the_line_of_the_tile_before() -> None:
+    """Two tiles of three lines, then one in which nothing is written, which counts after the last line before."""
+    top = OrderedRuns((4,), waits=[4])
+
+    async def pulse(ctx: Any, *names: str) -> None:
+        for name in names:
+            ctx.set(getattr(top, f"{name}_4"), 1)
+        await ctx.tick()
+        for name in names:
+            ctx.set(getattr(top, f"{name}_4"), 0)
+
+    async def reads(ctx: Any) -> bool:
+        """Whether the next line can be read now, which is done."""
+        await ctx.tick()
+        ready = bool(ctx.get(top.o_run.valid))
+        ctx.set(top.o_run.ready, ready)
+        await ctx.tick()
+        ctx.set(top.o_run.ready, 0)
+        return ready
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(top.lines_4, 3)
+        ctx.set(top.o_order.ready, 1)
+        ctx.set(top.i_order.valid, 1)
+        ctx.set(top.i_order.payload, 4)
+        await pulse(ctx, "begin")  # of a tile that reads nothing
+        for _ in range(3):
+            await pulse(ctx, "asked")
+        ctx.set(top.bytes_4, 8)
+        await pulse(ctx, "begin")
+        assert not await reads(ctx)
+        await pulse(ctx, "written")
+        assert await reads(ctx)
+        assert not await reads(ctx)
+        await pulse(ctx, "left_out")
+        assert not await reads(ctx)
+        for _ in range(2):
+            await pulse(ctx, "written")
+        assert [await reads(ctx) for _ in range(3)] == [True, True, False]
+        await pulse(ctx, "begin")
+        assert [await reads(ctx) for _ in range(4)] == [True, True, True, False]
+
+    simulate(top, bench)
 
 
 def test_a_single_mover_of_a_direction_is_served_by_the_arbiter() -> None:

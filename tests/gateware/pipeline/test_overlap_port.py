@@ -30,6 +30,15 @@ def settle(ctx: Any, port: OverlapIn | OverlapOut) -> None:
         ctx.set(getattr(port, f"lines_{number}"), LINES)
 
 
+async def begin(ctx: Any, port: OverlapIn | OverlapOut) -> None:
+    """All maps begin the tile."""
+    for value in (1, 0):
+        for number in CHANNELS:
+            ctx.set(getattr(port, f"begin_{number}"), value)
+        if value:
+            await ctx.tick()
+
+
 async def order(ctx: Any, port: OverlapIn | OverlapOut, taken: list[int]) -> None:
     """Offers the order of this tile and of the next."""
     for number in ORDER * 2:
@@ -51,9 +60,7 @@ def test_pixels_come_to_their_maps(pace: float) -> None:
 
     async def main(ctx: Any) -> None:
         settle(ctx, port)
-        ctx.set(port.begin, 1)
-        await ctx.tick()
-        ctx.set(port.begin, 0)
+        await begin(ctx, port)
         for one in in_beats(every) + [b"??"] * 3:
             ctx.set(port.i_beat.payload, int.from_bytes(one + rng.randbytes(BEAT - len(one)), "little"))
             ctx.set(port.i_beat.valid, 1)
@@ -101,9 +108,7 @@ def test_pixels_go_out_in_order(pace: float) -> None:
 
     async def main(ctx: Any) -> None:
         settle(ctx, port)
-        ctx.set(port.begin, 1)
-        await ctx.tick()
-        ctx.set(port.begin, 0)
+        await begin(ctx, port)
         for _ in range(150):
             ctx.set(port.o_beat.ready, rng.random() < pace)
             *_, valid, ready, payload, keep = await ctx.tick().sample(

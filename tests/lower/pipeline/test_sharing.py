@@ -13,7 +13,7 @@ from hwgen.lower.pipeline.tiles import plan_stack
 def pipelines(part: Part, macs: int) -> list[PipelineParameters]:
     solutions = (whole_stack(part.made(small=False), factor) for factor in (1, 2, 3))
     plans = [plan_stack(one, one.stacks[0]) for one in solutions]
-    return [lower_stack(plan, None, macs=macs, order=lambda *_: []).parameters for plan in plans]
+    return [lower_stack(plan, None, macs=macs, order=lambda *_: ((), ())).parameters for plan in plans]
 
 
 def test_the_regressions_networks_in_all_their_tilings() -> None:

@@ -14,8 +14,8 @@ MULTIPLIER_BITS = 17
 AVERAGE_SHIFT_BITS = 6
 
 _AVERAGE = (
-    Setting("multiplier", MULTIPLIER_BITS, "What the sum is multiplied by"),
-    Setting("shift", AVERAGE_SHIFT_BITS, "Bits that the product is shifted right, with rounding"),
+    Setting("multiplier", MULTIPLIER_BITS, "What the sum is multiplied by", lasting=True),
+    Setting("shift", AVERAGE_SHIFT_BITS, "Bits that the product is shifted right, with rounding", lasting=True),
     *OUTPUT_SETTINGS,
 )
 

@@ -87,29 +87,27 @@ def _late(result: dict[str, Any]) -> list[str]:
     cycles = result["cycles"]
     late = abs(cycles["measured"] - cycles["predicted"]) > WITHIN * cycles["predicted"]
     lines = [f"{cycles['measured']} cycles, {cycles['predicted']} predicted"] if late else []
-    return lines + [
-        f"tile {number}: {line}" for number, tile in enumerate(result["pace"]) for line in tile["failures"]
-    ]
+    return lines + (result["pace"]["failures"] if result["pace"] else [])
 
 
 def _print_pace(results: list[dict[str, Any]]) -> None:
-    """The tile of each stack whose output is furthest from the pace of its slowest stage, and sums over all tiles."""
+    """The tile of each stack whose output is furthest from the pace of its slowest stage, and the worst border."""
     rows: list[list[object]] = []
     for result in results:
-        tiles = result["pace"]
-        sums = {name: sum(tile[name] for tile in tiles) for name in ("fill", "between", "drain", "waited", "behind")}
+        tiles = (pace := result["pace"] or {"tiles": [], "drain": 0, "waited": 0, "behind": 0})["tiles"]
         steady = [tile for tile in tiles if tile["measured"] is not None]
-        worst = max(steady, key=lambda tile: abs(tile["measured"] / tile["slowest"] - 1), default=None)
+        ratios = [tile["measured"] / tile["slowest"] for tile in steady]
+        worst = max(range(len(steady)), key=lambda place: abs(ratios[place] - 1), default=None)
         pair = (None, None, None) if worst is None else (
-            worst["slowest"], worst["measured"], worst["measured"] / worst["slowest"])  # fmt: skip
-        later = sum(tile["fill"] for tile in tiles[1:])
-        rows.append([result["stack"], result["factor"], len(steady), *pair, *sums.values(), later,
-                     result["cycles"]["measured"]])  # fmt: skip
-    columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "fill", "first to last", "drain",
-               "streams wait", "skips wait", "later tiles fill", "cycles"]  # fmt: skip
+            steady[worst]["slowest"], steady[worst]["measured"], ratios[worst])  # fmt: skip
+        later = [tile["measured"] / tile["slowest"] for tile in tiles[1:]]
+        rows.append([result["stack"], result["factor"], len(steady), *pair, max(later, default=None), pace["drain"],
+                     pace["waited"], pace["behind"], result["cycles"]["measured"]])  # fmt: skip
+    columns = ["stack", "tiles", "steady", "slowest stage", "output", "ratio", "worst border", "drain",
+               "streams wait", "skips wait", "cycles"]  # fmt: skip
     print_table(
-        "Cycles a pixel of the output (the tile that differs most), and those of all tiles",
+        "Cycles a pixel of the output (the tile that differs most), borders between tiles included",
         columns,
         rows,
-        wide=["drain", "first to last", "fill", "later tiles fill", "skips wait", "streams wait"],
+        wide=["drain", "skips wait", "streams wait"],
     )

@@ -192,6 +192,10 @@ class GlobalPooling(StageComponent):
                 for number, channels in enumerate(choices):
                     with m.Case(number):
                         m.d.sync += sums[channels[lane]].eq(following)
+            with m.If(draining & collect.go), m.Switch(block):
+                for number, channels in enumerate(choices):
+                    with m.Case(number):
+                        m.d.sync += sums[channels[lane]].eq(sums[channels[lane]].init)
             values.append(_averaged(m, self, total, str(lane)) if average else total)
         m.d.comb += collect.block.eq(Cat(*values))
         return m

@@ -39,6 +39,8 @@ class Shuffle(StageComponent):
     o_pixel : Out(stream)
     moved : Out(1)
         A step is done in this cycle.
+    idle : Out(1)
+        All lines of the squares of the pixels that it has released are sent.
     """
 
     builds = ShuffleStage
@@ -61,6 +63,7 @@ class Shuffle(StageComponent):
                 "window": In(WindowPort.of(source)),
                 "o_pixel": Out(stream.Signature(8 * made.channels)),
                 "moved": Out(1),
+                "idle": Out(1),
             }
         )
 
@@ -105,6 +108,7 @@ class Shuffle(StageComponent):
             self.o_pixel.payload.eq(queue.r_data),
             queue.r_en.eq(self.o_pixel.ready),
             self.moved.eq(steps),
+            self.idle.eq(~replaying & ~fetching),
         ]
         next_column = Signal.like(column)
         m.d.comb += next_column.eq(Mux(last_column, 0, column + 1))
