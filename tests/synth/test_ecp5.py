@@ -86,13 +86,23 @@ def test_abc_maps_where_abc9_fails(cache: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(hwgen.synth.ecp5._Run, "_yosys", failing)
     stages: list[str] = []
-    found = synthesise(DESIGN, "top", {"I0": "store."}, tell=stages.append)
+    mapped: list[str] = []
+    mapping = hwgen.synth.ecp5._Run._map
+
+    def told(run: Any) -> str:
+        mapped.append(mapping(run))
+        return mapped[-1]
+
+    monkeypatch.setattr(hwgen.synth.ecp5._Run, "_map", told)
+    found = areas(DESIGN, "top", tell=stages.append)
     assert stages[1].startswith("Yosys, cells of the ECP5 once more with abc, as its abc9 fails")
-    assert found.mapper == "abc"
-    assert found.buffers == {"I": Area(lut_rams=4)}
-    assert (found.logic.dsps, found.logic.block_rams) == (1, 0)
-    assert 32 <= found.logic.luts <= 80
-    assert synthesise(DESIGN, "top", {"I0": "store."}).mapper == "abc"
+    assert mapped == ["abc"]
+    assert found["store"] == Area(lut_rams=4)
+    logic = found[""]
+    assert (logic.dsps, logic.block_rams) == (1, 0)
+    assert 32 <= logic.luts <= 80
+    assert areas(DESIGN, "top") == found
+    assert mapped == ["abc"]
 
 
 def test_what_a_tool_says_is_told_in_one_line(cache: Path) -> None:
