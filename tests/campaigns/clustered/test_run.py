@@ -13,6 +13,7 @@ from hwgen.ir.builtin import named_file
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware, load_hardware
 from hwgen.quantised.onnx.reader import read_quantised
+from tests.cosim.vector.test_nodes import CLUSTER
 from tests.random.quantised import quantised_model, random_model
 
 KINDS = ("conv", "depthwise conv", "product", "add", "average pool", "max pool", "concat", "table", "several")
@@ -56,7 +57,9 @@ def ran(
 
 
 def test_layers_and_nodes_are_chained_through_the_dram(tmp_path: Path, hardware: Hardware) -> None:
-    (program,), _ = ran(11, tmp_path, hardware)
+    (program,), plan = ran(11, tmp_path, hardware)
+    assert plan is not None
+    assert {stretch.program.hardware for stretch in plan.stretches} == {CLUSTER}  # which other tests simulate as well
     assert [layer.node.label for layer in program.layers] == ["average pool", "add", "conv", "product"]
 
 

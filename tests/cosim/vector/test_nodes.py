@@ -14,10 +14,15 @@ from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.dram import Dram
 from hwgen.arch.hwc import HwcParameters
 from hwgen.arch.registers.errors import ClusterError, VectorError
+from hwgen.ir.lanes import Lanes
 from tests.random.vectors import KINDS, vector_case
 
-HWC = HwcParameters(("m", "x", "c"), 2, 2, 2, 256, 64, 128, cluster=True)
-CLUSTER = ClusterParameters(HWC, hwcs=1, tcdm_bytes=1 << 15, vector=True)
+HWC = HwcParameters(
+    ("m", "y", "x", "c", "k", "l", "m", "y", "x"), 4, 5, 3, 176, 80, 768, lanes=Lanes(m=4, c=4), position_bits=12,
+    bias_words=64, scaled=True, cluster=True,
+)  # fmt: skip
+CLUSTER = ClusterParameters(HWC, hwcs=2, tcdm_bytes=1 << 14, vector=True)
+"""The one on which `tests.campaigns.clustered.test_run` runs networks, so that it is built once."""
 TIMING = Dram(latency=20, miss_cycles=30, block_cycles=18.0)
 
 
