@@ -46,7 +46,7 @@ def test_points_are_measured_and_equal(tmp_path: Path) -> None:
     layer_set, out = tmp_path / "small.yaml", tmp_path / "out"
     layer_set.write_text(yaml.safe_dump(table), encoding="utf-8")
     command = [sys.executable, "-c", "from hwgen.cli import main; main()", "sweep", str(layer_set), "--buffers",
-               "1KiB", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "2", "-o",
+               "1KiB", "--per-layer", "--objective", "traffic", "--lanes", "x16", "-j", "1", "-o",
                str(out)]  # fmt: skip
     first = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=900)
     assert first.returncode == 0, first.stderr

@@ -55,7 +55,7 @@ def failures(results: Sequence[StackResult]) -> dict[str, tuple[str, ...]]:
     return {result.run.name: result.failures for result in results if not result.passed}
 
 
-@pytest.mark.parametrize("name", ["srgan_blocks", "mobilenet_v2_stride2"])
+@pytest.mark.parametrize("name", [pytest.param("srgan_blocks", marks=pytest.mark.nightly), "mobilenet_v2_stride2"])
 def test_published_stacks_in_one_to_three_tiles(name: str) -> None:
     runs = published(name)
     results = run_stacks([*runs, replace(runs[-1], name="stalled", stall_rate=128)], fast=False)
