@@ -130,7 +130,7 @@ def gone(folder: Path, seconds: float = 60) -> bool:
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_again_and_again_it_ends_as_if_undisturbed(tmp_path: Path, times: int) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
-    finished(started(undisturbed))
+    finished(started(undisturbed, workers=1))
     assert Counter(line.split()[0] for line in journal(undisturbed)) == {"plan": 2, "build": 1, "simulate": 8}
     moments = random.Random(7)
     in_the_middle = 0
