@@ -151,7 +151,9 @@ def test_refusals(run: Run, tmp_path: Path) -> None:
     )
     answer = run("paper", "cecconi-2017", "-o", tmp_path, "--networks", "conv6", "--rtl", "--small")
     refused(answer, "--networks: with --rtl expected conv3_1 or conv4 among them")
-    refused(run("paper", "cecconi-2017", "-o", tmp_path, "--small"), "--small: expected with cecconi-2017 --rtl")
+    refused(
+        run("paper", "cecconi-2017", "-o", tmp_path, "--small"), "--small: expected with --rtl and cecconi-2017, "
+    )
     refused(run("paper", "cecconi-2017", "-o", tmp_path, "--no-orders"), "cecconi-2017: expected no options but -o")
     (tmp_path / "file").touch()
     refused(run("paper", "cecconi-2017", "-o", tmp_path / "file"), "-o: expected a folder, got the file")

@@ -156,5 +156,5 @@ def test_the_command(
 def test_wrong_options_are_refused(run: Run, tmp_path: Path) -> None:
     answer = run("paper", "sousa-2022", "--hardware", "hwc", "--networks", "lenet", "-o", tmp_path)
     refused(answer, "--hardware: hwc: expected cluster.load, as hwgen calibrate stores it")
-    answer = run("paper", "goetschalckx-2019", "--rtl", "-o", tmp_path)
-    refused(answer, "goetschalckx-2019: expected no options but -o, --networks and --json")
+    answer = run("paper", "goetschalckx-2019", "--rtl", "--networks", "vgg", "-o", tmp_path)
+    refused(answer, "goetschalckx-2019 --rtl: expected no options but -o, --small, --results and --json")
