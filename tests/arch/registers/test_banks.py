@@ -25,7 +25,10 @@ def test_every_bank_begins_with_identity_control_and_status(bank: Bank) -> None:
     assert control.address == CONTROL_ADDRESS == 4
     assert identity.reset.to_bytes(4, "big") == {"hwc": b"HWC1", "cluster": b"CLU1", "pipeline": b"FUS1"}[bank.name]
     assert {field.name: field.mask for field in control.fields}.items() >= {"start": 1, "clear": 2}.items()
-    assert {field.name: field.mask for field in status.fields} == {"busy": 1, "done": 2, "failed": 4, "error": 0xFF00}
+    waits = {"queued": 8} if bank.name == "pipeline" else {}
+    assert {field.name: field.mask for field in status.fields} == {
+        "busy": 1, "done": 2, "failed": 4, "error": 0xFF00, **waits,
+    }  # fmt: skip
     assert status.field("error").codes in ERRORS
     assert error_of(0x1504) == 0x15
 
@@ -59,10 +62,10 @@ def test_error_codes_fit_their_field_and_have_a_meaning(codes: type[ErrorCode]) 
         }
 
 
-def test_start_and_load_wait_until_the_block_is_idle_and_clear_does_not() -> None:
+def test_a_load_waits_until_the_pipeline_is_idle_and_a_start_does_not() -> None:
     _, _, pipeline = BANKS
-    assert pipeline["control"].idle_mask == Control.START | Control.LOAD
-    assert pipeline["control"].written_mask == Control.START | Control.LOAD | Control.CLEAR
+    assert pipeline["control"].idle_mask == Control.LOAD
+    assert pipeline["control"].written_mask == Control.START | Control.LOAD | Control.CLEAR | Control.MORE
     assert Status.DONE | Status.FAILED == 6
 
 
