@@ -5,10 +5,14 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HARDWARE", "RESULTS", "Record", "chosen_hardware", "dram_bytes", "hwgen", "judge", "judge_counts"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["HARDWARE", "RESULTS", "Record", "chosen_hardware", "hwgen", "judge", "on_a_cluster"]
 
 RESULTS = Path("results") / "examples"
 HARDWARE = Path(__file__).resolve().parent / "hardware"
@@ -75,11 +79,8 @@ def hwgen(*arguments: object) -> dict[str, Any]:
 def judge(record: Record, run: dict[str, Any]) -> None:
     """Mark what must hold of a document of ``hwgen run``, and say what it took."""
     layers, programs = run["layers"], run.get("programs", [])
-    far = judge_counts(record, run)
+    far = _judge_counts(record, run)
     there = run["onnxruntime"]
-    record.mark(
-        f"cycles of a layer differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
-    )
     record.mark(
         f"{there['equal']:.4%} of all elements are ONNX Runtime's (from {EQUAL:.1%} on), largest difference "
         f"{there['largest_difference']} (up to 1)",
@@ -105,8 +106,40 @@ def judge(record: Record, run: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-def judge_counts(record: Record, run: dict[str, Any]) -> float:
-    """Mark what must hold of elements and accesses; by which part a layer's cycles are wrong at most."""
+def on_a_cluster(
+    record: Record,
+    name: str,
+    file: str,
+    command: list[Any],
+    outputs: Mapping[str, NDArray],
+) -> int:
+    """Run it on a cluster of `HARDWARE`, too, and mark what must hold; its bytes at the DRAM.
+
+    Parameters
+    ----------
+    name : of the run's folder and of its figures.
+    command : of hwgen, without hardware and folder.
+    outputs : what must come of it.
+    """
+    folder = record.folder / name
+    run = hwgen(*command, "--hardware", HARDWARE / file, "-o", folder)
+    record.say(f"  {name}, on {file}:")
+    far, cycles, moved = _judge_counts(record, run), run["cycles"], _dram_bytes(run)
+    same = all(np.array_equal(np.load(folder / run["outputs"][one]), array) for one, array in outputs.items())
+    record.mark("outputs are those of the first run", same)
+    stay = run["resident"].values()
+    record.say(
+        f"  {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted), utilisation {run['utilisation']:.3f}, "
+        f"{moved:,} bytes at the DRAM; {len(run['programs'])} programs, {len(run['host'])} nodes on the host; "
+        f"{len(stay)} maps stay in the TCDM, {sum(not one['stored'] for one in stay)} of them there alone"
+    )
+    record.figures[name] = {"cycles": cycles, "dram_bytes": moved, "utilisation": run["utilisation"],
+                            "largest_cycles_difference": far, "programs": len(run["programs"])}  # fmt: skip
+    return moved
+
+
+def _judge_counts(record: Record, run: dict[str, Any]) -> float:
+    """Mark what must hold of elements, accesses and cycles; by which part a layer's cycles are wrong at most."""
     layers, programs = run["layers"], run.get("programs", [])
     unequal = [one for one in layers if not one["equal"] or one["failures"]]
     record.mark(f"{len(layers)} layers in the RTL: every element is the integer reference's", run["exact"])
@@ -115,11 +148,27 @@ def judge_counts(record: Record, run: dict[str, Any]) -> float:
         + (f", and of {sum(one['passed'] for one in programs)} of {len(programs)} programs" if programs else ""),
         not unequal and all(one["passed"] for one in programs),
     )
-    cycles = [one["cycles"] for one in layers]
-    return max(abs(int(one["measured"]) / int(one["predicted"]) - 1) for one in cycles)
+    far = max(_wrong(one) for one in layers)
+    record.mark(
+        f"cycles of a layer differ by at most {far:.2%} from the prediction (up to {CYCLES:.0%})", far <= CYCLES
+    )
+    for one in layers:
+        if _wrong(one) > CYCLES:
+            cycles = one["cycles"]
+            record.say(f"    {one['node']}: {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted)")
+    if programs:
+        far_off = max(_wrong(one) for one in programs)
+        record.mark(f"cycles of a program by at most {far_off:.2%} (up to {CYCLES:.0%})", far_off <= CYCLES)
+    return far
 
 
-def dram_bytes(run: dict[str, Any]) -> int:
+def _wrong(ran: dict[str, Any]) -> float:
+    """By which part the cycles of a layer or of a program differ from the predicted ones."""
+    cycles = ran["cycles"]
+    return abs(float(cycles["measured"] / cycles["predicted"]) - 1)
+
+
+def _dram_bytes(run: dict[str, Any]) -> int:
     """What a cluster moved at the DRAM: operands of all layers, and the programs."""
     layers = sum(one["total_with_bias"] for one in run["layers"])
     return int(layers + sum(one["measured"]["bytes"] for one in run["programs"]))

@@ -7,15 +7,16 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from examples.accelerator import Record, chosen_hardware, hwgen, judge
+from examples.accelerator import Record, chosen_hardware, hwgen, judge, on_a_cluster
 from examples.digits.lenet import Floats, as_onnx
 from examples.digits.training import train
 from examples.quantising import quantise
 from examples.wheels import DIGITS
 
 SEED = 1
-HELD_OUT, IN_HARDWARE, CALIBRATING = 50, 10, 100
-"""Of each digit: held out of training; of these in the RTL. Images that the quantiser sees, from training."""
+HELD_OUT, IN_HARDWARE, ON_A_CLUSTER, CALIBRATING = 50, 10, 1, 100
+"""Of each digit: held out of training; of these in the RTL; of these on a cluster, too. Images that the quantiser
+sees, from training."""
 ENOUGH = 0.97
 
 
@@ -43,9 +44,10 @@ def main() -> int:
     onnx.save(as_onnx(network), floats)
     chosen = rng.choice(learned, CALIBRATING, replace=False)
     model = quantise(floats, record.folder / "lenet.onnx", [{"digits": digits[chosen]}])
-    files = {name: record.folder / f"{name}.npy" for name in ("held_out", "in_hardware")}
+    files = {name: record.folder / f"{name}.npy" for name in ("held_out", "in_hardware", "on_a_cluster")}
     np.save(files["held_out"], digits[held])
     np.save(files["in_hardware"], digits[held[: 10 * IN_HARDWARE]])
+    np.save(files["on_a_cluster"], digits[held[: 10 * ON_A_CLUSTER]])
 
     reference = hwgen("network", model, "--input", files["held_out"], "-o", record.folder / "reference")
     expected = np.load(record.folder / "reference" / reference["outputs"]["answers"])
@@ -61,6 +63,8 @@ def main() -> int:
     number = int((made.argmax(1) == labels[held[: len(made)]]).sum())
     record.mark(f"RTL: {same} of {len(made)} answers are the reference's, {number} are right", same == len(made))
     judge(record, run)
+    command = ["run", model, "--input", files["on_a_cluster"], "--resident"]
+    on_a_cluster(record, "resident", "cluster_64_vector.yaml", command, {"answers": made[: 10 * ON_A_CLUSTER]})
     record.figures |= {"training_seconds": seconds, "float_right": float(right), "right": float(part)}
     return record.close()
 

@@ -1,7 +1,6 @@
 """``python -m examples.face``: BlazeFace converted, quantised and run in the RTL finds the astronaut's face."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -9,7 +8,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from examples.accelerator import HARDWARE, Record, chosen_hardware, dram_bytes, hwgen, judge, judge_counts
+from examples.accelerator import Record, chosen_hardware, hwgen, judge, on_a_cluster
 from examples.face.converter import converted
 from examples.face.detection import SIZE, Face, faces, overlap
 from examples.face.flatbuffer import read
@@ -42,7 +41,8 @@ def main() -> int:
 
     taken = ("--input", astronaut, "--mean", MEAN, "--std", DEVIATION)
     run = hwgen("run", model, "--hardware", hardware, *taken, "-o", record.folder / "run")
-    face = _only(faces(*(np.load(record.folder / "run" / run["outputs"][name]) for name in outputs)), "RTL")
+    made = {name: np.load(record.folder / "run" / run["outputs"][name]) for name in outputs}
+    face = _only(faces(*made.values()), "RTL")
     shared = overlap(face.box, float_face.box)
     record.mark(
         f"RTL: the face is at {_text(face)}, score {face.score:.3f}; float model: {_text(float_face)}, score "
@@ -51,34 +51,15 @@ def main() -> int:
     )
     judge(record, run)
     _draw(astronaut, face, record.folder / "astronaut.png")
-    _on_a_cluster(record, ["run", model, *taken], run["outputs"])
+    command = ["run", model, *taken]
+    through = on_a_cluster(record, "through_dram", "cluster_64_vector.yaml", command, made)
+    left = on_a_cluster(record, "resident", "cluster_64_vector.yaml", [*command, "--resident"], made)
+    record.mark(
+        f"maps that stay leave {left / through:.3f} of the bytes at the DRAM (up to {SHARE})", left <= SHARE * through
+    )
     record.figures |= {"box": face.box, "score": face.score, "float_box": float_face.box,
                        "float_score": float_face.score, "overlap": shared}  # fmt: skip
     return record.close()
-
-
-def _on_a_cluster(record: Record, command: list[Any], outputs: dict[str, str]) -> None:
-    """All of it on a cluster with a vector unit, each map through the DRAM, and with maps that stay in the TCDM."""
-    moved = []
-    for name, options in (("through_dram", []), ("resident", ["--resident"])):
-        folder = record.folder / name
-        run = hwgen(*command, "--hardware", HARDWARE / "cluster_64_vector.yaml", *options, "-o", folder)
-        stay = sum(not one["stored"] for one in run["resident"].values())
-        record.say(f"  on {HARDWARE.name}/cluster_64_vector.yaml, {len(run['resident'])} maps stay in the TCDM, "
-                   f"{stay} of them there alone:")  # fmt: skip
-        far = judge_counts(record, run)
-        same = all(np.array_equal(np.load(folder / run["outputs"][one]), np.load(record.folder / "run" / file))
-                   for one, file in outputs.items())  # fmt: skip
-        record.mark("outputs are those of the first run", same)
-        moved.append(dram_bytes(run))
-        cycles = run["cycles"]
-        record.say(
-            f"  {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted; a layer by up to {far:.2%} wrong), "
-            f"{moved[-1]:,} bytes at the DRAM, {len(run['programs'])} programs, {len(run['host'])} nodes on the host"
-        )
-        record.figures[name] = {"cycles": cycles, "dram_bytes": moved[-1], "largest_cycles_difference": far}
-    part = moved[1] / moved[0]
-    record.mark(f"maps that stay leave {part:.3f} of the bytes at the DRAM (up to {SHARE})", part <= SHARE)
 
 
 def _only(found: list[Face], source: str) -> Face:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from examples.accelerator import HARDWARE, Record, chosen_hardware, hwgen, judge, judge_counts
+from examples.accelerator import Record, chosen_hardware, hwgen, judge, on_a_cluster
 from examples.light import MODELS, folded, with_weights
 from examples.quantising import quantise
 from examples.wheels import picture
@@ -33,14 +33,8 @@ def main() -> int:
     part = run["utilisation"]
     record.mark(f"utilisation of the multipliers {part:.3f} (from {ENOUGH:.2f} on)", part >= ENOUGH)
     judge(record, run)
-    slow = hwgen(*command, "--hardware", HARDWARE / "cluster_64_ddr3.yaml", "-o", record.folder / "ddr3")
-    record.say(f"  on {HARDWARE.name}/cluster_64_ddr3.yaml, whose DRAM is like DDR3:")
-    far, cycles = judge_counts(record, slow), slow["cycles"]
-    record.say(
-        f"  {cycles['measured']:,} cycles ({cycles['predicted']:,} predicted; a layer by up to {far:.2%} wrong), "
-        f"utilisation {slow['utilisation']:.3f}"
-    )
-    record.figures["ddr3"] = {"cycles": cycles, "utilisation": slow["utilisation"], "largest_cycles_difference": far}
+    made = {name: np.load(record.folder / "run" / file) for name, file in run["outputs"].items()}
+    on_a_cluster(record, "like_ddr3", "cluster_64_ddr3.yaml", command, made)
     return record.close()
 
 
