@@ -47,6 +47,7 @@ __all__ = [
     "HierarchyOption",
     "ObjectiveOption",
     "PerLayer",
+    "ResidentOption",
     "SetObjective",
     "SlackOption",
     "Work",
@@ -129,6 +130,13 @@ PerLayer = Annotated[
 
 FittedOption = Annotated[
     bool, typer.Option("--fitted", help="As narrow as the layers allow; settings that they have alike are constants.")
+]
+ResidentOption = Annotated[
+    bool,
+    typer.Option(
+        "--resident",
+        help="Of a quantised network on a cluster: feature maps that fit stay in the TCDM from node to node.",
+    ),
 ]
 
 

@@ -1,56 +1,93 @@
-"""The program of a whole network on a cluster as files: its weights, and where inputs and outputs are."""
+"""The programs of a whole network on a cluster as files: its weights, and where inputs and outputs are."""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.layout import Region
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
-from hwgen.export.driver.programs import Tensor, Write, c_bytes, c_program, identifier
+from hwgen.export.driver.programs import Tensor, Write, c_bytes, c_program, c_programs, identifier
 from hwgen.lower.network.program import NetworkProgram
 
-__all__ = ["network_program_files"]
+__all__ = ["Exchanged", "network_program_files", "program_names"]
 
 KIND = "network_program"
 
 
+@dataclass(frozen=True, eq=False)
+class Exchanged:
+    """A program, and its maps of int8: the caller stores the inputs before each start, and reads the outputs then."""
+
+    program: NetworkProgram
+    inputs: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+
+
+def program_names(network: str, count: int) -> list[str]:
+    """Of the programs of a network, in order."""
+    return [network] if count == 1 else [f"{network}_{number}" for number in range(count)]
+
+
 def network_program_files(
-    name: str, program: NetworkProgram, weights: bytes, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+    name: str, programs: Sequence[Exchanged], weights: bytes, host: Sequence[Mapping[str, object]] = ()
 ) -> dict[str, str | bytes]:
     """The files of a network, by name.
 
     Parameters
     ----------
+    programs : in the order in which they run.
     weights : of all layers with their biases, multipliers, shifts and tables; from address 0 on.
-    inputs, outputs : of int8; the caller stores the inputs before each start, and reads the outputs after it.
+    host : what software does before, between and after them.
     """
-    addresses = cluster_registers(program.hardware).addresses
-    writes = [Write(register, addresses[register], value) for register, value in program.settings.items()]
-    words = program.words.tolist()
-    regions = {
-        "input": inputs[0].region,
-        "weights": Region(0, len(weights)),
-        "output": outputs[0].region,
-        "program": Region(program.address, WORD_BYTES * len(words)),
-    }
-    digest, tensors = cluster_digest(program.hardware), {"inputs": inputs, "outputs": outputs}
+    names = program_names(name, len(programs))
+    first = programs[0].program
     document = {
         "format": 1,
         "kind": KIND,
         "network": name,
-        "cluster": digest,
-        "memory": program.dram_end,
-        "regions": {region: _region(regions[region]) for region in ("weights", "program")},
-        **{side: [_tensor(one) for one in found] for side, found in tensors.items()},
-        "registers": program.settings,
+        "cluster": cluster_digest(first.hardware),
+        "memory": first.dram_end,
+        "weights": {"base": 0, "bytes": len(weights)},
+        "programs": [_document(*one) for one in zip(names, programs, strict=True)],
+        "host": list(host),
     }
-    return {
-        f"{name}.json": json.dumps(document, indent=1) + "\n",
-        f"{name}.h": c_program("cluster", name, digest, writes, regions, words, tensors=tensors),
-        f"{name}.hex": "".join(f"{word:08x}\n" for word in words),
+    files: dict[str, str | bytes] = {f"{name}.json": json.dumps(document, indent=1) + "\n"}
+    for own, one in zip(names, programs, strict=True):
+        files[f"{own}.h"] = _header(own, one, len(weights))
+        files[f"{own}.hex"] = "".join(f"{word:08x}\n" for word in one.program.words.tolist())
+    if len(programs) > 1:
+        files[f"{name}.h"] = c_programs("cluster", name, names)
+    return files | {
         f"{name}.weights.bin": weights,
         f"{name}.weights.h": c_bytes(f"cluster_weights_{identifier(name)}", weights),
+    }
+
+
+def _place(program: NetworkProgram) -> Region:
+    return Region(program.address, WORD_BYTES * len(program.words))
+
+
+def _header(name: str, one: Exchanged, weights: int) -> str:
+    program = one.program
+    addresses = cluster_registers(program.hardware).addresses
+    writes = [Write(register, addresses[register], value) for register, value in program.settings.items()]
+    regions = {"weights": Region(0, weights), "program": _place(program)}
+    tensors = {"inputs": one.inputs, "outputs": one.outputs}
+    first = {side.removesuffix("s"): found[0].region for side, found in tensors.items() if found}
+    digest = cluster_digest(program.hardware)
+    words = program.words.tolist()
+    return c_program("cluster", name, digest, writes, {**first, **regions}, words, tensors=tensors)
+
+
+def _document(name: str, one: Exchanged) -> Mapping[str, object]:
+    return {
+        "name": name,
+        "program": _region(_place(one.program)),
+        "inputs": [_tensor(tensor) for tensor in one.inputs],
+        "outputs": [_tensor(tensor) for tensor in one.outputs],
+        "registers": one.program.settings,
     }
 
 

@@ -62,6 +62,30 @@ def test_bars() -> None:
     assert "Bytes, measured: inputs 280, outputs 120;" in text, "what never moves is not named"
 
 
+def on_a_cluster() -> dict[str, Any]:
+    """A layer, and a node of the vector unit, as a program."""
+    first = layer("a", 0, 100, busy={"predicted": {"load": 20, "compute": 80, "store": 10}})
+    second = layer("b", 0, 300, schedule=None, kind="add", shape=[1, 8, 5, 6],
+                   busy={"predicted": {"load": 50, "compute": 25, "store": 0}})  # fmt: skip
+    busy = {
+        "predicted": {"load": 70, "compute": 105, "store": 10},
+        "measured": {"load": 71, "compute": 1060, "store": 12},
+    }
+    return document(layers=[first, second], programs=[{"busy": busy}])
+
+
+def test_units_of_a_cluster() -> None:
+    text = run_page(on_a_cluster(), "cluster")
+    bars = re.findall(r"--c:var\(--(\w+)\);--h:([\d.]+);left:([\d.]+)%;width:([\d.]+)%", text)
+    assert bars == [
+        ("input", "0.2000", "0.0000", "25.0000"), ("input", "0.5000", "25.0000", "75.0000"),
+        ("useful", "0.8000", "0.0000", "25.0000"), ("f1", "0.2500", "25.0000", "75.0000"),
+        ("output", "0.1000", "0.0000", "25.0000"),
+    ]  # fmt: skip
+    assert "HWCs or vector unit 1,060 cycles (105 predicted)" in text
+    assert "Which unit works when" not in run_page(document(), "hwc_16")
+
+
 def test_what_is_wrong_is_said() -> None:
     one = document(layers=[layer("x", 0, 100), layer("y", 0, 100, equal=False)], energy=None, onnxruntime=None)
     text = run_page(one, "hwc")
@@ -74,12 +98,13 @@ def test_what_is_wrong_is_said() -> None:
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: the page of a run is NOT tried")
 def test_in_a_browser(tmp_path: Path) -> None:
     file = tmp_path / "run.html"
-    file.write_text(run_page(document(), "hwc_16"), encoding="utf-8")
     with Browser.started(chromium() or "") as browser:
-        for width in (360, 1600):
-            browser.open(file, width=width)
-            assert browser.run("document.documentElement.scrollWidth") <= width
-            bars = "[...document.querySelectorAll('.track i')].map(e => e.getBoundingClientRect())"
-            assert browser.run(f"{bars}.every(r => r.width >= 1 && r.left >= 0 && r.right <= innerWidth)")
-            assert browser.run("document.querySelectorAll('.line').length") == 8
+        for one, lines in ((document(), 8), (on_a_cluster(), 12)):
+            file.write_text(run_page(one, "hardware"), encoding="utf-8")
+            for width in (360, 1600):
+                browser.open(file, width=width)
+                assert browser.run("document.documentElement.scrollWidth") <= width
+                bars = "[...document.querySelectorAll('.track i')].map(e => e.getBoundingClientRect())"
+                assert browser.run(f"{bars}.every(r => r.width >= 1 && r.left >= 0 && r.right <= innerWidth)")
+                assert browser.run("document.querySelectorAll('.line').length") == lines
         assert browser.complaints == []

@@ -44,7 +44,7 @@ from hwgen.quantised.kinds import (
 from hwgen.quantised.tensors import Int8
 from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
 
-__all__ = ["ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster"]
+__all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster"]
 
 VECTOR_KINDS = (Addition, AveragePool, Concatenation, Lookup, MaxPool)
 MOST_INPUTS = 5
@@ -84,7 +84,7 @@ class Stretch:
 
     Members
     -------
-    given : tensors that the host writes before, by the name of their rooms.
+    given : tensors that the host writes before, by the name of their rooms; not what it wrote before an earlier one.
     kept : maps that stay in the TCDM.
     """
 
@@ -106,7 +106,7 @@ class ClusterPlan:
     refused : nodes that the cluster does not run, by name, and why: those with weights, and those that a vector unit
         could have run.
     rooms : of feature maps and partial sums in the DRAM.
-    parameters : bytes of weights and biases, from address 0 on.
+    parameters : bytes of weights, biases, tables and constant maps, from address 0 on.
     size : bytes of the DRAM that are used.
     """
 
@@ -133,6 +133,10 @@ class ClusterPlan:
     def kept(self) -> dict[str, Kept]:
         """The maps that stay in the TCDM, by name."""
         return {name: one for stretch in self.stretches for name, one in stretch.kept.maps.items()}
+
+    def resident_data(self) -> dict[str, dict[str, int | bool]]:
+        """These maps as plain data."""
+        return {name: {"bytes": one.size, "stored": one.stored} for name, one in self.kept.items()}
 
     def image(self, rng: np.random.Generator) -> NDArray[np.uint32]:
         """The DRAM before the first program: parameters and programs; at random what has not been written."""
@@ -161,7 +165,7 @@ def plan_cluster(
         tables, others = _vector_nodes(graph, machine)
         refused |= others
     order = ordered(graph, {*schedules, *tables})
-    parameters, placed, end = _parameters(order, schedules, tables)
+    parameters, placed, constants = _parameters(graph, order, schedules, tables)
     kept = [
         choose_kept(graph, order, nodes, schedules, hardware, machine)
         if resident
@@ -170,20 +174,22 @@ def plan_cluster(
     ]
     inside = {name for one in kept for name, there in one.maps.items() if not there.stored}
     alive = {name: one for name, one in _lifetimes(graph, order, schedules).items() if name not in inside}
-    rooms = plan_rooms(alive, BLOCK_BYTES, end)
-    address = aligned(end + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
+    rooms = plan_rooms(alive, BLOCK_BYTES, parameters.size)
+    bases = {**rooms.bases, **constants}
+    address = aligned(parameters.size + rooms.peak, max(CHUNK_BYTES, BLOCK_BYTES))
     stretches: list[Stretch] = []
+    there = set(constants)
     for nodes, maps in zip(order.stretches, kept, strict=True):
         layers = tuple(
-            _layer_part(node, schedules[node.name], hardware, order, rooms, placed[node.name], (maps, at))
+            _layer_part(node, schedules[node.name], hardware, order, bases, placed[node.name], (maps, at))
             if node.name in schedules
-            else _vector_part(graph, node, machine, order, rooms, placed[node.name], (maps, at))
+            else _vector_part(graph, node, machine, order, bases, placed[node.name], (maps, at))
             for at, node in enumerate(nodes)
         )
-        made = {node.output for node in nodes}
-        earlier = {layer.node.output for stretch in stretches for layer in stretch.layers if not turns(layer.node)}
+        there |= {node.output for node in nodes if not turns(node)}
         sources = dict.fromkeys(name for layer in layers for name in layer.sources)
-        given = tuple(name for name in sources if name not in made | earlier)
+        given = tuple(name for name in sources if name not in there)
+        there |= set(given)
         program = NetworkProgram(tuple(layer.part for layer in layers), address, 0)
         stretches.append(Stretch(layers, program, given, maps))
         address = aligned(address + WORD_BYTES * len(program.words), max(CHUNK_BYTES, BLOCK_BYTES))
@@ -254,30 +260,36 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
 
 
 def _parameters(
-    order: NodeOrder, schedules: Mapping[str, Schedule], tables: Mapping[str, bytes]
-) -> tuple[NDArray[np.uint8], dict[str, tuple[int, ...]], int]:
-    """Weights, biases and tables in the order of the nodes; where those of each begin; the end of all."""
+    graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule], tables: Mapping[str, bytes]
+) -> tuple[NDArray[np.uint8], dict[str, tuple[int, ...]], dict[str, int]]:
+    """Weights, biases, tables, constant maps in the order of the nodes; where those of each begin, and the maps."""
     parts: list[tuple[int, NDArray[np.uint8]]] = []
     places: dict[str, tuple[int, ...]] = {}
+    maps: dict[str, int] = {}
     at = 0
+
+    def placed(array: NDArray[np.generic]) -> int:
+        nonlocal at
+        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        begin, at = at, aligned(at + content.size, BLOCK_BYTES)
+        parts.append((begin, content))
+        return begin
+
     for node in (node for nodes in order.stretches for node in nodes):
+        for source in _sources(node, order):
+            if source in graph.constants and source not in maps:
+                maps[source] = placed(graph.constants[source])
         contents: list[NDArray[np.generic]] = []
         if node.name in tables:
             contents = [np.frombuffer(tables[node.name], np.uint8)]
         if isinstance(node, Convolution | Product):
             form = schedules[node.name].requantisation
             contents = [dense_weights(node), bias_records(node.bias, node.requantisation.scales, form)]
-        begins = []
-        for array in contents:
-            content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            parts.append((at, content))
-            begins.append(at)
-            at = aligned(at + content.size, BLOCK_BYTES)
-        places[node.name] = tuple(begins)
+        places[node.name] = tuple(map(placed, contents))
     whole = np.zeros(at, np.uint8)
     for begin, content in parts:
         whole[begin : begin + content.size] = content
-    return whole, places, at
+    return whole, places, maps
 
 
 def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]) -> dict[str, Lifetime]:
@@ -288,6 +300,8 @@ def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]
         begin, end = at, at + len(nodes) - 1
         for node in nodes:
             for source, name in zip(_sources(node, order), node.inputs, strict=True):
+                if source in graph.constants:
+                    continue
                 given = found.get(source, Lifetime(graph.tensors[name].elements, begin, at))
                 found[source] = replace(given, last=max(given.last, at))
             made = node.output in order.asked or turns(node)
@@ -309,7 +323,7 @@ def _layer_part(
     schedule: Schedule,
     hardware: Hardware,
     order: NodeOrder,
-    rooms: Rooms,
+    bases: Mapping[str, int],
     places: tuple[int, ...],
     kept: tuple[KeptMaps, int],
 ) -> ClusterLayer:
@@ -317,12 +331,12 @@ def _layer_part(
     assert isinstance(node, Convolution | Product)
     layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order)
     record = record_bytes(schedule.requantisation)
-    sums = rooms.bases.get(f"{node.output} sums")
+    sums = bases.get(f"{node.output} sums")
     layout = DramLayout(
-        inputs=DramRegion(rooms.bases.get(source, 0), layer.input_elements, bits.I // 8),
+        inputs=DramRegion(bases.get(source, 0), layer.input_elements, bits.I // 8),
         weights=DramRegion(places[0], layer.weight_elements, bits.W // 8),
         bias=DramRegion(places[1], record * layer.output_channels, record),
-        output=DramRegion(rooms.bases.get(node.output, 0), layer.output_elements, bits.O // 8),
+        output=DramRegion(bases.get(node.output, 0), layer.output_elements, bits.O // 8),
         partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
         program=0,
         input_rows=layer.input_height,
@@ -344,7 +358,7 @@ def _vector_part(
     node: Node,
     machine: ClusterParameters,
     order: NodeOrder,
-    rooms: Rooms,
+    bases: Mapping[str, int],
     places: tuple[int, ...],
     kept: tuple[KeptMaps, int],
 ) -> ClusterLayer:
@@ -352,7 +366,7 @@ def _vector_part(
 
     def where(name: str, source: str) -> FeatureMap:
         there = maps.there(source, at)
-        return feature_map(graph, name, rooms.bases[source]) if there is None else there.map
+        return feature_map(graph, name, bases[source]) if there is None else there.map
 
     inputs = tuple(where(name, source) for name, source in zip(node.inputs, sources, strict=True))
     target, room = where(node.output, node.output), (0, maps.room(at))

@@ -1,6 +1,6 @@
 """A planned network in the simulated cluster: the layers' outputs are chained through its DRAM."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from hwgen.campaigns.network import RanLayer
 from hwgen.golden.quantised.execution import Arrays, node_outputs
 from hwgen.ir.counts import Access
 from hwgen.lower.network.parts import LayerPart, PartCounts
+from hwgen.lower.network.program import PartTimes
+from hwgen.model.cluster.steps import ClusterTimes, QueueName
 from hwgen.model.hierarchy.devices import prices_of
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import Convolution, Product
@@ -51,6 +53,8 @@ class RanProgram:
     predicted, measured : what was read of the program itself.
     seconds : of the run itself.
     failures : what is wrong besides the layers.
+    layers_busy : for each layer, as predicted, the cycles in which the DMA loads, or stores, or units compute.
+    predicted_busy, busy : the same of the whole program; measured by the cluster's registers.
     """
 
     image: int
@@ -61,6 +65,9 @@ class RanProgram:
     measured: Access
     seconds: float
     failures: tuple[str, ...]
+    layers_busy: tuple[Mapping[QueueName, float], ...]
+    predicted_busy: Mapping[QueueName, float]
+    busy: Mapping[QueueName, int]
 
     @property
     def passed(self) -> bool:
@@ -92,8 +99,8 @@ def run_clustered(
     cluster = plan.hardware.cluster
     timing = (cluster and cluster.dram) or Dram()
     machine = plan.stretches[0].program.hardware
-    times = [stretch.program.part_cycles(timing) for stretch in plan.stretches]
-    long = len(images) * sum(total for _, total in times) > LONG if fast is None else fast
+    times = [stretch.program.part_times(timing) for stretch in plan.stretches]
+    long = len(images) * sum(whole.total for _, whole in times) > LONG if fast is None else fast
     model = load_cluster(machine, dram_log2=dram_depth(plan.size // 4 + 1), fast=long)
     one = _Runner(graph, plan, model, timing, times, stalls, folder, progress)
     ran: list[RanProgram] = []
@@ -114,7 +121,7 @@ class _Runner:
         plan: ClusterPlan,
         model: SimulatedCluster,
         timing: Dram,
-        times: Sequence[tuple[list[float], float]],
+        times: Sequence[tuple[Sequence[PartTimes], ClusterTimes]],
         stalls: bool,
         folder: Path | None,
         progress: Callable[[], None],
@@ -155,18 +162,18 @@ class _Runner:
                     content = _operand(layer, values[name]).reshape(-1).view(np.uint8)
                     octets[bases[source] : bases[source] + content.size] = content
         rates = np.random.default_rng([number, at]).integers(1, 120, 6).tolist() if self._stalls else [0] * 6
-        cycles, total = self._times[at]
+        parts, times = self._times[at]
         run = run_program(
             self._model,
             stretch.program,
             memory,
             timing=self._timing,
-            cycle_limit=int(100_000 + 4 * total * (16 if self._stalls else 1)),
+            cycle_limit=int(100_000 + 4 * times.total * (16 if self._stalls else 1)),
             random=1 + number,
             axi_stalls=(rates[0], rates[1], rates[2], rates[3], rates[4]),
             tcdm_stalls=rates[5],
         )
-        program = self._judged(stretch, run, number, cycles, total, tensors)
+        program = self._judged(stretch, run, number, parts, times, tensors)
         for layer, ran in zip(stretch.layers, program.layers, strict=True):
             if layer.node.output in self._plan.order.asked or turns(layer.node):
                 values[layer.node.output] = _made(layer, layer.part.output(run.whole.memory, NOTHING))
@@ -175,12 +182,18 @@ class _Runner:
         return run.whole.memory, program
 
     def _judged(
-        self, stretch: Stretch, run: NetworkRun, number: int, cycles: Sequence[float], total: float, tensors: Arrays
+        self,
+        stretch: Stretch,
+        run: NetworkRun,
+        number: int,
+        parts: Sequence[PartTimes],
+        times: ClusterTimes,
+        tensors: Arrays,
     ) -> RanProgram:
         predictions = stretch.program.predictions(self._port)
         ran = []
-        for layer, prediction, took, sample in zip(stretch.layers, predictions, cycles, run.layers, strict=True):
-            ran.append(self._layer(layer, prediction, took, sample, number, tensors))
+        for layer, prediction, took, sample in zip(stretch.layers, predictions, parts, run.layers, strict=True):
+            ran.append(self._layer(layer, prediction, took.cycles, sample, number, tensors))
             self._progress()
         fetched = sum((Access(**one) for (kind, _), one in run.whole.dram.items() if kind is OperandTag.P), Access())
         predicted = stretch.program.fetched(self._port)
@@ -191,7 +204,17 @@ class _Runner:
         measured = replace(fetched, elements=fetched.bytes // WORD_BYTES)
         whole = run.whole
         return RanProgram(
-            number, tuple(ran), round(total), whole.cycles, predicted, measured, whole.seconds, tuple(failures)
+            number,
+            tuple(ran),
+            round(times.total),
+            whole.cycles,
+            predicted,
+            measured,
+            whole.seconds,
+            tuple(failures),
+            tuple(part.busy for part in parts),
+            times.busy,
+            {queue: whole.registers[f"busy_{queue}"] for queue in times.busy},
         )
 
     def _layer(

@@ -8,7 +8,7 @@ import numpy as np
 
 from hwgen.arch.layout import Region
 
-__all__ = ["Tensor", "Write", "c_bytes", "c_program", "c_tiles", "identifier"]
+__all__ = ["Tensor", "Write", "c_bytes", "c_program", "c_programs", "c_tiles", "identifier"]
 
 WORDS_A_LINE, BYTES_A_LINE = 8, 16
 
@@ -64,7 +64,7 @@ def c_program(
     regions : where the tensors are.
     words : what leads the block, if registers alone do not.
     folder : from the header to the driver.
-    tensors : of a network, its inputs and outputs, by the name of their array.
+    tensors : of a network, inputs and outputs, by the name of their array; there is none of no elements.
     """
     name = f"{block}_program_{identifier(layer)}"
     what = "layer" if tensors is None else "network"
@@ -81,10 +81,22 @@ def c_program(
     content += [f"    .count = {len(writes)},", *([f"    .words = {name}_words,"] if words else [])]
     content += [f"    .{region} = {{0x{one.base:x}u, {one.size}u}}," for region, one in regions.items()]
     content += ["};"]
-    for array, entries in (tensors or {}).items():
+    for array, entries in ((array, entries) for array, entries in (tensors or {}).items() if entries):
         content += ["", f"static const struct hwgen_tensor {name}_{array}[] = {{"]
         content += [*(entry.line() for entry in entries), "};"]
     return "\n".join([*lines, *_guarded(name, f"{folder}{block}_driver.h", content)])
+
+
+def c_programs(block: str, network: str, programs: Sequence[str]) -> str:
+    """A header that includes those of the programs of a network, and names them in order."""
+    name = f"{block}_programs_{identifier(network)}"
+    lines = [f"static const struct {block}_program *const {name}[] = {{"]
+    lines += [*(f"    &{block}_program_{identifier(program)}," for program in programs), "};"]
+    others = [f'#include "{program}.h"' for program in programs[1:]]
+    what = f"The programs of network {network}; what software does between them is in {network}.json."
+    return "\n".join(
+        [f"/* {what} Generated, do not edit. */", *_guarded(name, f"{programs[0]}.h", [*others, "", *lines])]
+    )
 
 
 def c_bytes(name: str, content: bytes) -> str:

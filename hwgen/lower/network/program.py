@@ -5,7 +5,7 @@ DRAM, and sets the rings of the next one (`hwgen.arch.commands.settle`). So a pa
 stored, and the TCDM is its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,13 +20,21 @@ from hwgen.arch.registers.cluster import RING_SETTINGS, ring_registers
 from hwgen.ir.counts import Access
 from hwgen.lower.cluster.cycles import fetch_of, queue_words
 from hwgen.lower.network.parts import Part, PartCounts
-from hwgen.model.cluster.cycles import ClusterTimes, Step, simulate
+from hwgen.model.cluster.cycles import ClusterTimes, QueueName, Step, simulate
 from hwgen.model.dram.counts import fetch_access
 from hwgen.model.dram.streams import Streams
 
-__all__ = ["NetworkProgram"]
+__all__ = ["NetworkProgram", "PartTimes"]
 
 Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class PartTimes:
+    """Cycles of a part; ``busy`` : those in which the DMA loads, or stores, or HWCs or the vector unit compute."""
+
+    cycles: float
+    busy: Mapping[QueueName, float]
 
 
 @dataclass(frozen=True)
@@ -102,11 +110,14 @@ class NetworkProgram:
             yield from part.steps(timing)
             together = part.together
 
-    def part_cycles(self, timing: Dram) -> tuple[list[float], float]:
-        """The cycles from where each part begins to where the next one does, and those of the whole program."""
+    def part_times(self, timing: Dram) -> tuple[list[PartTimes], ClusterTimes]:
+        """Of each part, from where it begins to where the next one does, and of the whole program."""
         times = self.times(timing)
-        ends = [*times.settled[1:], times.total]
-        return [after - before for before, after in zip(times.settled, ends, strict=True)], times.total
+        ends, busy = [*times.settled[1:], times.total], [*times.busy_before[1:], times.busy]
+        return [
+            PartTimes(end - begin, {queue: after[queue] - before[queue] for queue in after})
+            for begin, end, before, after in zip(times.settled, ends, times.busy_before, busy, strict=True)
+        ], times
 
     def predictions(self, port: DramPort) -> list[PartCounts]:
         """The counts of each part, without the program's."""

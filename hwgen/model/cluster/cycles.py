@@ -80,6 +80,7 @@ class _Simulation:
         self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
         self._waits: dict[tuple[QueueName, QueueName], float] = defaultdict(float)
         self._settled: list[float] = []
+        self._busy_before: list[dict[QueueName, float]] = []
 
     @property
     def moving(self) -> list[Server]:
@@ -90,7 +91,9 @@ class _Simulation:
         """The cycles, after all commands have ended."""
         if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
             raise ValueError("program: some command waits for a token that never comes")
-        return ClusterTimes(self._now + PROGRAM_END, self._busy, dict(self._waits), tuple(self._settled))
+        return ClusterTimes(
+            self._now + PROGRAM_END, self._busy, dict(self._waits), tuple(self._settled), tuple(self._busy_before)
+        )
 
     # --- events at one time ---
 
@@ -206,6 +209,7 @@ class _Simulation:
             self._reading, self._stage = SETTLED, "rests"
         elif self._stage == "rests":
             self._settled.append(self._now)
+            self._busy_before.append(dict(self._busy))
             self._reading, self._stage = step.payload, "payload"
         elif self._stage == "payload":
             self._next += 1

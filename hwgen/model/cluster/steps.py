@@ -78,9 +78,11 @@ class ClusterTimes:
     busy : for each queue, cycles in which its channel transfers data or some HWC computes.
     waits : for (queue, other): cycles in which the next command of the queue waits for a token of the other.
     settled : when the reader had waited for all that came before, for each command that is the reader's own.
+    busy_before : ``busy`` at these times.
     """
 
     total: float
     busy: dict[QueueName, float]
     waits: dict[tuple[QueueName, QueueName], float]
     settled: tuple[float, ...] = ()
+    busy_before: tuple[dict[QueueName, float], ...] = ()

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hwgen.report.run.rows import MACS, Amounts, LayerRow, layer_rows, summed
+from hwgen.report.run.rows import MACS, UNITS, VECTOR, Amounts, LayerRow, layer_rows, summed
 
 __all__ = ["run_page"]
 
@@ -26,6 +26,8 @@ LEVELS = {
     MACS: ("f4", MACS),
 }
 """Levels of memory, outermost first: colour and name."""
+COLOURS = {UNITS["load"]: "input", UNITS["compute"]: "useful", VECTOR: "f1", UNITS["store"]: "output"}
+"""Units of a cluster, in the order of a tile's way through it."""
 SUFFIX = "_QuantizeLinear_Output"
 """Of names of nodes as quantisers make them; it says nothing."""
 Part = tuple[str, str, float]
@@ -37,7 +39,8 @@ def run_page(document: Mapping[str, Any], hardware: str) -> str:
     rows = layer_rows(document)
     levels = [level for level in LEVELS if any(level in row.traffic for row in rows)]
     title = f"{document['network']} on {hardware}"
-    sections = [_timeline(rows), *(_traffic(rows, level) for level in levels)]
+    units = [_units(document, rows)] if any(row.busy for row in rows) else []
+    sections = [_timeline(rows), *units, *(_traffic(rows, level) for level in levels)]
     if any(row.energy for row in rows):
         sections.append(_energy(rows))
     filled = {
@@ -112,6 +115,42 @@ def _busy(row: LayerRow) -> list[Part]:
         ("idle", "idle lanes" if waits else "idle lanes, waits", left),
         *waits,
     ]
+
+
+def _units(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
+    """Of a cluster: a line for each unit, along the time of the layers."""
+    whole = sum(row.measured for row in rows)
+    lines = []
+    for unit, colour in COLOURS.items():
+        bars = []
+        for row in rows:
+            part = min(row.busy.get(unit, 0) / max(row.predicted, 1), 1)
+            if part:
+                bars.append(
+                    f'<i style="--c:var(--{colour});--h:{part:.4f};left:{row.start / whole:.4%};'
+                    f'width:{row.measured / whole:.4%}" title="{escape(row.node)}: {part:.1%}"></i>'
+                )
+        if bars:
+            cycles = sum(row.busy.get(unit, 0) for row in rows)
+            lines.append(
+                f'<div class="line unit"><span class="layer"><b>{unit}</b></span>'
+                f'<span class="track">{"".join(bars)}</span><span class="note">{cycles / whole:.1%}</span></div>\n'
+            )
+    text = (
+        "Along the same time, as predicted: the height of a bar is the part of the layer's cycles in which the unit "
+        f"works. Of whole programs the cluster's registers have counted {_registers(document)}."
+    )
+    return _section("Which unit works when", text, [], lines)
+
+
+def _registers(document: Mapping[str, Any]) -> str:
+    names = {**UNITS, "compute": f"{UNITS['compute']} or {VECTOR}"}
+    counted, expected = (
+        summed(program["busy"][source] for program in document["programs"]) for source in ("measured", "predicted")
+    )
+    return "; ".join(
+        f"{names[queue]} {counted[queue]:,.0f} cycles ({expected[queue]:,.0f} predicted)" for queue in names
+    )
 
 
 def _traffic(rows: Sequence[LayerRow], level: str) -> str:

@@ -5,10 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MACS", "LayerRow", "layer_rows", "summed"]
+__all__ = ["MACS", "UNITS", "VECTOR", "LayerRow", "layer_rows", "summed"]
 
 MACS = "MACs"
 """What the energy of the multiply-accumulates is called beside that of the memories."""
+VECTOR = "vector unit"
+UNITS = {"load": "DMA, loads", "compute": "HWCs", "store": "DMA, stores"}
+"""What works on the commands of a cluster's queues; of a node without weights the vector unit computes."""
 Amounts = Mapping[str, float]
 
 
@@ -26,6 +29,7 @@ class LayerRow:
     waits : measured cycles in which the datapath waited, by what for.
     traffic : bytes by level and operand, measured. ``expected``: predicted.
     energy : pJ by level, measured, and of the multiply-accumulates.
+    busy : of a cluster the cycles in which a unit works, by what the unit is, predicted.
     right : every element exact, every count as predicted.
     """
 
@@ -41,6 +45,7 @@ class LayerRow:
     traffic: Mapping[str, Amounts]
     expected: Mapping[str, Amounts]
     energy: Amounts
+    busy: Amounts
     right: bool
 
 
@@ -81,6 +86,7 @@ def _row(node: str, runs: Sequence[Mapping[str, Any]], start: int) -> LayerRow:
         traffic=_traffic(runs, "measured"),
         expected=_traffic(runs, "predicted"),
         energy=summed(map(_energy, runs)),
+        busy=summed(map(_busy, runs)),
         right=all(one["equal"] and one["exact"] and not one["failures"] for one in runs),
     )
 
@@ -93,6 +99,12 @@ def _what(run: Mapping[str, Any]) -> tuple[str, str]:
     height, width = layer["output_height"], layer["output_width"]
     operator = f"{layer['op'].replace('_', ' ')} {layer['kernel'][0]} x {layer['kernel'][1]}"
     return operator, f"{layer['output_channels']} x {height} x {width}"
+
+
+def _busy(run: Mapping[str, Any]) -> dict[str, float]:
+    queues = run.get("busy", {}).get("predicted", {})
+    units = UNITS | ({"compute": VECTOR} if run["schedule"] is None else {})
+    return {units[queue]: cycles for queue, cycles in queues.items()}
 
 
 def _traffic(runs: Sequence[Mapping[str, Any]], source: str) -> dict[str, dict[str, float]]:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,13 +19,14 @@ from examples.quantising import quantise
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.control import Control, Status
+from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.cli.commands.generate import networks
 from hwgen.export.driver.files import driver_files
 from hwgen.export.registers.files import register_files
 from hwgen.golden.quantised.execution import execute
 from hwgen.ir.builtin import named_file
 from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
-from hwgen.quantised.kinds import Quantise
+from hwgen.quantised.kinds import Dequantise, Quantise
 from hwgen.quantised.onnx.reader import read_quantised
 from tests.cli.command_line import Run, refused
 from tests.cosim.driver.test_drivers import OK, STRICT, checked, compiled, connected, driven
@@ -32,17 +34,22 @@ from tests.quantised.onnx.models import Draft
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "networks.md"
 MORE = """\
-#include "programs/tiny.weights.h"
+#include "programs/{network}.h"
+#include "programs/{network}.weights.h"
 int load(void)
-{
-    const struct hwgen_region weights = cluster_program_tiny.weights;
-
-    cluster_store_program(&device, &cluster_program_tiny);
-    return hwgen_store(&device, weights, cluster_weights_tiny, sizeof cluster_weights_tiny);
-}
-float scale(void) { return cluster_program_tiny_outputs[0].scale; }
-int zero_point(void) { return cluster_program_tiny_outputs[0].zero_point; }
+{{
+    for (uint32_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        cluster_store_program(&device, programs[i]);
+    return hwgen_store(&device, programs[0]->weights, cluster_weights_{network}, sizeof cluster_weights_{network});
+}}
+float scale(void) {{ return cluster_program_{last}_outputs[0].scale; }}
+int zero_point(void) {{ return cluster_program_{last}_outputs[0].zero_point; }}
 """
+
+
+def more(last: str) -> str:
+    """What is compiled beside the driver; ``last``: the program that makes the output."""
+    return MORE.format(last=last, network=last.partition("_")[0])
 
 
 def hardware(folder: Path, **update: object) -> Path:
@@ -55,7 +62,7 @@ def hardware(folder: Path, **update: object) -> Path:
     return folder / "cluster.yaml"
 
 
-def network(path: Path, *, pool: str = "MaxPool", turned: bool = False) -> Path:
+def network(path: Path) -> Path:
     """Two convolutions with a pool between them and a sum over the second one, and a product."""
     draft, rng = Draft([1, 3, 8, 6]), np.random.default_rng(3)
 
@@ -63,31 +70,44 @@ def network(path: Path, *, pool: str = "MaxPool", turned: bool = False) -> Path:
         weights = draft.weights(rng.integers(-127, 128, (4, channels, 3, 3)), rng.uniform(0.004, 0.01, 4))
         return draft.node("Conv", draft.both(tensor, scale, 120), weights, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
-    first = draft.node(pool, draft.both(convolution("x", 0.05, 3), 0.07, 100), kernel_shape=[2, 2], strides=[2, 2])
+    made = draft.both(convolution("x", 0.05, 3), 0.07, 100)
+    first = draft.node("MaxPool", made, kernel_shape=[2, 2], strides=[2, 2])
     kept = draft.both(first, 0.07, 100)
     total = draft.node("Add", draft.both(convolution(kept, 0.07, 4), 0.09, 110), kept)
-    made, size = draft.both(total, 0.1, 90), (6, 8) if turned else (48, 10)
-    rows = draft.node("Reshape", made, draft.constant([-1, size[0]], np.int64))
-    product = draft.node("MatMul", rows, draft.weights(rng.integers(-127, 128, size), 0.004, axis=1))
-    return draft.write(path, draft.both(product, 0.2, 128), [48 // size[0], size[1]])
+    rows = draft.node("Reshape", draft.both(total, 0.1, 90), draft.constant([1, 48], np.int64))
+    product = draft.node("MatMul", rows, draft.weights(rng.integers(-127, 128, (48, 10)), 0.004, axis=1))
+    return draft.write(path, draft.both(product, 0.2, 128), [1, 10])
+
+
+def convolutions(path: Path, *, between: bool) -> Path:
+    """Two convolutions; ``between``: then a Softmax, which is software's, a third one, and a product of 10 rows."""
+    draft, rng = Draft([1, 2, 5, 6]), np.random.default_rng(4)
+
+    def convolution(tensor: str, scale: float, zero: int = 120) -> str:
+        weights = draft.weights(rng.integers(-127, 128, (2, 2, 3, 3)), [0.006, 0.008])
+        return draft.node("Conv", draft.both(tensor, scale, zero), weights, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+
+    made = draft.both(convolution(convolution("x", 0.05), 0.07), 0.1, 128)
+    if not between:
+        return draft.write(path, made, [1, 2, 5, 6])
+    made = draft.both(convolution(draft.node("Softmax", made), 1 / 255, 0), 0.01, 128)
+    rows = draft.node("Reshape", made, draft.constant([10, 6], np.int64))
+    product = draft.node("MatMul", rows, draft.weights(rng.integers(-127, 128, (6, 3)), 0.02, axis=1))
+    return draft.write(path, draft.both(product, 0.03, 100), [10, 3])
 
 
 def test_what_is_no_program_of_a_cluster(run: Run, tmp_path: Path) -> None:
     model, cluster, rest = network(tmp_path / "tiny.onnx"), hardware(tmp_path), ("-o", tmp_path / "rtl")
     on = ("--hardware", cluster)
     refused(run("generate", model, *on, "--fitted", *rest), "--fitted: not for a quantised network, got ")
-    named = ("expected a network that the cluster runs whole; hwgen run takes others",)
-    turned = network(tmp_path / "turned.onnx", turned=True)
-    refused(run("generate", turned, *on, *rest), "product ", "the rows of a product of several rows", *named)
+    refused(run("generate", model, "--resident", *rest), "--resident: expected a quantised network, and a cluster")
     draft = Draft([1, 2, 5, 6])
     soft = draft.both(draft.node("Softmax", draft.both("x", 0.1, 3)), 0.1, 3)
     host = draft.write(tmp_path / "soft.onnx", soft, [1, 2, 5, 6])
-    refused(run("generate", host, *on, *rest), "Softmax ", "would run on the host", *named)
+    refused(run("generate", host, *on, *rest), "soft.onnx: expected layers that ", " runs, got none")
     draft = Draft([1, 2, 5, 6])
     floats = draft.write(tmp_path / "float.onnx", draft.node("Relu", "x"), [1, 2, 5, 6])
     refused(run("generate", floats, *on, *rest), "got one of floats")
-    plain = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
-    refused(run("generate", model, "--hardware", plain, *rest), "max pool ", "the cluster has no vector unit", *named)
     alone = hardware(tmp_path, cluster=None)
     refused(run("generate", model, "--hardware", alone, *rest), "cluster: expected one for a quantised network")
     assert not (tmp_path / "rtl").exists()
@@ -122,9 +142,9 @@ class Interpreted:
         self._status, self.starts = int(Status.DONE), self.starts + 1
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two convolutions; the program is executed by the interpreter, on the memory as the driver has left it."""
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ClusterParameters]:
+    """Clusters that are generated, without their Verilog."""
     found: list[ClusterParameters] = []
 
     def without_verilog(parameters: ClusterParameters, _text: str, *, memory_bytes: int) -> dict[str, str]:
@@ -135,62 +155,119 @@ def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, monkeyp
 
     monkeypatch.setattr(networks, "generated_cluster", lambda parameters, keep_init: "")
     monkeypatch.setattr(networks, "cluster_files_of", without_verilog)
-    draft, rng = Draft([1, 2, 5, 6]), np.random.default_rng(4)
-    made = "x"
-    for scale in (0.05, 0.07):
-        weights = draft.weights(rng.integers(-127, 128, (2, 2, 3, 3)), [0.006, 0.008])
-        made = draft.node("Conv", draft.both(made, scale, 120), weights, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    model, rtl = draft.write(tmp_path / "tiny.onnx", draft.both(made, 0.1, 128), [1, 2, 5, 6]), tmp_path / "rtl"
+    return found
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_what_the_driver_stores_is_the_network(run: Run, tmp_path: Path, made: list[ClusterParameters]) -> None:
+    """Two convolutions; the program is executed by the interpreter, on the memory as the driver has left it."""
+    model, rtl = convolutions(tmp_path / "tiny.onnx", between=False), tmp_path / "rtl"
     cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
-    assert "input x: 1x2x5x6 int8 at 0x" in run("generate", model, "--hardware", cluster, "-o", rtl).out
-    machine = Interpreted(found[0])
-    driver = compiled(rtl, "cluster", ["tiny"], more=MORE)
+    assert "tiny: input x: 1x2x5x6 int8 at 0x" in run("generate", model, "--hardware", cluster, "-o", rtl).out
+    machine = Interpreted(made[0])
+    driver = compiled(rtl, "cluster", ["tiny"], more=more("tiny"))
     keep = connected(driver, machine.memory, machine.read, machine.write)
     compare(driver, model, rtl)
-    page = re.search(r"^```c\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert page is not None
-    (rtl / "page.c").write_text(page[1].replace("digits", "tiny"), encoding="utf-8")
-    subprocess.run(["cc", *STRICT, "-O1", "-c", "page.c"], cwd=rtl, check=True)
-    for source in ("page.c", "cluster_driver.c"):
-        checked(rtl, "cluster", source)
+    on_the_page(rtl, 0, "digits", "tiny")
+    checked(rtl, "cluster", "cluster_driver.c")
     assert machine.starts == 2
     del keep
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_programs_with_software_between_them(run: Run, tmp_path: Path, made: list[ClusterParameters]) -> None:
+    """Maps that stay are neither stored nor loaded, as in a run."""
+    model, rtl = convolutions(tmp_path / "tiny.onnx", between=True), tmp_path / "rtl"
+    cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 14))
+    command = ("generate", model, "--hardware", cluster, "--resident", "-o", rtl)
+    (summary,) = run(*command, "--json").json["networks"]
+    assert [(node["before"], node["kind"]) for node in summary["host"]] == [
+        (1, "dequantise"), (1, "Softmax"), (1, "quantise"),
+    ]  # fmt: skip
+    plan = plan_cluster(read_quantised(model), load_hardware(cluster), resident=True)
+    assert list(summary["resident"]) == list(plan.kept) == [plan.layers[0].node.output]
+    names = [one["name"] for one in summary["programs"]]
+    assert names == ["tiny_0", "tiny_1", "tiny_2"]
+    for name, stretch in zip(names, plan.stretches, strict=True):
+        words = (rtl / "programs" / f"{name}.hex").read_text(encoding="utf-8").split()
+        assert [int(word, 16) for word in words] == stretch.program.words.tolist(), "of the same accesses"
+    machine = Interpreted(made[0])
+    driver = compiled(rtl, "cluster", names, more=more(names[-1]))
+    keep = connected(driver, machine.memory, machine.read, machine.write)
+    compare(driver, model, rtl)
+    on_the_page(rtl, 1, "scene", "tiny")
+    assert machine.starts == 6
+    assert "software, before program 1: Softmax " in run(*command).out
+    del keep
+
+
+def on_the_page(rtl: Path, number: int, name: str, network: str) -> None:
+    """An example in C of the documents compiles, with another network in place of its own."""
+    examples = re.findall(r"^```c\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (rtl / "page.c").write_text(examples[number].replace(name, network), encoding="utf-8")
+    subprocess.run(["cc", *STRICT, "-O1", "-c", "page.c"], cwd=rtl, check=True)
+    checked(rtl, "cluster", "page.c")
+
+
 def compare(driver: ctypes.CDLL, model: Path, folder: Path) -> None:
-    """Load the network, and run it on two images: outputs are the integer reference's."""
+    """Load the network, and run it on two images: what each program leaves is the integer reference's."""
     graph = read_quantised(model)
     (given,) = graph.inputs
-    inside = next(node.output for node in graph.nodes if isinstance(node, Quantise) and node.inputs[0] == given)
-    made = next(node.inputs[0] for node in graph.nodes if node.output in graph.outputs)
+    quantised = {node.inputs[0]: node.output for node in graph.nodes if isinstance(node, Quantise)}
+    numbered = {node.output: node.inputs[0] for node in graph.nodes if isinstance(node, Dequantise)}
     driver.scale.restype = ctypes.c_float
     document = json.loads((folder / "programs" / f"{model.stem}.json").read_text(encoding="utf-8"))
-    assert (folder / "programs" / f"{model.stem}.weights.bin").stat().st_size == document["regions"]["weights"][
-        "bytes"
-    ]
+    weights = folder / "programs" / f"{model.stem}.weights.bin"
+    assert weights.stat().st_size == document["weights"]["bytes"]
     assert (driver.probe(), driver.load()) == (OK, OK)
     for seed in range(2):
         image = np.random.default_rng(seed).normal(size=graph.tensors[given].shape).astype(np.float32)
         tensors = execute(graph, {given: image})
-        content = np.ascontiguousarray(tensors[inside]).view(np.uint8)
-        assert driver.store(0, 0, content.ctypes.data_as(ctypes.c_void_p), content.size) == OK
-        assert (driver.start(0), driver.wait(0)) == (OK, OK)
-        output = np.zeros(tensors[made].shape, np.int8)
-        assert driver.fetch(0, output.ctypes.data_as(ctypes.c_void_p), output.size) == OK
-        np.testing.assert_array_equal(output, tensors[made])
-        assert len(np.unique(output)) > 4
+
+        def inside(tensor: dict[str, Any], found: dict[str, np.ndarray] = tensors) -> np.ndarray:
+            name = tensor["name"].removesuffix(" turned")
+            values = found[quantised[name] if name == given else numbered.get(name, name)]
+            turned = values.reshape(-1, values.shape[-1]).T if name != tensor["name"] else values
+            assert list(turned.shape) == tensor["shape"]
+            return np.ascontiguousarray(turned)
+
+        for number, program in enumerate(document["programs"]):
+            (content,) = map(inside, program["inputs"])
+            assert driver.store(number, 0, content.ctypes.data_as(ctypes.c_void_p), content.size) == OK
+            assert (driver.start(number), driver.wait(0)) == (OK, OK)
+            (expected,) = map(inside, program["outputs"])
+            output = np.zeros(expected.shape, np.int8)
+            assert driver.fetch(number, output.ctypes.data_as(ctypes.c_void_p), output.size) == OK
+            np.testing.assert_array_equal(output, expected)
+            assert len(np.unique(output)) > 4
         numbers = (output.astype(np.float32) - driver.zero_point()) * np.float32(driver.scale())
-        np.testing.assert_array_equal(numbers, tensors[graph.outputs[0]])
+        reference = tensors[graph.outputs[0]]
+        np.testing.assert_array_equal(numbers if numbers.shape == reference.shape else numbers.T, reference)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("options", [(), ("--resident",)], ids=["stored", "resident"])
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_network_on_a_cluster(run: Run, tmp_path: Path, options: tuple[str, ...]) -> None:
+    model, rtl = network(tmp_path / "tiny.onnx"), tmp_path / "rtl"
+    answer = run("generate", model, "--hardware", hardware(tmp_path), *options, "-o", rtl, "--json")
+    (summary,) = answer.json["networks"]
+    assert (len(summary["layers"]), bool(summary["resident"])) == (6, bool(options))
+    in_the_rtl(rtl, model, ["tiny"])
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_a_network_on_a_cluster(run: Run, tmp_path: Path) -> None:
-    model, rtl = network(tmp_path / "tiny.onnx"), tmp_path / "rtl"
-    answer = run("generate", model, "--hardware", hardware(tmp_path), "-o", rtl, "--json")
-    assert len(answer.json["networks"][0]["layers"]) == 6
+def test_programs_on_a_cluster(run: Run, tmp_path: Path) -> None:
+    model, rtl = convolutions(tmp_path / "tiny.onnx", between=True), tmp_path / "rtl"
+    answer = run("generate", model, "--hardware", hardware(tmp_path), "--resident", "-o", rtl, "--json")
+    in_the_rtl(rtl, model, [one["name"] for one in answer.json["networks"][0]["programs"]])
+
+
+def in_the_rtl(rtl: Path, model: Path, names: list[str]) -> None:
+    """Build the generated example system, and run the programs on it by the driver."""
     checked(rtl, "cluster")
-    one = driven(rtl, "cluster", ["tiny"], more=MORE)
+    one = driven(rtl, "cluster", names, more=more(names[-1]))
     one.system.memory[:] = 0xA5
     compare(one.driver, model, rtl)
     assert one.system.refused == []
@@ -207,9 +284,4 @@ def test_the_lenet_of_the_examples(run: Run, tmp_path: Path) -> None:
     cluster = hardware(tmp_path, cluster=Cluster(hwcs=2, tcdm=1 << 16, vector=True))
     answer = run("generate", model, "--hardware", cluster, "-o", rtl, "--json")
     assert len(answer.json["networks"][0]["layers"]) == 7
-    more = MORE.replace("tiny", "digits")
-    checked(rtl, "cluster")
-    one = driven(rtl, "cluster", ["digits"], more=more)
-    one.system.memory[:] = 0xA5
-    compare(one.driver, model, rtl)
-    assert one.system.refused == []
+    in_the_rtl(rtl, model, ["digits"])

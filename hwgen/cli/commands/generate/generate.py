@@ -24,6 +24,7 @@ from hwgen.cli.workload import (
     HardwareOption,
     ObjectiveOption,
     PerLayer,
+    ResidentOption,
     SlackOption,
     Work,
     Workload,
@@ -104,13 +105,14 @@ def generate(
     macs: MacsOption = None,
     clusters: ClustersOption = None,
     partition: PartitionOption = None,
+    resident: ResidentOption = False,
     keep_init: KeepInit = False,
     as_json: Json = False,
 ) -> None:
     """Write Verilog, register map and programs for schedules (a SET is scheduled first) or a depth-first solution.
 
-    For hardware whose requantisation is scaled a SET that is a file MODEL.onnx is a quantised network: it becomes one
-    program of a cluster, with its weights.
+    For hardware whose requantisation is scaled a SET that is a file MODEL.onnx is a quantised network: it becomes
+    programs of a cluster, with its weights; what the cluster cannot run is left to software between them.
     """
     require_folder(output)
     sharing = sharing_of(clusters, partition)
@@ -119,8 +121,10 @@ def generate(
              "--traffic-slack": slack, "--clusters": clusters}  # fmt: skip
     network = network_on(workload, hardware, {**unfit, "--hardware": None, "--macs": macs})
     if network is not None:
-        generate_network(*network, output, keep_init=keep_init, as_json=as_json)
+        generate_network(*network, output, resident=resident, keep_init=keep_init, as_json=as_json)
         return
+    if resident:
+        raise InputError("--resident: expected a quantised network, and a cluster with requantisation scaled")
     solution = solution_file(workload, macs, unfit)
     if solution is not None:
         generate_stacks(solution, macs=macs, output=output, as_json=as_json, keep_init=keep_init)

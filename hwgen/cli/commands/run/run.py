@@ -1,6 +1,6 @@
 """``hwgen run``: a quantised network, its layers with weights in the simulated hardware."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,10 +27,11 @@ from hwgen.cli.console import (
     require_folder,
 )
 from hwgen.cli.names import hardware_names
-from hwgen.cli.workload import read_hardware
+from hwgen.cli.workload import ResidentOption, read_hardware
 from hwgen.golden.quantised.comparison import Agreement, Beside, run_beside, total
 from hwgen.golden.quantised.execution import checked_inputs, execute, images, joined, outside
 from hwgen.ir.document import InputError, write_atomically
+from hwgen.model.cluster.steps import QueueName
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.onnx.reader import read_quantised
 from hwgen.report.run.page import run_page
@@ -49,14 +50,6 @@ Hardware = Annotated[
 Output = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="DIR", help="Folder for the outputs, the layers' operands, and a page."),
-]
-
-Resident = Annotated[
-    bool,
-    typer.Option(
-        "--resident",
-        help="On a cluster, feature maps that fit stay in the TCDM from node to node, neither stored nor loaded.",
-    ),
 ]
 
 
@@ -124,7 +117,7 @@ def run(
     seed: Seed = None,
     simulator: Sim = "verilator",
     jobs: Jobs = 1,
-    resident: Resident = False,
+    resident: ResidentOption = False,
     as_json: Json = False,
 ) -> int:
     """Run a quantised network: its layers with weights on an HWC or a cluster in the simulator, others on the host.
@@ -289,6 +282,7 @@ def _programs_document(done: _Done) -> dict[str, Any]:
                 "cycles": {"predicted": one.predicted_cycles, "measured": one.cycles},
                 "predicted": asdict(one.predicted),
                 "measured": asdict(one.measured),
+                "busy": {"predicted": _rounded(one.predicted_busy), "measured": dict(one.busy)},
                 "passed": one.passed,
                 "failures": list(one.failures),
             }
@@ -300,8 +294,12 @@ def _programs_document(done: _Done) -> dict[str, Any]:
             "parameters": done.plan.parameters.size,
             "size": done.plan.size,
         },
-        "resident": {name: {"bytes": one.size, "stored": one.stored} for name, one in done.plan.kept.items()},
+        "resident": done.plan.resident_data(),
     }
+
+
+def _rounded(busy: Mapping[QueueName, float]) -> dict[str, int]:
+    return {queue: round(cycles) for queue, cycles in busy.items()}
 
 
 def _document(done: _Done) -> dict[str, Any]:
@@ -317,6 +315,9 @@ def _document(done: _Done) -> dict[str, Any]:
         }
         for one in done.ran
     ]
+    busy = [each for program in done.programs for each in program.layers_busy]
+    for layer, cycles in zip(layers, busy, strict=bool(busy)):
+        layer["busy"] = {"predicted": _rounded(cycles)}
     energies = [layer["energy"] for layer in layers]
     return {
         "network": done.graph.name,
