@@ -11,7 +11,7 @@ from cosim.dma.dram import Counted
 from hwgen.ir.counts import Access, Counts, Key, Operand
 from hwgen.ir.level import BUSES
 from hwgen.lower.network.parts import VectorPart
-from hwgen.model.hierarchy.devices import DevicePrices
+from hwgen.model.hierarchy.devices import DevicePrices, bus_energy
 
 __all__ = ["NodeResult", "compared_vector"]
 
@@ -70,19 +70,13 @@ class NodeResult:
             "macs": 0,
             "cycles": {"predicted": self.predicted_cycles, "measured": self.cycles},
             "utilisation": 0.0,
-            "energy": {"predicted": self._energy(self.predicted), "measured": self._energy(self.measured)},
+            "energy": {
+                source: bus_energy(counts, self.prices).as_json()
+                for source, counts in (("predicted", self.predicted), ("measured", self.measured))
+            },
             "stalls": {"predicted": {}, "measured": {}},
             "failures": list(self.failures),
         }
-
-    def _energy(self, counts: Counts) -> dict[str, Any]:
-        """Of what the buses show; nothing is said of the unit's own arithmetic."""
-        levels: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        for (level, operand, _), access in counts.accesses.items():
-            if level in self.prices.outer:
-                levels[level][operand] += self.prices.at(level, operand) * access.bytes
-        total = sum(sum(parts.values()) for parts in levels.values())
-        return {"levels": {level: dict(parts) for level, parts in levels.items()}, "mac": 0.0, "total": total}
 
 
 def compared_vector(part: VectorPart, counts: Counts, tcdm: TcdmCounts, dram: Counted) -> Comparison:

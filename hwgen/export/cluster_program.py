@@ -17,9 +17,9 @@ from hwgen.ir.document import InputError, Name, Value, load_yaml, validated
 from hwgen.lower.cluster.program import ClusterProgram
 from hwgen.model.dram.counts import DramLayout
 
-__all__ = ["ClusterProgramFile", "cluster_program_files", "read_words"]
+__all__ = ["NETWORK_KIND", "ClusterProgramFile", "cluster_program_files", "read_words"]
 
-KIND = "cluster_program"
+KIND, NETWORK_KIND = "cluster_program", "network_program"
 
 
 class ClusterProgramFile(Value):
@@ -51,6 +51,8 @@ class ClusterProgramFile(Value):
     def read(cls, path: Path) -> Self:
         """Read one file; raises `InputError` with one line."""
         data = load_yaml(path)
+        if isinstance(data, dict) and data.get("kind") == NETWORK_KIND:
+            raise InputError(f"{path}: programs of a quantised network: hwgen run simulates them, from its ONNX file")
         if not isinstance(data, dict) or (data.get("format"), data.get("kind")) != (1, KIND):
             raise InputError(f"{path}: expected a program that hwgen generate writes, format 1 and kind {KIND}")
         return validated(cls, {key: value for key, value in data.items() if key not in ("format", "kind")}, str(path))

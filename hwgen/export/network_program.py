@@ -8,12 +8,11 @@ from hwgen.arch.bus import WORD_BYTES
 from hwgen.arch.layout import Region
 from hwgen.arch.registers.cluster import cluster_registers
 from hwgen.export.cluster import cluster_digest
+from hwgen.export.cluster_program import NETWORK_KIND
 from hwgen.export.driver.programs import Tensor, Write, c_bytes, c_program, c_programs, identifier
 from hwgen.lower.network.program import NetworkProgram
 
 __all__ = ["Exchanged", "network_program_files", "program_names"]
-
-KIND = "network_program"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ def network_program_files(
     first = programs[0].program
     document = {
         "format": 1,
-        "kind": KIND,
+        "kind": NETWORK_KIND,
         "network": name,
         "cluster": cluster_digest(first.hardware),
         "memory": first.dram_end,

@@ -19,7 +19,7 @@ from hwgen.ir.schedule import ARRAYS, ArrayName, Schedule
 from hwgen.model.hierarchy.access import traffic_at
 from hwgen.model.hierarchy.energy import Energy
 
-__all__ = ["DevicePrices", "datapath_counts", "device_energy", "prices_of", "prices_of_memories"]
+__all__ = ["DevicePrices", "bus_energy", "datapath_counts", "device_energy", "prices_of", "prices_of_memories"]
 
 TABLE = "yang_2016"
 """For hardware whose file says nothing of energy."""
@@ -97,6 +97,16 @@ def device_energy(schedule: Schedule, counts: Counts, prices: DevicePrices) -> E
         operand: prices.local[operand] * local.operand_bytes(operand, LOCAL.name) for operand in ARRAYS
     }
     return Energy(levels, prices.mac * schedule.layer.macs)
+
+
+def bus_energy(counts: Counts, prices: DevicePrices) -> Energy:
+    """Energy of what the buses show, for a node of the vector unit: nothing is said of the unit's own arithmetic."""
+    levels: dict[str, dict[Operand, float]] = {}
+    for (level, operand, _), access in counts.accesses.items():
+        if level in prices.outer:
+            parts = levels.setdefault(level, {})
+            parts[operand] = parts.get(operand, 0.0) + prices.at(level, operand) * access.bytes
+    return Energy(levels, 0.0)
 
 
 def _bytes(counts: Counts, level: str, operand: Operand) -> int:

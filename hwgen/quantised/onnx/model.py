@@ -303,7 +303,10 @@ class _Preparation:
         if dtype not in ("int8", "uint8"):
             raise InputError(f"{self._path}: {name} is quantised to {dtype}: expected int8 or uint8")
         if scales.size != 1:
-            raise InputError(f"{self._path}: {name}: expected one scale for an activation, got {scales.size}")
+            raise InputError(
+                f"{self._path}: {name}: expected one scale for an activation, got {scales.size} "
+                "(weights must be constant)"
+            )
         zero = 0
         if len(node.input) > 2 and node.input[2]:
             if node.input[2] not in self._constants:

@@ -138,7 +138,7 @@ def _units(document: Mapping[str, Any], rows: Sequence[LayerRow]) -> str:
             )
     text = (
         "Along the same time, as predicted: the height of a bar is the part of the layer's cycles in which the unit "
-        f"works. Of whole programs the cluster's registers have counted {_registers(document)}."
+        f"works. Of whole programs the cluster's registers have counted: {_registers(document)}."
     )
     return _section("Which unit works when", text, [], lines)
 

@@ -21,10 +21,12 @@ from hwgen.arch.registers.cluster import CLUSTER_IDENTITY, cluster_registers
 from hwgen.arch.registers.control import Control, Status
 from hwgen.campaigns.clustered.plan import plan_cluster
 from hwgen.cli.commands.generate import networks
+from hwgen.export.cluster_program import ClusterProgramFile
 from hwgen.export.driver.files import driver_files
 from hwgen.export.registers.files import register_files
 from hwgen.golden.quantised.execution import execute
 from hwgen.ir.builtin import named_file
+from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, load_hardware, save_hardware
 from hwgen.quantised.kinds import Dequantise, Quantise
 from hwgen.quantised.onnx.reader import read_quantised
@@ -104,7 +106,7 @@ def test_what_is_no_program_of_a_cluster(run: Run, tmp_path: Path) -> None:
     draft = Draft([1, 2, 5, 6])
     soft = draft.both(draft.node("Softmax", draft.both("x", 0.1, 3)), 0.1, 3)
     host = draft.write(tmp_path / "soft.onnx", soft, [1, 2, 5, 6])
-    refused(run("generate", host, *on, *rest), "soft.onnx: expected layers that ", " runs, got none")
+    refused(run("generate", host, *on, *rest), "soft.onnx: expected layers with weights that ", " runs, got none")
     draft = Draft([1, 2, 5, 6])
     floats = draft.write(tmp_path / "float.onnx", draft.node("Relu", "x"), [1, 2, 5, 6])
     refused(run("generate", floats, *on, *rest), "got one of floats")
@@ -198,6 +200,8 @@ def test_programs_with_software_between_them(run: Run, tmp_path: Path, made: lis
     on_the_page(rtl, 1, "scene", "tiny")
     assert machine.starts == 6
     assert "software, before program 1: Softmax " in run(*command).out
+    with pytest.raises(InputError, match="hwgen run simulates them"):
+        ClusterProgramFile.read(rtl / "programs" / "tiny.json")
     del keep
 
 

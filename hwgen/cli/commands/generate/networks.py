@@ -8,6 +8,7 @@ import typer
 
 from hwgen.arch.bus import WORD_BYTES
 from hwgen.campaigns.clustered.exchange import HostNode, host_nodes, inputs_of, outputs_of
+from hwgen.campaigns.clustered.forecast import forecast_of
 from hwgen.campaigns.clustered.plan import ClusterPlan, Stretch, plan_cluster
 from hwgen.campaigns.network import weighted
 from hwgen.cli.commands.generate.folders import Contents
@@ -61,10 +62,10 @@ def generate_network(
     graph = read_quantised(model)
     with progress(len(weighted(graph)), "scheduling") as step:
         plan = plan_cluster(graph, machine, step, resident=resident)
-    host = host_nodes(graph, plan)
     if not plan.stretches:
         why = "; ".join(f"{name}: {reason}" for name, reason in plan.refused.items())
-        raise InputError(f"{model}: expected layers that {machine.name} runs, got {why or 'none'}")
+        raise InputError(f"{model}: expected layers with weights that {machine.name} runs, got {why or 'none'}")
+    host = host_nodes(graph, plan)
     name, parameters = safe_name(model.stem, set()), plan.stretches[0].program.hardware
     exchanged = [
         Exchanged(stretch.program, inputs_of(graph, plan, number), outputs_of(graph, plan, number))
@@ -75,10 +76,9 @@ def generate_network(
     programs = network_program_files(name, exchanged, plan.parameters.tobytes(), [asdict(node) for node in host])
     contents: Contents = {**files, **{f"programs/{file}": content for file, content in programs.items()}}
     contents["hardware.yaml"] = dump_yaml(machine.as_data())
-    layers = tuple(
-        GeneratedLayer(name=one, number=number) for number, one in enumerate(program_names(name, len(exchanged)))
-    )
-    design = Design(folder=".", top="cluster", digest=cluster_digest(parameters), layers=layers)
+    listed = (GeneratedLayer(name=name, number=0),)
+    design = Design(folder=".", top="cluster", digest=cluster_digest(parameters), layers=listed)
+    names = program_names(name, len(exchanged))
     stale = write_generated(folder, [design], contents)
     if stale:
         note(f"{folder}: removed {len(stale)} files of an earlier run, such as {stale[0]}")
@@ -89,7 +89,7 @@ def generate_network(
             "files": sorted(contents),
             "network": name,
             "layers": [layer.node.name for layer in plan.layers],
-            "programs": [_summary(*one) for one in zip(layers, plan.stretches, strict=True)],
+            "programs": [_summary(*one) for one in zip(names, plan.stretches, strict=True)],
             "host": [asdict(node) for node in host],
             "resident": plan.resident_data(),
             "weights_bytes": plan.parameters.size,
@@ -97,25 +97,26 @@ def generate_network(
         }
         print_json({"networks": [summary]})
         return
-    _print(folder, plan, layers, exchanged)
+    _print(folder, plan, names, exchanged)
     _print_host(host, len(exchanged))
 
 
-def _summary(layer: GeneratedLayer, stretch: Stretch) -> Mapping[str, object]:
+def _summary(name: str, stretch: Stretch) -> Mapping[str, object]:
     program_bytes = WORD_BYTES * len(stretch.program.words)
     return {
-        "name": layer.name,
+        "name": name,
         "layers": [layer.node.name for layer in stretch.layers],
         "program_bytes": program_bytes,
     }
 
 
-def _print(folder: Path, plan: ClusterPlan, names: Sequence[GeneratedLayer], exchanged: Sequence[Exchanged]) -> None:
-    columns = ["program", "layers", "commands", "bytes", "maps that stay"]
+def _print(folder: Path, plan: ClusterPlan, names: Sequence[str], exchanged: Sequence[Exchanged]) -> None:
+    columns = ["program", "layers", "commands", "bytes", "maps that stay", "cycles predicted", "DRAM bytes"]
     rows: list[list[object]] = [
-        [one.name, len(stretch.layers), len(stretch.program.commands), WORD_BYTES * len(stretch.program.words),
-         len(stretch.kept.maps)]
+        [one, len(stretch.layers), len(stretch.program.commands), WORD_BYTES * len(stretch.program.words),
+         len(stretch.kept.maps), round(forecast.cycles), forecast.dram_bytes]
         for one, stretch in zip(names, plan.stretches, strict=True)
+        for forecast in (forecast_of(plan, stretch),)
     ]  # fmt: skip
     print_table("Programs: one start and one interrupt each", columns, rows)
     typer.echo(f"{folder}: weights {plan.parameters.size:,} bytes, all of the DRAM {plan.size:,} bytes")
@@ -124,7 +125,7 @@ def _print(folder: Path, plan: ClusterPlan, names: Sequence[GeneratedLayer], exc
             for tensor in tensors:
                 shape = "x".join(map(str, tensor.shape))
                 typer.echo(
-                    f"{name.name}: {side} {printable(tensor.name)}: {shape} int8 at 0x{tensor.region.base:x}, "
+                    f"{name}: {side} {printable(tensor.name)}: {shape} int8 at 0x{tensor.region.base:x}, "
                     f"{tensor.scale:g} * (byte - {tensor.zero_point})"
                 )
 

@@ -33,6 +33,7 @@ from hwgen.golden.quantised.execution import checked_inputs, execute, images, jo
 from hwgen.ir.document import InputError, write_atomically
 from hwgen.model.cluster.steps import QueueName
 from hwgen.quantised.graph import Graph
+from hwgen.quantised.kinds import View
 from hwgen.quantised.onnx.reader import read_quantised
 from hwgen.report.run.page import run_page
 
@@ -217,10 +218,10 @@ def _print(done: _Done) -> None:
         f"{len(done.plan.layers)} layers, {share:.2%} of all MACs: {done.cycles[1]:,} cycles "
         f"({done.cycles[0]:,} predicted), MAC utilisation {done.utilisation:.3f}"
     )
-    labels = {node.name: node.label for node in done.graph.nodes}
+    labels = {node.name: node.label for node in done.graph.nodes if not isinstance(node, View)}
     for name, share in done.zeros.items():
         typer.echo(f"{labels[name]} {name}: as a dense kernel; {share:.0%} of its multiplications are by zero")
-    for name in done.host:
+    for name in (name for name in done.host if name in labels):
         reason = done.plan.refused.get(name)
         typer.echo(printable(f"host: {labels[name]} {name}{f' ({reason})' if reason else ''}"))
     whole = done.agreement
