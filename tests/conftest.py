@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from hwgen.cli import main
 from tests.cli.command_line import Answer, Run
-from tests.kernels import compile_for_plans, compile_in_turn
+from tests.kernels import compile_for_plans, compile_in_turn, compile_yosys
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
@@ -22,6 +22,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 def kernels_of_plans(tmp_path_factory: pytest.TempPathFactory) -> None:
     """For tests whose processes plan: the kernels are in the cache."""
     compile_for_plans(tmp_path_factory.mktemp("plans"))
+
+
+@pytest.fixture(scope="session")
+def yosys() -> None:
+    """For tests that run Yosys: it is compiled."""
+    compile_yosys()
 
 
 @pytest.fixture

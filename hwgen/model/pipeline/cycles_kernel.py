@@ -117,7 +117,8 @@ def _run_tiles(  # type: ignore[no-untyped-def]
     begin_first(tables, now, state, turns, left, runs, behind)
     dram, bursts = begin_dram()
     mover_in, mover_out = p[P_OVERLAP_IN], p[P_OVERLAP_OUT]
-    lines_in, lines_out, still, cycles = 0, 0, 0, 1
+    # No literals, for which numba would compile what they are given to once more.
+    lines_in, lines_out, still, cycles = np.int64(0), np.int64(0), 0, 1
     while still < STILL + p[P_PATIENCE]:
         cycles += 1
         begin_next(tables, now, state, turns, left, runs, behind)

@@ -77,15 +77,15 @@ def dram_cycle(  # type: ignore[no-untyped-def]
         dram[D_DONE_OUT] += 1
     if shows:
         dram[D_DATA_OF] = head[F_MOVER]
-        dram[D_DATA_LAST] = _beat(p, dram, READ, head)
-    if data and _beat(p, dram, WRITE, write_head):
-        _push(queues, DONE, dram[D_DONE_IN], 0, 0, write_head[F_MOVER], now)
+        dram[D_DATA_LAST] = _beat(p, dram, np.int64(READ), head)
+    if data and _beat(p, dram, np.int64(WRITE), write_head):
+        _push(queues, np.int64(DONE), dram[D_DONE_IN], np.int64(0), np.int64(0), write_head[F_MOVER], now)
         dram[D_DONE_IN] += 1
     if read:
-        _push(queues, READS, dram[READ + O_IN], read_first, read_last, reader, now)
+        _push(queues, np.int64(READS), dram[READ + O_IN], read_first, read_last, reader, now)
         dram[READ + O_IN] += 1
     if write:
-        _push(queues, WRITES, dram[WRITE + O_IN], write_first, write_last, writer, now)
+        _push(queues, np.int64(WRITES), dram[WRITE + O_IN], write_first, write_last, writer, now)
         dram[WRITE + O_IN] += 1
     dram[D_READ_OPEN], dram[D_WRITE_OPEN] = read_left or read_room, write_left or write_room
     dram[D_NOW] = now + 1

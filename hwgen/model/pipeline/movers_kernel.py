@@ -151,7 +151,7 @@ def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, ke
     data_ends = data_goes and port[A_LEFT] == 1
     reader = writer = -1
     if read_goes or not port[A_READ]:
-        reader = _granted(p, state, 0, readers, kept[K_READER])
+        reader = _granted(p, state, np.int64(0), readers, kept[K_READER])
     if (write_goes or not port[A_WRITE]) and (data_ends or not port[A_SENDING]):
         writer = _granted(p, state, readers, len(movers), kept[K_WRITER])
     moved = read_goes or write_goes or data_goes or dram[D_DATA] or dram[D_ANSWER]
@@ -188,7 +188,7 @@ def pass_cycle(movers, starts, stops, of, p, state, port, dram, queues, rows, ke
         port[A_LEFT] = _beats(p, port[A_WRITE_FIRST], port[A_WRITE_LAST])
         state[writer, U_BURSTS] -= 1
         state[writer, U_OPEN] += 1
-        _advance(movers, starts, stops, state, writer, U_OUT_RUN, end)
+        _advance(movers, starts, stops, state, writer, np.int64(U_OUT_RUN), end)
     for v in range(len(movers)):
         if movers[v, V_READS]:
             _read(movers, starts, stops, p, state, v)
@@ -289,7 +289,7 @@ def _answers(movers, starts, stops, of, p, state, dram, left, behind):  # type: 
             if mine and end == stop:
                 left[m, L_LEAD] += 1
                 left[m, L_UNWRITTEN] -= 1
-        _advance(movers, starts, stops, state, v, U_DONE_RUN, end)
+        _advance(movers, starts, stops, state, v, np.int64(U_DONE_RUN), end)
     for v in range(len(movers)):
         state[v, U_READY] = dram[D_DATA] and dram[D_DATA_OF] == v  # from here on: of one that reads, a word comes
 
@@ -306,7 +306,7 @@ def _read(movers, starts, stops, p, state, v):  # type: ignore[no-untyped-def]
         state[v, U_LEVEL] += end - at
         state[v, U_RESERVED] -= 1
         state[v, U_LANES] -= end == _end(p, at, stop)
-        _advance(movers, starts, stops, state, v, U_OUT_RUN, end)
+        _advance(movers, starts, stops, state, v, np.int64(U_OUT_RUN), end)
 
 
 @njit

@@ -129,7 +129,9 @@ def problem(t: Tables, lists: Lists) -> Problem:
         if len(some):
             lowest[some] = np.minimum.reduceat(rows, one.start[some], axis=0)
         dimensions.append(Dimension(one.start, one.steps, rows, lowest))
-    return Problem(t.scale, t.units, t.least, t.caps, t.m_residues, t.m_lines, t.c_residues, *dimensions)
+    # Of one layout, as numba compiles the kernels for each.
+    m_residues, m_lines, c_residues = map(np.ascontiguousarray, (t.m_residues, t.m_lines, t.c_residues))
+    return Problem(t.scale, t.units, t.least, t.caps, m_residues, m_lines, c_residues, *dimensions)
 
 
 def _loops(cuts: Floats) -> Floats:

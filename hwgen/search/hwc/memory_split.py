@@ -33,7 +33,7 @@ def frontier(p, s, budget, goal, exact, limit, found):  # type: ignore[no-untype
     """
     sizes, best = np.array([budget]), np.full((1, 10), np.inf)
     best[0, 0] = limit + 0.5
-    number = 0
+    number = np.int64(0)  # as in `least_of_each`
     counts, ms, m, cs, c, ys, y, xs, x = prepare(p, s, goal, exact, sizes, best)
     at = np.full(5, -1, np.int64)
     row = np.zeros(9)
@@ -62,9 +62,11 @@ def _kept(found, number, row):  # type: ignore[no-untyped-def]
             return number
     for other in range(number):
         if not _covers(row, found[other]):
-            found[left] = found[other]
+            for column in range(len(row)):  # slices would bring numba's texts of errors along
+                found[left, column] = found[other, column]
             left += 1
-    found[left] = row
+    for column in range(len(row)):
+        found[left, column] = row[column]
     return left + 1
 
 

@@ -58,7 +58,7 @@ def input_tile(stream, block, low, high, same_execution, group_seeks):  # type: 
     else:
         top, bottom = block.top, block.top + block.height
         next_new = max(stream.next_new, top) if block.slides and stays else top
-        skipped = _rows_between(block, low, high, 0, next_new)
+        skipped = _rows_between(block, low, high, np.int64(0), next_new)
         kept = _rows_between(block, low, high, top, next_new)
         rows = _rows_between(block, low, high, next_new, bottom)
         if last < first:

@@ -130,7 +130,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
         new_i, new_w, new_o = turned <= block.marker_i, turned <= block.marker_w, turned < block.marker_o
         now = s.now
         if new_i:
-            _ranges(nest, 0, lo, hi, tile_low, tile_high, low, high)
+            _ranges(nest, np.int64(0), lo, hi, tile_low, tile_high, low, high)
             seeks = 0
             if block.grouped:
                 seeks = abs(low[0] // block.group - s.input.group)
@@ -139,7 +139,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             s.stall_i += max(arrived - now, 0)
             now = max(arrived, now)
         if new_w:
-            _ranges(nest, 1, lo, hi, tile_low, tile_high, low, high)
+            _ranges(nest, np.int64(1), lo, hi, tile_low, tile_high, low, high)
             fetches = not block.weights_stay or turned < 0 or turned != block.marker_w
             if block.line_pitch:
                 arrived = line_tile(s.weight, block, nest, low, high, fetches)
@@ -151,7 +151,7 @@ def _play(block, nest, tile_low, tile_high, state):  # type: ignore[no-untyped-d
             now = max(arrived, now)
         at = now
         if new_o:
-            _ranges(nest, 2, lo, hi, tile_low, tile_high, o_low, o_high)
+            _ranges(nest, np.int64(2), lo, hi, tile_low, tile_high, o_low, o_high)
             resumes = block.resumes or o_low[1] > 0 or o_low[4] > 0 or o_low[5] > 0
             final = o_high[1] == nest.extents[1] and o_high[4] == nest.extents[4] and o_high[5] == nest.extents[5]
             final = final and not block.goes_on

@@ -185,14 +185,14 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
     for i in range(head, count):
         times[i - head], indices[i - head] = times[i], indices[i]
     count -= head
-    vector = vectors = 0
+    vector = vectors = np.int64(0)  # no literal, for which numba would compile `_vector` once more
     if output.ended < NEVER:
         _cut(block, nest, low, high, pieces)
         vectors = pieces[9, 0] * pieces[9, 1] * pieces[9, 2]
         if block.spills:
             _go_back(output, block, nest, walk, to_load, saved)
             count = 0
-    unloaded, has_biases, has_saved = 0, False, False
+    unloaded, has_biases, has_saved = np.int64(0), False, False
     while True:
         if block.spills and vector == vectors and not has_saved:
             size = len(walk)
@@ -237,7 +237,7 @@ def serve(output, block, nest, low, high, final, pieces, walk, to_load, saved, t
         vector += 1
         has_biases = not (ends_row and y + 1 == pieces[9, 1])
         if vector == vectors:
-            unloaded = 0
+            unloaded = np.int64(0)
             walk[L_AHEAD] -= 1
             output.drained = output.idle
     output.head, output.count, output.ended = 0, count, NEVER

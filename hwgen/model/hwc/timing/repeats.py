@@ -6,6 +6,7 @@ those between took. Like states are found by Brent's algorithm (1980): each is c
 is replaced after 1, 2, 4, ... iterations.
 """
 
+import numpy as np
 from numba import njit
 
 from hwgen.arch.latency import TILES_LOADED_AHEAD
@@ -91,7 +92,7 @@ def _relative(out, block, nest, state, walk, saved, j, position):  # type: ignor
     for place in TIMES:
         out[place] = max(state[place] - now, -LONG_AGO)
     out[HEAD], out[COUNT] = 0, count - head
-    at = SIZE
+    at = np.int64(SIZE)
     for i in range(SIZE + head, SIZE + count):
         out[at], out[at + 1] = state[i] - now, state[i + capacity]
         at += 2

@@ -57,7 +57,7 @@ def line_tile(stream, block, nest, low, high, fetches):  # type: ignore[no-untyp
 
     A tile is pushed with the last word of the one before, or later. One that stays is passed over a line a cycle.
     """
-    lines, words = _first_lines(block, nest, low, high, 1 << 60)
+    lines, words = _first_lines(block, nest, low, high, np.int64(1 << 60))
     earliest = stream.requested if fetches and not stream.passed else stream.requested + 1
     pushed = 1 if stream.first else max(earliest, stream.begun_1 + 1)
     drop = stream.live if fetches and not stream.first else 0
