@@ -311,7 +311,7 @@ class HwcParameters:
         """For each dimension that has a loop among the outer ``depth`` ones, or among all: the innermost of them."""
         return {dim: j for j, dim in enumerate(self.loops[:depth])}
 
-    @property
+    @cached_property
     def size_bits(self) -> dict[int, int]:
         """The loops of which the hardware needs to know what an iteration covers, and the width of that.
 

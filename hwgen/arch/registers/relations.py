@@ -4,6 +4,7 @@ The hardware checks what takes little of it; all of this is checked wherever a p
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from hwgen.arch.hwc import DIMS, HwcParameters
 from hwgen.arch.registers.loop_counts import loop_counts
@@ -61,13 +62,21 @@ def _steps(parameters: HwcParameters, values: Mapping[str, int]) -> Iterator[str
 
 def _counts(parameters: HwcParameters, values: Mapping[str, int]) -> dict[str, int]:
     """What the loops count, as extents and steps have it."""
-    loops = parameters.loops
-    steps = [max(values[f"step_{j}_{dim}"], 1) for j, dim in enumerate(loops)]
-    counts = loop_counts(loops, steps, {dim: values[f"extent_{dim}"] for dim in DIMS})
+    loops = tuple(parameters.loops)
+    steps = tuple(max(values[f"step_{j}_{dim}"], 1) for j, dim in enumerate(loops))
+    return dict(_expected(loops, tuple(parameters.size_bits), steps, tuple(values[f"extent_{dim}"] for dim in DIMS)))
+
+
+@lru_cache(maxsize=1 << 12)
+def _expected(
+    loops: tuple[str, ...], sized: tuple[int, ...], steps: tuple[int, ...], extents: tuple[int, ...]
+) -> dict[str, int]:
+    """`_counts`; a program has many tiles of few shapes."""
+    counts = loop_counts(loops, steps, dict(zip(DIMS, extents, strict=True)))
     expected: dict[str, int] = {}
     for j, one in enumerate(counts):
         expected |= {f"repeats_{j}_{i}": repeats for i, repeats in enumerate(one.repeats)}
-        if j in parameters.size_bits:
+        if j in sized:
             expected |= {f"rest_{j}_{i}": rest for i, rest in enumerate(one.rests)}
     return expected
 
