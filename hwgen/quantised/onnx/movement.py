@@ -1,5 +1,6 @@
 """Operators that move elements: where each element comes from, by running the operator on the numbers of places."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from hwgen.quantised.onnx.constants import Constants, evaluate
 from hwgen.quantised.onnx.model import QuantisedModel
 
-__all__ = ["attributes", "flat_index", "pad_value"]
+__all__ = ["attributes", "flat_index", "pad_value", "padded_axis"]
 
 SAME_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
@@ -46,6 +47,28 @@ def flat_index(node: Any, output: str, model: QuantisedModel) -> NDArray[np.int6
     (index,) = evaluate([node], {node.input[0]: places, **given}, [output], model.opset)
     found: NDArray[np.int64] = np.asarray(index, np.int64).reshape(model.shapes[output]) - pads
     return found
+
+
+def padded_axis(index: NDArray[np.int64], shape: Sequence[int]) -> tuple[int, int, int] | None:
+    """The one axis along which an index of `flat_index` puts elements around a map, and how many before and after it.
+
+    None for anything else.
+
+    ``shape`` : of the map.
+    """
+    axes = [axis for axis, (size, made) in enumerate(zip(shape, index.shape, strict=True)) if size != made]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    others = tuple(other for other in range(index.ndim) if other != axis)
+    inside = np.flatnonzero((index >= 0).any(axis=others))
+    if inside.size != shape[axis]:
+        return None
+    first = int(inside[0])
+    middle = index.take(range(first, first + inside.size), axis)
+    if not np.array_equal(middle.ravel(), np.arange(middle.size)):
+        return None
+    return axis, first, index.shape[axis] - first - inside.size
 
 
 def _resized(node: Any, output: str, model: QuantisedModel, places: NDArray[np.int64]) -> NDArray[np.int64]:

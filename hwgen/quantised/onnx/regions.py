@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.quantised.kinds import Lookup, Movement, Node, Quantise, View
+from hwgen.quantised.kinds import Concatenation, Lookup, Movement, Node, Quantise, View
 from hwgen.quantised.onnx.constants import Integers
 from hwgen.quantised.onnx.model import QuantisedModel
-from hwgen.quantised.onnx.movement import flat_index, pad_value
+from hwgen.quantised.onnx.movement import flat_index, pad_value, padded_axis
 from hwgen.quantised.onnx.operators import AFFINE, ELEMENTWISE, MOVEMENTS, SAME
 from hwgen.quantised.onnx.tails import NotHardware, Tail
 from hwgen.quantised.tensors import OFFSET, Int8, Quantisation, Tensor
@@ -262,7 +262,24 @@ class Region:
         if index is None or (index.size == np.prod(given) and np.array_equal(index.ravel(), np.arange(index.size))):
             self.emit(View(**base), quantisation)  # type: ignore[arg-type]
             return
+        around = padded_axis(index, given) if _pads(node) else None
+        if around is not None:
+            self._emit_padding(base, around, fill, quantisation)
+            return
         self.emit(Movement(**base, operator=node.op_type, index=index, fill=fill), quantisation)  # type: ignore[arg-type]
+
+    def _emit_padding(
+        self, base: dict[str, Any], around: tuple[int, int, int], fill: int, quantisation: Quantisation
+    ) -> None:
+        """A map between constants along one axis."""
+        (inner,), output, shape = base["inputs"], base["name"], base["shape"]
+        axis, *sizes = around
+        parts = [f"{output}::before", inner, f"{output}::after"]
+        for name, size in zip(parts[::2], sizes, strict=True):
+            if size:
+                self.constant(name, np.full((*shape[:axis], size, *shape[axis + 1 :]), fill, np.int8), quantisation)
+        inputs = tuple(name for name in parts if name == inner or name in self.constants)
+        self.emit(Concatenation(**{**base, "inputs": inputs}, axis=axis, tables=(None,) * len(inputs)), quantisation)
 
     def constant(self, name: str, values: NDArray[np.int8], quantisation: Quantisation) -> None:
         """A quantised tensor that does not depend on the inputs."""

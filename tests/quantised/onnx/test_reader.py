@@ -114,6 +114,23 @@ def test_integers_go_in_and_out(tmp_path: Path) -> None:
     assert found.differences[joined].largest == 0
 
 
+@pytest.mark.parametrize(
+    ("pads", "kind"),
+    [
+        ([0, 1, 0, 0, 0, 2, 0, 0], "concat"),
+        ([0, 0, 0, 0, 0, 0, 0, 3], "concat"),
+        ([0, 0, 1, 0, 0, 0, 0, 1], "move (Pad)"),
+    ],
+)
+def test_a_map_padded_along_one_axis_is_joined_with_constants(tmp_path: Path, pads: list[int], kind: str) -> None:
+    draft = Draft([1, 4, 5, 6])
+    made = draft.node("Pad", draft.both("x", 0.03, 120), draft.constant(pads, np.int64), draft.constant(0.7))
+    path = draft.write(tmp_path / "pad.onnx", draft.both(made, 0.03, 120), None)
+    graph = read_quantised(path)
+    assert kinds(graph) == ["quantise", kind, "dequantise"]
+    assert total(beside(path, graph).agreements).different == 0
+
+
 def test_a_batch_normalisation_alone_is_a_depthwise_convolution(tmp_path: Path) -> None:
     draft = Draft([1, 40, 16, 16], opset=13)
     rng = np.random.default_rng(2)
