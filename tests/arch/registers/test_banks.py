@@ -5,20 +5,21 @@ import re
 import pytest
 
 from hwgen.arch.registers.bank import Access, Bank
-from hwgen.arch.registers.cluster import CLUSTER_WATCHDOG, cluster_registers
+from hwgen.arch.registers.cluster import CLUSTER_WATCHDOG
 from hwgen.arch.registers.control import CONTROL_ADDRESS, Control, Status, error_of
 from hwgen.arch.registers.errors import ClusterError, DmaError, ErrorCode, HwcError, PipelineError, Refusal
-from hwgen.arch.registers.hwc import KEY, hwc_registers
-from hwgen.arch.registers.pipeline import pipeline_registers, tile_settings
-from tests.export.test_cluster import PARAMETERS as CLUSTER
-from tests.export.test_pipeline import every_kind
+from hwgen.arch.registers.hwc import KEY
+from hwgen.arch.registers.pipeline import tile_settings
+from tests.export.registers.test_files import bank_named
 
-BANKS = (hwc_registers(CLUSTER.hwc), cluster_registers(CLUSTER), pipeline_registers(every_kind()[0]))
 ERRORS: tuple[type[ErrorCode], ...] = (HwcError, ClusterError, PipelineError)
-banks = pytest.mark.parametrize("bank", BANKS, ids=lambda bank: bank.name)
 
 
-@banks
+@pytest.fixture(params=["hwc", "cluster", "pipeline"])
+def bank(request: pytest.FixtureRequest) -> Bank:
+    return bank_named(request.param)
+
+
 def test_every_bank_begins_with_identity_control_and_status(bank: Bank) -> None:
     identity, control, status = bank.registers[:3]
     assert (identity.name, control.name, status.name) == ("identity", "control", "status")
@@ -33,13 +34,11 @@ def test_every_bank_begins_with_identity_control_and_status(bank: Bank) -> None:
     assert error_of(0x1504) == 0x15
 
 
-@banks
 def test_settings_are_zero_after_reset_but_for_key_and_watchdog(bank: Bank) -> None:
     resets = {register.name: register.reset for register in bank.held if register.reset}
     assert resets == {"hwc": {"key": KEY}, "cluster": {"watchdog": CLUSTER_WATCHDOG}, "pipeline": {}}[bank.name]
 
 
-@banks
 def test_names_are_identifiers_and_meanings_single_sentences(bank: Bank) -> None:
     for register in bank:
         for name, meaning in [
@@ -63,14 +62,14 @@ def test_error_codes_fit_their_field_and_have_a_meaning(codes: type[ErrorCode]) 
 
 
 def test_a_load_waits_until_the_pipeline_is_idle_and_a_start_does_not() -> None:
-    _, _, pipeline = BANKS
+    pipeline = bank_named("pipeline")
     assert pipeline["control"].idle_mask == Control.LOAD
     assert pipeline["control"].written_mask == Control.START | Control.LOAD | Control.CLEAR | Control.MORE
     assert Status.DONE | Status.FAILED == 6
 
 
 def test_the_settings_of_a_tile_leave_out_the_watchdog() -> None:
-    _, _, pipeline = BANKS
+    pipeline = bank_named("pipeline")
     assert {register.name for register in pipeline.held} - {one.name for one in tile_settings(pipeline)} == {
         "watchdog"
     }

@@ -1,6 +1,7 @@
 """Depth-first solutions read back: what was written, and one line for what is wrong."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,22 @@ from hwgen.ir.resolution import at_resolution
 from hwgen.lower.pipeline.solution import is_solution, read_solution, solution_from_data
 from hwgen.model.pipeline.graph import Graph
 from hwgen.search.pipeline.files import solution_data
-from hwgen.search.pipeline.front import search_front
+from hwgen.search.pipeline.front import Front, search_front
 
 NETWORK = at_resolution(load_layer_set("vgg_e_first5"), 24, 24)
-FRONT = search_front(Graph.of(NETWORK), factors=(1, 2, 3))
+
+
+@cache
+def front() -> Front:
+    return search_front(Graph.of(NETWORK), factors=(1, 2, 3))
 
 
 def data_of(index: int) -> dict[str, Any]:
-    return solution_data(NETWORK, FRONT, FRONT.points[index])
+    return solution_data(NETWORK, front(), front().points[index])
 
 
 def test_every_point_comes_back(tmp_path: Path) -> None:
-    for index, point in enumerate(FRONT.points):
+    for index, point in enumerate(front().points):
         file = tmp_path / "depth_first.yaml"
         file.write_text(dump_yaml(data_of(index)), encoding="utf-8")
         solution = read_solution(file)
@@ -37,7 +42,7 @@ def test_derived_figures_may_be_left_out() -> None:
     data = data_of(0)
     short = {key: data[key] for key in ("format", "kind", "network", "weights")}
     short["stacks"] = [{key: stack[key] for key in ("first", "last", "factor")} for stack in data["stacks"]]
-    assert solution_from_data(short, "f").stacks == FRONT.points[0].stacks
+    assert solution_from_data(short, "f").stacks == front().points[0].stacks
 
 
 def stack(key: str, value: object) -> Callable[[dict[str, Any]], None]:
