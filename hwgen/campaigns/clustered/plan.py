@@ -42,7 +42,7 @@ from hwgen.quantised.kinds import (
     Product,
 )
 from hwgen.quantised.tensors import Int8
-from hwgen.search.cluster.fewest_cycles import search_fewest_cycles
+from hwgen.search.cluster.fewest_cycles import MOST_TIMED, search_fewest_cycles
 
 __all__ = ["VECTOR_KINDS", "ClusterLayer", "ClusterPlan", "Stretch", "plan_cluster"]
 
@@ -150,15 +150,21 @@ class ClusterPlan:
 
 
 def plan_cluster(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None] = lambda: None, *, resident: bool = False
+    graph: Graph,
+    hardware: Hardware,
+    progress: Callable[[], None] = lambda: None,
+    *,
+    resident: bool = False,
+    most_timed: int = MOST_TIMED,
 ) -> ClusterPlan:
     """Schedule and compile every node with weights; ``progress`` is called after each.
 
-    ``resident`` : feature maps stay in the TCDM from node to node, where they fit.
+    ``resident`` : feature maps stay in the TCDM from node to node, where they fit. ``most_timed`` : see
+    `search_fewest_cycles`, for each layer.
     Raises `InputError` for hardware that is not a cluster with scaled sums and given lanes, order and memories.
     """
     _require_one_cluster(hardware)
-    schedules, refused = _schedules(graph, hardware, progress)
+    schedules, refused = _schedules(graph, hardware, progress, most_timed)
     tables: dict[str, bytes] = {}
     if schedules:
         machine = compile_cluster(next(iter(schedules.values())), hardware).hardware
@@ -210,7 +216,7 @@ def _require_one_cluster(hardware: Hardware) -> None:
 
 
 def _schedules(
-    graph: Graph, hardware: Hardware, progress: Callable[[], None]
+    graph: Graph, hardware: Hardware, progress: Callable[[], None], most_timed: int
 ) -> tuple[dict[str, Schedule], dict[str, str]]:
     """The schedules of nodes by name; and why others have none."""
     found: dict[str, Schedule] = {}
@@ -222,19 +228,20 @@ def _schedules(
         try:
             if not isinstance(node, Convolution | Product):
                 raise InputError(f"no HWC runs a {node.kind}")
-            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known)
+            found[node.name] = _scheduled(layer_of(graph, node, name), hardware, known, most_timed)
         except InputError as error:
             refused[node.name] = str(error).removeprefix(f"{name}: ")
         progress()
     return found, refused
 
 
-def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule]) -> Schedule:
+def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], most_timed: int) -> Schedule:
     """Layers of one shape share a schedule."""
     shape = json.dumps(layer.shape_data, sort_keys=True)
     if shape not in known:
         timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
-        known[shape] = search_fewest_cycles(layer, hardware, timed=timed, runs=runs).schedule
+        found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, most_timed=most_timed)
+        known[shape] = found.schedule
     return known[shape].model_copy(update={"layer": layer})
 
 

@@ -37,7 +37,7 @@ from hwgen.search.cluster.outer_parts import tell
 from hwgen.search.cluster.spreading import Spread, busiest_iterations, spreads_of, utilisation
 from hwgen.search.core.space import Target
 
-__all__ = ["SLACK", "FewestCycles", "Near", "Plan", "search_fewest_cycles"]
+__all__ = ["MOST_TIMED", "SLACK", "FewestCycles", "Near", "Plan", "search_fewest_cycles"]
 
 SLACK = 0.01
 """By how much the bytes of the DRAM may exceed the fewest."""
@@ -123,7 +123,10 @@ def _plans(
 class FewestCycles:
     """One layer on one cluster."""
 
-    def __init__(self, layer: Layer, hardware: Hardware, bits: Bits, slack: float) -> None:
+    def __init__(
+        self, layer: Layer, hardware: Hardware, bits: Bits, slack: float, most_timed: int = MOST_TIMED
+    ) -> None:
+        self._most_timed = most_timed
         self._inner = InnerNests(layer, hardware, bits)
         cluster = hardware.cluster or Cluster()
         self._levels, self._plans = _plans(layer, bits, cluster, hardware.shape, hardware.ports, slack)
@@ -131,7 +134,7 @@ class FewestCycles:
     @property
     def small(self) -> bool:
         """Whether programs are small enough to be timed."""
-        return all(plan.tiles <= MOST_TIMED for plan in self._plans)
+        return all(plan.tiles <= self._most_timed for plan in self._plans)
 
     def best(self, timed: Judge, runs: Judge) -> Near | None:
         """The schedule of fewest cycles; None if there is none.
@@ -139,7 +142,7 @@ class FewestCycles:
         ``runs`` only refuses what the hardware does not run.
         """
         best: Near | None = None
-        left = MOST_TIMED
+        left = self._most_timed
         for number, plan in enumerate(self._plans):
             tell(number / len(self._plans))
             if plan.tiles > left:
@@ -188,6 +191,7 @@ def search_fewest_cycles(
     slack: float = SLACK,
     ends: bool = False,
     bits: Bits | None = None,
+    most_timed: int = MOST_TIMED,
 ) -> TwoLevelResult:
     """The schedule of fewest cycles among those whose DRAM bytes exceed the fewest by ``slack`` at most.
 
@@ -196,12 +200,13 @@ def search_fewest_cycles(
     timed : says whether the hardware runs a schedule, and its utilisation by its cycles.
     runs : says whether the hardware runs it, in less time.
     ends : search the schedule of fewest bytes, too.
+    most_timed : tiles of all programs together that are timed; beyond them the estimate decides, in less time.
 
     Raises `InputError` if none fits.
     """
     started = time.perf_counter()
     cluster, bits, target = hardware.cluster or Cluster(), bits or Bits(), Target.of(hardware)
-    search = FewestCycles(layer, hardware, bits, slack)
+    search = FewestCycles(layer, hardware, bits, slack, most_timed)
     near = search.best(timed, runs)
     if near is None or (ends and search.small):
         least = search_two_levels(layer, hardware, bits=bits, judge=timed if search.small else runs)
