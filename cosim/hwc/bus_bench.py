@@ -12,7 +12,8 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 
-from cosim.hwc.harness_bench import HEARTBEAT, PATIENCE, PERIOD, PORTS
+from cosim.hwc.harness_bench import PATIENCE, PERIOD, PORTS
+from cosim.sim.watch import HEARTBEAT
 from hwgen.arch.bus import WORD_BITS, WORD_BYTES
 
 __all__ = ["BusBench"]

@@ -4,7 +4,6 @@ Runs inside the simulator and knows numbers and handles only.
 """
 
 import ctypes
-from pathlib import Path
 from typing import Any
 
 import cocotb
@@ -12,13 +11,13 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, SimTimeoutError, Timer, ValueChange, with_timeout
 
 from cosim.sim.memory import FileMemory, MappedMemory, Memory
+from cosim.sim.watch import HEARTBEAT
 
 __all__ = ["PATIENCE", "PERIOD", "WRITE_ANSWERS", "HarnessBench"]
 
 PERIOD = 10  # ns
 PATIENCE = 10_000  # cycles until a configuration access counts as unanswered
-HEARTBEAT = Path("alive")  # touched as long as simulated time goes on
-NATIVE_CYCLES = 1 << 23  # between two heartbeats
+NATIVE_CYCLES = 1 << 20  # between two heartbeats: seconds, also for 256 multipliers
 GPI_CYCLES = 2_000
 PORTS = "iwo"
 WRITE_ANSWERS = ("all", "failing", "none")

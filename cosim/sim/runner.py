@@ -15,6 +15,7 @@ import numpy as np
 from cosim.hwc.jobs import Job, JobResult
 from cosim.sim.build import Build, build, failure, start
 from cosim.sim.requests import test_request
+from cosim.sim.watch import Watch
 from hwgen.tools.processes import stop
 from hwgen.tools.toolchain import Simulator, ToolError
 
@@ -27,7 +28,6 @@ executable, or from cocotb; or a bus in Python, without the harness."""
 OnResult = Callable[[JobResult], None]
 
 _POLL_SECONDS = 0.02
-_PATIENCE_SECONDS = 300.0
 _DEPTHS: dict[Simulator, tuple[int, ...]] = {"verilator": (23, 26, 28), "icarus": (14, 17, 20, 23)}
 
 
@@ -156,6 +156,7 @@ class _Collection:
     ) -> None:
         self._folder, self._jobs, self._simulators, self._on_result = folder, jobs, simulators, on_result
         self._results: dict[int, JobResult] = {}
+        self._watches = [Watch(process, Path(request["test_dir"])) for process, request in simulators]
 
     def complete(self) -> list[JobResult]:
         """Wait for every result; `ToolError` if one cannot come any more."""
@@ -167,8 +168,8 @@ class _Collection:
             if ended:
                 _, request = max(self._simulators, key=lambda simulator: abs(simulator[0].returncode))
                 raise ToolError(f"{self._missing}: {failure(request)}")
-            for process, request in self._simulators:
-                if process.poll() is None and _stands_still(Path(request["test_dir"])):
+            for watch, (process, request) in zip(self._watches, self._simulators, strict=True):
+                if process.poll() is None and watch.stands_still():
                     raise ToolError(f"{self._missing}: {request['simulator']}: simulated time stands still")
             time.sleep(_POLL_SECONDS)
         for process, _ in self._simulators:
@@ -211,10 +212,3 @@ def _trace(file: Path) -> np.ndarray:
         for place, number in ((0, 8), (11, 16))
     )
     return np.stack([addresses, lines[:, 9].astype(np.uint64), enables], axis=1)
-
-
-def _stands_still(folder: Path) -> bool:
-    """Whether a simulator has given no sign of life for long: combinational logic that oscillates, say."""
-    sign = folder / "alive"
-    last = (sign if sign.exists() else folder).stat().st_mtime
-    return time.time() - last > _PATIENCE_SECONDS

@@ -1,14 +1,16 @@
-"""Processes and locks: ending a process with all that it started, and a lock that processes share."""
+"""Processes and locks: ending a process with all that it started, the time that these take, and a shared lock."""
 
 import fcntl
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["locked", "stop"]
+import psutil
+
+__all__ = ["locked", "processor_seconds", "stop"]
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
@@ -16,6 +18,18 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def processor_seconds(process: "subprocess.Popen[bytes]") -> float:
+    """Seconds of a processor that a process and those that it started, and that still run, have taken so far."""
+    seconds = 0.0
+    with suppress(psutil.NoSuchProcess):
+        leader = psutil.Process(process.pid)
+        for one in (leader, *leader.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = one.cpu_times()
+                seconds += times.user + times.system
+    return seconds
 
 
 @contextmanager

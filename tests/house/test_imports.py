@@ -51,6 +51,7 @@ OWNERS: dict[str, set[str]] = {
     "peakrdl_cheader": {"hwgen.export"},
     "peakrdl_ipxact": {"hwgen.export"},
     "peakrdl_markdown": {"hwgen.export"},
+    "psutil": {"hwgen.tools"},
     "pyarrow": {"hwgen.sweep"},
     "pydantic": {"hwgen.ir"},
     "rich": {"hwgen.cli"},
