@@ -111,6 +111,12 @@ def _slides(touch, held):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _keep(touch, held):  # type: ignore[no-untyped-def]
+    for axis in range(3):  # slices would bring numba's texts of errors along
+        held[axis, 0], held[axis, 1] = touch[axis, 0], touch[axis, 1]
+
+
+@njit(cache=True)
 def _pitches(dims, steps, extents, figures):  # type: ignore[no-untyped-def]
     """Rows from channel to channel, bytes from row to row."""
     low, high, around = _started(dims, steps, extents)
@@ -133,7 +139,7 @@ def _pitches(dims, steps, extents, figures):  # type: ignore[no-untyped-def]
             rows = max(rows, end_row - first_row)
             words = -(-size * end_column // word) - size * first_column // word
             pitch = max(pitch, words * word)
-        held[:] = touch
+        _keep(touch, held)
         advanced = _advanced(dims, steps, low, high, around)
         begins = advanced < len(dims) - 1
     return rows, pitch
@@ -161,7 +167,7 @@ def _ring(dims, steps, extents, figures, rows, pitch):  # type: ignore[no-untype
                 end += -(-size * touch[2, 1] // word) * word
             ring = max(ring, end - (start if first else before), end - start)
             before, first = start, False
-        held[:] = touch
+        _keep(touch, held)
         advanced = _advanced(dims, steps, low, high, around)
         begins = advanced < len(dims) - 1
     return ring
