@@ -168,10 +168,10 @@ def test_no_schedule_moves_less() -> None:
 
 
 SHAPES = (Lanes(x=2), Lanes(m=4), Lanes(m=2, y=2), Lanes(y=2, x=2))
-PARTS, NIGHTLY_PARTS = 1, 50
+PARTS, NIGHTLY_PARTS = 1, 100
 DRAWN = [*range(PARTS), *(pytest.param(part, marks=pytest.mark.nightly) for part in range(PARTS, NIGHTLY_PARTS))]
-LAYERS = 100
-"""Layers of each part: 100 in every run of the tests, 5000 nightly."""
+LAYERS = 50
+"""Layers of each part: 50 in every run of the tests, 5000 nightly."""
 
 
 def layer_with_channels(rng: Random) -> Layer:
