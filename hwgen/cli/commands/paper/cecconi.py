@@ -1,12 +1,12 @@
 """``hwgen paper cecconi-2017``: the best tiles for DMA against naive ones, and three ways of moving them."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from hwgen.cli.commands.paper.answer import answer
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
-from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
+from hwgen.cli.console import chosen_names, note, progress, require_folder
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster
 from hwgen.ir.layer import Layer
@@ -15,7 +15,7 @@ from hwgen.report.cecconi.claims import tiling_claims
 from hwgen.report.cecconi.documents import tiling_files, tiling_readme
 from hwgen.report.cecconi.own_hardware import FULL, SMALL, Scale, WayCase, way_cases, way_rows
 from hwgen.report.cecconi.rows import COSTS, ELEMENT_BYTES, KINDS, contracting_layers, tiling_rows, tiling_totals
-from hwgen.report.documents import csv_text, write_bytes
+from hwgen.report.documents import csv_text
 
 __all__ = ["cecconi"]
 
@@ -53,21 +53,14 @@ def cecconi(output: Path, names: str | None, hardware: str | None, *, rtl: bool,
 
     for stem, figure in (("fig3", ways_3(ways)), ("fig4", tiling_4(rows))):
         files |= {f"{stem}.{suffix}": data for suffix, data in rendered(figure).items()}
-    for file, data in files.items():
-        write_bytes(output / file, data)
-    if as_json:
-        print_json(
-            {
-                "paper": PAPER,
-                "claims": [asdict(claim) for claim in stated],
-                "ways": [asdict(row) for row in ways],
-                "rtl": [asdict(run) for run in runs],
-                "totals": [{**asdict(total), "ratio": total.ratio} for total in tiling_totals(rows)],
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    data = {
+        "paper": PAPER,
+        "claims": [asdict(claim) for claim in stated],
+        "ways": [asdict(row) for row in ways],
+        "rtl": [asdict(run) for run in runs],
+        "totals": [{**asdict(total), "ratio": total.ratio} for total in tiling_totals(rows)],
+    }
+    answer(output, files, text, data, as_json=as_json)
     return 0 if all(run.equal for run in runs) else 1
 
 

@@ -1,11 +1,10 @@
 """``hwgen paper goetschalckx-2019``: depth-first execution against layer by layer, computed anew."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
-from hwgen.report.documents import write_bytes
+from hwgen.cli.commands.paper.answer import answer
+from hwgen.cli.console import chosen_names, note, progress, require_folder
 from hwgen.report.goetschalckx.claims import depth_first_claims
 from hwgen.report.goetschalckx.documents import depth_first_files, depth_first_readme
 from hwgen.report.goetschalckx.rows import NETWORKS, RESOLUTIONS, SMALL, VARIANTS, Computed, bound_rows, compute
@@ -28,18 +27,8 @@ def goetschalckx(output: Path, networks: str | None, *, as_json: bool) -> int:
     files |= {file: table.encode() for file, table in depth_first_files(computed, bounds).items()}
     note("drawing")
     files |= _drawn(computed)
-    for file, data in files.items():
-        write_bytes(output / file, data)
-    if as_json:
-        print_json(
-            {
-                "paper": PAPER,
-                "claims": [asdict(claim) for claim in stated],
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    data = {"paper": PAPER, "claims": [asdict(claim) for claim in stated]}
+    answer(output, files, text, data, as_json=as_json)
     return 0
 
 

@@ -1,7 +1,5 @@
 """``hwgen paper goetschalckx-2019 --rtl``: stacks of the paper as pipelines in the simulator."""
 
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +7,10 @@ import typer
 
 from hwgen.campaigns.pipeline import StackRegression
 from hwgen.campaigns.pipeline_cases import PipelineCase, full_size_cases, small_cases
+from hwgen.cli.commands.paper.answer import answer_rtl
 from hwgen.cli.commands.paper.own_cluster import DEFAULT
-from hwgen.cli.console import note, print_json, printable, progress, require_folder
+from hwgen.cli.console import note, printable, progress, require_folder
 from hwgen.cli.pipelines import dram_port
-from hwgen.report.claims import claims_table
-from hwgen.report.documents import csv_text, write_bytes
 from hwgen.report.goetschalckx.pipelines import PipelineRow, pipeline_claims, pipeline_lines
 
 __all__ = ["goetschalckx_measured"]
@@ -31,28 +28,13 @@ def goetschalckx_measured(output: Path, results: Path, *, small: bool, as_json: 
         found = StackRegression(cases, output if small else results).run(lambda result: step())
     rows = [_row(case, result) for case, result in zip(cases, found, strict=True)]
     stated = pipeline_claims(rows)
-    sections = {
-        "# Goetschalckx, Verhelst 2019: stacks in the RTL": [],
-        "## Claims": claims_table(stated),
-        "## Stacks": pipeline_lines(rows),
-    }
-    text = "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))
-    files = {"README_rtl.md": text.encode(), "rtl.csv": csv_text(rows, ("traffic",)).encode()}
-    for file, data in files.items():
-        write_bytes(output / file, data)
     for failure in (f"{result['stack']}: {line}" for result in found for line in result["failures"]):
         typer.echo(printable(failure), err=True)
-    if as_json:
-        print_json(
-            {
-                "paper": "goetschalckx-2019",
-                "claims": [asdict(claim) for claim in stated],
-                "rtl": [asdict(row) for row in rows],
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    sections = {
+        "# Goetschalckx, Verhelst 2019: stacks in the RTL": [],
+        "## Stacks": pipeline_lines(rows),
+    }
+    answer_rtl(output, "goetschalckx-2019", sections, stated, rows, ("traffic",), as_json=as_json)
     return 0 if all(row.equal for row in rows) else 1
 
 

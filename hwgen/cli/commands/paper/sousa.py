@@ -1,15 +1,14 @@
 """``hwgen paper sousa-2022``: mapping layers with DRAM bursts in view against counting bytes, computed anew."""
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from hwgen.cli.commands.paper.answer import answer
 from hwgen.cli.commands.paper.own_cluster import DEFAULT, calibrated, cycles_on, simulated
 from hwgen.cli.commands.paper.sousa_system import OnSystem, on_system
-from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
-from hwgen.report.documents import write_bytes
+from hwgen.cli.console import chosen_names, note, progress, require_folder
 from hwgen.report.sousa.claims import mapping_claims
 from hwgen.report.sousa.documents import mapping_files, mapping_readme
 from hwgen.report.sousa.own_hardware import JUDGED, distinct_layers, judged_layers, own_mappings, own_npu
@@ -53,23 +52,16 @@ def sousa(
     text = mapping_readme(models, stated, own, judged, runs, lines)
     files = {"README.md": text.encode()} | _drawn(layers, models, together)
     files |= {file: table.encode() for file, table in mapping_files(layers, models, own_layers, judged, runs).items()}
-    for file, data in files.items():
-        write_bytes(output / file, data)
-    if as_json:
-        print_json(
-            {
-                "paper": PAPER,
-                "claims": [asdict(claim) for claim in stated],
-                "models": [{**asdict(model), "speedup": model.speedup} for model in models],
-                "own": [{**asdict(model), "speedup": model.speedup} for model in own],
-                "judged": [{**asdict(row), "gain": row.gain} for row in judged],
-                "rtl": [asdict(run) for run in runs],
-                "system": [{**asdict(row), "gain": row.gain} for row in together.rows] if together else [],
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    data = {
+        "paper": PAPER,
+        "claims": [asdict(claim) for claim in stated],
+        "models": [{**asdict(model), "speedup": model.speedup} for model in models],
+        "own": [{**asdict(model), "speedup": model.speedup} for model in own],
+        "judged": [{**asdict(row), "gain": row.gain} for row in judged],
+        "rtl": [asdict(run) for run in runs],
+        "system": [{**asdict(row), "gain": row.gain} for row in together.rows] if together else [],
+    }
+    answer(output, files, text, data, as_json=as_json)
     is_least = all(row.burst <= min(row.volume, row.kindest) for row in [*layers, *own_layers])
     passed = together is None or together.passed
     return 0 if is_least and passed and all(run.equal for run in runs) else 1

@@ -1,6 +1,5 @@
 """``hwgen paper stoutchinin-2019``: schedules against the published models, and HWCE against HWC, computed anew."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,8 @@ import typer
 
 from hwgen.campaigns.hwc import expected_rows, kept_configurations
 from hwgen.campaigns.plans import Configuration
-from hwgen.cli.console import note, print_json, printable, progress, require_folder
+from hwgen.cli.commands.paper.answer import answer
+from hwgen.cli.console import note, printable, progress, require_folder
 from hwgen.ir.counts import Counts
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Hardware
@@ -19,7 +19,6 @@ from hwgen.ir.network import load_layer_set
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.hwc import compile_layer
 from hwgen.model.hwc.cycles import predicted_cycles
-from hwgen.report.documents import write_bytes
 from hwgen.report.stoutchinin.claims import claims
 from hwgen.report.stoutchinin.documents import Found, readme, tables
 from hwgen.report.stoutchinin.loop_orders import OrderTraffic, order_quality, order_summaries, order_traffic
@@ -73,22 +72,15 @@ def stoutchinin(
     text = readme(found)
     files = {"README.md": text.encode(), **{file: table.encode() for file, table in tables(found).items()}}
     files |= _drawn(found)
-    for file, data in files.items():
-        write_bytes(output / file, data)
-    if as_json:
-        print_json(
-            {
-                "paper": PAPER,
-                "layers": len(layers),
-                "buffer_bytes": sizes,
-                "claims": [asdict(claim) for claim in found.stated],
-                "median_ratios": {str(size): round(ratio, 6) for size, ratio in median_ratios(rows).items()},
-                "exceptions": [asdict(row) for row in exceptions(rows)],
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    data = {
+        "paper": PAPER,
+        "layers": len(layers),
+        "buffer_bytes": sizes,
+        "claims": [asdict(claim) for claim in found.stated],
+        "median_ratios": {str(size): round(ratio, 6) for size, ratio in median_ratios(rows).items()},
+        "exceptions": [asdict(row) for row in exceptions(rows)],
+    }
+    answer(output, files, text, data, as_json=as_json)
     return 0
 
 
@@ -133,21 +125,15 @@ def stoutchinin_measured(output: Path, networks: str | None, layer_set: str, res
 
     files = {"README.md": text.encode(), "fig10_rtl.csv": measured_csv(rows).encode()}
     files |= {f"fig10_rtl.{suffix}": data for suffix, data in rendered(figure_10_measured(rows)).items()}
-    for file, data in files.items():
-        write_bytes(output / file, data)
     wrong = [f"{name}: {failure}" for ran in found.values() for name, result in ran.items()
              for failure in result["failures"]]  # fmt: skip
-    if as_json:
-        print_json(
-            {
-                "rows": [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows],
-                "claims": [asdict(claim) for claim in stated],
-                "failures": wrong,
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    data = {
+        "rows": [{**asdict(row), "ratio_32": row.ratio_32, "ratio_16": row.ratio_16} for row in rows],
+        "claims": [asdict(claim) for claim in stated],
+        "failures": wrong,
+    }
+    answer(output, files, text, data, as_json=as_json)
+    if not as_json:
         for line in wrong:
             typer.echo(printable(line))
     return 1 if wrong else 0

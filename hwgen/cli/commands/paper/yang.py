@@ -1,13 +1,12 @@
 """``hwgen paper yang-2016``: blocking for energy, memories chosen with it, and several cores, computed anew."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from hwgen.cli.console import chosen_names, note, print_json, progress, require_folder
+from hwgen.cli.commands.paper.answer import answer
+from hwgen.cli.console import chosen_names, note, progress, require_folder
 from hwgen.ir.layer import Layer
 from hwgen.ir.schedule import Schedule
-from hwgen.report.documents import write_bytes
 from hwgen.report.yang.caches import CACHE_FIGURES, Measured, cache_rows, measured_layers
 from hwgen.report.yang.designs import WIDE, core_rows, design_rows, design_tasks, designs
 from hwgen.report.yang.documents import Computed, blocking_files, blocking_readme, stated
@@ -46,17 +45,12 @@ def yang(output: Path, layers: str | None, caches: Path | None, *, jobs: int, as
     files = {"README.md": text.encode()}
     files |= {file: table.encode() for file, table in blocking_files(computed).items()}
     files |= _drawn(computed)
-    for file, data in files.items():
-        write_bytes(output / file, data)
-    if as_json:
-        print_json({
-            "paper": PAPER,
-            "claims": [asdict(claim) for claim in claims],
-            "layers": [{**asdict(row), "memory": row.memory} for row in computed.on_diannao],
-            "files": sorted(str(output / file) for file in files),
-        })  # fmt: skip
-    else:
-        sys.stdout.write(text)
+    data = {
+        "paper": PAPER,
+        "claims": [asdict(claim) for claim in claims],
+        "layers": [{**asdict(row), "memory": row.memory} for row in computed.on_diannao],
+    }
+    answer(output, files, text, data, as_json=as_json)
     pairs = zip(computed.on_diannao[::2], computed.on_diannao[1::2], strict=True)
     return 0 if all(second.memory <= first.memory for first, second in pairs) else 1
 

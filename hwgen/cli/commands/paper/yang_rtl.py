@@ -1,20 +1,17 @@
 """``hwgen paper yang-2016 --rtl``: layers of the paper on a cluster designed for them, in the simulator."""
 
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
 from cosim.cluster.results import cosimulate_clusters
 from cosim.hwc.comparison import LayerResult
-from hwgen.cli.console import note, print_json, printable, progress, require_folder, size_text
+from hwgen.cli.commands.paper.answer import answer_rtl
+from hwgen.cli.console import note, printable, progress, require_folder, size_text
 from hwgen.ir.hardware import Hardware
 from hwgen.ir.level import DRAM, LOCAL, TCDM
 from hwgen.ir.schedule import Schedule
 from hwgen.lower.cluster.program import compile_cluster
-from hwgen.report.claims import claims_table
-from hwgen.report.documents import csv_text, write_bytes
 from hwgen.report.yang import measured
 from hwgen.report.yang.measured import ClusterRow, cluster_claims, cluster_lines
 from hwgen.search.hierarchy.clusters import ClusterSpace, best_clusters
@@ -38,24 +35,9 @@ def yang_measured(output: Path, *, small: bool, as_json: bool) -> int:
     stated = cluster_claims(rows, scale)
     sections = {
         "# Yang et al. 2016: layers on a designed cluster, in the RTL": [],
-        "## Claims": claims_table(stated),
         "## Layers": cluster_lines(rows, _text(best.hardware)),
     }
-    text = "\n".join(line for title, lines in sections.items() for line in (title, "", *lines, ""))
-    files = {"README_rtl.md": text.encode(), "rtl.csv": csv_text(rows, ("share",)).encode()}
-    for file, data in files.items():
-        write_bytes(output / file, data)
-    if as_json:
-        print_json(
-            {
-                "paper": "yang-2016",
-                "claims": [asdict(claim) for claim in stated],
-                "rtl": [asdict(row) for row in rows],
-                "files": sorted(str(output / file) for file in files),
-            }
-        )
-    else:
-        sys.stdout.write(text)
+    answer_rtl(output, "yang-2016", sections, stated, rows, ("share",), as_json=as_json)
     return 0 if all(row.equal for row in rows) else 1
 
 
