@@ -6,8 +6,10 @@ from hwgen.arch.bus import master_bits
 from hwgen.arch.cluster import ClusterParameters
 from hwgen.arch.parameter_error import ParameterError
 
-__all__ = ["WINDOW_BYTES", "SystemParameters"]
+__all__ = ["START_AFTER_START", "WINDOW_BYTES", "SystemParameters"]
 
+START_AFTER_START = 4
+"""Cycles from the start of a cluster to that of the next one: a write on the configuration port each."""
 WINDOW_BYTES = 4096
 """Bytes of the configuration port's addresses that each cluster has, from those of cluster 0 up: a page each, so that
 an operating system can give every cluster to another process."""

@@ -24,6 +24,8 @@ __all__ = ["cluster_cycles", "clusters_cycles", "fetch_of", "program_steps", "qu
 
 NAMES: dict[Queue, QueueName] = {Queue.LOAD: "load", Queue.COMPUTE: "compute", Queue.STORE: "store"}
 IMMEDIATE = Dram()
+ORIGIN = 1 << 30
+"""Where the first of several moves is moved to, so that equal moves are timed once; a multiple of all rows."""
 
 
 def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> ClusterTimes:
@@ -32,7 +34,7 @@ def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> Cluster
 
 
 def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE) -> list[ClusterTimes]:
-    """The cycles of the programs of several clusters that share a DRAM of this timing, all started at once."""
+    """The cycles of the programs of several clusters on a DRAM of this timing, started one after the other."""
     room = queue_words(programs[0].hardware)
     fetches = [fetch_of(one.layout.program, len(one.words), one.cluster.axi_bits, timing) for one in programs]
     steps = [program_steps(one, timing, together=len(programs) > 1) for one in programs]
@@ -134,16 +136,33 @@ def _works(program: ClusterProgram) -> Iterator[float]:
 def _moves(
     commands: Sequence[Command], axi_bits: int, queue: Queue, timing: Dram, together: bool
 ) -> Iterator[dict[str, float]]:
-    """The fields of `Step` for each move of a queue."""
+    """The fields of `Step` for each move of a queue; ``together``: with the rows open that moves before have left."""
     dma = DmaParameters(axi_bits)
+    rows, unit = OpenRows(timing), max(PAGE_BYTES, timing.row_bytes)
     for batch in _batches([one for one in commands if one.queue is queue and one.opcode is Opcode.MOVE]):
         moves = [Descriptor.decode(command.payload) for command in batch]
-        base, tcdm = (
-            moves[0].dram_address // PAGE_BYTES * PAGE_BYTES,
-            moves[0].tcdm_address // WORD_BYTES * WORD_BYTES,
-        )
+        base, tcdm = moves[0].dram_address // unit * unit, moves[0].tcdm_address // WORD_BYTES * WORD_BYTES
         shifted = tuple(_shifted(move, base, tcdm) for move in moves)
-        yield from _timed(shifted, dma, timing, queue is Queue.LOAD, together)
+        opened: tuple[int, ...] = ()
+        if together and not timing.immediate:
+            offset = (ORIGIN - base) // timing.row_bytes
+            first, last = _rows_of(shifted, timing)
+            opened = tuple(row for row in first if row - offset in rows.opened)
+            rows = OpenRows(timing, [*rows.opened, *(row - offset for row in last)])
+        yield from _timed(shifted, dma, timing, queue is Queue.LOAD, together, opened)
+
+
+@lru_cache(maxsize=4096)
+def _rows_of(moves: tuple[Descriptor, ...], timing: Dram) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The rows that moves access first and last, of each bank that they access."""
+    first: dict[int, int] = {}
+    rows = OpenRows(timing)
+    for move in moves:
+        for dram, _ in move.runs():
+            for row in range(dram // timing.row_bytes, (dram + move.length - 1) // timing.row_bytes + 1):
+                first.setdefault(row % timing.banks, row)
+                rows.misses(row * timing.row_bytes)
+    return tuple(first.values()), rows.opened
 
 
 def _batches(commands: list[Command]) -> Iterator[list[Command]]:
@@ -162,23 +181,29 @@ def _shifted(move: Descriptor, base: int, tcdm: int) -> Descriptor:
     """The move relative to these addresses, so that moves of the same duration are equal."""
     # The position of a ring does not change the time; an offset keeps all addresses positive.
     place = (move.tcdm_address - tcdm) % WORD_BYTES + 4 * PAGE_BYTES
-    dram = move.dram_address - base + (1 << 30)
+    dram = move.dram_address - base + ORIGIN
     return replace(move, tag=OperandTag.I, ring=RingSelect.I, dram_address=dram, tcdm_address=place)
 
 
 @lru_cache(maxsize=4096)
 def _timed(
-    moves: tuple[Descriptor, ...], dma: DmaParameters, timing: Dram, loads: bool, together: bool
+    moves: tuple[Descriptor, ...],
+    dma: DmaParameters,
+    timing: Dram,
+    loads: bool,
+    together: bool,
+    opened: tuple[int, ...],
 ) -> tuple[dict[str, float], ...]:
-    times = (load_times if loads else store_times)(moves, dma, timing)
+    """The fields of `Step` for each of several moves; ``opened``: rows of the DRAM that are open before."""
+    times = (load_times if loads else store_times)(moves, dma, timing, opened=opened)
     lead = min(MOVE_LEAD + timing.latency, times.cycles[0] - 1)  # a move takes a cycle at least
     occupied = [times.cycles[0] - lead, *(after - before for before, after in pairwise(times.ends))]
-    demands = _demands(moves, occupied, timing, together)
-    rows = OpenRows(timing)
+    demands = _demands(moves, occupied, timing, together, opened)
+    rows = OpenRows(timing, opened)
     needs = [
         {"soonest": lead + held - 1} | _needs(move, spent, demand, _demand(move, timing, rows), held, dma)
         if loads
-        else _store_needs(spent, spent + lead, demand, held)
+        else _store_needs(move, spent, spent + lead, demand, held, dma)
         for spent, demand, move, held in zip(occupied, demands, moves, times.held, strict=True)
     ]
     leads: list[float] = [lead] * len(moves)
@@ -191,7 +216,9 @@ def _timed(
     )
 
 
-def _demands(moves: Sequence[Descriptor], occupied: Sequence[float], timing: Dram, together: bool) -> list[float]:
+def _demands(
+    moves: Sequence[Descriptor], occupied: Sequence[float], timing: Dram, together: bool, opened: Sequence[int]
+) -> list[float]:
     """Cycles for which each move occupies the DRAM.
 
     Beside other clusters a move is asked for while the ones before it come, so that the DRAM has worked for it before
@@ -200,7 +227,7 @@ def _demands(moves: Sequence[Descriptor], occupied: Sequence[float], timing: Dra
     """
     if not together:
         return [_demand(move, timing, OpenRows(timing)) for move in moves]
-    rows = OpenRows(timing)
+    rows = OpenRows(timing, opened)
     demands = [_demand(move, timing, rows) for move in moves]
     for number in range(len(moves) - 1, 0, -1):
         early = max(0.0, demands[number] - occupied[number])
@@ -209,12 +236,25 @@ def _demands(moves: Sequence[Descriptor], occupied: Sequence[float], timing: Dra
     return demands
 
 
-def _store_needs(spent: float, cycles: float, demand: float, held: float) -> dict[str, float]:
+def _store_needs(
+    move: Descriptor, spent: float, cycles: float, demand: float, held: float, dma: DmaParameters
+) -> dict[str, float]:
     """DRAM time of a store, and its time on the write data channel: ``held``, but no more than it takes alone.
 
     The channel is a burst's from its first beat to its last one (`hwgen.gateware.bus.axi_interconnect`).
     """
-    return {"demand": demand, "beats": min(held, spent), "share": min(1.0, demand / max(cycles, 1))}
+    bursts = _bursts(move, dma)
+    needs = {"demand": demand, "burst": demand / bursts, "beats": min(held, spent), "requests": bursts / DRAM_QUEUE}
+    return needs | {"share": min(1.0, demand / max(cycles, 1))}
+
+
+def _bursts(move: Descriptor, dma: DmaParameters) -> int:
+    """Bursts of a move; runs that are contiguous in the DRAM share them."""
+    bursts, end = 0, -1
+    for dram, _ in move.runs():
+        bursts += (dram + move.length - 1) // dma.burst_window - dram // dma.burst_window + (dram != end)
+        end = dram + move.length
+    return bursts
 
 
 def _needs(
@@ -227,14 +267,11 @@ def _needs(
     """
     width = dma.beat_bytes
     beats = sum((dram + move.length - 1) // width - dram // width + 1 for dram, _ in move.runs())
-    bursts = 0
-    end = -1
-    for dram, _ in move.runs():
-        bursts += (dram + move.length - 1) // dma.burst_window - dram // dma.burst_window + (dram != end)
-        end = dram + move.length
+    bursts = _bursts(move, dma)
     share, stands = (min(1.0, time / max(spent, 1)) for time in (moved, held))
     requests = max(bursts / DRAM_QUEUE, beats / dma.beats_ahead)
-    return {"demand": demand, "beats": beats, "share": share, "stands": stands, "requests": requests}
+    needs = {"demand": demand, "burst": demand / max(bursts, 1), "beats": beats}
+    return needs | {"share": share, "stands": stands, "requests": requests}
 
 
 def _demand(move: Descriptor, timing: Dram, rows: OpenRows) -> float:

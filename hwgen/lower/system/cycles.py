@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 from hwgen.arch.dram import Dram
+from hwgen.arch.system import START_AFTER_START
 from hwgen.lower.cluster.cycles import clusters_cycles
 from hwgen.lower.system.program import SystemProgram
 from hwgen.model.cluster.cycles import ClusterTimes
 
 __all__ = ["SystemTimes", "system_times"]
-
-START_AFTER_START = 4
-"""Cycles from the start of a cluster to that of the next one: a write on the configuration port each."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from hwgen.arch.latency import (
     PROGRAM_END,
     SETTLED,
 )
-from hwgen.model.cluster.channels import Chunk, Server, moving, rates_of
+from hwgen.arch.system import START_AFTER_START
+from hwgen.model.cluster.channels import Chunk, Server, Turns, moving, rates_of
 from hwgen.model.cluster.steps import ClusterTimes, Fetch, QueueName, Step
 
 __all__ = ["ClusterTimes", "Fetch", "QueueName", "Step", "simulate", "simulate_together"]
@@ -43,38 +44,42 @@ def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | N
 def simulate_together(
     programs: Sequence[tuple[Sequence[Step], Fetch | None]], room: dict[QueueName, int]
 ) -> list[ClusterTimes]:
-    """Play the programs of several clusters that share a DRAM, all started at once; see `simulate`.
+    """Play the programs of several clusters that share a DRAM, started one after the other; see `simulate`.
 
-    Loads of all clusters have half of the DRAM's time at least, and so have stores. Among themselves each gets what
-    it demands, but no more than the others if that is too much. So do they share the data channels, a beat a cycle.
+    The times of each count from its own start. Programs without a fetch start at once.
+
+    Loads of all clusters have half of the DRAM's time at least, and so have stores. Where they want more among
+    themselves they take turns, burst by burst (`Turns`), on the DRAM and on the data channels, a beat a cycle.
     """
-    every = [_Simulation(steps, room, fetch) for steps, fetch in programs]
-    servers = [server for one in every for server in one.moving]
+    every = [_Simulation(steps, room, fetch, number) for number, (steps, fetch) in enumerate(programs)]
+    servers, turns = [server for one in every for server in one.moving], Turns()
     while True:
         for one in every:
             backlog = sum(chunk.takes for other in every if other is not one for chunk in other.coming)
             while one.settle(servers, backlog):
                 pass
-        rates = rates_of(servers)
+        rates = rates_of(servers, turns)
         events = [one.events(rates) for one in every]
         if not any(events):
             return [one.times() for one in every]
-        soonest = min(event for own in events for event in own)
-        for one, own in zip(every, events, strict=True):
-            if own:
+        soonest = min([*turns.events(servers, rates), *(event for own in events for event in own)])
+        turns.advance(soonest, servers, rates)
+        for one in every:
+            if not one.ended:
                 one.advance(soonest, rates)
 
 
 class _Simulation:
     """The state of one cluster between two events."""
 
-    def __init__(self, steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None) -> None:
+    def __init__(self, steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | None, number: int) -> None:
         self._steps, self._next = steps, 0
         self._fetch, self._asked = fetch, 0
         self._words = float("inf") if fetch is None else 0
         self.coming: list[Chunk] = []
-        self._servers = {name: Server(name, room[name]) for name in QUEUES}
+        self._servers = {name: Server(name, room[name], number) for name in QUEUES}
         self._tokens: dict[tuple[QueueName, QueueName], int] = defaultdict(int)
+        self._started = 0.0 if fetch is None else float(START_AFTER_START * number)
         self._now, self._reading, self._stage = 0.0, 0.0, "words"
         self._hwcs: dict[int, float] = defaultdict(float)
         self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
@@ -87,12 +92,22 @@ class _Simulation:
         """The servers that share the DRAM."""
         return [self._servers["load"], self._servers["store"]]
 
+    @property
+    def ended(self) -> bool:
+        """Whether all commands have ended."""
+        is_read = self._next == len(self._steps)
+        return is_read and not any(one.present or one.commands for one in self._servers.values())
+
     def times(self) -> ClusterTimes:
         """The cycles, after all commands have ended."""
-        if self._next < len(self._steps) or any(one.present or one.commands for one in self._servers.values()):
+        if not self.ended:
             raise ValueError("program: some command waits for a token that never comes")
         return ClusterTimes(
-            self._now + PROGRAM_END, self._busy, dict(self._waits), tuple(self._settled), tuple(self._busy_before)
+            self._now - self._started + PROGRAM_END,
+            self._busy,
+            dict(self._waits),
+            tuple(self._settled),
+            tuple(self._busy_before),
         )
 
     # --- events at one time ---
@@ -158,7 +173,7 @@ class _Simulation:
             before = mine.requested(self._now, loads)
             others = sum(one.requested(self._now, loads) for one, _ in at_work if one.name == "load")
             ahead = max(self.coming[-1].left if self.coming else 0.0, backlog + (0.0 if before else others))
-            coming = (fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles)
+            coming = (fetch.ask if self._asked else fetch.first + self._started) + max(fetch.latency, ahead + cycles)
             after = max(0, fetch.ask - LOAD_ADDRESS_REGISTERS - LINE_WRITTEN)
             place = max([mine.moved + before, *(one.at for one in self.coming if one.at is not None)])
             self.coming.append(Chunk(coming, cycles, place, after))
@@ -208,7 +223,7 @@ class _Simulation:
         elif self._stage == "header" and self._rests:
             self._reading, self._stage = SETTLED, "rests"
         elif self._stage == "rests":
-            self._settled.append(self._now)
+            self._settled.append(self._now - self._started)
             self._busy_before.append(dict(self._busy))
             self._reading, self._stage = step.payload, "payload"
         elif self._stage == "payload":
@@ -253,6 +268,7 @@ class _Simulation:
             server.left = max(server.left, server.first + step.soonest - self._now) + server.delay
         server.delay = 0
         server.takes = server.left
+        server.came = self._now if server.rested else server.came
         server.rested = False
         return True
 
@@ -281,11 +297,13 @@ class _Simulation:
         """Time until each of the next events, at these rates."""
         servers = self._servers.values()
         at_work = [one for one in servers if one.present and one.left > 1e-9]
-        times = [one.held if one.held > 1e-9 else one.left / rates.get(id(one), 1.0) for one in at_work]
+        speeds = [(one, rates.get(id(one), 1.0)) for one in at_work]
+        times = [one.held if one.held > 1e-9 else one.left / rate for one, rate in speeds if one.held > 1e-9 or rate]
         load = self._servers["load"]
         if load in at_work and load.held <= 1e-9:
             turns = [chunk.at - load.moved for chunk in self.coming if chunk.at is not None]
-            times += [turn / rates.get(id(load), 1.0) for turn in turns[:1] if turn > 1e-9]
+            rate = rates.get(id(load), 1.0)
+            times += [turn / rate for turn in turns[:1] if turn > 1e-9 and rate]
         times += [left for left in self._hwcs.values() if left > 1e-9]
         if self._reading > 1e-9:
             times.append(self._reading)

@@ -110,6 +110,23 @@ def test_clusters_share_the_dram_and_the_channels() -> None:
     assert loads.total == stores.total == pytest.approx(READ + 2 * alone + END)
 
 
+def test_bursts_of_several_clusters_take_turns() -> None:
+    def together(burst: float, *demands: float) -> list[float]:
+        loads = [load(demand + 40, demand=demand, burst=burst) for demand in demands]
+        return [times.total - READ - END for times in simulate_together([([one], None) for one in loads], ROOM)]
+
+    # The DRAM is never idle, and each burst is whole: what a load wants less than all of it, the next one gets.
+    first, second, third = together(100, 200, 200, 200)
+    assert first < second < third
+    assert third - second == pytest.approx(100, rel=0.3)
+    assert 3 * 200 <= third <= 3 * 200 + TAKE + 40
+    # Short bursts are as if all moved at once.
+    short, fluid = together(1, 200, 200, 200), together(0, 200, 200, 200)
+    assert short == pytest.approx(fluid, rel=0.02)
+    # A cluster that waits for its turn is as late as the others are: nothing is lost, one after the other.
+    assert together(1000, 200, 200)[1] > together(1000, 200, 200)[0] + 150
+
+
 def test_a_load_waits_for_what_other_clusters_fetch_of_their_programs() -> None:
     alone = simulate([load(200, demand=100)], ROOM).total
     chunks = Fetch(6, 4, 0, (70, 50), 16, 32, 64)
