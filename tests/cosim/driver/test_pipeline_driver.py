@@ -41,7 +41,8 @@ def network() -> Network:
     """One convolution of 3x3 on a small map, which is cut into tiles."""
     rows = [
         {"name": "conv", "op": "conv", "inputs": ["input"], "input_channels": 1, "output_channels": 2,
-         "kernel": [3, 3], "padding": [1, 1, 1, 1], "input_height": 5, "input_width": 8, "output_height": 5, "output_width": 8},
+         "kernel": [3, 3], "padding": [1, 1, 1, 1], "input_height": 5, "input_width": 8,
+         "output_height": 5, "output_width": 8},
     ]  # fmt: skip
     source = {"name": "input", "channels": 1, "height": 5, "width": 8}
     return Network.from_data({"format": 1, "kind": "network", "network": "queued", "input": source, "layers": rows})
