@@ -168,8 +168,9 @@ def rates_of(servers: Sequence[Server], turns: Turns | None = None) -> dict[int,
     rates = {id(one): 1.0 for one in servers}
     at_work = moving(servers)
     classes = [[(one, step) for one, step in at_work if one.name == name] for name in ("load", "store")]
-    for some in classes if turns is not None else ():
-        turns.come(some)
+    if turns is not None:
+        for some in classes:
+            turns.come(some)
     if len(at_work) < 2:
         return rates
     wants = [[min(1.0, step.demand / one.takes) for one, step in some] for some in classes]
