@@ -64,8 +64,8 @@ def simulate_together(
             return [one.times() for one in every]
         soonest = min([*turns.events(servers, rates), *(event for own in events for event in own)])
         turns.advance(soonest, servers, rates)
-        for one in every:
-            if not one.ended:
+        for one, own in zip(every, events, strict=True):
+            if own or not one.ended:
                 one.advance(soonest, rates)
 
 
