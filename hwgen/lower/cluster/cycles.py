@@ -34,7 +34,7 @@ def cluster_cycles(program: ClusterProgram, timing: Dram = IMMEDIATE) -> Cluster
 
 
 def clusters_cycles(programs: Sequence[ClusterProgram], timing: Dram = IMMEDIATE) -> list[ClusterTimes]:
-    """The cycles of the programs of several clusters on a DRAM of this timing, started one after the other."""
+    """The cycles of the programs of several clusters that share a DRAM of this timing, all started at once."""
     room = queue_words(programs[0].hardware)
     fetches = [fetch_of(one.layout.program, len(one.words), one.cluster.axi_bits, timing) for one in programs]
     steps = [program_steps(one, timing, together=len(programs) > 1) for one in programs]

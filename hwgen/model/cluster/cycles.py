@@ -44,9 +44,9 @@ def simulate(steps: Sequence[Step], room: dict[QueueName, int], fetch: Fetch | N
 def simulate_together(
     programs: Sequence[tuple[Sequence[Step], Fetch | None]], room: dict[QueueName, int]
 ) -> list[ClusterTimes]:
-    """Play the programs of several clusters that share a DRAM, started one after the other; see `simulate`.
+    """Play the programs of several clusters that share a DRAM, all started at once; see `simulate`.
 
-    The times of each count from its own start. Programs without a fetch start at once.
+    They start one after the other in fact, which here decides only whose bursts come first.
 
     Loads of all clusters have half of the DRAM's time at least, and so have stores. Where they want more among
     themselves they take turns, burst by burst (`Turns`), on the DRAM and on the data channels, a beat a cycle.
@@ -79,7 +79,7 @@ class _Simulation:
         self.coming: list[Chunk] = []
         self._servers = {name: Server(name, room[name], number) for name in QUEUES}
         self._tokens: dict[tuple[QueueName, QueueName], int] = defaultdict(int)
-        self._started = 0.0 if fetch is None else float(START_AFTER_START * number)
+        self._started = START_AFTER_START * number
         self._now, self._reading, self._stage = 0.0, 0.0, "words"
         self._hwcs: dict[int, float] = defaultdict(float)
         self._busy: dict[QueueName, float] = dict.fromkeys(QUEUES, 0.0)
@@ -103,7 +103,7 @@ class _Simulation:
         if not self.ended:
             raise ValueError("program: some command waits for a token that never comes")
         return ClusterTimes(
-            self._now - self._started + PROGRAM_END,
+            self._now + PROGRAM_END,
             self._busy,
             dict(self._waits),
             tuple(self._settled),
@@ -173,7 +173,7 @@ class _Simulation:
             before = mine.requested(self._now, loads)
             others = sum(one.requested(self._now, loads) for one, _ in at_work if one.name == "load")
             ahead = max(self.coming[-1].left if self.coming else 0.0, backlog + (0.0 if before else others))
-            coming = (fetch.ask if self._asked else fetch.first + self._started) + max(fetch.latency, ahead + cycles)
+            coming = (fetch.ask if self._asked else fetch.first) + max(fetch.latency, ahead + cycles)
             after = max(0, fetch.ask - LOAD_ADDRESS_REGISTERS - LINE_WRITTEN)
             place = max([mine.moved + before, *(one.at for one in self.coming if one.at is not None)])
             self.coming.append(Chunk(coming, cycles, place, after))
@@ -223,7 +223,7 @@ class _Simulation:
         elif self._stage == "header" and self._rests:
             self._reading, self._stage = SETTLED, "rests"
         elif self._stage == "rests":
-            self._settled.append(self._now - self._started)
+            self._settled.append(self._now)
             self._busy_before.append(dict(self._busy))
             self._reading, self._stage = step.payload, "payload"
         elif self._stage == "payload":
@@ -268,7 +268,7 @@ class _Simulation:
             server.left = max(server.left, server.first + step.soonest - self._now) + server.delay
         server.delay = 0
         server.takes = server.left
-        server.came = self._now if server.rested else server.came
+        server.came = self._now + self._started if server.rested else server.came
         server.rested = False
         return True
 
