@@ -115,7 +115,7 @@ def test_bursts_of_several_clusters_take_turns() -> None:
         loads = [load(demand + 40, demand=demand, burst=burst, requests=demand / max(burst, 1)) for demand in demands]
         return [times.total - READ - END for times in simulate_together([([one], None) for one in loads], ROOM)]
 
-    # One burst is asked for ahead. The DRAM is never idle, and each burst is whole: what a load wants less than all of it, the next one gets.
+    # One burst is asked for ahead. The DRAM is never idle: what a load wants less than all of it, the next one gets.
     first, second, third = together(100, 200, 200, 200)
     assert first < second < third
     assert third - second == pytest.approx(100, rel=0.3)
