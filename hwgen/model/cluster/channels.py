@@ -97,7 +97,7 @@ class Turns:
         self._waits: dict[int, tuple[float, float]] = {}  # by server: when it came, and DRAM cycles until its turn
 
     def come(self, at_work: Sequence[tuple[Server, Step]]) -> None:
-        """Let moves of a kind queue behind those that came before them."""
+        """Put moves that have begun since behind those at work; all of them load, or all store."""
         for one, _ in at_work:
             if self._waits.get(id(one), (-1.0, 0.0))[0] != one.came:
                 before = [pair for pair in at_work if (pair[0].came, pair[0].number) < (one.came, one.number)]
