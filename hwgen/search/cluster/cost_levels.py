@@ -207,7 +207,8 @@ class CostLevels:
             Marker(("I", "W", "O")),
             Loop("c", steps["c"]),
             *(Loop(dim, min(self._target.lanes.along(dim), steps[dim])) for dim in OUTPUT_DIMS),
-            Loop("c", 1),
+            # Lines of weights are filled only where the lanes along c have as many channels.
+            Loop("c", min(self._target.lanes.along("c"), steps["c"])),
             Loop("k", 1),
             Loop("l", 1),
         )

@@ -269,7 +269,7 @@ def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, lim
     marking = mask.size > 0
     whole, peak = (m[-1], c[-1], y[-1], x[-1]), (_peak(m), _peak(c), _peak(y), _peak(x))
     falls = price[BEAT] == 0 and (m[1:-1, CUT] <= m[:-2, CUT]).all() and (m[1:-1, SLID] <= m[:-2, SLID]).all()
-    (low_m, few_m), (low_c, few_c) = _from_here_on(m), _from_here_on(c)
+    (low_m, next_m), (low_c, next_c) = _from_here_on(m), _from_here_on(c)
     ends = (len(m) - 1, len(c) - 1, len(y) - 1, len(x) - 1)
     last_m, last_c, last_y, last_x = ends[M] - 1, ends[C] - 1, ends[Y] - 1, ends[X] - 1
     for form in range(part, len(orders), len(done)):
@@ -308,8 +308,8 @@ def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, lim
                     if _need(above[form], marked[form], rows, whole, of, wide) > size:
                         filled = False
                         rows = (m[first[M]], low_c[e], y[b], x[d])
-                        if e < few_c and _need(above[form], marked[form], rows, whole, of, wide) > size:
-                            e = few_c - 1
+                        if next_c[e] > e + 1 and _need(above[form], marked[form], rows, whole, of, wide) > size:
+                            e = next_c[e] - 1
                         continue
                     a = first[M] - 1
                     if falls:
@@ -331,8 +331,8 @@ def explore(m, c, y, x, orders, above, marked, of, price, size, most, floor, lim
                         elif _need(above[form], marked[form], rows, whole, of, wide) > size:
                             filled = False
                             rows = (low_m[a], c[e], y[b], x[d])
-                            if a < few_m and _need(above[form], marked[form], rows, whole, of, wide) > size:
-                                a = few_m - 1
+                            if next_m[a] > a + 1 and _need(above[form], marked[form], rows, whole, of, wide) > size:
+                                a = next_m[a] - 1
                         elif marking:
                             mask[place] = True
                         else:
@@ -355,17 +355,17 @@ def _first_below(limit, above, marked, rows, m, last, a, of, price):  # type: ig
 
 @njit(cache=True)
 def _from_here_on(table):  # type: ignore[no-untyped-def]
-    """The least of each column from a row on, among steps of three tiles or more; the first row with fewer tiles.
+    """The least of each column from a row on, and the first row that this does not include, for each row.
 
-    What needs too much room with the least of them needs it with each of them.
+    It includes the rows of three tiles or more, or those of two: the formulas differ between them. What needs too
+    much room with the least of them needs it with each of them.
     """
-    few = 0
-    while few < len(table) - 1 and table[few, TILES] > 2:
-        few += 1
-    low = table.copy()
-    for row in range(few - 2, -1, -1):
-        low[row] = np.minimum(low[row], low[row + 1])
-    return low, few
+    low, ends = table.copy(), np.arange(1, len(table) + 1)
+    for row in range(len(table) - 3, -1, -1):
+        if min(table[row, TILES], 3) == min(table[row + 1, TILES], 3):
+            low[row] = np.minimum(low[row], low[row + 1])
+            ends[row] = ends[row + 1]
+    return low, ends
 
 
 @njit(cache=True)

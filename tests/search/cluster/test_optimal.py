@@ -8,6 +8,7 @@ import pytest
 from hwgen.arch.dram import DramPort
 from hwgen.ir.document import InputError
 from hwgen.ir.hardware import Cluster, Hardware
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Dim, Layer
 from hwgen.ir.schedule import Bits, Loop, Schedule
 from hwgen.model.cluster.levels import local_level, outer_level
@@ -102,6 +103,19 @@ def test_idle_hwcs_are_out() -> None:
     assert (busy.dram_bytes, busy.utilisation) == (by_bytes.dram_bytes, pytest.approx(13 / 16))
     spread = [item for item in busy.schedule.nest if isinstance(item, Loop) and item.over]
     assert spread == [Loop("m", 6, "hwc")]
+
+
+@pytest.mark.parametrize("lanes", [Lanes(m=2, c=2), Lanes(c=4)])
+def test_lanes_along_c_do_not_change_what_fits(lanes: Lanes) -> None:
+    """Lines of weights that are filled: as many bytes at the DRAM as with lanes along m."""
+    layer = conv((16, 16, 14, 14), (3, 3), padding=(1, 1, 1, 1))
+    of_m, of_c = (
+        Hardware(name="small", lanes=each, budget=1024, cluster=Cluster(hwcs=2, tcdm=4096))
+        for each in (Lanes(m=4), lanes)
+    )
+    most, found = (search_two_levels(layer, hardware, max_searched=2, busy_share=0) for hardware in (of_m, of_c))
+    assert found.dram_bytes == most.dram_bytes
+    assert found.need == place(found.schedule).size <= 4096
 
 
 @pytest.mark.nightly
