@@ -35,6 +35,7 @@ def test_least_traffic_of_a_network_with_many_outputs() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_printed_figures_are_compared_to_their_digits() -> None:
     graph = Graph.of(load_layer_set("dmcnn_vd_3840x2160"))
     last: Point = search_front(graph, "published", POWERS_OF_TWO).points[-1]

@@ -88,6 +88,7 @@ def test_what_is_done_is_not_done_again(run: Run, small: Path, tmp_path: Path) -
     assert run(*command[:2], "--per-layer", "-o", tmp_path / "out", "--json", "--seed", 1).json["simulated"] == 2
 
 
+@pytest.mark.nightly
 def test_a_torn_last_line_is_simulated_again(run: Run, small: Path, tmp_path: Path) -> None:
     command = ("regress", small, "--per-layer", "-o", tmp_path / "out")
     assert run(*command).status == 0

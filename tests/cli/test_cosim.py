@@ -220,6 +220,7 @@ def test_a_set_is_scheduled_for_a_cluster(run: Run, tmp_path: Path, monkeypatch:
     refused(wrong, "--buffer: a cluster has its sizes: expected none")
 
 
+@pytest.mark.nightly
 def test_schedules_of_two_levels_run_on_clusters(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hwgen.cli.commands.cosim, "cosimulate_clusters", partial(cosimulate_clusters, fast=False))
     chosen = cases("fig8")[:2]

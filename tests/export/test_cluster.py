@@ -45,6 +45,7 @@ def lint(folder: Path, *files: str, top: str = "cluster") -> str:
     return found.stderr
 
 
+@pytest.mark.nightly
 def test_lints_clean_with_the_waivers(folder: Path) -> None:
     """That they are needed, `tests.export.test_hwc` says."""
     assert lint(folder, "cluster.vlt", "cluster.v") == ""

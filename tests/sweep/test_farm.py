@@ -231,6 +231,7 @@ def test_what_hangs_or_crashes_or_differs_is_one_row_and_a_worker_that_dies_cost
     assert gone(tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_synthesis_that_fails_takes_nothing_else_along(tmp_path: Path) -> None:
     out = finished(started(tmp_path, "a,synthesised", "1024"))
     assert [(row["layer"], row["status"], row["reason"], row["cycles_measured"]) for row in rows(tmp_path)] == [
@@ -249,6 +250,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_a_running_scheduler_is_used_and_left_running(tmp_path: Path) -> None:
     script = tmp_path / "cluster.py"
     script.write_text(CLUSTER, encoding="utf-8")

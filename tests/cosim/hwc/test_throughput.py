@@ -45,7 +45,8 @@ def stalls(of: Layer, *, rows: int, buffers: dict[str, int]) -> tuple[int, int, 
 @pytest.mark.parametrize(
     ("of", "rows"),
     [
-        (layer("one_tap", kernel=1), 1),  # a box of the input lasts twelve cycles and needs four words
+        # A box of the input lasts twelve cycles and needs four words.
+        pytest.param(layer("one_tap", kernel=1), 1, marks=pytest.mark.nightly),
         # As many words as cycles: twelve. A box of less than nine would have to wait for the next one to be placed.
         (layer("one_tap_three_rows", kernel=1, outputs=8), 3),
         (layer("three_taps", kernel=3, padding=1), 1),

@@ -77,6 +77,7 @@ def test_there_are_random_stacks_enough() -> None:
     assert any(mover.after for mover in movers)
 
 
+@pytest.mark.nightly
 def test_a_count_that_is_wrong_is_noticed() -> None:
     """As if one line of the input were 8 bytes longer than predicted."""
     run = prepared("mobilenet_v2_stride1_x2", dram=DDR3)
@@ -105,6 +106,7 @@ def test_an_error_on_the_bus_ends_the_tile(reads: bool, code: PipelineError) -> 
     assert inside[changed].all()
 
 
+@pytest.mark.nightly
 def test_a_tile_runs_after_one_that_failed() -> None:
     """The first start has its input outside of the memory: all its bursts are answered, then the same tile runs."""
     run = prepared("mobilenet_v2_stride1_x2", dram=DDR3)

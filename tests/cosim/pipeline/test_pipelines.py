@@ -93,6 +93,7 @@ def test_there_are_random_stacks_enough(chosen: list[tuple[int, tuple[int, ...]]
     assert all(2 <= len(run.program.plan.stages) <= 6 for run in runs)
 
 
+@pytest.mark.nightly
 def test_rings_and_queues_that_are_too_small_are_noticed() -> None:
     """The skip over two convolutions needs its ring: with less, the watchdog ends the run, whatever the stalls."""
     run = prepared(CASES["srgan_blocks_x2"])

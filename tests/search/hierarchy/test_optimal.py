@@ -15,7 +15,7 @@ from hwgen.search.hierarchy.prices import goal_of
 from hwgen.search.hierarchy.tables import layer_tables
 from tests.random.hierarchy_brute_force import least_cost, small_case
 
-QUICK = 6
+QUICK = 3
 CHUNKS, PER_CHUNK = 4, 80
 SAME = 1e-9
 
