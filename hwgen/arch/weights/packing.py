@@ -20,7 +20,7 @@ from hwgen.arch.weights.lines import WeightLines
 from hwgen.ir.layer import WEIGHT_DIMS
 from hwgen.ir.schedule import Schedule
 
-__all__ = ["PackedWeights", "pack_weights", "packed_size", "unpack_weights"]
+__all__ = ["OrderedWeights", "PackedWeights", "pack_weights", "packed_size", "unpack_weights"]
 
 Sizes = tuple[int, ...]
 
@@ -142,8 +142,28 @@ class PackedWeights:
         return tuple(axes)
 
 
+class OrderedWeights:
+    """All weights of a schedule packed (`pack_weights`), as tiles that loops around cut: each is contiguous.
+
+    Parameters
+    ----------
+    schedule
+        Whose nest it is.
+    depth
+        Loops around a tile.
+    """
+
+    def __init__(self, schedule: Schedule, depth: int) -> None:
+        self._packed, self._extents = PackedWeights(schedule, 0), _extents(schedule)
+        self._around = sum(loop.dim in WEIGHT_DIMS for loop in schedule.loops[:depth])
+
+    def place(self, low: Sizes, sizes: Sizes) -> tuple[int, int]:
+        """Where a tile begins, and its bytes; ``low`` is its beginning over m, c, k, l."""
+        return self._packed.offset(low, self._extents, self._around), self._packed.size(sizes, self._around)
+
+
 def packed_size(schedule: Schedule) -> int:
-    """Bytes of all weights of a schedule of one memory level, packed."""
+    """Bytes of all weights of a schedule, packed."""
     return PackedWeights(schedule, 0).size(_extents(schedule))
 
 

@@ -13,11 +13,12 @@ from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
+from hwgen.arch.weights.packing import pack_weights, packed_size
 from hwgen.campaigns.clustered.order import NodeOrder, ordered, turns
 from hwgen.campaigns.clustered.resident import Kept, KeptMaps, choose_kept, feature_map
 from hwgen.campaigns.network import layer_of, weighted
 from hwgen.ir.document import InputError
-from hwgen.ir.hardware import Hardware
+from hwgen.ir.hardware import Cluster, Hardware
 from hwgen.ir.layer import Layer
 from hwgen.ir.onnx.graph import safe_name
 from hwgen.ir.schedule import Schedule
@@ -28,6 +29,7 @@ from hwgen.lower.network.program import NetworkProgram
 from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
+from hwgen.model.cluster.levels import normalised
 from hwgen.model.dram.counts import DramLayout, DramRegion, returns_sums
 from hwgen.quantised.dilation import dense_weights, zero_share
 from hwgen.quantised.graph import Graph
@@ -171,7 +173,7 @@ def plan_cluster(
         tables, others = _vector_nodes(graph, machine)
         refused |= others
     order = ordered(graph, {*schedules, *tables})
-    parameters, placed, constants = _parameters(graph, order, schedules, tables)
+    parameters, placed, constants = _parameters(graph, order, schedules, tables, hardware)
     kept = [
         choose_kept(graph, order, nodes, schedules, hardware, machine)
         if resident
@@ -239,7 +241,7 @@ def _scheduled(layer: Layer, hardware: Hardware, known: dict[str, Schedule], mos
     """Layers of one shape share a schedule."""
     shape = json.dumps(layer.shape_data, sort_keys=True)
     if shape not in known:
-        timed, runs = (judge_of(hardware, timed=timed) for timed in (True, False))
+        timed, runs = (judge_of(hardware, timed=timed, ordered=True) for timed in (True, False))
         found = search_fewest_cycles(layer, hardware, timed=timed, runs=runs, most_timed=most_timed)
         known[shape] = found.schedule
     return known[shape].model_copy(update={"layer": layer})
@@ -267,7 +269,7 @@ def _vector_nodes(graph: Graph, machine: ClusterParameters) -> tuple[dict[str, b
 
 
 def _parameters(
-    graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule], tables: Mapping[str, bytes]
+    graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule], tables: Mapping[str, bytes], hardware: Hardware
 ) -> tuple[NDArray[np.uint8], dict[str, tuple[int, ...]], dict[str, int]]:
     """Weights, biases, tables, constant maps in the order of the nodes; where those of each begin, and the maps."""
     parts: list[tuple[int, NDArray[np.uint8]]] = []
@@ -291,12 +293,20 @@ def _parameters(
             contents = [np.frombuffer(tables[node.name], np.uint8)]
         if isinstance(node, Convolution | Product):
             form = schedules[node.name].requantisation
-            contents = [dense_weights(node), bias_records(node.bias, node.requantisation.scales, form)]
+            weights = _packed_weights(node, schedules[node.name], hardware)
+            contents = [weights, bias_records(node.bias, node.requantisation.scales, form)]
         places[node.name] = tuple(map(placed, contents))
     whole = np.zeros(at, np.uint8)
     for begin, content in parts:
         whole[begin : begin + content.size] = content
     return whole, places, maps
+
+
+def _packed_weights(node: Convolution | Product, schedule: Schedule, hardware: Hardware) -> NDArray[np.int8]:
+    """Its weights in the order in which its tiles fetch them."""
+    weights = dense_weights(node)
+    shaped = weights.reshape(*weights.shape[:2], *schedule.layer.kernel)
+    return pack_weights(normalised(schedule, (hardware.cluster or Cluster()).hwcs), shaped)
 
 
 def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]) -> dict[str, Lifetime]:
@@ -338,16 +348,17 @@ def _layer_part(
     assert isinstance(node, Convolution | Product)
     layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order)
     record = record_bytes(schedule.requantisation)
-    sums = bases.get(f"{node.output} sums")
+    sums, hwcs = bases.get(f"{node.output} sums"), (hardware.cluster or Cluster()).hwcs
     layout = DramLayout(
         inputs=DramRegion(bases.get(source, 0), layer.input_elements, bits.I // 8),
-        weights=DramRegion(places[0], layer.weight_elements, bits.W // 8),
+        weights=DramRegion(places[0], packed_size(normalised(schedule, hwcs)), bits.W // 8),
         bias=DramRegion(places[1], record * layer.output_channels, record),
         output=DramRegion(bases.get(node.output, 0), layer.output_elements, bits.O // 8),
         partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
         program=0,
         input_rows=layer.input_height,
         output_rows=layer.output_height,
+        ordered=True,
     )
     maps, at = kept
     program = compile_cluster(

@@ -14,7 +14,7 @@ from hwgen.lower.cluster.program import compile_cluster
 from hwgen.model.cluster.access import TwoLevelPrediction, predict_two_levels
 from hwgen.model.cluster.cycles import ClusterTimes
 from hwgen.model.core.prediction import PerOperand
-from hwgen.model.dram.counts import program_access
+from hwgen.model.dram.counts import dram_layout, program_access
 from hwgen.model.hierarchy.devices import device_energy, prices_of
 from hwgen.model.hierarchy.energy import Energy
 
@@ -52,15 +52,17 @@ def predicted_on_cluster(schedule: Schedule, hardware: Hardware | None) -> OnClu
     )
 
 
-def judge_of(hardware: Hardware, *, timed: bool) -> Callable[[Schedule], float]:
+def judge_of(hardware: Hardware, *, timed: bool, ordered: bool = False) -> Callable[[Schedule], float]:
     """The check of `hwgen.search.cluster.optimal`: raises `InputError` if the schedule cannot run on this hardware.
 
-    Returns the utilisation of the lanes over the program's cycles if ``timed``, else 1.
+    Returns the utilisation of the lanes over the program's cycles if ``timed``, else 1. ``ordered``: with weights in
+    the order of the nest in the DRAM (`hwgen.model.dram.counts.DramLayout`).
     """
     cluster = hardware.cluster or Cluster()
 
     def judged(schedule: Schedule) -> float:
-        program = compile_cluster(schedule, hardware)
+        layout = dram_layout(schedule, cluster.hwcs, ordered=True) if ordered else None
+        program = compile_cluster(schedule, hardware, layout=layout)
         if not timed:
             return 1.0
         lanes = cluster.hwcs * hardware.shape.product

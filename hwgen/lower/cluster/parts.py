@@ -7,7 +7,7 @@ from hwgen.arch.commands import Queue, load, store
 from hwgen.arch.descriptor import Descriptor, OperandTag, Ring, RingSelect
 from hwgen.arch.requantisation import record_bytes
 from hwgen.arch.strided import Axis, StridedBlock
-from hwgen.arch.weights.packing import PackedWeights
+from hwgen.arch.weights.packing import OrderedWeights, PackedWeights
 from hwgen.ir.layer import DIMS
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Schedule
@@ -43,6 +43,7 @@ class Parts:
         marked = schedule.marked_loop("W", TCDM)
         assert marked is not None
         self._packed = PackedWeights(schedule, marked + 1)
+        self._ordered = OrderedWeights(schedule, marked + 1) if layout.ordered else None
         self.loads: dict[int, dict[str, Phase]] = {}
         self.resumes: dict[int, Phase] = {}
         self.stores: dict[int, Phase] = {}
@@ -69,12 +70,15 @@ class Parts:
 
     def _weights(self, stay: Stay) -> list[Descriptor]:
         (m, m_end), (c, c_end), (k, k_end), (l, l_end) = (stay.ranges[dim] for dim in (M, C, K, L))  # noqa: E741
-        layer = self._layer
+        layer, base, sizes = self._layer, self._layout.weights.base, (m_end - m, c_end - c, k_end - k, l_end - l)
+        if self._ordered:
+            offset, size = self._ordered.place((m, c, k, l), sizes)
+            side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + offset, stay.low)
+            return _contiguous(size, side)
         rows, columns = layer.kernel
         first = ((m * layer.channels_per_group + c) * rows + k) * columns + l
-        dram = self._layout.weights.base + self._bits.W // 8 * first
-        side = _side(OperandTag.W, RingSelect.W, self._placement.W, dram, stay.low)
-        return descriptors_of(self._packed.blocks((m_end - m, c_end - c, k_end - k, l_end - l)), side)
+        side = _side(OperandTag.W, RingSelect.W, self._placement.W, base + self._bits.W // 8 * first, stay.low)
+        return descriptors_of(self._packed.blocks(sizes), side)
 
     def _inputs(self, stay: Stay) -> list[Descriptor]:
         layer, ring = self._layer, self._placement.I
@@ -84,8 +88,8 @@ class Parts:
         return descriptors_of(blocks, _side(OperandTag.I, RingSelect.I, ring, self._layout.inputs.base, stay.origin))
 
     def _biases(self) -> list[Descriptor]:
-        block = StridedBlock(0, 0, (Axis(self._record * self._layer.output_channels, 1, 1),))
-        return descriptors_of([block], _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
+        size = self._record * self._layer.output_channels
+        return _contiguous(size, _side(OperandTag.B, RingSelect.FIXED, None, self._layout.bias.base, 0))
 
     def _partial_sums(self, stay: Stay) -> list[Descriptor]:
         return self._of_output(OperandTag.O_PARTIAL, self._layout.partial, SUM_BYTES, stay, stay.origin)
@@ -110,6 +114,11 @@ class Parts:
 def _bytes(columns: Segments, element: int) -> Segments:
     """The bytes of some columns of a row."""
     return tuple((element * first, element * end) for first, end in columns)
+
+
+def _contiguous(size: int, side: Side) -> list[Descriptor]:
+    """So many bytes in a row, in the DRAM and in the TCDM."""
+    return descriptors_of([StridedBlock(0, 0, (Axis(size, 1, 1),))], side)
 
 
 def _side(tag: OperandTag, select: RingSelect, ring: Placed | None, dram: int, tcdm: int) -> Side:

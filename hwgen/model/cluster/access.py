@@ -110,7 +110,7 @@ def predict_two_levels(
     return TwoLevelPrediction(
         counts=dram_counts(schedule, port or DramPort(), layout=layout, streams=streams, unmoved=unmoved)
         + local.counts
-        + _dma(schedule, outer.counts, unmoved),
+        + _dma(schedule, outer.counts, unmoved, ordered=layout is not None and layout.ordered),
         hwcs=hwc_counts,
         tcdm_need=need,
         tcdm_need_bytes=PerOperand(
@@ -126,14 +126,20 @@ def dram_bytes(schedule: Schedule, hwcs: int = 1) -> int:
     return predict(outer_level(normalised(schedule, hwcs))).total_bytes
 
 
-def _dma(schedule: Schedule, moved: Counts, unmoved: Collection[Operand]) -> Counts:
-    """Accesses of the DMA's TCDM ports: aligned words of rows without gaps, packed weights, the biases."""
+def _dma(schedule: Schedule, moved: Counts, unmoved: Collection[Operand], *, ordered: bool) -> Counts:
+    """Accesses of the DMA's TCDM ports: aligned words of rows without gaps, packed weights, the biases.
+
+    ``ordered`` : weights come packed, with their gaps.
+    """
     inputs = moved["tcdm", "I", "read"]
     weights, biases = moved["tcdm", "W", "read"], schedule.layer.output_channels
     counts = {("tcdm_dma", operand, way): access for (_, operand, way), access in moved.accesses.items()}
     if schedule.layer.stride[1] > 1:
         counts["tcdm_dma", "I", "read"] = Access(inputs.elements, inputs.bytes, _input_words(schedule))
-    counts["tcdm_dma", "W", "read"] = Access(weights.elements, weights.bytes, _weight_words(schedule))
+    words = _weight_words(schedule, ordered=ordered)
+    weights_moved = WORD_BYTES * words if ordered else weights.bytes
+    elements = weights_moved * 8 // schedule.bits.W
+    counts["tcdm_dma", "W", "read"] = Access(elements, weights_moved, words)
     record = record_bytes(schedule.requantisation)
     counts["tcdm_dma", "B", "read"] = Access(biases, record * biases, record // WORD_BYTES * biases)
     return Counts({key: access for key, access in counts.items() if key[1] not in unmoved})
@@ -152,13 +158,19 @@ def _input_words(schedule: Schedule) -> int:
     return words
 
 
-def _weight_words(schedule: Schedule) -> int:
-    """Words with which the DMA writes weights: the words of all folds of a tile, which depend on its sizes."""
+def _weight_words(schedule: Schedule, *, ordered: bool) -> int:
+    """Words with which the DMA writes weights: the words of all folds of a tile, which depend on its sizes; or of the
+    whole packed tile, if it is one in the DRAM, too."""
     marked = schedule.marked_loop("W", TCDM)
     assert marked is not None
     packed = PackedWeights(schedule, marked + 1)
+
+    def packed_words(size: tuple[int, ...]) -> int:
+        return packed.size(size) // WORD_BYTES
+
     sizes = Counter(tuple(stop - start for ((start, stop),) in part.axes) for part in weight_loads(schedule))
-    return sum(times * packed.dma_words(size) for size, times in sizes.items())
+    words = packed_words if ordered else packed.dma_words
+    return sum(times * words(size) for size, times in sizes.items())
 
 
 # --- the need in the TCDM ---

@@ -1,16 +1,18 @@
 """Exact DRAM counts of a nest of two levels: beats, bursts, blocks, jumps and row misses.
 
-The tensors are dense, in regions aligned to 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``.
-Every part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come
-in ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
+The tensors are dense, in regions aligned to 4 KiB: I and O planar ``[channel][row][column]``, W ``[m][c][k][l]``. Or
+W is packed in the order of the nest, with the gaps of packed weights, so that every tile of it is contiguous. Every
+part of `hwgen.model.cluster.parts` is a set of bytes there; what is contiguous in it is one run, and runs come in
+ascending order. A run is cut into AXI bursts at multiples of 256 beats, or 4 KiB if that is less.
 
 The load, the store and the program stream each keep one row open in each bank. Only the order of blocks within a
 stream matters, so none of these counts depends on timing.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,10 @@ from hwgen.arch.bus import PAGE_BYTES, SUM_BYTES, WORD_BYTES
 from hwgen.arch.dram import BLOCK_BYTES, DramPort
 from hwgen.arch.layout import consecutive
 from hwgen.arch.requantisation import record_bytes
+from hwgen.arch.weights.packing import OrderedWeights, packed_size
 from hwgen.ir.counts import Access, Counts, Direction, Operand
 from hwgen.ir.layer import Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Schedule
 from hwgen.model.cluster.levels import normalised
 from hwgen.model.cluster.parts import Part, Spans, loads, stores
@@ -68,6 +72,7 @@ class DramLayout:
 
     ``input_rows`` and ``output_rows`` are the rows from channel to channel: those of the layer, or of a larger one
     that it is a part of. Then the regions of input, output and partial sums are windows, from their first element on.
+    ``ordered`` : W is packed in the order of the nest (`hwgen.arch.weights.packing.pack_weights`), not dense.
     """
 
     inputs: DramRegion
@@ -78,6 +83,7 @@ class DramLayout:
     program: int
     input_rows: int
     output_rows: int
+    ordered: bool = False
 
     def region(self, operand: Operand, direction: Direction) -> DramRegion:
         """The region in which an operand is read or written."""
@@ -86,11 +92,14 @@ class DramLayout:
         return {"I": self.inputs, "W": self.weights, "B": self.bias}[operand]
 
 
-def dram_layout(schedule: Schedule, hwcs: int = 1) -> DramLayout:
-    """The regions of a schedule's tensors in the DRAM."""
+def dram_layout(schedule: Schedule, hwcs: int = 1, *, ordered: bool = False) -> DramLayout:
+    """The regions of a schedule's tensors in the DRAM; ``ordered``: see `DramLayout`."""
     schedule = normalised(schedule, hwcs)
-    record = record_bytes(schedule.requantisation)
-    return tensor_layout(schedule.layer, schedule.bits, returned=returns_sums(schedule), record=record)
+    record, packed = record_bytes(schedule.requantisation), packed_size(schedule) if ordered else None
+    found = tensor_layout(
+        schedule.layer, schedule.bits, returned=returns_sums(schedule), record=record, weight_bytes=packed
+    )
+    return replace(found, ordered=ordered)
 
 
 def returns_sums(schedule: Schedule) -> bool:
@@ -98,21 +107,32 @@ def returns_sums(schedule: Schedule) -> bool:
     return any(part.direction == "write_partial" for part in stores(schedule))
 
 
-def tensor_layout(layer: Layer, bits: Bits, *, returned: bool, record: int = SUM_BYTES) -> DramLayout:
+def tensor_layout(
+    layer: Layer, bits: Bits, *, returned: bool, record: int = SUM_BYTES, weight_bytes: int | None = None
+) -> DramLayout:
     """The regions of a layer's tensors, one after the other; ``returned``: with one for partial sums. ``record``:
-    bytes of a bias, with its channel's scale if that comes along."""
+    bytes of a bias, with its channel's scale if that comes along. ``weight_bytes``: of W, if it is not dense."""
+    elements = {
+        "inputs": bits.I // 8,
+        "weights": bits.W // 8,
+        "bias": record,
+        "output": bits.O // 8,
+        "partial": bits.acc // 8,
+    }
     sizes = {
-        "inputs": (layer.input_elements, bits.I // 8),
-        "weights": (layer.weight_elements, bits.W // 8),
-        "bias": (layer.output_channels, record),
-        "output": (layer.output_elements, bits.O // 8),
-        "partial": (layer.output_elements if returned else 0, bits.acc // 8),
+        "inputs": layer.input_elements * elements["inputs"],
+        "weights": layer.weight_elements * elements["weights"] if weight_bytes is None else weight_bytes,
+        "bias": layer.output_channels * record,
+        "output": layer.output_elements * elements["output"],
+        "partial": layer.output_elements * elements["partial"] if returned else 0,
     }
-    bases, end = consecutive({name: elements * element for name, (elements, element) in sizes.items()}, PAGE_BYTES)
-    regions = {
-        name: DramRegion(bases[name], elements * element, element) for name, (elements, element) in sizes.items()
-    }
-    return DramLayout(**regions, program=end, input_rows=layer.input_height, output_rows=layer.output_height)
+    bases, end = consecutive(sizes, PAGE_BYTES)
+
+    def region(name: str) -> DramRegion:
+        return DramRegion(bases[name], sizes[name], elements[name])
+
+    inputs, weights, bias, output, partial = map(region, sizes)
+    return DramLayout(inputs, weights, bias, output, partial, end, layer.input_height, layer.output_height)
 
 
 def dram_counts(
@@ -164,8 +184,19 @@ def runs_of(schedule: Schedule, layout: DramLayout, part: Part) -> tuple[Ints, I
         "B": (layer.output_channels,),
     }
     region = layout.region(part.operand, part.direction)
+    if part.operand == "W" and layout.ordered:
+        low, end = zip(*(span for (span,) in part.axes), strict=True)
+        offset, size = _ordered(schedule).place(low, tuple(map(sub, end, low)))
+        return np.array([region.base + offset]), np.array([region.base + offset + size])
     start, stop = _runs(part.axes, extents[part.operand])
     return region.base + start * region.element, region.base + stop * region.element
+
+
+@lru_cache(maxsize=16)
+def _ordered(schedule: Schedule) -> OrderedWeights:
+    marked = schedule.marked_loop("W", TCDM)
+    assert marked is not None
+    return OrderedWeights(schedule, marked + 1)
 
 
 @lru_cache(maxsize=512)

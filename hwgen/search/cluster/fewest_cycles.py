@@ -52,6 +52,8 @@ MOST_TIMED = 4_000
 """Tiles of all programs together that are timed."""
 TILE_CYCLES = 150
 """About what a tile costs beyond its work: commands, the wait for the slowest HWC, the start of the next."""
+MOVE_CYCLES = 100
+"""About what the DMA spends on a tile beyond its bytes: reading commands, and the first bytes of each load."""
 Floats = NDArray[np.float64]
 GOALS: tuple[InnerGoal, ...] = ("cycles", "traffic")
 
@@ -90,12 +92,15 @@ def _plans(
     timing = cluster.dram or Dram()
     a_byte = max(1 / beat_bytes(cluster.axi_bits), timing.block_cycles / BLOCK_BYTES)
 
-    def estimate(busy: Floats | float, tiles: Floats | float, moving: float) -> Floats:
-        return np.asarray(np.maximum(busy * taps + TILE_CYCLES * tiles, moving) + moving / tiles)
+    def estimate(busy: Floats | float, tiles: Floats | float, moved: Floats | float) -> Floats:
+        moving = moved * a_byte
+        work, moves = busy * taps + TILE_CYCLES * tiles, moving + MOVE_CYCLES * tiles
+        return np.asarray(np.maximum(work, moves) + moving / tiles)
 
     def near(least: int) -> Iterator[Tile]:
         def ranked(rows: Rows) -> Floats:
-            return estimate(levels.space.iterations(rows), levels.space.tiles(rows), least * a_byte)
+            moved = least + levels.space.gaps(rows)
+            return estimate(levels.space.iterations(rows), levels.space.tiles(rows), moved)
 
         found = levels.space.between(least, int(least * (1 + slack)), ranked)
         return ((steps, loops) for _, steps, loops in islice(found, MOST_TILES))
@@ -111,9 +116,10 @@ def _plans(
             if placed > MOST_PLACED and plans:
                 break
             moved = predict(outer_level(levels.trial(steps, loops))).total_bytes
+            gaps = levels.space.gaps_of(steps["m"], steps["c"])
             for spread in spreads_of(steps, cluster.hwcs):
                 busy = busiest_iterations(layer, steps, spread, target)
-                cycles = float(estimate(busy, tiles, moved * a_byte))
+                cycles = float(estimate(busy, tiles, moved + gaps))
                 plans.append(Plan(steps, loops, spread, cycles, moved, tiles))
         if not plans:
             level = levels.space.least(int(level * (1 + slack / 4)))

@@ -239,6 +239,18 @@ class OuterSpace:
             best = np.where(spread > 0, np.minimum(best, spread), best)
         return np.asarray(best)
 
+    def gaps(self, rows: Rows) -> NDArray[np.float64]:
+        """About how many bytes of gaps there are in packed weights, each fetched once; ``rows``: as above."""
+        m, c = (table[:, STEP][numbers] for table, numbers in zip(self._tables[:2], rows[:2], strict=True))
+        return np.asarray(self.gaps_of(m, c))
+
+    def gaps_of(self, m: Ints | int, c: Ints | int) -> NDArray[np.float64]:
+        """The same for steps of m and c. Only lanes along c leave gaps, in lines that they do not fill."""
+        if self._lanes.c == 1:
+            return np.zeros(np.shape(m))
+        lines = -(-m // self._lanes.m) * -(-c // self._lanes.c)
+        return np.asarray(self._of[W_BYTES] * (lines * self._lanes.m * self._lanes.c / (m * c) - 1))
+
     def least_fetches(self, rows: Rows) -> Ints:
         """Bytes that the HWCs fetch if each needs everything of its tile once; ``rows``: as `between` gives them."""
         cut, tiles = self._product(CUT, rows, (0, 2, 3)), self._product(TILES, rows, (2, 3))

@@ -6,10 +6,13 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.arch.weights.packing import PackedWeights, pack_weights, packed_size
+from hwgen.arch.weights.packing import OrderedWeights, PackedWeights, pack_weights, packed_size
 from hwgen.ir.lanes import LANE_DIMS, Lanes
 from hwgen.ir.layer import DIMS, WEIGHT_DIMS, Layer
+from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import Bits, Loop, Schedule
+from hwgen.model.cluster.levels import normalised
+from tests.random.cluster_nests import two_level_cases
 from tests.random.nests import cases, random_layer, random_schedule
 
 Ranges = tuple[range, ...]
@@ -97,3 +100,26 @@ def test_every_weight_is_packed_once_for_lanes_along_any_dimension() -> None:
         ones = np.ones(shape, np.int8)
         packed = pack_weights(schedule, ones)
         assert (packed.size, int(packed.sum())) == (packed_size(schedule), ones.size)
+
+
+def test_tiles_of_two_levels_are_contiguous_in_the_order_of_the_nest() -> None:
+    values, several, in_lines = np.random.default_rng(5), 0, 0
+    for chosen, hwcs in [*two_level_cases(5, 60), *two_level_cases(6, 90, lane_dims=LANE_DIMS)]:
+        schedule, layer = normalised(chosen, hwcs), chosen.layer
+        schedule = schedule.model_copy(update={"bits": Bits(W=values.choice((8, 16)))})
+        shape = (layer.output_channels, layer.channels_per_group, *layer.kernel)
+        weights = values.integers(-128, 128, shape, f"int{schedule.bits.W}")
+        packed, places = walked(schedule, weights)
+        assert pack_weights(schedule, weights).view(np.uint8).tolist() == packed
+        depth = (schedule.marked_loop("W", TCDM) or 0) + 1
+        cut = [(WEIGHT_DIMS.index(one.dim), one.step) for one in schedule.loops[:depth] if one.dim in WEIGHT_DIMS]
+        tiles = iterations(tuple(map(range, weights.shape)), cut)
+        first = {tuple(part.start for part in box): place for box, place in places.items()}
+        starts = [first[tuple(part.start for part in tile)] for tile in tiles]
+        ordered = OrderedWeights(schedule, depth)
+        for tile, start, end in zip(tiles, starts, [*starts[1:], len(packed)], strict=True):
+            assert ordered.place(tuple(part.start for part in tile), tuple(map(len, tile))) == (start, end - start)
+        several += len(tiles) > 3
+        in_lines += schedule.lanes.c > 1 and len(tiles) > 1
+    assert several > 20
+    assert in_lines > 10
