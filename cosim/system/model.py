@@ -22,40 +22,54 @@ from hwgen.tools.toolchain import ToolError, cache_folder, fingerprint, require_
 __all__ = ["SystemModel", "load_system"]
 
 SOURCES = ("system/harness.sv", "system/axi_watch.sv", "system/tcdm_watch.sv", *DRAM)
+SLOW = "system/slow_tcdm.sv"
+MEMORY = "  cluster_tcdm tcdm ("
+"""In the Verilog of a cluster."""
 OTHERS = ("system/harness.vlt", "library.cpp")
 
 
 class SystemModel(SimulatedLibrary, SimulatedCluster):
-    """A simulated system in this process."""
+    """A simulated system in this process; ``slow``: its memories can stall."""
 
-    def __init__(self, library: Path, system: SystemParameters) -> None:
+    def __init__(self, library: Path, system: SystemParameters, *, slow: bool) -> None:
         super().__init__(library)
-        self.system, self.cluster = system, system.cluster
+        self.system, self.cluster, self.slow = system, system.cluster, slow
 
 
 @cache
-def load_system(system: SystemParameters, *, dram_log2: int = 20, fast: bool = False) -> SystemModel:
-    """The simulated system of these parameters, built unless it is there; see `cosim.cluster.model.load_cluster`."""
+def load_system(
+    system: SystemParameters, *, dram_log2: int = 20, fast: bool = False, slow: bool | None = None
+) -> SystemModel:
+    """The simulated system of these parameters, built unless it is there; see `cosim.cluster.model.load_cluster`.
+
+    ``slow`` : with memories that can stall; None: unless it is ``fast``.
+    """
+    slow = not fast if slow is None else slow
     require_tools("verilator", waves=False)
     verilog = generated_system(system)
     modules = (__file__, cosim.sim.compiling.__file__, cosim.sim.folded_registers.__file__)
-    files = [*(HARNESS / name for name in (*SOURCES, *OTHERS)), *map(Path, modules)]
-    state = hashlib.sha256(json.dumps([dram_log2, fast, fingerprint("verilator")]).encode())
+    files = [*(HARNESS / name for name in (*SOURCES, SLOW, *OTHERS)), *map(Path, modules)]
+    state = hashlib.sha256(json.dumps([dram_log2, fast, slow, fingerprint("verilator")]).encode())
     for text in (verilog.encode(), *(file.read_bytes() for file in files)):
         state.update(text)
     folder = cache_folder() / "builds" / state.hexdigest()[:24]
-    kept_folder(folder, lambda fresh: _make(fresh, system, verilog, dram_log2, fast))
-    return SystemModel(folder / "sim" / "model.so", system)
+    kept_folder(folder, lambda fresh: _make(fresh, system, verilog, dram_log2, fast, slow))
+    return SystemModel(folder / "sim" / "model.so", system, slow=slow)
 
 
-def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, fast: bool) -> None:
+def _make(folder: Path, system: SystemParameters, verilog: str, dram_log2: int, fast: bool, slow: bool) -> None:
     log, design, cluster = folder / "build.log", folder / "system.v", system.cluster
+    if slow:
+        assert verilog.count(MEMORY) == 1
+        shape = f"#(.Ports({len(cluster.masters)}), .Bits({32 * sum(cluster.words)}))"
+        verilog = verilog.replace(MEMORY, f"  slow_tcdm {shape} tcdm (")
     design.write_text(folded(verilog) if fast else verilog, encoding="utf-8")
     ports = cluster.hwc.ports
     sizes = {"Clusters": system.clusters, "DataBits": cluster.axi_bits, "Hwcs": cluster.hwcs, "DramLog2": dram_log2}
-    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O}
+    sizes |= {"WidthI": ports.I, "WidthW": ports.W, "WidthO": ports.O, "Slow": int(slow)}
+    sources = (*SOURCES, SLOW) if slow else SOURCES
     options = [*(FAST if fast else QUICK), *SHARED, "-Wno-fatal", "--no-public-flat-rw", str(HARNESS / OTHERS[0])]
-    options += [*(f"-G{name}={value}" for name, value in sizes.items()), *(str(HARNESS / name) for name in SOURCES)]
+    options += [*(f"-G{name}={value}" for name, value in sizes.items()), *(str(HARNESS / name) for name in sources)]
     try:
         verilate(folder / "sim", "harness", [*options, str(design)], log)
         compile_library(folder / "sim", FAST_COMPILED if fast else QUICK_COMPILED, [HARNESS / "library.cpp"], log)

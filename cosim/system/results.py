@@ -118,7 +118,9 @@ def prepare_system(
     )
     if stalls:
         axi = [int(rate) for rate in rng.integers(0, 160, 5)]
-        job = replace(job, axi_stalls=(axi[0], axi[1], axi[2], axi[3], axi[4]))
+        ports = len(program.programs[0].hardware.masters) * clusters
+        tcdm = tuple(int(rate) for rate in rng.integers(0, 160, ports))
+        job = replace(job, axi_stalls=(axi[0], axi[1], axi[2], axi[3], axi[4]), tcdm_stalls=tcdm)
     shared_out = {"clusters": clusters, "partition": partition}
     return SystemTask(program, shared_out, counts, job, expected_output(schedule.layer, data))
 
@@ -173,7 +175,7 @@ def cosimulate_systems(
         long = (
             sum(tasks[index].program.schedule.layer.macs for index in members) > 16 * LONG if fast is None else fast
         )
-        model = load_system(parameters, dram_log2=depth, fast=long)
+        model = load_system(parameters, dram_log2=depth, fast=long, slow=stalls or not long)
         for index in members:
             results[index] = judge_system(tasks[index], run_system(model, tasks[index].job))
             progress(results[index])

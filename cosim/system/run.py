@@ -48,6 +48,8 @@ class SystemJob:
     Members
     -------
     parts : one for each cluster that is started; the others stay idle.
+    tcdm_stalls : of the ports of all memories, in the order of the clusters' masters: in so many cycles in 256 none
+        lets a request through.
     stop_after : cycles from the last start to a reset of the system; then no interrupt comes.
     """
 
@@ -57,6 +59,7 @@ class SystemJob:
     cycle_limit: int
     random: int = 1
     axi_stalls: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    tcdm_stalls: tuple[int, ...] = ()
     timing: Dram = field(default_factory=Dram)
     axi_error: tuple[str, int, int] | None = None
     stop_after: int | None = None
@@ -112,6 +115,7 @@ class SystemResult:
 
 def run_system(model: SystemModel, job: SystemJob) -> SystemResult:
     """Reset the system, start all clusters one after the other, and wait for all of them."""
+    assert model.slow or not job.tcdm_stalls, "built with memories that do not stall"
     addresses = cluster_registers(model.cluster).addresses
     model.write(job.image)
     _control(model, job, addresses["control"])
@@ -158,6 +162,7 @@ def _control(model: SystemModel, job: SystemJob, control: int) -> None:
         cycle_limit=job.cycle_limit,
         random_start=job.random,
         axi_rate=_packed(list(job.axi_stalls), 8),
+        tcdm_rate=_packed(list(job.tcdm_stalls), 8),
         **dram_controls(job.timing),
         axi_error_enable={"read": 1, "write": 2}.get(kind, 0),
         axi_error_code=code,

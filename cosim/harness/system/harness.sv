@@ -14,6 +14,7 @@ module harness #(
     parameter int WidthI = 32,    // bits of a word of each HWC's ports
     parameter int WidthW = 32,
     parameter int WidthO = 32,
+    parameter int Slow = 0,       // memories of the clusters are `slow_tcdm`
     parameter int DramLog2 = 23   // the DRAM's size in 32-bit words, as a power of two
 );
 
@@ -39,6 +40,7 @@ module harness #(
   logic [        47:0] cycle_limit = 48'd0;     // `finished` rises after so many cycles even without an interrupt
   logic [        31:0] random_start = 32'd1;    // of the random stalls and of what nobody asked for; not 0
   logic [        39:0] axi_rate = 40'd0;        // see `dram`
+  logic [8*Ports*Clusters-1:0] tcdm_rate = '0;  // see `slow_tcdm`, for each cluster
   logic [        31:0] timing = 32'd0;          // latency, miss_cycles
   logic [        15:0] block_rate = 16'd0;
   logic [        31:0] geometry = 32'h6b;       // see `dram`
@@ -65,6 +67,7 @@ module harness #(
   logic [31:0] start_at, start_data, window, start, code_at, times, dram_shape;
   logic [47:0] limit;
   logic [39:0] axi_stalls;
+  logic [8*Ports*Clusters-1:0] tcdm_stalls;
   logic [15:0] block_time;
   logic [1:0] axi_errors, code;
   logic [32*Regions*Clusters-1:0] dram_from, dram_to;
@@ -79,6 +82,7 @@ module harness #(
       limit      <= cycle_limit;
       start      <= random_start;
       axi_stalls <= axi_rate;
+      tcdm_stalls <= tcdm_rate;
       times      <= timing;
       block_time <= block_rate;
       dram_shape <= geometry;
@@ -276,6 +280,13 @@ module harness #(
           .region_end(dram_to[32*Regions*c+:32*Regions]),
           .geometry(dram_shape)
       );
+      if (Slow != 0) begin : slow
+        always_ff @(posedge clk) begin
+          dut.clusters[c].cluster.tcdm.forget     <= clear_now;
+          dut.clusters[c].cluster.tcdm.seed       <= start ^ (32'h85ebca6b * (c + 1));
+          dut.clusters[c].cluster.tcdm.stall_rate <= tcdm_stalls[8*Ports*c+:8*Ports];
+        end
+      end
       for (g = 0; g < Ports; g = g + 1) begin : ports
         // Words of the ports are packed from bit 0 up: the HWCs' I, W and O, then those of the DMA.
         localparam int OfHwc = g % 3 == 0 ? WidthI : g % 3 == 1 ? WidthW : WidthO;

@@ -113,6 +113,19 @@ def test_each_channel_to_the_dram_may_be_slow() -> None:
         assert slow.cycles > free.cycles or channel not in (1, 3), channel  # others may open before they are needed
 
 
+def test_each_port_of_the_memories_may_be_slow() -> None:
+    """Those of one cluster at a time, which takes longer; the other one does not wait for it."""
+    task = prepare_system(cases()[1], hardware(), 2, "OFM")
+    free, masters = run(task), len(task.program.programs[0].hardware.masters)
+    for port in range(masters):
+        slow = run(task, tcdm_stalls=tuple(250 if number == masters + port else 0 for number in range(2 * masters)))
+        judged = judge_system(task, slow)
+        assert judged.passed, (port, judged.failures)
+        cycles = [one.cycles for one in slow.clusters]
+        assert cycles[0] <= 1.05 * free.clusters[0].cycles
+        assert cycles[1] > free.clusters[1].cycles, port
+
+
 def test_an_error_that_all_clusters_meet_stops_all_and_the_next_run_is_right() -> None:
     """Clusters that share output rows out both read the first filter; the end of a program only its cluster."""
     task = prepare_system(cases()[1], hardware(), 2, "OFM", timing=TIMING)

@@ -1,0 +1,78 @@
+// A cluster's memory whose ports let requests through at random: in the place of `cluster_tcdm`, which is inside.
+//
+// A request that has been let through stays until the memory grants it. The harness sets the first three variables.
+
+`default_nettype none
+`timescale 1ns / 1ps
+
+module slow_tcdm #(
+    parameter int Ports = 1,
+    parameter int Bits = 32  // of a word of each port, all together
+) (
+    input wire clk,
+    input wire rst,
+    input wire clear,
+
+    input  wire [   Ports-1:0] ports__req,
+    output wire [   Ports-1:0] ports__gnt,
+    input  wire [32*Ports-1:0] ports__add,
+    input  wire [   Ports-1:0] ports__wen,
+    input  wire [  Bits/8-1:0] ports__be,
+    input  wire [    Bits-1:0] ports__wdata,
+    output wire [   Ports-1:0] ports__r_valid,
+    output wire [   Ports-1:0] ports__r_opc,
+    output wire [    Bits-1:0] ports__r_rdata,
+    output wire [32*Ports-1:0] conflicts
+);
+
+  logic               forget;      // begin anew
+  logic [       31:0] seed;        // not 0
+  logic [8*Ports-1:0] stall_rate;  // of each port: so many cycles in 256 do not let a request through
+
+  logic [Ports-1:0] pass;
+  wire  [Ports-1:0] granted;
+  assign ports__gnt = granted & pass;
+
+  cluster_tcdm memory (
+      .clk(clk),
+      .rst(rst),
+      .clear(clear),
+      .ports__req(ports__req & pass),
+      .ports__gnt(granted),
+      .ports__add(ports__add),
+      .ports__wen(ports__wen),
+      .ports__be(ports__be),
+      .ports__wdata(ports__wdata),
+      .ports__r_valid(ports__r_valid),
+      .ports__r_opc(ports__r_opc),
+      .ports__r_rdata(ports__r_rdata),
+      .conflicts(conflicts)
+  );
+
+  function automatic logic [31:0] xorshift(input logic [31:0] x);
+    logic [31:0] y;
+    y = x ^ (x << 13);
+    y = y ^ (y >> 17);
+    return y ^ (y << 5);
+  endfunction
+
+  genvar g;
+  generate
+    for (g = 0; g < Ports; g = g + 1) begin : ports
+      wire [ 7:0] rate = stall_rate[8*g+:8];
+      logic [31:0] random;
+      always_ff @(posedge clk) begin
+        if (forget) begin
+          random  <= seed ^ (32'h9e3779b1 * (g + 1));
+          pass[g] <= 1'b1;
+        end else if (rate != 8'd0) begin
+          random  <= xorshift(random);
+          pass[g] <= (pass[g] && !(ports__req[g] && granted[g])) || random[7:0] >= rate;
+        end
+      end
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire
