@@ -13,7 +13,7 @@ from hwgen.arch.dma import CHUNK_BYTES
 from hwgen.arch.dram import BLOCK_BYTES
 from hwgen.arch.layout import aligned
 from hwgen.arch.requantisation import bias_records, record_bytes
-from hwgen.arch.weights.packing import pack_weights, packed_size
+from hwgen.arch.weights.packing import pack_weights
 from hwgen.campaigns.clustered.order import NodeOrder, ordered, turns
 from hwgen.campaigns.clustered.resident import Kept, KeptMaps, choose_kept, feature_map
 from hwgen.campaigns.network import layer_of, weighted
@@ -30,7 +30,7 @@ from hwgen.lower.network.rooms import Lifetime, Rooms, plan_rooms
 from hwgen.lower.vector.maps import FeatureMap
 from hwgen.lower.vector.program import compile_vector
 from hwgen.model.cluster.levels import normalised
-from hwgen.model.dram.counts import DramLayout, DramRegion, returns_sums
+from hwgen.model.dram.counts import DramLayout, DramRegion, dram_layout, returns_sums
 from hwgen.quantised.dilation import dense_weights, zero_share
 from hwgen.quantised.graph import Graph
 from hwgen.quantised.kinds import (
@@ -293,7 +293,7 @@ def _parameters(
             contents = [np.frombuffer(tables[node.name], np.uint8)]
         if isinstance(node, Convolution | Product):
             form = schedules[node.name].requantisation
-            weights = _packed_weights(node, schedules[node.name], hardware)
+            weights = _weights(node, schedules[node.name], hardware)
             contents = [weights, bias_records(node.bias, node.requantisation.scales, form)]
         places[node.name] = tuple(map(placed, contents))
     whole = np.zeros(at, np.uint8)
@@ -302,11 +302,12 @@ def _parameters(
     return whole, places, maps
 
 
-def _packed_weights(node: Convolution | Product, schedule: Schedule, hardware: Hardware) -> NDArray[np.int8]:
-    """Its weights in the order in which its tiles fetch them."""
-    weights = dense_weights(node)
-    shaped = weights.reshape(*weights.shape[:2], *schedule.layer.kernel)
-    return pack_weights(normalised(schedule, (hardware.cluster or Cluster()).hwcs), shaped)
+def _weights(node: Convolution | Product, schedule: Schedule, hardware: Hardware) -> NDArray[np.signedinteger]:
+    """Its weights as they are in the DRAM: in the order in which its tiles fetch them, where that pays."""
+    weights, hwcs = dense_weights(node), (hardware.cluster or Cluster()).hwcs
+    if not dram_layout(schedule, hwcs, ordered=True).ordered:
+        return weights
+    return pack_weights(normalised(schedule, hwcs), weights.reshape(*weights.shape[:2], *schedule.layer.kernel))
 
 
 def _lifetimes(graph: Graph, order: NodeOrder, schedules: Mapping[str, Schedule]) -> dict[str, Lifetime]:
@@ -348,17 +349,18 @@ def _layer_part(
     assert isinstance(node, Convolution | Product)
     layer, bits, (source,) = schedule.layer, schedule.bits, _sources(node, order)
     record = record_bytes(schedule.requantisation)
-    sums, hwcs = bases.get(f"{node.output} sums"), (hardware.cluster or Cluster()).hwcs
+    sums = bases.get(f"{node.output} sums")
+    alone = dram_layout(schedule, (hardware.cluster or Cluster()).hwcs, ordered=True)
     layout = DramLayout(
         inputs=DramRegion(bases.get(source, 0), layer.input_elements, bits.I // 8),
-        weights=DramRegion(places[0], packed_size(normalised(schedule, hwcs)), bits.W // 8),
+        weights=replace(alone.weights, base=places[0]),
         bias=DramRegion(places[1], record * layer.output_channels, record),
         output=DramRegion(bases.get(node.output, 0), layer.output_elements, bits.O // 8),
         partial=DramRegion(sums or 0, 0 if sums is None else SUM_BYTES * layer.output_elements, SUM_BYTES),
         program=0,
         input_rows=layer.input_height,
         output_rows=layer.output_height,
-        ordered=True,
+        ordered=alone.ordered,
     )
     maps, at = kept
     program = compile_cluster(

@@ -44,6 +44,8 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 Key = tuple[Operand, Direction]
+MOST_GAPS = 1 / 8
+"""Gaps of packed weights, in parts of the dense ones, up to which they are worth their bytes."""
 CHUNK = 1 << 20
 """Runs that are counted in one batch."""
 
@@ -93,11 +95,20 @@ class DramLayout:
 
 
 def dram_layout(schedule: Schedule, hwcs: int = 1, *, ordered: bool = False) -> DramLayout:
-    """The regions of a schedule's tensors in the DRAM; ``ordered``: see `DramLayout`."""
+    """The regions of a schedule's tensors in the DRAM.
+
+    ``ordered`` : with W in the order of the nest (`DramLayout`), where its gaps are no more than `MOST_GAPS`.
+    """
     schedule = normalised(schedule, hwcs)
-    record, packed = record_bytes(schedule.requantisation), packed_size(schedule) if ordered else None
+    record, packed = record_bytes(schedule.requantisation), packed_size(schedule)
+    dense = schedule.layer.weight_elements * schedule.bits.W // 8
+    ordered &= packed <= dense * (1 + MOST_GAPS)
     found = tensor_layout(
-        schedule.layer, schedule.bits, returned=returns_sums(schedule), record=record, weight_bytes=packed
+        schedule.layer,
+        schedule.bits,
+        returned=returns_sums(schedule),
+        record=record,
+        weight_bytes=packed if ordered else dense,
     )
     return replace(found, ordered=ordered)
 
