@@ -5,6 +5,7 @@ import pytest
 
 from hwgen.arch.dram import Dram, DramPort
 from hwgen.ir.counts import Access
+from hwgen.ir.lanes import Lanes
 from hwgen.ir.layer import Layer
 from hwgen.ir.level import TCDM
 from hwgen.ir.schedule import ARRAYS, Loop, Marker, Schedule
@@ -62,6 +63,37 @@ def test_runs_merge_across_rows_and_channels_and_bursts_end_at_windows() -> None
     found = dram_counts(Schedule(layer=layer, nest=rows), DramPort())
     assert found["dram", "I", "read"].axi_bursts == 8 + 1  # a run a channel and tile; that from 1800 on is cut
     assert found["dram", "I", "read"].jumps == 8
+
+
+def test_tiles_of_packed_weights_are_runs() -> None:
+    """Two tiles of two of four channels: of eight filters in turn, or packed one after the other."""
+    layer = Layer(
+        name="packed", input_channels=4, output_channels=8, input_height=1, input_width=4, output_height=1,
+        output_width=4, kernel=(1, 1),
+    )  # fmt: skip
+    schedule = Schedule(
+        layer=layer, nest=(IN_TCDM, Loop("c", 2), Marker(ARRAYS), Loop("x", 1), Loop("m", 1), Loop("c", 1))
+    )
+    dense, packed = (
+        dram_counts(schedule, DramPort(), layout=dram_layout(schedule, ordered=ordered)) for ordered in (False, True)
+    )
+    # Each run of two bytes is a jump but the first of the second tile, which has the inputs before it.
+    assert dense["dram", "W", "read"] == moved(32, 32, 16, 16, 16, 16, 1)
+    assert packed["dram", "W", "read"] == moved(32, 32, 4, 2, 2, 2, 1)
+    assert dense["dram", "I", "read"] == packed["dram", "I", "read"]
+
+
+def test_gaps_of_more_than_an_eighth_keep_weights_dense() -> None:
+    """Lines of four filters and four channels: nine filters leave a quarter of them empty, and 31 a thirty-second."""
+    lanes = Lanes(m=4, c=4)
+    for filters, ordered in ((9, False), (31, True)):
+        layer = Layer(**{**LINE.model_dump(), "input_channels": 4, "output_channels": filters})
+        nest = (IN_TCDM, Loop("m", filters), Marker(ARRAYS), Loop("l", 1), Loop("c", 4), Loop("m", 4))
+        schedule = Schedule(layer=layer, nest=(*nest, Loop("x", 1)), lanes=lanes)
+        layout = dram_layout(schedule, ordered=True)
+        assert layout.ordered == ordered
+        lines = -(-filters // 4) * 4 if ordered else filters
+        assert layout.weights.size == 3 * 4 * lines
 
 
 def test_the_program_is_fetched_block_by_block() -> None:
